@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""anonkit: hand out sensitive tables with a promise that was checked.
+
+To declare what a table holds:  `Policy`, `Column`, `Role`.
+To release:                     `release(source, method="rfka", k=10)` gives a `Release`.
+To read a release:              `load("out.parquet")`.
+To recode the next batch:       `apply("out.params.json", new)`.
+To look at a release:           `validate("out.parquet")`.
+To draft a policy:              `draft_policy(table)`.
+To try without data:            `datasets.bank_customers(n, seed)`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from anonkit import datasets as datasets
+    from anonkit.bundle import Release as Release
+    from anonkit.bundle import load as load
+    from anonkit.checks.validate import validate as validate
+    from anonkit.drafting import draft_policy as draft_policy
+    from anonkit.errors import AnonkitError as AnonkitError
+    from anonkit.pipeline import apply as apply
+    from anonkit.pipeline import release as release
+    from anonkit.policy import Column as Column
+    from anonkit.policy import Policy as Policy
+    from anonkit.policy import Role as Role
+
+_HOME = {
+    "AnonkitError": "anonkit.errors",
+    "Column": "anonkit.policy",
+    "Policy": "anonkit.policy",
+    "Release": "anonkit.bundle",
+    "Role": "anonkit.policy",
+    "apply": "anonkit.pipeline",
+    "draft_policy": "anonkit.drafting",
+    "load": "anonkit.bundle",
+    "release": "anonkit.pipeline",
+    "validate": "anonkit.checks.validate",
+}
+__all__ = ["__version__", *_HOME, "datasets"]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, so that `import anonkit` stays instant."""
+    if name == "datasets":
+        return import_module("anonkit.datasets")
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'anonkit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

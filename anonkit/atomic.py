@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several files that appear together or not at all.
+
+Files are written into a hidden folder beside their place; a mark says that they are complete; then each is
+renamed into place. Killed before the mark, nothing has happened; killed after it, `recover` finishes the renames.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from anonkit.errors import EngineError
+
+_MARK = "COMPLETE"
+
+
+class Staging:
+    """A hidden folder in which the files of one release are prepared.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the files will stand.
+    stem : str
+        What their names begin with.
+    """
+
+    def __init__(self, folder: Path, stem: str) -> None:
+        self.target = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            recover(folder, stem)
+            self.folder = folder / f"{_prefix(stem)}{os.getpid()}-{secrets.token_hex(4)}"
+            self.folder.mkdir(mode=0o700)
+        except OSError as error:
+            raise EngineError(f"cannot write to {str(folder)!r}: {error.strerror}") from None
+
+    def discard(self) -> None:
+        """Delete what was prepared."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def commit(self, names: Sequence[str]) -> None:
+        """Put the files in place, in the order given."""
+        try:
+            for name in names:
+                _sync(self.folder / name)
+            mark = self.folder / f"{_MARK}.new"
+            mark.write_text("\n".join(names), encoding="utf-8")
+            _sync(mark)
+            mark.rename(self.folder / _MARK)
+            _sync(self.folder)
+            _finish(self.folder, self.target)
+        except OSError as error:
+            raise EngineError(f"cannot write to {str(self.target)!r}: {error.strerror}") from None
+
+
+def recover(folder: Path, stem: str) -> None:
+    """Finish the renames of a process that was killed among them; delete what dead processes left unfinished."""
+    for staged in sorted(folder.glob(f"{_prefix(stem)}*")):
+        if (staged / _MARK).exists():
+            _finish(staged, folder)
+        elif not is_alive(staged.name.removeprefix(_prefix(stem)).split("-")[0]):
+            shutil.rmtree(staged, ignore_errors=True)
+
+
+def _finish(staged: Path, target: Path) -> None:
+    for name in (staged / _MARK).read_text(encoding="utf-8").splitlines():
+        if (staged / name).exists():
+            os.replace(staged / name, target / name)
+    _sync(target)
+    shutil.rmtree(staged, ignore_errors=True)
+
+
+def _prefix(stem: str) -> str:
+    return f".{stem}.anonkit-"
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_alive(pid: str) -> bool:
+    """True when a process of this number runs on this machine."""
+    if not pid.isdigit():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The release on disk: `out.parquet` and its sidecars, loaded and saved together."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonkit.atomic import Staging, recover
+from anonkit.errors import MissingDependencyError, ParameterError, ReleaseFormatError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+FORMAT = "anonkit-release/1"
+DATA, PARAMS, REPORT, PAGE, DESCRIPTOR = ".parquet", ".params.json", ".report.json", ".report.html", ".datapackage.json"
+SIDECARS = (PARAMS, REPORT, PAGE, DESCRIPTOR)
+METADATA_KEY = "anonkit"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where the files of one release stand."""
+
+    folder: Path
+    stem: str
+
+    @classmethod
+    def of(cls, output: str | Path) -> Place:
+        """Read an output argument: a name that ends in .parquet, or a folder that ends in a slash.
+
+        Raises
+        ------
+        ParameterError
+            The name is neither.
+        """
+        text = str(output)
+        path = Path(text)
+        if text.endswith("/") or path.is_dir():
+            return cls(folder=path, stem=path.name or "release")
+        for suffix in (DATA, *SIDECARS):
+            if path.name.endswith(suffix) and path.name != suffix:
+                return cls(folder=path.parent, stem=path.name.removesuffix(suffix))
+        raise ParameterError(f"output ({text}) must end in .parquet, or in / for a folder")
+
+    def file(self, suffix: str) -> Path:
+        """Return the path of one of the files."""
+        return self.folder / self.name(suffix)
+
+    def name(self, suffix: str) -> str:
+        """Return the name of one of the files."""
+        return f"{self.stem}{suffix}"
+
+    def existing(self) -> list[Path]:
+        """Return the files of a release that are there."""
+        return [path for suffix in (DATA, *SIDECARS) if (path := self.file(suffix)).exists()]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Release:
+    """A release: the perturbed data, what a consumer needs to use them, and the privacy report."""
+
+    params: Mapping[str, Any]
+    """What `out.params.json` holds."""
+    report: Mapping[str, Any]
+    """What `out.report.json` holds."""
+    place: Place | None = None
+    """Where the files stand, unless the release is in memory only."""
+    contents: Mapping[str, bytes] | None = None
+    """The files by suffix, when the release is in memory."""
+
+    def __repr__(self) -> str:
+        method = self.report.get("method", {}).get("name")
+        return f"<Release {method}, {self.report.get('rows', {}).get('out')} rows, {self.report.get('guarantee', {}).get('kind')}>"
+
+    def to_arrow(self) -> pa.Table:
+        """Return the data as an Arrow table, categories as the owner ordered them."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if self.contents is not None:
+            return pq.read_table(pa.BufferReader(self.contents[DATA])).replace_schema_metadata(None)
+        assert self.place is not None  # noqa: S101 - a release is in memory or on disk
+        return pq.read_table(self.place.file(DATA), partitioning=None).replace_schema_metadata(None)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the data as a pandas data frame.
+
+        Raises
+        ------
+        MissingDependencyError
+            pandas is not installed.
+        """
+        try:
+            import pandas  # noqa: F401, ICN001
+        except ImportError:
+            raise MissingDependencyError.extra("pandas", "pandas") from None
+        return self.to_arrow().to_pandas()
+
+    def save(self, output: str | Path, *, force: bool = False) -> Release:
+        """Write the files, together or not at all, and return the release on disk.
+
+        Raises
+        ------
+        ParameterError
+            There is a release already and `force` is not set.
+        """
+        place = Place.of(output)
+        refuse_existing(place, force)
+        staging = Staging(place.folder, place.stem)
+        try:
+            for suffix in (DATA, *SIDECARS):
+                (staging.folder / place.name(suffix)).write_bytes(self.file_bytes(suffix))
+            if self.place is not None and self.place.stem != place.stem or self.contents is not None:
+                _rename_in_descriptor(staging.folder / place.name(DESCRIPTOR), place)
+            staging.commit([place.name(suffix) for suffix in (*SIDECARS, DATA)])
+        finally:
+            staging.discard()
+        return load(place.file(DATA))
+
+    def file_bytes(self, suffix: str) -> bytes:
+        """Return one of the files as bytes."""
+        if self.contents is not None:
+            return self.contents[suffix]
+        assert self.place is not None  # noqa: S101
+        return self.place.file(suffix).read_bytes()
+
+
+def refuse_existing(place: Place, force: bool) -> None:
+    """Refuse to touch a release that is there, unless forced."""
+    recover(place.folder, place.stem)
+    existing = place.existing()
+    if existing and not force:
+        raise ParameterError(f"{str(existing[0])!r} exists", "--force replaces the old release by the new one")
+
+
+def load(path: str | Path) -> Release:
+    """Open a release by its data file, one of its sidecars, or its folder.
+
+    Raises
+    ------
+    ReleaseFormatError
+        A file is missing or is not of this format.
+    """
+    place = Place.of(path)
+    recover(place.folder, place.stem)
+    for suffix in (DATA, PARAMS, REPORT):
+        if not place.file(suffix).exists():
+            raise ReleaseFormatError(f"{str(place.file(suffix))!r} does not exist", "a release is a Parquet file with its sidecars")
+    return Release(params=read_json(place.file(PARAMS)), report=read_json(place.file(REPORT)), place=place)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a sidecar.
+
+    Raises
+    ------
+    ReleaseFormatError
+        It is no JSON object, or lacks the `format` key.
+    """
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ReleaseFormatError(f"{str(path)!r} does not exist") from None
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise ReleaseFormatError(f"{str(path)!r} is not JSON") from None
+    if not isinstance(raw, dict) or not str(raw.get("format", "")).startswith("anonkit-"):
+        raise ReleaseFormatError(f"{str(path)!r} is not a file of an anonkit release")
+    return raw
+
+
+def to_json(document: Mapping[str, Any]) -> bytes:
+    """Return a document as the bytes of a sidecar: UTF-8, two spaces, keys in order, no NaN."""
+    return (json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def sha256(content: bytes | Path) -> str:
+    """Return the SHA-256 of bytes or of a file, in hexadecimal."""
+    if isinstance(content, bytes):
+        return hashlib.sha256(content).hexdigest()
+    with content.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _rename_in_descriptor(path: Path, place: Place) -> None:
+    """Point the descriptor's resources to the files' new names; their hashes stay the same."""
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["name"] = package_name(place.stem)
+    for resource in document["resources"]:
+        suffix = next(s for s in (PARAMS, REPORT, PAGE, DATA) if resource["path"].endswith(s))
+        resource["path"] = place.name(suffix)
+    path.write_bytes(to_json(document))
+
+
+def package_name(stem: str) -> str:
+    """Return a Data Package name for a file stem: lower case, letters, digits, - . _ only."""
+    cleaned = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-._") else "-" for letter in stem.lower())
+    return cleaned.strip("-") or "release"

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Data Package v2 descriptor of a release, for tools and catalogues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
+_RESOURCE_PROFILE = "https://datapackage.org/profiles/2.0/dataresource.json"
+
+
+def build_descriptor(
+    *,
+    name: str,
+    schema: pa.Schema,
+    files: Mapping[str, tuple[str, str]],
+    report: Mapping[str, Any],
+    license_name: str | None,
+) -> dict[str, Any]:
+    """Return the descriptor as a document.
+
+    Parameters
+    ----------
+    name : str
+        Package name: lower case, letters, digits, `-`, `.`, `_`.
+    schema : pyarrow.Schema
+        Columns of the data file.
+    files : mapping
+        Role of a file ("data", "params", "report", "page") to its name and SHA-256.
+    report : mapping
+        The privacy report, for the method and the guarantee.
+    license_name : str, optional
+        Licence of the release as the policy names it.
+    """
+    by_name = {column["name"]: column for column in report["columns"]}
+    guarantee = report["guarantee"]
+    document: dict[str, Any] = {
+        "$schema": PROFILE,
+        "name": name,
+        "title": f"Release of {report['dataset']}" if report.get("dataset") else "anonkit release",
+        "description": guarantee["statement"],
+        "created": report["created"],
+        "resources": [
+            {
+                "$schema": _RESOURCE_PROFILE,
+                "name": "data",
+                "type": "table",
+                "path": files["data"][0],
+                "format": "parquet",
+                "mediatype": "application/vnd.apache.parquet",
+                "hash": f"sha256:{files['data'][1]}",
+                "schema": {"fields": [_field(field, by_name.get(field.name, {})) for field in schema]},
+            },
+            _sidecar("params", files["params"], "json", "application/json"),
+            _sidecar("report", files["report"], "json", "application/json"),
+            _sidecar("page", files["page"], "html", "text/html"),
+        ],
+        "anonkit": {
+            "method": report["method"]["name"],
+            "guarantee": {"kind": guarantee["kind"], "parameters": guarantee["parameters"], "basis": guarantee["basis"]},
+            "randomness": report["randomness"],
+        },
+    }
+    if license_name:
+        document["licenses"] = [{"name": _license_id(license_name), "title": license_name}]
+    return document
+
+
+def _license_id(text: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "-._" else "-" for letter in text)
+
+
+def _sidecar(name: str, file: tuple[str, str], form: str, mediatype: str) -> dict[str, Any]:
+    return {
+        "$schema": _RESOURCE_PROFILE,
+        "name": name,
+        "path": file[0],
+        "format": form,
+        "mediatype": mediatype,
+        "hash": f"sha256:{file[1]}",
+    }
+
+
+def _field(field: pa.Field, column: Mapping[str, Any]) -> dict[str, Any]:
+    out: dict[str, Any] = {"name": field.name, "type": _field_type(field.type)}
+    if column:
+        out["anonkit:role"] = column["role"]
+        out["anonkit:action"] = column["action"]
+    return out
+
+
+def _field_type(kind: pa.DataType) -> str:
+    if pa.types.is_dictionary(kind):
+        return _field_type(kind.value_type)
+    for test, name in (
+        (pa.types.is_boolean, "boolean"),
+        (pa.types.is_integer, "integer"),
+        (pa.types.is_floating, "number"),
+        (pa.types.is_decimal, "number"),
+        (pa.types.is_date, "date"),
+        (pa.types.is_timestamp, "datetime"),
+        (pa.types.is_time, "time"),
+        (pa.types.is_string, "string"),
+    ):
+        if test(kind):
+            return name
+    return "any"

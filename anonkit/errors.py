@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The errors anonkit raises: one line that names the column or option and the rule, and one hint.
+
+No message, hint or attribute of these errors ever holds a cell value of the source table: a column is
+named, a rule is named, rows are counted. The exit code of the command line is part of the class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import ClassVar
+
+
+class AnonkitError(Exception):
+    """Anything anonkit refuses or cannot do.
+
+    Parameters
+    ----------
+    message : str
+        One line: what was wrong, with the column or option by name. Never a cell value.
+    hint : str, optional
+        One line: what to do about it.
+    """
+
+    exit_code: ClassVar[int] = 3
+    code: ClassVar[str] = "ERROR"
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message if self.hint is None else f"{self.message}\nHint: {self.hint}"
+
+    def __reduce__(self) -> tuple[type[AnonkitError], tuple[str, str | None]]:
+        return type(self), (self.message, self.hint)
+
+
+class PolicyError(AnonkitError, ValueError):
+    """The policy contradicts itself, the table, or the method."""
+
+    code = "POLICY"
+
+
+class ParameterError(AnonkitError, ValueError):
+    """A parameter of a method is outside its range."""
+
+    exit_code = 2
+    code = "PARAMETER"
+
+
+class SourceError(AnonkitError, ValueError):
+    """The source table cannot be read as a table."""
+
+    code = "SOURCE"
+
+
+class GuaranteeError(AnonkitError, RuntimeError):
+    """The promise cannot be kept, or was found broken on the output. Nothing was written."""
+
+    exit_code = 1
+    code = "PROMISE"
+
+
+class BudgetError(GuaranteeError):
+    """The release would spend more privacy loss budget than its dataset has left. Nothing was written."""
+
+    code = "BUDGET"
+
+
+class EngineError(AnonkitError, RuntimeError):
+    """The engine failed while moving or counting rows."""
+
+    code = "ENGINE"
+
+
+class ReleaseFormatError(AnonkitError, ValueError):
+    """A file of a release is missing, damaged, or of another format version."""
+
+    code = "FORMAT"
+
+
+class MissingDependencyError(AnonkitError, ImportError):
+    """An optional part is not installed."""
+
+    exit_code = 4
+    code = "MISSING_EXTRA"
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message, hint)
+
+    @classmethod
+    def extra(cls, what: str, extra: str) -> MissingDependencyError:
+        """Name the extra that brings `what`."""
+        return cls(f"{what} is not installed", f"pip install 'anonkit[{extra}]'")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return `did you mean 'x'?`, or the known names when nothing is close.
+
+    Only for names that are public by nature (columns, options, methods), never for cell values.
+    """
+    names = [str(candidate) for candidate in known]
+    close = get_close_matches(name, names, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+    return f"known: {shown}"

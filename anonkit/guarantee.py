@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promises as values: what a method claims before it has seen any data, and how the claim is checked.
+
+A promise is computed from a method's parameters and the policy alone. It can say itself in plain words and
+formally, say what it does not protect, and compare itself with what was measured on the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+CHECKED = "checked on output"
+BY_CONSTRUCTION = "by construction"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One thing that was looked at: what was found against what was asked."""
+
+    name: str
+    passed: bool
+    observed: float | int | str | None
+    required: float | int | str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the check as it stands in the report."""
+        return {"name": self.name, "passed": self.passed, "observed": self.observed, "required": self.required}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diversity:
+    """What is asked of the sensitive values in every equivalence class; None asks nothing."""
+
+    l: float | None = None  # noqa: E741 - the field's own letter
+    """Distinct l-diversity."""
+    entropy_l: float | None = None
+    """Entropy l-diversity: exp(entropy) at least this."""
+    recursive: tuple[float, int] | None = None
+    """Recursive (c, l)-diversity."""
+    t: float | None = None
+    """t-closeness: earth mover's distance at most this."""
+    alpha: float | None = None
+    """(alpha, k)-anonymity: no value above this share."""
+
+    def asked(self) -> dict[str, Any]:
+        """Return what is asked, by the field's names, without what is not asked."""
+        raw = {
+            "l_diversity": self.l,
+            "entropy_l_diversity": self.entropy_l,
+            "recursive_c_l_diversity": self.recursive,
+            "t_closeness": self.t,
+            "alpha_k_anonymity": self.alpha,
+        }
+        return {name: value for name, value in raw.items() if value is not None}
+
+
+class Measured(Protocol):
+    """What an independent recount found on the released table."""
+
+    k: int
+    """Rows in the smallest equivalence class; 0 for an empty table."""
+    rows: int
+    people: int | None
+    """Distinct units in the smallest class, when they could still be counted."""
+    sensitive: Mapping[str, Mapping[str, float]]
+    """Per sensitive attribute: l, entropy_l, t, alpha, and recursive_c for each l asked."""
+
+
+class Guarantee(Protocol):
+    """What every promise can do."""
+
+    kind: ClassVar[str]
+
+    def statement(self) -> str: ...
+
+    def formal(self) -> str: ...
+
+    def not_protected(self) -> tuple[str, ...]: ...
+
+    def verify(self, measured: Measured) -> list[Check]: ...
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class KAnonymity:
+    """Every released combination of quasi-identifiers is shared by at least k rows, or people."""
+
+    kind: ClassVar[str] = "k-anonymity"
+
+    k: int
+    quasi_identifiers: tuple[str, ...]
+    sensitive: tuple[str, ...] = ()
+    diversity: Diversity = field(default_factory=Diversity)
+    unit: str | None = None
+    """Name of the column whose distinct values are counted as people."""
+    assumptions: tuple[str, ...] = ()
+    """What has to be true besides, as said by the method."""
+
+    @property
+    def _who(self) -> str:
+        return "people" if self.unit else "records"
+
+    def statement(self) -> str:
+        """Say the promise in plain words."""
+        text = (
+            f"Nobody who knows only a person's quasi-identifiers can narrow that person down to fewer than {self.k} "
+            f"{self._who} in this table: every combination of quasi-identifiers that occurs in it is shared by at "
+            f"least {self.k} {self._who}."
+        )
+        extra = self._diversity_words()
+        return f"{text} {extra}" if extra else text
+
+    def _diversity_words(self) -> str:
+        d, parts = self.diversity, []
+        if d.l is not None:
+            parts.append(f"at least {d.l:g} different sensitive values")
+        if d.entropy_l is not None:
+            parts.append(f"sensitive values spread at least as evenly as {d.entropy_l:g} equally likely ones")
+        if d.recursive is not None:
+            parts.append(f"no sensitive value that outweighs the rest (recursive ({d.recursive[0]:g}, {d.recursive[1]}))")
+        if d.t is not None:
+            parts.append(f"sensitive values distributed within a distance of {d.t:g} of the whole table's")
+        if d.alpha is not None:
+            parts.append(f"no sensitive value held by more than {d.alpha:.0%} of its rows")
+        return f"Each such group has {'; and '.join(parts)}." if parts else ""
+
+    def formal(self) -> str:
+        """Say the promise as the field does."""
+        unit = f"distinct values of {self.unit!r}" if self.unit else "rows"
+        text = f"For the released quasi-identifiers Q, every non-empty equivalence class of the table under Q holds at least k = {self.k} {unit}"
+        extra = ", ".join(f"{name} = {value}" for name, value in self.diversity.asked().items())
+        return f"{text}; in every class and for each sensitive attribute: {extra}." if extra else f"{text}."
+
+    def not_protected(self) -> tuple[str, ...]:
+        """Say what an attacker may still learn."""
+        out = []
+        if not self.diversity.asked():
+            out.append(
+                "Homogeneity: when all members of a group share a value of another column (the target included), that value is "
+                "learned about each of them without telling them apart."
+            )
+        out += [
+            "Background knowledge: who knows more about a person than the quasi-identifiers declared here can narrow "
+            "the group down further.",
+            "Columns declared insensitive, sensitive or target are released as they are; if an attacker knows one "
+            "of them, it should have been a quasi-identifier.",
+            "Other releases: two k-anonymous releases of the same people can be combined into groups smaller than k.",
+            "Membership: that a person is in the table is not hidden.",
+        ]
+        if self.unit is None:
+            out.append("Rows are counted, not people: a person with several rows is covered only if a unit column is declared.")
+        return tuple(out)
+
+    def verify(self, measured: Measured) -> list[Check]:
+        """Compare the promise with an independent recount of the output."""
+        checks = [Check(name="k_anonymity", passed=measured.k >= self.k, observed=measured.k, required=self.k)]
+        if self.unit is not None:
+            people = measured.people
+            checks.append(
+                Check(name="k_anonymity_people", passed=people is not None and people >= self.k, observed=people, required=self.k)
+            )
+        for name in self.sensitive:
+            found = measured.sensitive.get(name, {})
+            checks += [check for check in self._diversity_checks(name, found)]
+        return checks
+
+    def _diversity_checks(self, name: str, found: Mapping[str, float]) -> list[Check]:
+        d, checks = self.diversity, []
+        for key, asked in (("l", d.l), ("entropy_l", d.entropy_l)):
+            if asked is not None:
+                value = found.get(key)
+                label = "l_diversity" if key == "l" else "entropy_l_diversity"
+                passed = value is not None and value >= asked - 1e-9
+                checks.append(Check(name=f"{label}:{name}", passed=passed, observed=value, required=asked))
+        for key, asked in (("t", d.t), ("alpha", d.alpha)):
+            if asked is not None:
+                value = found.get(key)
+                label = "t_closeness" if key == "t" else "alpha_k_anonymity"
+                passed = value is not None and value <= asked + 1e-9
+                checks.append(Check(name=f"{label}:{name}", passed=passed, observed=value, required=asked))
+        if d.recursive is not None:
+            c, l = d.recursive  # noqa: E741
+            value = found.get(f"recursive_c_{l}")
+            passed = value is not None and value < c
+            checks.append(Check(name=f"recursive_c_l_diversity:{name}", passed=passed, observed=value, required=c))
+        return checks
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the guarantee block of the report."""
+        return guarantee_block(
+            self,
+            parameters={"k": self.k, "quasi_identifiers": list(self.quasi_identifiers), **_jsonable(self.diversity.asked())},
+            unit=f"one value of column {self.unit!r}" if self.unit else "one row",
+            adjacency=None,
+            assumptions=self.assumptions,
+            basis=CHECKED,
+        )
+
+
+def guarantee_block(
+    promise: Guarantee,
+    *,
+    parameters: Mapping[str, Any],
+    unit: str | None,
+    adjacency: str | None,
+    assumptions: Sequence[str],
+    basis: str,
+) -> dict[str, Any]:
+    """Return the `guarantee` block of a report, the same keys for every kind of promise."""
+    return {
+        "kind": promise.kind,
+        "statement": promise.statement(),
+        "formal": promise.formal(),
+        "parameters": dict(parameters),
+        "unit": unit,
+        "adjacency": adjacency,
+        "assumptions": list(assumptions),
+        "basis": basis,
+        "not_protected": list(promise.not_protected()),
+    }
+
+
+def _jsonable(asked: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in asked.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoGuarantee:
+    """No formal protection: the release says so, and why."""
+
+    kind: ClassVar[str] = "none"
+
+    reason: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def statement(self) -> str:
+        """Say that nothing is promised."""
+        return f"This release carries no formal privacy guarantee. {self.reason}"
+
+    def formal(self) -> str:
+        """Say that nothing is promised."""
+        return "No formal guarantee."
+
+    def not_protected(self) -> tuple[str, ...]:
+        """Say what an attacker may learn: anything."""
+        return ("Everything: treat the release like the source table.",)
+
+    def verify(self, measured: Measured) -> list[Check]:
+        """Nothing is promised, so nothing is checked."""
+        return []
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the guarantee block of the report."""
+        return guarantee_block(
+            self, parameters=self.parameters, unit=None, adjacency=None, assumptions=(), basis=BY_CONSTRUCTION
+        )

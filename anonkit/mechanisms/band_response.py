@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Band response for numbers: an answer near the truth with extra weight, else any answer.
+
+Both bounded local mechanisms for numbers are this one family, laid on a grid so that every probability is a
+whole number of words: the square wave mechanism (Li et al., SIGMOD 2020) and the piecewise mechanism (Wang et
+al., ICDE 2019) differ only in the width of the band. Randomized response on bins is the band of width 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.mechanisms.channel import Channel, Codes, FloatArray
+from anonkit.mechanisms.exact import ceiling, check_epsilon, epsilon_ratio
+from anonkit.mechanisms.keyed_words import Words, choose, word_type
+
+_FIELDS = ("positions", "band", "blind_weight", "excess_weight", "segments", "word_bits")
+LARGEST_BAND_EPSILON = 12.0
+"""Above this the band of any useful grid is one cell wide: use bins."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BandResponse(Channel):
+    """Answer a grid position i by a place in the band i .. i + band − 1, or blindly by any place.
+
+    There are `positions + band − 1` places. Missing is one more position whose band overlaps no other and whose
+    places are published as one answer, so that a missing value is hidden within the same ε as a number. With
+    several `segments` the code also holds the class: one run of positions each, and no band reaches from one class
+    into another, so that number and class are hidden together within one ε.
+
+    Codes are `segment * (positions + has_missing) + position`, missing last in its segment; answers are
+    `segment * (places + has_missing) + place`.
+
+    Raises
+    ------
+    ParameterError
+        When a size or weight is not positive, or the weights exceed the number of words.
+    """
+
+    mechanism: ClassVar[str] = "band-response"
+
+    positions: int
+    """Number n of grid positions of the true value."""
+    band: int
+    """Number B of places near the truth that get the extra weight."""
+    blind_weight: int
+    """Words of every place, whatever the truth."""
+    excess_weight: int
+    """Additional words of each place in the band of the truth."""
+    has_missing: bool = False
+    """True when missing is a possible value."""
+    segments: int = 1
+    """Number of classes when the answer is joint with the target."""
+    word_bits: int = 32
+    """Bits of the random word one answer uses."""
+
+    def __post_init__(self) -> None:
+        word_type(self.word_bits)
+        if min(self.positions, self.band, self.blind_weight, self.excess_weight, self.segments) < 1:
+            raise ParameterError("positions, band, weights and segments of a band response must be at least 1")
+        if self._spare < 0:
+            raise ParameterError(f"weights of a band response must add up to at most 2**{self.word_bits}")
+
+    @classmethod
+    def square_wave(cls, epsilon: float, positions: int, *, has_missing: bool = False, segments: int = 1) -> Self:
+        """Use the square wave mechanism: the band that tells most about the distribution.
+
+        Its half-width is b = (ε e^ε − e^ε + 1) / (2 e^ε (e^ε − 1 − ε)) of the range.
+
+        Parameters
+        ----------
+        epsilon : float
+            Target privacy loss, in (0, 12].
+        positions : int
+            Grid positions of the true value, in [2, inf); 64 to 256 is usual.
+        has_missing, segments
+            As the fields of the class.
+        """
+        power = math.exp(_check_band_epsilon(epsilon))
+        # the quotient of two small differences; below 0.01 its limit 1/2 is exact to 0.2 %
+        width = (epsilon * power - power + 1) / (power * (power - 1 - epsilon)) if epsilon > 0.01 else 1.0
+        return cls._with_band(epsilon, positions, width, has_missing, segments)
+
+    @classmethod
+    def piecewise(cls, epsilon: float, positions: int, *, has_missing: bool = False, segments: int = 1) -> Self:
+        """Use the piecewise mechanism: the band with the least worst-case variance of a mean, e^(−ε/2) of the range.
+
+        Parameters are those of `square_wave`; 256 to 1024 positions are usual.
+        """
+        return cls._with_band(epsilon, positions, math.exp(-_check_band_epsilon(epsilon) / 2), has_missing, segments)
+
+    @classmethod
+    def _with_band(cls, epsilon: float, positions: int, width: float, has_missing: bool, segments: int) -> Self:
+        if positions < 2:
+            raise ParameterError(f"positions ({positions}) must be at least 2")
+        band = max(1, round(width * positions))
+        places = segments * (positions + band - 1 + band * has_missing)
+        ratio = epsilon_ratio(epsilon)
+        for bits in (32, 64):
+            blind = ceiling((1 << bits) / (places + band * (ratio - 1)))
+            excess = ((1 << bits) - places * blind) // band
+            if excess > 0 and Fraction(excess, blind) >= (ratio - 1) * Fraction(4095, 4096):
+                break
+        return cls(
+            positions=positions, band=band, blind_weight=blind, excess_weight=excess,
+            has_missing=has_missing, segments=segments, word_bits=bits,
+        )
+
+    @property
+    def places(self) -> int:
+        """Number of answers that stand for numbers, per segment: positions + band − 1."""
+        return self.positions + self.band - 1
+
+    @property
+    def _raw_segment(self) -> int:
+        return self.places + self.band * self.has_missing
+
+    @property
+    def _spare(self) -> int:
+        """Words left over by rounding, fewer than a band: they give the very last place, whatever the truth."""
+        used = self.segments * self._raw_segment * self.blind_weight + self.band * self.excess_weight
+        return (1 << self.word_bits) - used
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of true codes."""
+        return self.segments * (self.positions + self.has_missing)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of answers."""
+        return self.segments * (self.places + self.has_missing)
+
+    @property
+    def ratio(self) -> Fraction:
+        """Return (blind + excess) / blind; merging the places of missing, and the spare words, only lower it."""
+        return Fraction(self.blind_weight + self.excess_weight, self.blind_weight)
+
+    @property
+    def truth_probability(self) -> float:
+        """Probability that the answer is drawn from the band of the truth on purpose."""
+        return self.band * self.excess_weight / (1 << self.word_bits)
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        """First place of the band of each true code, before missing is merged."""
+        within = np.append(np.arange(self.positions), [self.places] * self.has_missing).astype(np.int64)
+        return (np.arange(self.segments)[:, np.newaxis] * self._raw_segment + within).reshape(-1)
+
+    @cached_property
+    def _merged(self) -> NDArray[np.int64]:
+        """Published answer of each place: the places of missing become one."""
+        within = np.append(np.arange(self.places), [self.places] * (self.band * self.has_missing)).astype(np.int64)
+        return (np.arange(self.segments)[:, np.newaxis] * (self.places + self.has_missing) + within).reshape(-1)
+
+    def weights(self) -> list[list[int]]:
+        """Return the exact response matrix, in words."""
+        blind = [0] * self.n_outputs
+        for place in self._merged:
+            blind[place] += self.blind_weight
+        blind[-1] += self._spare
+        out = []
+        for start in self._starts:
+            row = list(blind)
+            for place in self._merged[start : start + self.band]:
+                row[place] += self.excess_weight
+            out.append(row)
+        return out
+
+    def answer(self, codes: Codes, words: Words) -> Codes:
+        """Answer from the band when the word is below the band's total weight, else by the word's place in the rest."""
+        word = words.dtype.type
+        truthful = self.band * self.excess_weight
+        near = words < word(truthful)
+        offset = words // word(self.excess_weight)
+        blind = (words - word(truthful)) // word(self.blind_weight)
+        np.minimum(blind, word(self.segments * self._raw_segment - 1), out=blind)
+        place = choose(near, self._starts[codes] + offset.astype(np.int64), blind.astype(np.int64))
+        # both branches were computed everywhere: the index is only valid where it was chosen
+        return (self._merged[place] if self.has_missing else place).astype(codes.dtype)
+
+    @cached_property
+    def _blind_probabilities(self) -> FloatArray:
+        counts = np.bincount(self._merged, minlength=self.n_outputs).astype(np.float64) * self.blind_weight
+        counts[-1] += self._spare
+        return np.asarray(counts / (1 << self.word_bits))
+
+    def forward(self, shares: FloatArray) -> FloatArray:
+        """Return the answer shares that true shares lead to, by a running sum instead of a matrix product."""
+        lead = shares.shape[:-1]
+        cells = shares.reshape(*lead, self.segments, -1)
+        out = np.zeros((*lead, self.segments, self.places + self.has_missing))
+        density = self.excess_weight / (1 << self.word_bits)
+        padded = np.zeros((*lead, self.segments, self.places + self.band))
+        padded[..., self.band : self.band + self.positions] = cells[..., : self.positions]
+        sums = np.cumsum(padded, axis=-1)
+        out[..., : self.places] = density * (sums[..., self.band :] - sums[..., : self.places])
+        if self.has_missing:
+            out[..., self.places] = density * self.band * cells[..., self.positions]
+        total = shares.sum(axis=-1, keepdims=True)
+        return np.asarray(out.reshape(*lead, self.n_outputs) + total * self._blind_probabilities)
+
+    def backward(self, answers: FloatArray) -> FloatArray:
+        """Return the mean of a function of the answer for each true code, by a running sum."""
+        lead = answers.shape[:-1]
+        cells = answers.reshape(*lead, self.segments, -1)
+        density = self.excess_weight / (1 << self.word_bits)
+        sums = np.zeros((*lead, self.segments, self.places + 1))
+        np.cumsum(cells[..., : self.places], axis=-1, out=sums[..., 1:])
+        out = np.empty((*lead, self.segments, self.positions + self.has_missing))
+        out[..., : self.positions] = density * (sums[..., self.band :] - sums[..., : self.positions])
+        if self.has_missing:
+            out[..., self.positions] = density * self.band * cells[..., self.places]
+        blind = answers @ self._blind_probabilities
+        return np.asarray(out.reshape(*lead, self.n_inputs) + blind[..., np.newaxis])
+
+    def power_scores(self, positions: int, segments: int = 1) -> FloatArray:
+        """Return unbiased scores of 1, i and i² of the position i; see `Channel.power_scores`.
+
+        The mean of the centred place over a band is the position itself, that of its square differs by the
+        variance (B² − 1) / 12 of a band; the blind share is taken off.
+        """
+        if (positions, segments) != (self.positions, self.segments):
+            raise ParameterError("the grid does not fit the band response")
+        centred = np.arange(self.places) - (self.band - 1) / 2
+        spread = (self.band**2 - 1) / 12
+        powers = np.stack([np.ones_like(centred), centred, centred**2 - spread], axis=1)
+        values = np.zeros((segments, self.places + self.has_missing, segments, 3))
+        for segment in range(segments):
+            values[segment, : self.places, segment] = powers
+        flat = values.reshape(self.n_outputs, -1)
+        scores = (flat - self._blind_probabilities @ flat) / self.truth_probability
+        return np.asarray(scores).reshape(self.n_outputs, segments, 3)
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the integers that define the mechanism."""
+        return {**{name: getattr(self, name) for name in _FIELDS}, "has_missing": self.has_missing}
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any]) -> Self:
+        """Rebuild the mechanism from `to_params()`.
+
+        Raises
+        ------
+        ReleaseFormatError
+            When a key is missing or of the wrong kind.
+        """
+        try:
+            numbers = {name: int(params[name]) for name in _FIELDS}
+            has_missing = bool(params["has_missing"])
+        except (KeyError, TypeError, ValueError):
+            raise ReleaseFormatError("band response: a parameter is missing or not a number") from None
+        return cls(**numbers, has_missing=has_missing)
+
+
+def _check_band_epsilon(epsilon: float) -> float:
+    if check_epsilon(epsilon) > LARGEST_BAND_EPSILON:
+        raise ParameterError(
+            f"epsilon ({epsilon}) must be in (0, {LARGEST_BAND_EPSILON:g}] for a band response",
+            "above that, use randomized response on bins",
+        )
+    return epsilon

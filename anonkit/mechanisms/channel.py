@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every mechanism with finitely many inputs and answers has in common: its response matrix and its inverse.
+
+A channel sends code i to answer y with probability `weights[i][y] / 2**word_bits`. Everything a consumer does
+with randomized answers (moment estimates, likelihoods, standard errors) needs only the few verbs below.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.errors import ParameterError
+from anonkit.mechanisms.exact import privacy_loss
+from anonkit.mechanisms.keyed_words import Words, keyed_words, row_blocks
+
+FloatArray = NDArray[np.float64]
+Codes = NDArray[np.integer[Any]]
+
+SHARED_ASSUMPTIONS = (
+    "the domain (categories, bounds, grid) is public and was not read from the data",
+    "one answer per record: every further release of the same attribute adds its own epsilon",
+    "the key of the release is secret and used once",
+)
+
+
+class Channel(ABC):
+    """A randomizing mechanism on integer codes.
+
+    Privacy
+    -------
+    Local differential privacy per value: whatever the true code, an answer is at most `exp(epsilon)` times as
+    likely as under any other code. The unit is one value of one record; the epsilons of a record's attributes
+    add up. What a population-level pattern says about a person is not protected.
+    """
+
+    mechanism: ClassVar[str]
+    """Name in the params file."""
+    word_bits: int
+
+    @property
+    @abstractmethod
+    def n_inputs(self) -> int:
+        """Number of true codes."""
+
+    @property
+    @abstractmethod
+    def n_outputs(self) -> int:
+        """Number of answers."""
+
+    @abstractmethod
+    def weights(self) -> list[list[int]]:
+        """Return the exact response matrix: of the 2**word_bits words, how many send input (row) to answer (column)."""
+
+    @property
+    @abstractmethod
+    def ratio(self) -> Fraction | None:
+        """The largest likelihood ratio of any answer under two inputs, exact; None when unbounded."""
+
+    @abstractmethod
+    def answer(self, codes: Codes, words: Words) -> Codes:
+        """Answer each code with its word, both of shape (n,)."""
+
+    @abstractmethod
+    def to_params(self) -> dict[str, Any]:
+        """Return the exact integers that define the mechanism, ready for JSON."""
+
+    @classmethod
+    @abstractmethod
+    def from_params(cls, params: Mapping[str, Any]) -> Self:
+        """Rebuild the mechanism from `to_params()`."""
+
+    @property
+    def epsilon(self) -> float:
+        """Realised privacy loss of one answer: the smallest float not below ln(ratio), in [0, inf]."""
+        return privacy_loss(self.ratio)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for epsilon to be true, in plain sentences."""
+        return SHARED_ASSUMPTIONS
+
+    def randomize(self, codes: Codes, *, key: bytes, stream: int, first_row: int = 0) -> Codes:
+        """Randomize a batch: a pure function of (key, stream, row number, code).
+
+        Parameters
+        ----------
+        codes : array of int, shape (n,)
+            True codes in [0, n_inputs).
+        key, stream, first_row
+            As in `keyed_words`: secret key, number of the attribute, global number of the batch's first row.
+
+        Returns
+        -------
+        array of int, shape (n,)
+            Answers in [0, n_outputs); of the input's type when that holds every answer, else int32.
+
+        Raises
+        ------
+        ParameterError
+            When a code is outside its range (the message counts rows and shows no code).
+        """
+        checked = check_codes(codes, self.n_inputs)
+        fits = self.n_outputs - 1 <= np.iinfo(checked.dtype).max
+        out: Codes = np.empty(checked.shape, dtype=checked.dtype if fits else np.int32)
+        for rows in row_blocks(checked.size):
+            size = rows.stop - rows.start
+            words = keyed_words(key, stream, first_row + rows.start, size, word_bits=self.word_bits)
+            out[rows] = self.answer(checked[rows].astype(out.dtype, copy=False), words.reshape(-1))
+        return out
+
+    @cached_property
+    def _matrix(self) -> FloatArray:
+        total = 1 << self.word_bits
+        return np.array([[weight / total for weight in row] for row in self.weights()])
+
+    @cached_property
+    def _inverse(self) -> FloatArray:
+        if self.n_inputs != self.n_outputs or np.linalg.matrix_rank(self._matrix) < self.n_inputs:
+            raise ParameterError(
+                "the response matrix has no inverse, so shares cannot be estimated by moments",
+                "estimate by likelihood, or randomize with a matrix whose rows are linearly independent",
+            )
+        return np.linalg.inv(self._matrix)
+
+    def response_matrix(self) -> FloatArray:
+        """Return the response probabilities, shape (n_inputs, n_outputs); rows sum to 1."""
+        return self._matrix
+
+    def forward(self, shares: FloatArray) -> FloatArray:
+        """Return the answer shares that true shares lead to; acts on the last axis."""
+        return np.asarray(shares @ self._matrix)
+
+    def backward(self, answers: FloatArray) -> FloatArray:
+        """Return the mean of a function of the answer for each true code; acts on the last axis."""
+        return np.asarray(answers @ self._matrix.T)
+
+    def unmix(self, counts: FloatArray) -> FloatArray:
+        """Return the unbiased estimate of the true counts from answer counts; acts on the last axis.
+
+        Sums are kept; single entries may leave [0, sum].
+        """
+        return np.asarray(counts @ self._inverse)
+
+    def unmix_squares(self, counts: FloatArray) -> FloatArray:
+        """Return sums of the squared coefficients `unmix` gives each answer; acts on the last axis."""
+        return np.asarray(counts @ self._inverse**2)
+
+    def scores(self, targets: FloatArray) -> FloatArray:
+        """Return functions of the answer whose mean under each true code is the target.
+
+        Parameters
+        ----------
+        targets : array, shape (n_inputs, q)
+
+        Returns
+        -------
+        array, shape (n_outputs, q)
+            S with `response_matrix() @ S == targets`.
+        """
+        return np.asarray(self._inverse @ targets)
+
+    def power_scores(self, positions: int, segments: int = 1) -> FloatArray:
+        """Return unbiased scores of 1, i and i² of the position i on a grid.
+
+        The codes are `segments` runs (one per class when the answer is joint with the target) of `positions` grid
+        positions, each run followed by one code for missing when the channel has it; missing scores 0.
+
+        Returns
+        -------
+        array, shape (n_outputs, segments, 3)
+        """
+        targets = np.zeros((segments, self.n_inputs // segments, segments, 3))
+        steps = np.arange(positions, dtype=np.float64)
+        for segment in range(segments):
+            targets[segment, :positions, segment] = np.stack([np.ones_like(steps), steps, steps**2], axis=1)
+        return self.scores(targets.reshape(self.n_inputs, -1)).reshape(self.n_outputs, segments, 3)
+
+    def variance_fixed_rows(self, shares: FloatArray, n_rows: int) -> FloatArray:
+        """Variance of the moment estimate of each share when the rows are given and only the noise is random.
+
+        Parameters
+        ----------
+        shares : array, shape (n_inputs,)
+            True shares.
+        n_rows : int
+        """
+        return (self.unmix_squares(self.forward(shares)) - shares) / n_rows
+
+    def variance_sampled_rows(self, shares: FloatArray, n_rows: int) -> FloatArray:
+        """Variance of the moment estimate of each share when the rows too are a sample of a population."""
+        return (self.unmix_squares(self.forward(shares)) - shares**2) / n_rows
+
+
+def check_codes(codes: Codes, n_inputs: int) -> Codes:
+    """Return the codes as a flat integer array, or count the rows that are out of range."""
+    array = np.asarray(codes)
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        raise ParameterError("codes must be a one-dimensional integer array")
+    if array.size and (int(array.min()) < 0 or int(array.max()) >= n_inputs):
+        outside = int(((array < 0) | (array >= n_inputs)).sum())
+        raise ParameterError(
+            f"{outside} of {array.size} codes are outside [0, {n_inputs})",
+            "declare every category (missing too) in the public domain",
+        )
+    return array

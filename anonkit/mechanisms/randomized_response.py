@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Randomized response with partial hiding (ERRPH): the true category with probability p_0, else a blind answer.
+
+Zhang & Tang, Chinese Journal of Computers 30(8), 2007, §3; with equal blind probabilities it is k-ary randomized
+response, with two categories RRPH, which equals Warner's model with truth probability (1 + p_0) / 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.mechanisms.channel import SHARED_ASSUMPTIONS, Channel, Codes, FloatArray
+from anonkit.mechanisms.exact import ceiling, check_epsilon, check_probability, epsilon_ratio
+from anonkit.mechanisms.keyed_words import Words, choose, word_type
+
+_LOSS_TOLERATED = Fraction(1, 1 << 12)  # share of the wanted truth that rounding to 32-bit words may cost
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomizedResponse(Channel):
+    """Publish category i as itself with probability p_0 and as category j with probability p_j, whatever i is.
+
+    A blind answer may hit the truth: `Pr[y = j | x = i] = p_0 [i = j] + p_j` (table 1 of the paper). Of the
+    `2**word_bits` equally likely words, `truth_weight` answer truthfully and `blind_weights[j]` answer j.
+
+    Raises
+    ------
+    ParameterError
+        When the weights are negative or do not add up to the number of words.
+    """
+
+    mechanism: ClassVar[str] = "randomized-response"
+
+    truth_weight: int
+    """Words that answer truthfully: p_0 = truth_weight / 2**word_bits."""
+    blind_weights: tuple[int, ...]
+    """Words that answer category j without looking: p_j = blind_weights[j] / 2**word_bits."""
+    word_bits: int = 32
+    """Bits of the random word one answer uses."""
+
+    def __post_init__(self) -> None:
+        word_type(self.word_bits)
+        if not self.blind_weights:
+            raise ParameterError("randomized response needs at least one category")
+        if self.truth_weight < 1 or min(self.blind_weights) < 0:
+            raise ParameterError(
+                "randomized response needs a truth weight above 0 and no negative weight",
+                "with p_keep = 0 the answers say nothing about the data",
+            )
+        if self.truth_weight + sum(self.blind_weights) != 1 << self.word_bits:
+            raise ParameterError(f"weights of randomized response must add up to 2**{self.word_bits}")
+
+    @classmethod
+    def clear(cls, n_categories: int) -> Self:
+        """Answer truthfully always: epsilon is infinite."""
+        return cls(truth_weight=1 << 32, blind_weights=(0,) * n_categories)
+
+    @classmethod
+    def from_epsilon(cls, n_categories: int, epsilon: float) -> Self:
+        """Equal blind probabilities for a target ε: p_0 = (e^ε − 1) / (e^ε − 1 + m).
+
+        The realised ε is never above the target, and within 0.03 % of the wanted truth probability.
+
+        Parameters
+        ----------
+        n_categories : int
+            Size m of the domain, missing included, in [1, inf).
+        epsilon : float
+            Target privacy loss, in (0, 40].
+        """
+        blind_share = 1 / (epsilon_ratio(check_epsilon(epsilon)) + n_categories - 1)
+        return cls._equal(n_categories, blind_share)
+
+    @classmethod
+    def equal(cls, n_categories: int, p_keep: float) -> Self:
+        """Equal blind probabilities for a given p_0 (the paper's usual choice): p_j = (1 − p_0) / m.
+
+        Parameters
+        ----------
+        n_categories : int
+            Size m of the domain, missing included.
+        p_keep : float
+            p_0, in (0, 1]; the paper recommends [0.35, 0.6]. 1 publishes the truth.
+        """
+        p = check_probability("p_keep", p_keep)
+        return cls.clear(n_categories) if p == 1 else cls._equal(n_categories, (1 - p) / n_categories)
+
+    @classmethod
+    def rrph(cls, p_keep: float) -> Self:
+        """Two categories: the same answers as Warner's model with truth probability (1 + p_keep) / 2."""
+        return cls.equal(2, p_keep)
+
+    @classmethod
+    def skewed(cls, p_keep: float, blind: Sequence[float]) -> Self:
+        """Own blind probabilities p_1..p_m, which with p_0 must add up to 1.
+
+        The rarest blind answer sets ε = ln(1 + p_0 / min p_j): equal ones are best at a given ε. A category with
+        p_j = 0 betrays everyone who answers it: ε is infinite.
+
+        Parameters
+        ----------
+        p_keep : float
+            p_0, in (0, 1].
+        blind : sequence of float, length m
+            p_1..p_m, each in [0, 1). Public numbers: never the shares of the data.
+        """
+        p = check_probability("p_keep", p_keep)
+        shares = [Fraction(value) for value in blind]
+        if not shares or min(shares) < 0:
+            raise ParameterError("blind probabilities must not be negative and need at least one category")
+        if abs(float(p + sum(shares)) - 1) > 1e-9:
+            raise ParameterError("p_keep and the blind probabilities must add up to 1")
+        return cls._fitting(p, lambda bits: [ceiling(share * (1 << bits)) for share in shares])
+
+    @classmethod
+    def _equal(cls, n_categories: int, blind_share: Fraction) -> Self:
+        if n_categories < 1:
+            raise ParameterError(f"n_categories ({n_categories}) must be at least 1")
+        return cls._fitting(
+            1 - n_categories * blind_share, lambda bits: [ceiling(blind_share * (1 << bits))] * n_categories
+        )
+
+    @classmethod
+    def _fitting(cls, p_keep: Fraction, blind: Callable[[int], list[int]]) -> Self:
+        """Round blind weights up, so that ε only falls; take 64-bit words where 32 would cost too much truth."""
+        for bits in (32, 64):
+            weights = blind(bits)
+            truth = (1 << bits) - sum(weights)
+            if truth > 0 and Fraction(truth, 1 << bits) >= p_keep * (1 - _LOSS_TOLERATED):
+                return cls(truth_weight=truth, blind_weights=tuple(weights), word_bits=bits)
+        raise ParameterError(
+            f"epsilon or p_keep is too small for {len(weights)} categories: no truth would be left",
+            "merge rare categories, or raise epsilon",
+        )
+
+    @property
+    def n_inputs(self) -> int:
+        """Size m of the domain."""
+        return len(self.blind_weights)
+
+    @property
+    def n_outputs(self) -> int:
+        """Size m of the domain."""
+        return len(self.blind_weights)
+
+    @property
+    def keep_probability(self) -> float:
+        """The realised p_0."""
+        return self.truth_weight / (1 << self.word_bits)
+
+    @cached_property
+    def blind_probabilities(self) -> FloatArray:
+        """The realised p_1..p_m, shape (m,)."""
+        total = 1 << self.word_bits
+        return np.array([weight / total for weight in self.blind_weights])
+
+    def weights(self) -> list[list[int]]:
+        """Return the exact response matrix, in words."""
+        blind, truth = self.blind_weights, self.truth_weight
+        return [[w + truth * (i == j) for j, w in enumerate(blind)] for i in range(len(blind))]
+
+    @property
+    def ratio(self) -> Fraction | None:
+        """Return (p_0 + p_j) / p_j for the smallest p_j, exact; None when a category is never answered blindly."""
+        smallest = min(self.blind_weights)
+        if len(self.blind_weights) == 1:
+            return Fraction(1)
+        return None if smallest == 0 else Fraction(self.truth_weight + smallest, smallest)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for epsilon to be true."""
+        if self.ratio is None:
+            return (*SHARED_ASSUMPTIONS, "none helps: a category that is never answered blindly betrays its owners")
+        return SHARED_ASSUMPTIONS
+
+    def breach(self) -> FloatArray:
+        """Return the paper's breach coefficient of each category: p_0² / (p_0 + p_j), shape (m,).
+
+        The share of true answers times the chance that a true answer is believed. It ignores what is known
+        about the population before and after: read ε first.
+        """
+        p = self.keep_probability
+        return np.asarray(p * p / (p + self.blind_probabilities))
+
+    @cached_property
+    def _equal_weight(self) -> int | None:
+        first = self.blind_weights[0]
+        return first if all(weight == first for weight in self.blind_weights) else None
+
+    @cached_property
+    def _blind_ends(self) -> Words:
+        """Where each category's run of blind words ends, counted from the first blind word; the last needs no end."""
+        return np.cumsum(np.array(self.blind_weights[:-1], dtype=word_type(self.word_bits)))
+
+    def answer(self, codes: Codes, words: Words) -> Codes:
+        """Keep the code when the word is below the truth weight, else answer by the word's place among the rest."""
+        if self.truth_weight == 1 << self.word_bits:
+            return codes.copy()
+        word = words.dtype.type
+        kept = words < word(self.truth_weight)
+        blind = words - word(self.truth_weight)  # wraps around where kept: those are not used
+        if self._equal_weight is not None:
+            np.floor_divide(blind, word(self._equal_weight), out=blind)
+        else:
+            blind[kept] = 0
+            blind = np.searchsorted(self._blind_ends, blind, side="right").astype(words.dtype)
+        return choose(kept, codes, blind.astype(codes.dtype))
+
+    def response_matrix(self) -> FloatArray:
+        """Return the response probabilities, shape (m, m)."""
+        return np.asarray(self.keep_probability * np.eye(self.n_inputs) + self.blind_probabilities)
+
+    def forward(self, shares: FloatArray) -> FloatArray:
+        """Return λ_j = p_0 π_j + p_j, without ever holding the matrix."""
+        return np.asarray(
+            self.keep_probability * shares + shares.sum(axis=-1, keepdims=True) * self.blind_probabilities
+        )
+
+    def backward(self, answers: FloatArray) -> FloatArray:
+        """Return the mean of a function of the answer for each true code."""
+        return np.asarray(self.keep_probability * answers + (answers @ self.blind_probabilities)[..., np.newaxis])
+
+    def unmix(self, counts: FloatArray) -> FloatArray:
+        """Return the estimate of eq. 1 of the paper, as counts: (n λ_j − n p_j) / p_0."""
+        total = counts.sum(axis=-1, keepdims=True)
+        return np.asarray((counts - total * self.blind_probabilities) / self.keep_probability)
+
+    def unmix_squares(self, counts: FloatArray) -> FloatArray:
+        """Return sums of the squared coefficients `unmix` gives each answer."""
+        p = self.blind_probabilities
+        total = counts.sum(axis=-1, keepdims=True)
+        return np.asarray((counts * (1 - 2 * p) + total * p**2) / self.keep_probability**2)
+
+    def scores(self, targets: FloatArray) -> FloatArray:
+        """Return functions of the answer whose mean under each true code is the target."""
+        return np.asarray((targets - self.blind_probabilities @ targets) / self.keep_probability)
+
+    def maximum_likelihood(self, counts: FloatArray) -> FloatArray:
+        """Return the shares under which the answer counts are likeliest: in [0, 1], adding up to 1.
+
+        The likeliest answer distribution is `max(p_j, c_j / ν)` with ν such that it adds up to 1 (the conditions of
+        Karush, Kuhn and Tucker on the simplex): one sort instead of thousands of steps of expectation maximization.
+
+        Parameters
+        ----------
+        counts : array, shape (m,)
+            Counts of the answers; a sum of 0 gives equal shares.
+        """
+        p, p_keep = self.blind_probabilities, self.keep_probability
+        positive = np.maximum(counts, 0.0)
+        if positive.sum() == 0:
+            return np.full(self.n_inputs, 1 / self.n_inputs)
+        with np.errstate(divide="ignore"):
+            level = np.where(p > 0, positive / np.where(p > 0, p, 1.0), np.inf)
+        order = np.argsort(-level, kind="stable")  # those whose share stays above 0 come first
+        inside, outside = np.cumsum(positive[order]), 1.0 - np.cumsum(p[order]) - p_keep
+        scale = inside / (1.0 - np.maximum(outside, 0.0))  # ν when the first k categories have a positive share
+        following = np.append(level[order][1:], -np.inf)
+        first = int(np.argmax(scale >= following))
+        shares = np.maximum(positive / scale[first] - p, 0.0) / p_keep
+        return np.asarray(shares / shares.sum())
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the integers that define the mechanism; equal blind weights are written once."""
+        same = self._equal_weight
+        blind = {"blind_weight": same} if same is not None else {"blind_weights": list(self.blind_weights)}
+        return {"word_bits": self.word_bits, "categories": self.n_inputs, "truth_weight": self.truth_weight, **blind}
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any]) -> Self:
+        """Rebuild the mechanism from `to_params()`.
+
+        Raises
+        ------
+        ReleaseFormatError
+            When a key is missing or of the wrong kind.
+        """
+        try:
+            size = int(params["categories"])
+            blind = params["blind_weights"] if "blind_weights" in params else [params["blind_weight"]] * size
+            if len(blind) != size:
+                raise ReleaseFormatError("randomized response: categories and blind_weights differ in number")
+            return cls(
+                truth_weight=int(params["truth_weight"]),
+                blind_weights=tuple(int(weight) for weight in blind),
+                word_bits=int(params["word_bits"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, (ParameterError, ReleaseFormatError)):
+                raise
+            raise ReleaseFormatError("randomized response: a parameter is missing or not a number") from None

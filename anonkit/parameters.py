@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of a method, declared once: for the dataclass, the command line, the report and the docs."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from anonkit.errors import ParameterError, did_you_mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """One parameter as users see it."""
+
+    name: str
+    kind: type
+    default: Any
+    required: bool
+    range: str
+    help: str
+    choices: tuple[str, ...] = ()
+
+    @property
+    def option(self) -> str:
+        """The command-line option."""
+        return "--" + self.name.replace("_", "-")
+
+
+def parameter(*, default: Any = MISSING, help: str, range: str, choices: Sequence[str] = ()) -> Any:  # noqa: A002
+    """Declare a dataclass field that is a parameter of a method.
+
+    Parameters
+    ----------
+    default : object, optional
+        Value when not given; without one the parameter is required.
+    help : str
+        One line for the command line and the docs.
+    range : str
+        The values allowed, in interval notation or as a list.
+    choices : sequence of str
+        The words allowed, for a parameter that is one of a few.
+    """
+    metadata = {"help": help, "range": range, "choices": tuple(choices)}
+    return field(metadata=metadata) if default is MISSING else field(default=default, metadata=metadata)
+
+
+def parameters_of(method: type) -> tuple[Parameter, ...]:
+    """Return the parameters of a method class, in the order they are declared."""
+    hints = get_type_hints(method)
+    return tuple(_parameter(one, hints[one.name]) for one in fields(method) if "help" in one.metadata)
+
+
+def _parameter(one: Field[Any], hint: Any) -> Parameter:
+    return Parameter(
+        name=one.name,
+        kind=_plain_type(hint),
+        default=None if one.default is MISSING else one.default,
+        required=one.default is MISSING,
+        range=one.metadata["range"],
+        help=one.metadata["help"],
+        choices=one.metadata["choices"],
+    )
+
+
+def _plain_type(hint: Any) -> type:
+    if get_origin(hint) in (Union, types.UnionType):
+        hint = next(arg for arg in get_args(hint) if arg is not type(None))
+    return get_origin(hint) or hint
+
+
+def check_parameters(method: type, given: Mapping[str, Any]) -> None:
+    """Refuse parameters the method does not have, with the closest name, and ones it needs but did not get."""
+    known = {one.name: one for one in parameters_of(method)}
+    for name in given:
+        if name not in known:
+            label = getattr(method, "name", method.__name__)
+            raise ParameterError(f"method {label!r} has no parameter {name!r}", did_you_mean(name, known))
+    for name, one in known.items():
+        if one.required and name not in given:
+            raise ParameterError(f"parameter {name!r} is needed", f"{one.option} {one.range}: {one.help}")
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """Refuse a word that is not one of the choices."""
+    if value not in choices:
+        raise ParameterError(f"{name} ({value}) must be one of {', '.join(choices)}", did_you_mean(str(value), choices))
+
+
+def check_number(name: str, value: object, low: float, high: float, *, open_low: bool = False, open_high: bool = False) -> None:
+    """Refuse a number outside [low, high]; an end may be open."""
+    ok = isinstance(value, int | float) and not isinstance(value, bool)
+    ok = ok and (low < value if open_low else low <= value) and (value < high if open_high else value <= high)  # type: ignore[operator]
+    if not ok:
+        interval = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
+        raise ParameterError(f"{name} ({value}) must be in {interval}")

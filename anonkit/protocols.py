@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two protocols: a Method turns a source into a draft, an Engine moves and counts rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+
+from anonkit.guarantee import Guarantee
+from anonkit.policy import Policy
+from anonkit.randomness import Randomness
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from anonkit.mechanisms.coding import CodedColumn
+
+BatchMap = Callable[["pa.RecordBatch", int], "pa.RecordBatch"]
+"""A pure, picklable function of a batch and the number of its first row."""
+
+Progress = Callable[[str, float], None]
+"""Called with the name of a step and the share done, in [0, 1]."""
+
+
+def no_progress(step: str, share: float) -> None:
+    """Show nothing."""
+
+
+class Source(Protocol):
+    """A table an engine has opened: canonical columns, rows numbered from 0 in the order they were read."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    @property
+    def n_rows(self) -> int: ...
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassSizes:
+    """How large the equivalence classes of a table are; the classes themselves stay in the engine."""
+
+    rows: int
+    classes: int
+    smallest: int
+    """Rows, or distinct units, in the smallest class; 0 for an empty table."""
+    rows_below_k: int
+    histogram: tuple[tuple[int, int], ...]
+    """(class size, number of such classes), ascending."""
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """The few verbs all methods reduce to. Everything privacy-relevant is in the batch functions, not here."""
+
+    name: ClassVar[str]
+
+    def close(self) -> None:
+        """Delete every private file."""
+        ...
+
+    def scan(self, data: Any, policy: Policy) -> Source:
+        """Open a table with canonical values: types, one kind of missing, no negative zero."""
+        ...
+
+    def encode(self, source: Source, columns: Sequence[str]) -> list[CodedColumn]:
+        """Return columns as integer codes with their distinct values."""
+        ...
+
+    def count_sets(self, source: Source, sets: Sequence[tuple[str, ...]]) -> list[pa.Table]:
+        """Count the rows of every combination, for several sets of columns; each table has the columns and `count`."""
+        ...
+
+    def class_sizes(self, source: Source, columns: Sequence[str], k: int, unit: str | None = None) -> ClassSizes:
+        """Count the equivalence classes under some columns."""
+        ...
+
+    def map_batches(self, source: Source, function: BatchMap, schema: pa.Schema) -> Source:
+        """Apply a batch function lazily; it may return fewer rows than it was given."""
+        ...
+
+    def sample(self, source: Source, n: int, randomness: Randomness) -> Source:
+        """Draw n rows without replacement by keyed row number: the same rows on every engine."""
+        ...
+
+    def write(self, source: Source, path: Path, *, metadata: Mapping[str, str], randomness: Randomness | None) -> int:
+        """Write one Parquet file, rows in secret random order when randomness is given; return the rows written."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft:
+    """What a method hands to the pipeline: nothing is on disk yet."""
+
+    data: Source
+    """The perturbed rows, in source order, the unit column still in it."""
+    params: Mapping[str, Any]
+    """What a consumer needs: public by design."""
+    columns: Sequence[Mapping[str, Any]]
+    """The report's `columns` block."""
+    rows: Mapping[str, Any] = field(default_factory=dict)
+    """The report's `rows` block without `out`: rows read and suppressed, when the promise allows telling."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """Blocks the method adds to the report (`budget`, `utility`, `search`)."""
+    owner: Mapping[str, Any] = field(default_factory=dict)
+    """Measures computed from the source that the promise does not cover: for the owner's eyes only."""
+    notes: Sequence[str] = ()
+    """What the owner should read before handing the release out; no cell values."""
+
+
+@runtime_checkable
+class Method(Protocol):
+    """One way to publish a table: a frozen, keyword-only dataclass of its parameters with two verbs."""
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    summary: ClassVar[str]
+
+    def guarantee(self, policy: Policy) -> Guarantee:
+        """State the promise. There is no data argument, by design."""
+        ...
+
+    def release(
+        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
+    ) -> Draft:
+        """Perturb the table."""
+        ...

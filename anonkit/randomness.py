@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The only source of randomness: AES-CTR keyed from the operating system, seeded only when marked.
+
+Privacy noise, the shuffle of released rows and every draw of a differentially private mechanism come from
+here. `numpy.random` is a statistical generator: whoever sees enough of its output can continue it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+SECURE = "secure"
+SEEDED = "seeded: not for release"
+
+_BLOCK = 16
+
+
+def keystream(key: bytes, stream: int, offset: int, n_bytes: int) -> bytes:
+    """Return bytes `offset .. offset + n_bytes` of AES-CTR keystream number `stream` under `key`.
+
+    The counter block is 32 bits of stream number and 96 bits of position, so any part can be computed
+    on any machine without the parts before it.
+
+    Parameters
+    ----------
+    key : bytes
+        16 or 32 secret bytes.
+    stream : int
+        Number of the stream, in [0, 2**32).
+    offset : int
+        First byte wanted; a multiple of 16.
+    n_bytes : int
+        How many bytes.
+    """
+    counter = (stream << 96) + offset // _BLOCK
+    encryptor = Cipher(algorithms.AES(key), modes.CTR(counter.to_bytes(_BLOCK, "big"))).encryptor()
+    return encryptor.update(bytes(n_bytes))
+
+
+class Randomness:
+    """A stream of random bytes that knows whether it may be used for a release.
+
+    Make one with `Randomness.secure()`, or with `Randomness.seeded(n)` in tests: the mark
+    `seeded: not for release` then goes into every file.
+
+    Privacy
+    -------
+    The key is never written, logged or shown. Two instances never share a key unless both were seeded
+    alike. A forked process must make its own instance; `secure()` draws a fresh key each time.
+    """
+
+    __slots__ = ("_key", "_position", "label")
+
+    def __init__(self, key: bytes, label: str) -> None:
+        self._key = key
+        self._position = 0
+        self.label = label
+
+    def __repr__(self) -> str:
+        return f"<Randomness {self.label}>"
+
+    @classmethod
+    def secure(cls) -> Randomness:
+        """Key a new stream from the operating system."""
+        return cls(os.urandom(32), SECURE)
+
+    @classmethod
+    def seeded(cls, seed: int) -> Randomness:
+        """Key a reproducible stream. Whatever it makes is marked as not for release."""
+        return cls(hashlib.sha256(f"anonkit test seed {seed}".encode()).digest(), SEEDED)
+
+    @property
+    def is_secure(self) -> bool:
+        """True when the key came from the operating system."""
+        return self.label == SECURE
+
+    def child(self, name: str) -> Randomness:
+        """Derive an independent stream for a named purpose; the same name gives the same stream."""
+        return Randomness(hashlib.sha256(self._key + b"/" + name.encode()).digest(), self.label)
+
+    def key(self, name: str) -> bytes:
+        """Derive 32 key bytes for `keystream`, for noise that is a function of (key, row number)."""
+        return hashlib.sha256(self._key + b"/key/" + name.encode()).digest()
+
+    def bytes(self, n: int) -> bytes:
+        """Return the next `n` bytes."""
+        blocks = -(-n // _BLOCK)
+        out = keystream(self._key, 0, self._position, blocks * _BLOCK)
+        self._position += blocks * _BLOCK
+        return out[:n]
+
+    def words(self, n: int) -> NDArray[np.uint64]:
+        """Return `n` uniform 64-bit words, shape (n,)."""
+        return np.frombuffer(self.bytes(8 * n), dtype="<u8").astype(np.uint64, copy=False)
+
+    def permutation(self, n: int) -> NDArray[np.int64]:
+        """Return a uniform permutation of `range(n)`, shape (n,).
+
+        Rows are ordered by 64-bit words; equal words (probability below n**2 / 2**65) would keep their
+        order, so the words are drawn again when any two are equal.
+        """
+        while True:
+            words = self.words(n)
+            order = np.argsort(words, kind="stable")
+            ranked = words[order]
+            if n < 2 or bool(np.all(ranked[1:] != ranked[:-1])):
+                return order.astype(np.int64, copy=False)
