@@ -229,7 +229,7 @@ def _check_domain(column: CodedColumn, declared: Column) -> None:
         low, high = declared.bounds
         if not column.ordered:
             raise PolicyError(f"column {column.name!r} has bounds but its cells are not numbers", "declare categories instead")
-        outside = np.array([value is not None and not low <= value <= high for value in column.values], dtype=bool)  # type: ignore[operator]
+        outside = np.array([value is not None and not low <= value <= high for value in column.values], dtype=np.bool_)  # type: ignore[operator]
         rule = "bounds"
     if declared.ladder is not None and not column.ordered:
         raise PolicyError(f"column {column.name!r} has a ladder of bin widths but its cells are not numbers", "use tree")

@@ -120,7 +120,7 @@ def grouping_of(
         members = np.flatnonzero(group_of == group)
         label = coded.axis.label(members.tolist())
         if name_group is not None:
-            label = name_group(frozenset(column.values[at] for at in np.flatnonzero(groups == group))) or label
+            label = name_group(frozenset(column.values[at] for at in np.flatnonzero(groups == group).tolist())) or label
         labels.append(label)
     return Grouping(axis=coded.axis, labels=unique_labels(labels, group_of.tolist()))
 

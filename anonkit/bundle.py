@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +72,9 @@ class Release:
     place: Place | None = None
     """Where the files stand, unless the release is in memory only."""
     contents: Mapping[str, bytes] | None = None
-    """The files by suffix, when the release is in memory."""
+    """The files by suffix, when the release is in memory; empty for a dry run."""
+    owner: Mapping[str, Any] = field(default_factory=dict)
+    """Measures computed from the source, right after releasing: for the owner's eyes, in none of the files."""
 
     def __repr__(self) -> str:
         method = self.report.get("method", {}).get("name")
@@ -100,7 +102,8 @@ class Release:
             import pandas  # noqa: F401, ICN001
         except ImportError:
             raise MissingDependencyError.extra("pandas", "pandas") from None
-        return self.to_arrow().to_pandas()
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
 
     def save(self, output: str | Path, *, force: bool = False) -> Release:
         """Write the files, together or not at all, and return the release on disk.

@@ -37,4 +37,5 @@ def recode_array(array: pa.Array, codes_of: Mapping[Any, int], default: int, ord
     local = [codes_of.get(category_value(value, ordered), default) for value in encoded.dictionary.to_pylist()]
     lookup = np.array([*local, codes_of.get(None, default)], dtype=np.int64)
     indices: np.ndarray[Any, Any] = pc.fill_null(encoded.indices, len(local)).to_numpy(zero_copy_only=False)
-    return lookup[indices.astype(np.int64)]
+    codes: np.ndarray[Any, np.dtype[np.int64]] = lookup[indices.astype(np.int64)]
+    return codes

@@ -59,13 +59,20 @@ class Diversity:
 class Measured(Protocol):
     """What an independent recount found on the released table."""
 
-    k: int
-    """Rows in the smallest equivalence class; 0 for an empty table."""
-    rows: int
-    people: int | None
-    """Distinct units in the smallest class, when they could still be counted."""
-    sensitive: Mapping[str, Mapping[str, float]]
-    """Per sensitive attribute: l, entropy_l, t, alpha, and recursive_c for each l asked."""
+    @property
+    def k(self) -> int:
+        """Rows in the smallest equivalence class; 0 for an empty table."""
+        ...
+
+    @property
+    def people(self) -> int | None:
+        """Distinct units in the smallest class, when they could still be counted."""
+        ...
+
+    @property
+    def sensitive(self) -> Mapping[str, Mapping[str, float]]:
+        """Per sensitive attribute: l, entropy_l, t, alpha, and recursive_c_<l> for each l asked."""
+        ...
 
 
 class Guarantee(Protocol):
@@ -192,11 +199,38 @@ class KAnonymity:
         """Return the guarantee block of the report."""
         return guarantee_block(
             self,
-            parameters={"k": self.k, "quasi_identifiers": list(self.quasi_identifiers), **_jsonable(self.diversity.asked())},
+            parameters={
+                "k": self.k,
+                "quasi_identifiers": list(self.quasi_identifiers),
+                "sensitive": list(self.sensitive),
+                "unit": self.unit,
+                **_jsonable(self.diversity.asked()),
+            },
             unit=f"one value of column {self.unit!r}" if self.unit else "one row",
             adjacency=None,
             assumptions=self.assumptions,
             basis=CHECKED,
+        )
+
+
+    @classmethod
+    def from_dict(cls, block: Mapping[str, Any]) -> KAnonymity:
+        """Read the promise back from the guarantee block of a report."""
+        asked = block["parameters"]
+        recursive = asked.get("recursive_c_l_diversity")
+        return cls(
+            k=int(asked["k"]),
+            quasi_identifiers=tuple(asked["quasi_identifiers"]),
+            sensitive=tuple(asked["sensitive"]),
+            unit=asked["unit"],
+            diversity=Diversity(
+                l=asked.get("l_diversity"),
+                entropy_l=asked.get("entropy_l_diversity"),
+                recursive=None if recursive is None else (float(recursive[0]), int(recursive[1])),
+                t=asked.get("t_closeness"),
+                alpha=asked.get("alpha_k_anonymity"),
+            ),
+            assumptions=tuple(block["assumptions"]),
         )
 
 

@@ -68,7 +68,8 @@ def _parameter(one: Field[Any], hint: Any) -> Parameter:
 def _plain_type(hint: Any) -> type:
     if get_origin(hint) in (Union, types.UnionType):
         hint = next(arg for arg in get_args(hint) if arg is not type(None))
-    return get_origin(hint) or hint
+    plain: type = get_origin(hint) or hint
+    return plain
 
 
 def check_parameters(method: type, given: Mapping[str, Any]) -> None:

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from anonkit import __version__
+from anonkit.atomic import Staging
 from anonkit.bundle import (
     DATA,
     DESCRIPTOR,
@@ -29,18 +33,365 @@ from anonkit.bundle import (
     sha256,
     to_json,
 )
-from anonkit.atomic import Staging
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.descriptor import build_descriptor
+from anonkit.drafting import likely_identifiers
 from anonkit.engines import open_engine
-from anonkit.errors import AnonkitError, GuaranteeError, ParameterError
-from anonkit.guarantee import Check, Guarantee
+from anonkit.engines.private_files import PrivateFolder
+from anonkit.errors import GuaranteeError, ParameterError
+from anonkit.guarantee import Check, Guarantee, KAnonymity
 from anonkit.methods import make_method
+from anonkit.methods.recoded import Recoded
 from anonkit.page import render_page
 from anonkit.parameters import parameters_of
 from anonkit.policy import Policy
-from anonkit.protocols import Draft, Engine, Method, Progress, no_progress
+from anonkit.protocols import Draft, Engine, Method, Progress, Source, no_progress
 from anonkit.randomness import Randomness
 from anonkit.report import build_owner_report, build_report
 
 PARAMS_FORMAT = "anonkit-params/1"
+RISK_THRESHOLD = 0.2
+"""Records whose re-identification risk is above this count as at risk (classes below five)."""
+
+
+def release(
+    source: Any,
+    *,
+    method: str | Method = "rfka",
+    output: str | Path | None = None,
+    preset: str | None = None,
+    policy: Policy | str | Path | None = None,
+    target: str | None = None,
+    unit: str | None = None,
+    identifiers: Iterable[str] = (),
+    sensitive: Iterable[str] = (),
+    insensitive: Iterable[str] = (),
+    engine: str = "local",
+    force: bool = False,
+    dry_run: bool = False,
+    owner_report: str | Path | None = None,
+    seed: int | None = None,
+    progress: Progress = no_progress,
+    **parameters: Any,
+) -> Release:
+    """Release a table: perturb it, check the promise on the output, and write all files together.
+
+    Parameters
+    ----------
+    source : path or table
+        CSV, TSV, JSON Lines (also gzip, zstd), Parquet file or folder, or anything with the Arrow interface.
+    method : str or Method
+        Name of a method (see `anonkit methods`), or a method value.
+    output : path, optional
+        `NAME.parquet`, or a folder when it ends in a slash. Without it the release stays in memory.
+    preset : str, optional
+        A named set of choices, such as "paper"; `parameters` go on top.
+    policy : Policy or path, optional
+        What the owner declares. Undeclared columns are quasi-identifiers, the last one the target.
+    target, unit, identifiers, sensitive, insensitive
+        Roles on top of the policy.
+    engine : str
+        "local".
+    force : bool
+        Replace a release that is there.
+    dry_run : bool
+        Do everything except writing; the report tells what a release would be.
+    owner_report : path, optional
+        Folder for the measures that are computed from the source and must not be published.
+    seed : int, optional
+        Reproducible randomness for tests: every file then says that it is not for release.
+    progress : callable
+        Called with the step and the share done.
+    **parameters
+        Parameters of the method.
+
+    Returns
+    -------
+    Release
+        On disk when `output` is given, else in memory.
+
+    Raises
+    ------
+    GuaranteeError
+        The promise cannot be kept or did not verify; nothing was written.
+    PolicyError, ParameterError, SourceError
+        Something given is wrong; nothing was written.
+
+    Privacy
+    -------
+    The promise, its unit and its limits are in `Release.report["guarantee"]`. Shuffling and noise use a secure
+    generator unless `seed` is given.
+    """
+    if isinstance(method, str):
+        method = make_method(method, parameters, preset)
+    elif parameters or preset:
+        raise ParameterError(f"parameters go into the method value: {', '.join(parameters) or 'preset'}")
+    place = None if output is None else Place.of(output)
+    if place is not None and not dry_run:
+        refuse_existing(place, force)
+    declared = policy if isinstance(policy, Policy) else Policy() if policy is None else Policy.load(policy)
+    declared = declared.with_roles(
+        target=target, unit=unit, identifiers=identifiers, sensitive=sensitive, insensitive=insensitive
+    )
+    method.guarantee(declared)  # what cannot be promised is refused before any data is opened
+    randomness = Randomness.secure() if seed is None else Randomness.seeded(seed)
+    with closing(open_engine(engine)) as opened, closing(PrivateFolder()) as private:
+        work = _perturb(source, method, declared, opened, randomness, progress, private)
+        if dry_run:
+            return Release(params=work.params, report=work.report(preset), contents={}, owner=work.draft.owner)
+        if owner_report is not None:
+            _write_owner_report(Path(owner_report), work)
+        return _publish(work, place, preset, opened)
+
+
+def apply(
+    params: str | Path,
+    source: Any,
+    *,
+    output: str | Path | None = None,
+    max_suppression: float | None = None,
+    engine: str = "local",
+    force: bool = False,
+    dry_run: bool = False,
+    seed: int | None = None,
+    progress: Progress = no_progress,
+) -> Release:
+    """Recode the next batch of a table as an earlier k-anonymous release was recoded, and check its promise anew.
+
+    Parameters
+    ----------
+    params : path
+        The `params.json` of the earlier release, or any other file of it.
+    source : path or table
+        The next batch, with the same columns.
+    max_suppression : float, optional
+        Share of rows that may be left out; the earlier release's by default.
+
+    Other parameters, return value and errors are those of `release`.
+
+    Privacy
+    -------
+    k is counted in the new batch alone. Batches of the same people can be combined by an attacker.
+    """
+    earlier = read_json(Place.of(params).file(PARAMS))
+    method = Recoded.from_params(earlier, max_suppression=max_suppression)
+    return release(
+        source,
+        method=method,
+        output=output,
+        policy=method.policy(),
+        engine=engine,
+        force=force,
+        dry_run=dry_run,
+        seed=seed,
+        progress=progress,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Work:
+    """A verified draft on its way to disk."""
+
+    method: Method
+    promise: Guarantee
+    policy: Policy
+    draft: Draft
+    data: Source
+    """The perturbed rows, shuffled, without the unit column."""
+    n_rows: int
+    recount: Disclosure | None
+    checks: Sequence[Check]
+    notes: Sequence[str]
+    randomness: str
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """What `params.json` holds."""
+        return {
+            "format": PARAMS_FORMAT,
+            "anonkit_version": __version__,
+            "method": self.method.name,
+            "randomness": self.randomness,
+            **self.draft.params,
+        }
+
+    def report(self, preset: str | None) -> dict[str, Any]:
+        """What `report.json` holds."""
+        return build_report(
+            version=__version__,
+            method={
+                "name": self.method.name,
+                "preset": preset,
+                "parameters": {one.name: getattr(self.method, one.name) for one in parameters_of(type(self.method))},
+                "paper": self.method.paper,
+                "summary": self.method.summary,
+            },
+            promise=self.promise,
+            columns=self.draft.columns,
+            rows={**self.draft.rows, "out": self.n_rows},
+            checks=self.checks,
+            randomness=self.randomness,
+            disclosure_risk={} if self.recount is None else self.recount.to_dict(RISK_THRESHOLD),
+            details=self.draft.details,
+            dataset=self.policy.dataset,
+            domains_declared_by=self.policy.declared_by,
+            notes=self.notes,
+        )
+
+
+def _perturb(
+    source: Any,
+    method: Method,
+    declared: Policy,
+    engine: Engine,
+    randomness: Randomness,
+    progress: Progress,
+    private: PrivateFolder,
+) -> _Work:
+    """Open the source, make the draft, recount it, and refuse it when the promise does not hold."""
+    progress("reading", 0.0)
+    table = engine.scan(source, declared)
+    policy = declared.resolve(table.schema.names, need_target=method.needs_target)
+    promise = method.guarantee(policy)
+    draft = method.release(table, policy, engine=engine, rng=randomness, progress=progress)
+    progress("checking", 0.0)
+    spool = private.path / "draft.parquet"
+    n_rows = engine.write(draft.data, spool, metadata={}, randomness=randomness)
+    recount = _recount(promise, spool, draft.data.schema, with_unit=True)
+    checks = [*([] if recount is None else promise.verify(recount)), *_structure_checks(draft, policy)]
+    _refuse_broken(checks)
+    return _Work(
+        method=method,
+        promise=promise,
+        policy=policy,
+        draft=draft,
+        data=_without_unit(engine, engine.scan(spool, Policy()), policy),
+        n_rows=n_rows,
+        recount=recount,
+        checks=checks,
+        notes=[*_role_notes(declared, policy), *_identifier_notes(declared, policy, engine, table), *draft.notes],
+        randomness=randomness.label,
+    )
+
+
+def _recount(promise: Guarantee, data: Path, schema: pa.Schema, *, with_unit: bool) -> Disclosure | None:
+    """Count the released cells anew, when the promise is one that can be counted."""
+    if not isinstance(promise, KAnonymity):
+        return None
+    recursive = promise.diversity.recursive
+    return measure(
+        data,
+        [name for name in promise.quasi_identifiers if name in schema.names],
+        sensitive=[name for name in promise.sensitive if name in schema.names],
+        unit=promise.unit if with_unit else None,
+        recursive=(2, 3) if recursive is None else tuple(sorted({2, 3, recursive[1]})),
+    )
+
+
+def _structure_checks(draft: Draft, policy: Policy) -> list[Check]:
+    """Check that nothing reaches the output that must not."""
+    names = [name for name in draft.data.schema.names if name != policy.unit]
+    stray = [name for name in names if name not in policy.columns or not policy.column(name).is_released]
+    return [Check(name="identifiers_absent", passed=not stray, observed=len(stray), required=0)]
+
+
+def _refuse_broken(checks: Sequence[Check]) -> None:
+    broken = [check for check in checks if not check.passed]
+    if broken:
+        first = broken[0]
+        raise GuaranteeError(
+            f"the promise does not hold on the output: {first.name} is {first.observed}, {first.required} was asked",
+            "nothing was written; ask for less, or allow more suppression",
+        )
+
+
+def _without_unit(engine: Engine, source: Source, policy: Policy) -> Source:
+    if policy.unit is None or policy.unit not in source.schema.names:
+        return source
+    names = [name for name in source.schema.names if name != policy.unit]
+    schema = pa.schema([source.schema.field(name) for name in names])
+    return engine.map_batches(source, partial(_select, names=names), schema)
+
+
+def _select(batch: pa.RecordBatch, row: int, *, names: Sequence[str]) -> pa.RecordBatch:
+    return batch.select(names)
+
+
+def _role_notes(declared: Policy, policy: Policy) -> list[str]:
+    if declared.target is None and policy.target is not None:
+        return [f"No target was named: the last column without a role, {policy.target!r}, was taken."]
+    return []
+
+
+def _identifier_notes(declared: Policy, policy: Policy, engine: Engine, table: Source) -> list[str]:
+    undeclared = [name for name in policy.columns if name not in declared.columns and name != policy.target]
+    found = likely_identifiers(engine.encode(table, undeclared))
+    return [
+        f"Column {name!r} looks like an identifier. If it is one, declare it: --identifier {name}." for name in found
+    ]
+
+
+# --- to disk -------------------------------------------------------------------------------------------------
+
+
+def _publish(work: _Work, place: Place | None, preset: str | None, engine: Engine) -> Release:
+    """Write all files together, after the data file has been read back and counted again."""
+    with closing(PrivateFolder()) as scratch:
+        target = place or Place(folder=scratch.path, stem="release")
+        staging = Staging(target.folder, target.stem)
+        try:
+            _write_files(work, target, staging.folder, preset, engine)
+            if place is None:
+                contents = {s: (staging.folder / target.name(s)).read_bytes() for s in (DATA, *SIDECARS)}
+                return Release(
+                    params=work.params, report=json.loads(contents[REPORT]), contents=contents, owner=work.draft.owner
+                )
+            staging.commit([place.name(suffix) for suffix in (*SIDECARS, DATA)])
+        finally:
+            staging.discard()
+    return replace(load(target.file(DATA)), owner=work.draft.owner)
+
+
+def _write_files(work: _Work, place: Place, folder: Path, preset: str | None, engine: Engine) -> None:
+    report = work.report(preset)
+    files = {PARAMS: to_json(work.params), REPORT: to_json(report), PAGE: render_page(report).encode()}
+    for suffix, content in files.items():
+        (folder / place.name(suffix)).write_bytes(content)
+    manifest = {
+        "format": FORMAT,
+        "method": work.method.name,
+        "randomness": work.randomness,
+        "sidecars": {suffix.lstrip("."): sha256(content) for suffix, content in files.items()},
+    }
+    data = folder / place.name(DATA)
+    n_rows = engine.write(work.data, data, metadata={METADATA_KEY: json.dumps(manifest)}, randomness=None)
+    _read_back(work, data, n_rows)
+    hashes = {**{suffix: sha256(content) for suffix, content in files.items()}, DATA: sha256(data)}
+    descriptor = build_descriptor(
+        name=package_name(place.stem),
+        schema=work.data.schema,
+        files={
+            role: (place.name(suffix), hashes[suffix])
+            for role, suffix in (("data", DATA), ("params", PARAMS), ("report", REPORT), ("page", PAGE))
+        },
+        report=report,
+        license_name=work.policy.license,
+    )
+    (folder / place.name(DESCRIPTOR)).write_bytes(to_json(descriptor))
+
+
+def _read_back(work: _Work, data: Path, n_rows: int) -> None:
+    """Count the written file: what it holds must be what the report says."""
+    again = _recount(work.promise, data, work.data.schema, with_unit=False)
+    same = again is None or (work.recount is not None and again == replace(work.recount, people=None))
+    if not same or n_rows != work.n_rows:
+        raise GuaranteeError("the written file does not hold what was counted before writing", "nothing was written; check the disk")
+
+
+def _write_owner_report(folder: Path, work: _Work) -> None:
+    """Write the measures that must not be published, apart from the release."""
+    folder.mkdir(parents=True, exist_ok=True)
+    document = build_owner_report(__version__, {"method": work.method.name, **work.draft.owner})
+    path = folder / "owner.report.json"
+    path.touch(mode=0o600)
+    path.write_bytes(to_json(document))

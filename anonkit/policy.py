@@ -150,6 +150,8 @@ class Policy:
     """Who declares the domains public; printed in the report."""
     license: str | None = None
     """Licence of the release, by name, for the catalogue descriptor."""
+    optional: frozenset[str] = frozenset()
+    """Declared columns that a table may lack; set by `anonkit apply`, not from a file."""
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
@@ -256,7 +258,7 @@ class Policy:
             A declared column is not in the table, or a role is given to two columns that only one may have.
         """
         for name in self.columns:
-            if name not in names:
+            if name not in names and name not in self.optional:
                 raise PolicyError(f"column {name!r} is not in the table", did_you_mean(name, names))
         columns = {name: self.column(name) for name in names}
         for role in (Role.TARGET, Role.UNIT):

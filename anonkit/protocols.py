@@ -118,7 +118,11 @@ class Method(Protocol):
 
     name: ClassVar[str]
     paper: ClassVar[str]
+    """Where it was published."""
     summary: ClassVar[str]
+    """One line for `anonkit methods`."""
+    needs_target: ClassVar[bool]
+    """True when a table without a target is refused."""
 
     def guarantee(self, policy: Policy) -> Guarantee:
         """State the promise. There is no data argument, by design."""

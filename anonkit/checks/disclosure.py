@@ -67,7 +67,7 @@ class Disclosure:
 
 
 def measure(
-    table: str | Path | pa.Table | pa.RecordBatchReader,
+    table: str | Path | pa.Table,
     quasi_identifiers: Sequence[str],
     *,
     sensitive: Sequence[str] = (),
@@ -78,8 +78,8 @@ def measure(
 
     Parameters
     ----------
-    table : path of a Parquet file, or an Arrow table
-        A reader works when nothing sensitive is asked, since it can be read only once.
+    table : path, or Arrow table
+        Parquet file or folder, CSV, TSV or JSON Lines (also compressed) as DuckDB reads them.
     quasi_identifiers : sequence of str
         Columns that make up the equivalence classes; none means that all rows are one class.
     sensitive : sequence of str
@@ -94,11 +94,7 @@ def measure(
 
     connection = duckdb.connect(":memory:")
     try:
-        if isinstance(table, str | Path):
-            source = "read_parquet('" + str(table).replace("'", "''") + "')"
-        else:
-            source = "anonkit_table"
-            connection.register(source, table)
+        source = _scan(connection, table)
         keys = ", ".join(map(_quote, quasi_identifiers))
         sizes, people = _sizes(connection, source, keys, unit)
         found = {name: _sensitive(connection, source, quasi_identifiers, name, recursive) for name in sensitive}
@@ -114,6 +110,39 @@ def measure(
         class_sizes=tuple(sizes),
         sensitive=found,
     )
+
+
+def _scan(connection: Any, table: str | Path | pa.Table) -> str:
+    """Return what stands in FROM for a table; text files are read with DuckDB's own reader, all rows looked at."""
+    if isinstance(table, pa.Table):
+        connection.register("anonkit_table", table)
+        return "anonkit_table"
+    path = Path(table)
+    pattern = str(path / "**" / "*.parquet") if path.is_dir() else str(path)
+    literal = "'" + pattern.replace("'", "''") + "'"
+    suffixes = {suffix.lower() for suffix in path.suffixes}
+    if suffixes & {".csv", ".tsv", ".tab", ".txt"}:
+        return f"read_csv({literal}, header = true, sample_size = -1)"
+    if suffixes & {".json", ".jsonl", ".ndjson"}:
+        return f"read_json({literal}, format = 'newline_delimited', sample_size = -1)"
+    return f"read_parquet({literal}, hive_partitioning = {str(path.is_dir()).lower()})"
+
+
+def columns_of(table: str | Path | pa.Table) -> list[str]:
+    """Return the column names of a table as `measure` sees them.
+
+    Raises
+    ------
+    EngineError
+        It cannot be read.
+    """
+    import duckdb
+
+    with duckdb.connect(":memory:") as connection:
+        try:
+            return [str(name) for name in connection.sql(f"SELECT * FROM {_scan(connection, table)} LIMIT 0").columns]
+        except duckdb.Error:
+            raise EngineError("the table cannot be read", "CSV, TSV, JSON Lines or Parquet, by the name of the file") from None
 
 
 def _quote(name: str) -> str:

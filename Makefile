@@ -1,0 +1,32 @@
+# Each target is complete on a machine that has only Python 3.11+, pip and make.
+PY ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+STAMP = $(VENV)/.installed
+
+.PHONY: demo test test-slow bench lint clean
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PY) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $@
+
+demo: $(STAMP)  ## release simulated bank customers, then print where the release and its report are
+	$(BIN)/anonkit demo --folder demo
+
+test: $(STAMP)  ## everything a change must pass
+	$(BIN)/python -m pytest -q -p no:cacheprovider
+
+test-slow: $(STAMP)  ## the long audits and utility targets
+	$(BIN)/python -m pytest -q -m slow
+
+bench: $(STAMP)  ## measure against the named baselines; needs ../shared/data
+	$(BIN)/python tests/benchmarks/rfka_adult.py
+	$(BIN)/python tests/benchmarks/selection_loop.py
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) demo dist build

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Validation from the files alone: is this still the release its report describes, and does its promise hold?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from anonkit.bundle import DATA, DESCRIPTOR, METADATA_KEY, Place, Release, load, sha256
+from anonkit.checks.disclosure import Disclosure, columns_of, measure
+from anonkit.errors import ParameterError, ReleaseFormatError, did_you_mean
+from anonkit.guarantee import Check, Diversity, KAnonymity
+
+
+@dataclass(frozen=True, kw_only=True)
+class Validation:
+    """What was looked at, and what was found."""
+
+    checks: tuple[Check, ...]
+    disclosure: Disclosure | None
+    """The recount, where there was something to count."""
+
+    @property
+    def passed(self) -> bool:
+        """True when something was checked and all of it holds."""
+        return bool(self.checks) and all(check.passed for check in self.checks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the validation for `--json`."""
+        return {
+            "passed": self.passed,
+            "checks": [check.to_dict() for check in self.checks],
+            "disclosure_risk": None if self.disclosure is None else self.disclosure.to_dict(0.2),
+        }
+
+
+def validate(
+    table: str | Path | Release | Any,
+    *,
+    quasi_identifiers: Sequence[str] | None = None,
+    sensitive: Sequence[str] = (),
+    k: int | None = None,
+    l: float | None = None,  # noqa: E741 - the field's own letter
+    t: float | None = None,
+) -> Validation:
+    """Validate a release against its own report, or any table against what is asked.
+
+    Parameters
+    ----------
+    table : path, Release or table
+        A release (its data file, a sidecar, its folder), or any table file, or an Arrow-capable table.
+    quasi_identifiers : sequence of str, optional
+        Columns an attacker may know; those of the report for a release.
+    sensitive : sequence of str
+        Columns whose diversity is measured, beside those of the report.
+    k, l, t : optional
+        Asked of the table, on top of what the report promises.
+
+    Raises
+    ------
+    ReleaseFormatError, EngineError
+        It could not be checked: a file is missing or cannot be read.
+    ParameterError
+        Nothing to check was named, or a column is not there.
+    """
+    place = _place_of(table)
+    if place is None:
+        return _validate_table(_as_table(table), quasi_identifiers, sensitive, k, l, t)
+    return _validate_release(place, quasi_identifiers, sensitive, k, l, t)
+
+
+def _place_of(table: object) -> Place | None:
+    """Return where a release stands, or None for a plain table."""
+    if isinstance(table, Release):
+        if table.place is None:
+            raise ParameterError("a release in memory cannot be validated", "save it first")
+        return table.place
+    if not isinstance(table, str | Path):
+        return None
+    try:
+        place = Place.of(table)
+    except ParameterError:
+        return None
+    return place if any(path.suffix != DATA for path in place.existing()) else None
+
+
+def _as_table(table: Any) -> Any:
+    if isinstance(table, str | Path | pa.Table):
+        return table
+    if hasattr(table, "__arrow_c_stream__"):
+        return pa.table(pa.RecordBatchReader.from_stream(table))
+    raise ParameterError(f"a {type(table).__name__} is not a table")
+
+
+def _validate_table(
+    table: Any,
+    quasi_identifiers: Sequence[str] | None,
+    sensitive: Sequence[str],
+    k: int | None,
+    l: float | None,  # noqa: E741
+    t: float | None,
+) -> Validation:
+    if quasi_identifiers is None:
+        raise ParameterError("no quasi-identifiers are named", "--qi age,zip,sex: a plain table does not say them")
+    if k is None and l is None and t is None:
+        raise ParameterError("nothing is asked of the table", "--k 10, --l 2 or --t 0.2")
+    if (l is not None or t is not None) and not sensitive:
+        raise ParameterError("l and t are about sensitive attributes", "--sensitive NAME")
+    _refuse_unknown([*quasi_identifiers, *sensitive], columns_of(table))
+    disclosure = measure(table, quasi_identifiers, sensitive=sensitive)
+    return Validation(checks=tuple(_asked(disclosure, sensitive, k, l, t)), disclosure=disclosure)
+
+
+def _refuse_unknown(names: Sequence[str], columns: Sequence[str]) -> None:
+    for name in names:
+        if name not in columns:
+            raise ParameterError(f"column {name!r} is not in the table", did_you_mean(name, columns))
+
+
+def _asked(
+    disclosure: Disclosure,
+    sensitive: Sequence[str],
+    k: int | None,
+    l: float | None,  # noqa: E741
+    t: float | None,
+) -> Iterator[Check]:
+    """Check what the caller asks; an empty table keeps no promise."""
+    promise = KAnonymity(
+        k=1 if k is None else k, quasi_identifiers=(), sensitive=tuple(sensitive), diversity=Diversity(l=l, t=t)
+    )
+    yield from (check for check in promise.verify(disclosure) if k is not None or check.name != "k_anonymity")
+
+
+def _validate_release(
+    place: Place,
+    quasi_identifiers: Sequence[str] | None,
+    sensitive: Sequence[str],
+    k: int | None,
+    l: float | None,  # noqa: E741
+    t: float | None,
+) -> Validation:
+    release = load(place.file(DATA))
+    descriptor = read_descriptor(place)
+    try:
+        schema = pq.read_schema(place.file(DATA))
+    except (pa.ArrowException, OSError):
+        raise ReleaseFormatError(f"{str(place.file(DATA))!r} is not a readable Parquet file") from None
+    checks = [
+        *_hash_checks(place, descriptor),
+        *_manifest_checks(place, schema),
+        *_column_checks(schema, release.report),
+        *_domain_checks(place, release),
+        _randomness_check(release.report),
+    ]
+    disclosure = None
+    if release.report["guarantee"]["kind"] == KAnonymity.kind:
+        promise = KAnonymity.from_dict(release.report["guarantee"])
+        names = [*(promise.quasi_identifiers if quasi_identifiers is None else quasi_identifiers)]
+        watched = tuple(dict.fromkeys((*promise.sensitive, *sensitive)))
+        if quasi_identifiers is not None:
+            _refuse_unknown(names, schema.names)
+        _refuse_unknown(sensitive, schema.names)
+        disclosure = measure(
+            place.file(DATA),
+            [name for name in names if name in schema.names],
+            sensitive=[name for name in watched if name in schema.names],
+            recursive=(2, 3) if promise.diversity.recursive is None else (2, 3, promise.diversity.recursive[1]),
+        )
+        promised = [check for check in promise.verify(disclosure) if check.name != "k_anonymity_people"]
+        checks += [*promised, *_report_checks(release.report, disclosure, quasi_identifiers)]
+        checks += [check for check in _asked(disclosure, watched, k, l, t) if check not in checks]
+    elif not (k is l is t is None):
+        raise ParameterError("k, l and t can be asked of k-anonymous releases only", "this one promises something else")
+    return Validation(checks=tuple(checks), disclosure=disclosure)
+
+
+def read_descriptor(place: Place) -> dict[str, Any]:
+    """Read the Data Package descriptor of a release."""
+    path = place.file(DESCRIPTOR)
+    try:
+        raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        resources = {resource["name"]: (resource["path"], resource["hash"]) for resource in raw["resources"]}
+    except FileNotFoundError:
+        raise ReleaseFormatError(f"{str(path)!r} does not exist") from None
+    except (ValueError, KeyError, TypeError):
+        raise ReleaseFormatError(f"{str(path)!r} is not the descriptor of a release") from None
+    if set(resources) < {"data", "params", "report", "page"}:
+        raise ReleaseFormatError(f"{str(path)!r} does not name all files of the release")
+    return raw
+
+
+def _hash_checks(place: Place, descriptor: Mapping[str, Any]) -> Iterator[Check]:
+    for resource in descriptor["resources"]:
+        path = place.folder / Path(resource["path"]).name
+        found = sha256(path) if path.exists() else None
+        stated = str(resource["hash"]).removeprefix("sha256:")
+        yield Check(name=f"hash:{resource['name']}", passed=found == stated, observed=found, required=stated)
+
+
+def _manifest_checks(place: Place, schema: pa.Schema) -> Iterator[Check]:
+    """Compare the sidecars with the hashes inside the data file; other tools drop those when they rewrite it."""
+    raw = (schema.metadata or {}).get(METADATA_KEY.encode())
+    if raw is None:
+        yield Check(name="manifest", passed=False, observed="absent", required="present")
+        return
+    for name, stated in json.loads(raw)["sidecars"].items():
+        path = place.file(f".{name}")
+        found = sha256(path) if path.exists() else None
+        yield Check(name=f"manifest:{name}", passed=found == stated, observed=found, required=stated)
+
+
+def _column_checks(schema: pa.Schema, report: Mapping[str, Any]) -> Iterator[Check]:
+    released = {column["name"] for column in report["columns"] if column["action"] != "dropped"}
+    missing, extra = released - set(schema.names), set(schema.names) - released
+    yield Check(name="columns", passed=not missing and not extra, observed=len(schema.names), required=len(released))
+    hidden = {c["name"] for c in report["columns"] if c["role"] in ("identifier", "unit")} & set(schema.names)
+    yield Check(name="identifiers_absent", passed=not hidden, observed=len(hidden), required=0)
+
+
+def _domain_checks(place: Place, release: Release) -> Iterator[Check]:
+    """Check that recoded columns hold only labels that the recoding knows."""
+    recoding = release.params.get("recoding")
+    if not isinstance(recoding, Mapping) or recoding.get("kind") != "global":
+        return
+    for column in recoding["columns"]:
+        if "labels" not in column:
+            continue
+        try:
+            cells = pq.read_table(place.file(DATA), columns=[column["name"]], partitioning=None).column(0)
+        except (pa.ArrowException, OSError):
+            continue  # the `columns` check says that it is missing
+        strangers = [value for value in pc.unique(cells).to_pylist() if value not in set(column["labels"])]
+        yield Check(name=f"domain:{column['name']}", passed=not strangers, observed=len(strangers), required=0)
+
+
+def _randomness_check(report: Mapping[str, Any]) -> Check:
+    found = report.get("randomness")
+    return Check(name="randomness", passed=found == "secure", observed=str(found), required="secure")
+
+
+def _report_checks(
+    report: Mapping[str, Any], disclosure: Disclosure, quasi_identifiers: Sequence[str] | None
+) -> Iterator[Check]:
+    """Compare the report's figures with the recount."""
+    stated = report["rows"]["out"]
+    yield Check(name="rows", passed=stated == disclosure.rows, observed=disclosure.rows, required=stated)
+    if quasi_identifiers is None:
+        sizes = tuple((entry["size"], entry["classes"]) for entry in report["disclosure_risk"]["class_sizes"])
+        yield Check(
+            name="class_sizes", passed=sizes == disclosure.class_sizes, observed=len(disclosure.class_sizes), required=len(sizes)
+        )
+
+

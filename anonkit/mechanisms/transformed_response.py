@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transformed randomized response (TRR): publish a·x + b with secret random a and b of known moments.
+
+Zhang & Tang, Chinese Journal of Computers 30(8), 2007, §4. A fixed multiplier of 1 is plain additive noise
+(Agrawal & Srikant, SIGMOD 2000). No local differential privacy holds for any of these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.mechanisms.channel import FloatArray
+from anonkit.mechanisms.keyed_words import keyed_words, row_blocks
+from anonkit.mechanisms.moments import PowerSums, ScoreSums
+from anonkit.mechanisms.randomized_response import RandomizedResponse
+
+NO_GUARANTEE = (
+    "No formal guarantee: values near the centre give answers near the centre and far values far answers, so an "
+    "attacker learns zeros, signs and outliers, and repeated releases average the noise away."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draw:
+    """A continuous distribution of which only mean and variance are published."""
+
+    mean: float
+    variance: float
+    """At least 0; 0 is a constant."""
+    shape: Literal["normal", "uniform"] = "normal"
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.mean) and math.isfinite(self.variance) and self.variance >= 0):
+            raise ParameterError("a draw needs a finite mean and a variance in [0, inf)")
+        if self.shape not in ("normal", "uniform"):
+            raise ParameterError(f"shape ({self.shape}) of a draw must be normal or uniform")
+
+    def values(self, words: NDArray[np.uint64]) -> FloatArray:
+        """Turn uniform 64-bit words into draws, one each."""
+        if self.variance == 0:
+            return np.full(words.shape, self.mean)
+        uniform = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+        if self.shape == "uniform":
+            return np.asarray(self.mean + math.sqrt(12 * self.variance) * (uniform - 0.5))
+        from scipy.special import ndtri
+
+        return np.asarray(self.mean + math.sqrt(self.variance) * ndtri(uniform))
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the draw, ready for JSON."""
+        return {"mean": self.mean, "variance": self.variance, "shape": self.shape}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformedResponse:
+    """Publish `centre + a (x − centre) + scale · b`, rounded to a grid, with fresh a and b for every value.
+
+    The published form has centre 0 and scale 1. With the middle and half the width of public bounds instead, the
+    noise no longer grows with the distance of the data from zero and b no longer depends on the unit.
+
+    Raises
+    ------
+    ParameterError
+        When the mean of a is 0: only the mean of x² could then be estimated.
+
+    Privacy
+    -------
+    No formal guarantee; see `NO_GUARANTEE`. A missing value is hidden by a randomized presence bit, which has an ε
+    of its own, but what is published for a missing value is drawn like a value at the centre.
+    """
+
+    mechanism: ClassVar[str] = "trr"
+
+    multiplier: Draw
+    """Distribution of a."""
+    offset: Draw
+    """Distribution of b, in units of `scale`; its mean must be 0."""
+    centre: float = 0.0
+    """Public point that is mapped onto itself on average, in the unit of the attribute."""
+    scale: float = 1.0
+    """Public unit of b, in the unit of the attribute."""
+    step: float = 2.0**-10
+    """Published numbers are multiples of it, in the unit of the attribute."""
+    bounds: tuple[float, float] | None = None
+    """Values are moved to the nearest of these public bounds first; None leaves them."""
+    presence: RandomizedResponse | None = None
+    """Randomizes (present, missing); None when no value may be missing."""
+
+    def __post_init__(self) -> None:
+        if self.multiplier.mean == 0:
+            raise ParameterError("the mean of a (0) must not be 0: the mean of x could not be estimated")
+        if self.offset.mean != 0:
+            raise ParameterError(f"the mean of b ({self.offset.mean}) must be 0", "shift the centre instead")
+        if not (self.scale > 0 and self.step > 0):
+            raise ParameterError("scale and step of TRR must be above 0")
+        if self.bounds is not None and not self.bounds[0] < self.bounds[1]:
+            raise ParameterError("bounds must be [low, high] with low < high")
+        if self.presence is not None and self.presence.n_inputs != 2:
+            raise ParameterError("presence is randomized between two answers")
+
+    @classmethod
+    def centred(
+        cls, multiplier: Draw, offset: Draw, bounds: tuple[float, float], *, presence: RandomizedResponse | None = None
+    ) -> Self:
+        """Standardize by public bounds: centre in their middle, scale half their width, step a power of two below 0.1 %."""
+        scale = (bounds[1] - bounds[0]) / 2
+        return cls(
+            multiplier=multiplier,
+            offset=offset,
+            centre=(bounds[0] + bounds[1]) / 2,
+            scale=scale,
+            step=2.0 ** (math.floor(math.log2(scale)) - 10),
+            bounds=bounds,
+            presence=presence,
+        )
+
+    @classmethod
+    def clear(cls) -> Self:
+        """Publish the number itself; a missing value shows as missing."""
+        return cls(multiplier=Draw(mean=1, variance=0), offset=Draw(mean=0, variance=0), step=2.0**-1074)
+
+    @property
+    def is_clear(self) -> bool:
+        """True when the published number is the true one."""
+        return self.multiplier == Draw(mean=1, variance=0) and self.offset.variance == 0
+
+    @property
+    def epsilon(self) -> float:
+        """Infinite: no finite ε holds."""
+        return math.inf
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the reader must know instead of a guarantee."""
+        spread = "bounded noise rules values out for certain" if self.offset.shape == "uniform" else "a and b are continuous draws"
+        return (NO_GUARANTEE, spread, "class-conditional values are taken as normal by the consumer")
+
+    def randomize(self, values: FloatArray, *, key: bytes, stream: int, first_row: int = 0) -> FloatArray:
+        """Randomize a batch: a pure function of (key, stream, row number, value).
+
+        Parameters
+        ----------
+        values : array of float, shape (n,)
+            NaN is missing.
+        key, stream, first_row
+            As in `keyed_words`.
+
+        Returns
+        -------
+        array of float, shape (n,)
+            Multiples of `step`; NaN where the presence bit says missing.
+
+        Raises
+        ------
+        ParameterError
+            When values are missing and there is no presence bit; the message counts them.
+        """
+        numbers = np.asarray(values, dtype=np.float64)
+        if self.is_clear:
+            return numbers.copy()
+        absent = np.isnan(numbers)
+        if self.presence is None and absent.any():
+            raise ParameterError(
+                f"{int(absent.sum())} of {numbers.size} values are missing but there is no presence bit",
+                "declare that values may be missing: absence is then randomized too",
+            )
+        numbers = np.where(absent, self.centre, numbers)
+        if self.bounds is not None:
+            numbers = np.clip(numbers, *self.bounds)
+        out = np.empty(numbers.shape)
+        for rows in row_blocks(numbers.size):
+            words = keyed_words(key, stream, first_row + rows.start, rows.stop - rows.start, word_bits=64, per_row=3)
+            out[rows] = self._publish(numbers[rows], absent[rows], words.astype(np.uint64, copy=False))
+        return out
+
+    def _publish(self, numbers: FloatArray, absent: NDArray[np.bool_], words: NDArray[np.uint64]) -> FloatArray:
+        a, b = self.multiplier.values(words[:, 0]), self.offset.values(words[:, 1])
+        shown = self.centre + a * (numbers - self.centre) + self.scale * b
+        shown = np.round(shown / self.step) * self.step
+        if self.presence is not None:
+            bit_words = (words[:, 2] >> np.uint64(64 - self.presence.word_bits)).astype(
+                f"uint{self.presence.word_bits}"
+            )
+            shown[self.presence.answer(absent.astype(np.uint8), bit_words) == 1] = np.nan
+        return np.asarray(shown)
+
+    def presence_probabilities(self) -> tuple[float, float]:
+        """Return the chance that a number is shown for a present and for a missing value."""
+        if self.presence is None:
+            return 1.0, 0.0
+        shown = self.presence.response_matrix()[:, 0]
+        return float(shown[0]), float(shown[1])
+
+    def _from_centre(self, powers: PowerSums) -> PowerSums:
+        """Measure powers from the centre; clear numbers from wherever they were summed, which loses no digits."""
+        return powers if self.is_clear else powers.about(self.centre)
+
+    def score_sums(self, powers: PowerSums) -> ScoreSums:
+        """Return sums of unbiased scores of 1, x' and x'² (x' = x − centre) and of their products.
+
+        With y' = y − centre, E[y'] = Ā x' and E[y'²] = (Ā² + S_a²) x'² + S_b²; a missing value that is shown is a
+        value at the centre, so it adds nothing but S_b².
+        """
+        raw = self._from_centre(powers)
+        shown_present, shown_missing = self.presence_probabilities()
+        slope, square = self.multiplier.mean, self.multiplier.mean**2 + self.multiplier.variance
+        noise = self.scale**2 * self.offset.variance + self.step**2 / 12
+        certainty = shown_present - shown_missing
+        # coefficients of 1, y', y'² in the three scores of a shown number
+        scores = np.zeros((3, 3))
+        scores[0, 0] = (1 - shown_missing) / certainty
+        scores[1, 1] = 1 / (slope * shown_present)
+        scores[2] = -noise / (square * shown_present), 0.0, 1 / (square * shown_present)
+        blank = np.array([-shown_missing / certainty, 0.0, 0.0])
+        pairs = np.stack([raw.sums[:, row : row + 3] for row in range(3)], axis=1)
+        return ScoreSums(
+            origin=raw.origin,
+            totals=raw.sums[:, :3] @ scores.T + raw.blanks[:, np.newaxis] * blank,
+            products=scores @ pairs @ scores.T + raw.blanks[:, np.newaxis, np.newaxis] * np.outer(blank, blank),
+            rows=raw.sums[:, 0] + raw.blanks,
+        )
+
+    def published_moments(self, powers: PowerSums) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance per published class as the paper prints them (eqs. 2 and 3), nothing put right.
+
+        The variance may be negative. It is biased by −S_a² Var(y) / (n Ā² (Ā² + S_a²)), whatever the paper says.
+        """
+        raw = self._from_centre(powers)
+        n, slope, spread = raw.sums[:, 0], self.multiplier.mean, self.multiplier.variance
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = raw.sums[:, 1] / n
+            variance = (raw.sums[:, 2] - n * mean**2) / (n - 1)
+            hidden = (variance - spread * (mean / slope) ** 2 - self.scale**2 * self.offset.variance) / (slope**2 + spread)
+        return raw.origin + mean / slope, hidden
+
+    def mean_error_fixed_rows(self, powers: PowerSums) -> FloatArray:
+        """Standard error of the mean when only the noise is random: Σ(S_a² y² + Ā² S_b²) / (n² Ā² (Ā² + S_a²)), rooted."""
+        raw = self._from_centre(powers)
+        n, slope, spread = raw.sums[:, 0], self.multiplier.mean, self.multiplier.variance
+        noise = self.scale**2 * self.offset.variance
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(
+                np.sqrt((spread * raw.sums[:, 2] + n * slope**2 * noise) / (n**2 * slope**2 * (slope**2 + spread)))
+            )
+
+    def answer_moments(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance of the published number when the true one has these."""
+        slope, spread, away = self.multiplier.mean, self.multiplier.variance, mean - self.centre
+        noise = self.scale**2 * self.offset.variance
+        return self.centre + slope * away, slope**2 * variance + spread * (variance + away**2) + noise
+
+    def relative_error_of_variance(self, mean_over_sd: float, n_rows: int) -> float:
+        """Standard error of the estimated variance as a share of it, for a large distance of the mean from the centre.
+
+        Parameters
+        ----------
+        mean_over_sd : float
+            r = |mean − centre| / sd of the attribute within a class.
+        n_rows : int
+            Rows of the class.
+
+        Returns
+        -------
+        float
+            r² √(2 S_a⁴ + 4 S_a⁶ / Ā²) / (√n (Ā² + S_a²)): 1.22 r² / √n for N(1,1), 2.47 r² / √n for N(2,10).
+            Above 0.2 the reconstruction is poor, above 1 worthless.
+        """
+        slope, spread = self.multiplier.mean, self.multiplier.variance
+        growth = math.sqrt(2 * spread**2 + 4 * spread**3 / slope**2) / (slope**2 + spread)
+        return mean_over_sd**2 * growth / math.sqrt(n_rows)
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the moments and the public constants that define the mechanism."""
+        return {
+            "multiplier": self.multiplier.to_params(),
+            "offset": self.offset.to_params(),
+            "centre": self.centre,
+            "scale": self.scale,
+            "step": self.step,
+            "bounds": None if self.bounds is None else list(self.bounds),
+            "presence": None if self.presence is None else self.presence.to_params(),
+        }
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any]) -> Self:
+        """Rebuild the mechanism from `to_params()`.
+
+        Raises
+        ------
+        ReleaseFormatError
+            When a key is missing or of the wrong kind.
+        """
+        try:
+            bounds, presence = params["bounds"], params["presence"]
+            return cls(
+                multiplier=Draw(**params["multiplier"]),
+                offset=Draw(**params["offset"]),
+                centre=float(params["centre"]),
+                scale=float(params["scale"]),
+                step=float(params["step"]),
+                bounds=None if bounds is None else (float(bounds[0]), float(bounds[1])),
+                presence=None if presence is None else RandomizedResponse.from_params(presence),
+            )
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            if isinstance(error, (ParameterError, ReleaseFormatError)):
+                raise
+            raise ReleaseFormatError("trr: a parameter is missing or not a number") from None
+
+
+PUBLISHED = {
+    "N(1,1)": (Draw(mean=1, variance=1), Draw(mean=0, variance=1)),
+    "N(2,10)": (Draw(mean=2, variance=10), Draw(mean=0, variance=5)),
+}
+"""The paper's two settings (§7.1) by the distribution of a: (a, b). The second parameter of N is a variance."""
+
+
+def breach_width(sd: float, confidence: float) -> float:
+    """Width of the central interval that holds a normal attribute with the given confidence (table 2 of the paper).
+
+    99.9 % gives 6.58 sd, 99 % 5.15, 95 % 3.92, 50 % 1.35. It ignores the published number, so it describes the
+    data, not the protection.
+    """
+    if not 0 < confidence < 1:
+        raise ParameterError(f"confidence ({confidence}) must be in (0, 1)")
+    return 2 * NormalDist().inv_cdf((1 + confidence) / 2) * sd

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recoding of an earlier release on the next batch: `anonkit apply`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from anonkit.anonymity import (
+    AnonymityModel,
+    anonymity_params,
+    column_entry,
+    describe_recoded,
+    draft_recoded,
+    other_columns,
+    requirements,
+)
+from anonkit.cells import is_ordered
+from anonkit.errors import GuaranteeError, PolicyError, ReleaseFormatError
+from anonkit.guarantee import KAnonymity
+from anonkit.mechanisms.equivalence import Partition, suppressed_rows
+from anonkit.parameters import check_number, parameter
+from anonkit.policy import Column, ColumnType, Missing, Policy, Role
+from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.randomness import Randomness
+from anonkit.recoding import GlobalRecoding, IntervalAxis, KeptAxis, Recoding, recoding_from_dict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recoded(AnonymityModel):
+    """Recode a table as an earlier release was; rows whose class is too small here are left out, within the limit.
+
+    Privacy
+    -------
+    The promise is the earlier release's, counted in this table alone. Values the earlier table did not have join
+    the group of all values that are not listed, or their row is left out.
+    """
+
+    name: ClassVar[str] = "recoded"
+    paper: ClassVar[str] = "the method of the earlier release"
+    summary: ClassVar[str] = "the next batch, recoded like an earlier k-anonymous release"
+
+    needs_target: ClassVar[bool] = False
+
+    max_suppression: float = parameter(default=0.01, range="[0, 1]", help="largest share of rows that may be left out")
+    earlier_method: str = parameter(default="rfka", range="a method's name", help="method that made the recoding")
+    recoding: Recoding = GlobalRecoding(columns=())
+    declared: tuple[Column, ...] = ()
+    missing_values: tuple[str, ...] = ("",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("max_suppression", self.max_suppression, 0, 1)
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any], *, max_suppression: float | None = None) -> Recoded:
+        """Build the method from the `params.json` of a k-anonymous release.
+
+        Raises
+        ------
+        ReleaseFormatError
+            The file is damaged or of a release that has no recoding.
+        """
+        if "recoding" not in params:
+            raise ReleaseFormatError("this release has no recoding to apply", "only k-anonymous releases have one")
+        try:
+            model = params["model"]
+            return cls(
+                k=model["k"],
+                l=model["l"],
+                entropy_l=model["entropy_l"],
+                recursive=model["recursive"],
+                t=model["t"],
+                alpha=model["alpha"],
+                max_suppression=params["max_suppression"] if max_suppression is None else max_suppression,
+                earlier_method=params.get("earlier_method", params["method"]),
+                recoding=recoding_from_dict(params["recoding"]),
+                declared=tuple(_column(raw) for raw in params["columns"]),
+                missing_values=tuple(params["missing_values"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, ReleaseFormatError | PolicyError):
+                raise
+            raise ReleaseFormatError("the params.json of the earlier release is damaged") from None
+
+    def policy(self) -> Policy:
+        """Return the roles and types of the earlier release; identifiers and target may be absent from the new table."""
+        absent = (Role.IDENTIFIER, Role.TARGET)
+        return Policy(
+            columns={column.name: column for column in self.declared},
+            missing_values=self.missing_values,
+            optional=frozenset(column.name for column in self.declared if column.role in absent),
+        )
+
+    def guarantee(self, policy: Policy) -> KAnonymity:
+        """State the promise of the earlier release, for this table."""
+        return self.promise(policy, ("The quasi-identifiers are all that an attacker knows about a person.",))
+
+    def release(
+        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
+    ) -> Draft:
+        """Recode the table and leave out the rows of classes that are too small."""
+        self._refuse_strangers(source, policy)
+        names = list(policy.quasi_identifiers)
+        progress("recoding", 0.0)
+        rows, unknown = self._usable(source, policy, names)
+        usable = rows & ~unknown
+        schema = pa.schema(list(self.recoding.types(source.schema).items()))
+        recoding = self.recoding
+
+        def recode(batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
+            return pa.RecordBatch.from_arrays(list(recoding.apply(batch)[0].values()), schema=schema)
+
+        coded = engine.encode(engine.map_batches(source, recode, schema), schema.names)
+        partition = Partition.of([column.codes[usable] for column in coded], int(usable.sum()))
+        units = engine.encode(source, [policy.unit])[0].codes[usable].astype(np.int64) if policy.unit else None
+        asked = requirements(source, policy, engine, self, usable, units)
+        kept = usable.copy()
+        kept[usable] = ~suppressed_rows(partition, asked)
+        counts = {
+            "in": source.n_rows,
+            "dropped_missing": int((~rows).sum()),
+            "suppressed": int((rows & ~kept).sum()),
+            "suppression_limit": self.max_suppression,
+        }
+        self._refuse_too_many(counts, int((rows & unknown).sum()), int(rows.sum()), bool(kept.any()))
+        counts["suppressed_fraction"] = counts["suppressed"] / max(int(rows.sum()), 1)
+        return draft_recoded(
+            source,
+            policy,
+            engine,
+            self.recoding,
+            kept,
+            params={
+                **anonymity_params(policy, source.schema, self, self.recoding, self.max_suppression),
+                "earlier_method": self.earlier_method,
+            },
+            columns=[*self._entries(policy), *other_columns(policy)],
+            rows=counts,
+            details={},
+            owner={},
+            notes=["The recoding was taken from an earlier release; k was counted in this table alone."],
+        )
+
+    def _refuse_strangers(self, source: Source, policy: Policy) -> None:
+        known = {column.name for column in self.declared}
+        for name in policy.columns:
+            if name not in known:
+                raise PolicyError(f"column {name!r} was not in the table of the earlier release", "leave it out, or release anew")
+        axes = self.recoding.columns if isinstance(self.recoding, GlobalRecoding) else self.recoding.axes
+        for column in axes:
+            axis = getattr(column, "axis", column)
+            ordered = is_ordered(source.schema.field(column.name).type)
+            if not isinstance(axis, KeptAxis) and ordered is not isinstance(axis, IntervalAxis):
+                kind = "numbers or dates" if isinstance(axis, IntervalAxis) else "categories"
+                raise PolicyError(f"column {column.name!r} does not hold {kind}, as the earlier release did")
+
+    def _usable(
+        self, source: Source, policy: Policy, names: list[str]
+    ) -> tuple[np.ndarray[Any, np.dtype[np.bool_]], np.ndarray[Any, np.dtype[np.bool_]]]:
+        """Return the rows the policy's treatment of missing keeps, and the rows with a value nothing is said about."""
+        present, unknown = [], []
+        for batch in source.batches(names):
+            ok = np.ones(batch.num_rows, dtype=bool)
+            for name in names:
+                if policy.missing_of(name) is Missing.DROP:
+                    ok &= batch.column(name).is_valid().to_numpy(zero_copy_only=False)
+            present.append(ok)
+            unknown.append(self.recoding.apply(batch)[1])
+        empty = [np.zeros(0, dtype=bool)]
+        return np.concatenate(present or empty), np.concatenate(unknown or empty)
+
+    def _refuse_too_many(self, counts: Mapping[str, Any], unknown: int, n_rows: int, any_left: bool) -> None:
+        if any_left and counts["suppressed"] <= self.max_suppression * n_rows:
+            return
+        raise GuaranteeError(
+            f"{counts['suppressed']} of {n_rows} rows would have to be left out ({unknown} of them for values the earlier "
+            f"table did not have), {self.max_suppression:g} of the rows may be",
+            "raise --max-suppression, wait for a larger batch, or release anew",
+        )
+
+    def _entries(self, policy: Policy) -> list[dict[str, Any]]:
+        if not isinstance(self.recoding, GlobalRecoding):
+            return [column_entry(policy, axis.name, "generalized", detail="boxes") for axis in self.recoding.axes]
+        recoded = {column.name: column for column in self.recoding.columns}
+        out = []
+        for name in policy.quasi_identifiers:
+            if name not in recoded:
+                out.append(column_entry(policy, name, "dropped", reason="dropped in the earlier release"))
+                continue
+            action = "kept" if isinstance(recoded[name], KeptAxis) else "generalized"
+            out.append(column_entry(policy, name, action, **describe_recoded(recoded[name])))
+        return out
+
+
+def _column(raw: Mapping[str, Any]) -> Column:
+    column = Column(
+        name=raw["name"], role=Role(raw["role"]), type=_column_type(raw["type"]), missing=Missing(raw["missing"])
+    )
+    return replace(column, sensitive=raw["sensitive"]) if column.role is Role.TARGET else column
+
+
+def _column_type(arrow: str) -> ColumnType:
+    """Return the type text cells are read as, from the name of an Arrow type."""
+    if arrow.startswith(("int", "uint")):
+        return ColumnType.INTEGER
+    if arrow.startswith(("float", "double", "halffloat", "decimal")):
+        return ColumnType.NUMBER
+    if arrow == "bool":
+        return ColumnType.BOOLEAN
+    return ColumnType.DATE if arrow.startswith("date") else ColumnType.STRING
