@@ -29,6 +29,8 @@ MASK = "*"
 """What stands for everything a column does not tell."""
 OTHER = "other"
 """Label of the values that are not listed."""
+_LONG = 4
+"""Sets of more values than this are named by what they lack, when that is shorter."""
 UNKNOWN = -1
 """Code of a cell the recoding says nothing about; its row cannot be released."""
 
@@ -127,14 +129,14 @@ class CategoryAxis:
         """Name a set of parts by its values; None for missing alone."""
         if len(parts) == self.size - 1 and self.size - 1 not in parts or len(parts) == self.size:
             return MASK
-        names = [self.values[part] for part in parts if part < len(self.values)]
-        if self.has_other and len(self.values) in parts:
-            names.append(OTHER)
-        if self.size - 1 in parts:
-            if not names:
-                return None
-            names.append("missing")
-        return "|".join(names)
+        if list(parts) == [self.size - 1]:
+            return None
+        names = (*self.values, *((OTHER,) if self.has_other else ()), "missing")
+        inside = [names[part] for part in parts]
+        outside = [name for part, name in enumerate(names) if part not in set(parts)]
+        if len(inside) > _LONG and len(outside) < len(inside):
+            return "not " + "|".join(outside)
+        return "|".join(inside)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the axis as it stands in `params.json`."""

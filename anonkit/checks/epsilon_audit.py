@@ -183,7 +183,8 @@ class _Thresholds:
     """Answers are numbers; events are the tails below and above quantiles of the pilot answers."""
 
     def __init__(self, pilot: Sample) -> None:
-        ranks = np.concatenate([np.geomspace(1e-4, 0.5, _THRESHOLDS // 2), 1 - np.geomspace(0.5, 1e-4, _THRESHOLDS // 2)])
+        tail = np.geomspace(1e-4, 0.5, _THRESHOLDS // 2)
+        ranks = np.concatenate([tail, 1 - tail])
         self.limits = np.unique(np.quantile(pilot, ranks))
 
     def _bins(self, sample: Sample) -> Sample:

@@ -3,17 +3,28 @@
 
 from __future__ import annotations
 
-from anonkit.engines.local import LocalEngine
+from typing import TYPE_CHECKING
+
 from anonkit.errors import ParameterError, did_you_mean
-from anonkit.protocols import Engine
+
+if TYPE_CHECKING:
+    from anonkit.engines.local import LocalEngine
 
 ENGINES = ("local",)
 
-__all__ = ["ENGINES", "LocalEngine", "open_engine"]
+__all__ = ["ENGINES", "open_engine"]
 
 
-def open_engine(name: str) -> Engine:
-    """Return a new engine by name; use it as a context manager so that its private files are deleted."""
+def open_engine(name: str) -> LocalEngine:
+    """Return a new engine by name; close it, or use it as a context manager, so that its private files go.
+
+    Raises
+    ------
+    ParameterError
+        There is no engine of this name.
+    """
     if name == "local":
+        from anonkit.engines.local import LocalEngine
+
         return LocalEngine()
     raise ParameterError(f"engine ({name}) is not known", did_you_mean(name, ENGINES))

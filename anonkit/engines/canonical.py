@@ -1,130 +1,130 @@
 # SPDX-License-Identifier: Apache-2.0
 """Canonical values before counting: what makes two cells equal, whatever file or engine they came from.
 
-NaN is missing, -0.0 is 0.0, one string type, one dictionary type; nested and binary columns are refused.
+NaN is missing, -0.0 is 0.0, one string type, one dictionary type. A canonical type is one that Parquet gives
+back as it was written, so that types survive the whole way; nested and binary columns are refused.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable, Iterator
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonkit.engines.failures import shielded
 from anonkit.errors import SourceError
-from anonkit.policy import ColumnType
 
-_LEADING_ZERO = r"^-?0[0-9]"
-_NUMBER = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
-_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-
-ARROW_TYPES = {
-    ColumnType.STRING: pa.string(),
-    ColumnType.INTEGER: pa.int64(),
-    ColumnType.NUMBER: pa.float64(),
-    ColumnType.BOOLEAN: pa.bool_(),
-    ColumnType.DATE: pa.date32(),
-}
+_MAX_DECIMAL_DIGITS = 38
 
 
 def canonical_type(name: str, given: pa.DataType) -> pa.DataType:
     """Return the type a column has inside anonkit.
 
+    Dictionaries of texts stay dictionaries, in category order; dictionaries of anything else become plain
+    columns, as in Parquet. A column of type null is one of texts that are all missing.
+
     Raises
     ------
     SourceError
-        The column is nested or binary.
+        The column is nested, binary, or of a type Parquet does not have.
     """
+    if isinstance(given, pa.BaseExtensionType):
+        given = given.storage_type if _is_text(given.storage_type) else given
     if pa.types.is_dictionary(given):
-        return pa.dictionary(pa.int32(), canonical_type(name, given.value_type), ordered=given.ordered)
-    if pa.types.is_large_string(given) or pa.types.is_string_view(given):
+        values = canonical_type(name, given.value_type)
+        return pa.dictionary(pa.int32(), values, ordered=given.ordered) if pa.types.is_string(values) else values
+    if pa.types.is_null(given) or _is_text(given):
         return pa.string()
-    if pa.types.is_nested(given) or _is_binary(given):
-        raise SourceError(
-            f"column {name!r} holds nested or binary values", "flatten it, or leave it out before the release"
-        )
-    return given
-
-
-def _is_binary(given: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_binary(given)
-        or pa.types.is_large_binary(given)
-        or pa.types.is_fixed_size_binary(given)
-        or pa.types.is_binary_view(given)
+    if pa.types.is_float16(given):
+        return pa.float32()
+    if pa.types.is_date(given):
+        return pa.date32()
+    if pa.types.is_timestamp(given) and given.unit == "s":
+        return pa.timestamp("ms", given.tz)
+    if pa.types.is_time(given) and given.unit == "s":
+        return pa.time32("ms")
+    if pa.types.is_decimal(given) and given.precision <= _MAX_DECIMAL_DIGITS:
+        return pa.decimal128(given.precision, given.scale)
+    if _is_plain(given):
+        return given
+    raise SourceError(
+        f"column {name!r} holds values of type {_kind(given)}", "flatten or convert it, or leave it out of the table"
     )
 
 
-def canonical_array(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Return the values of one column in canonical form."""
-    if array.type != target:
-        array = array.cast(target)
-    if pa.types.is_floating(target):
-        if pa.types.is_float16(target):
-            values = array.cast(pa.float32())
-            return pc.if_else(pc.is_nan(values), None, pc.add(values, np.float32(0))).cast(target)
-        return pc.if_else(pc.is_nan(array), None, pc.add(array, pa.scalar(0.0, target)))
-    return array
+def _is_text(given: pa.DataType) -> bool:
+    return bool(pa.types.is_string(given) or pa.types.is_large_string(given) or pa.types.is_string_view(given))
 
 
-class TypeGuess:
-    """What a text column could be, narrowed batch by batch: integer, number, date, else string."""
-
-    __slots__ = ("_candidates", "_seen")
-
-    def __init__(self) -> None:
-        self._candidates = [ColumnType.INTEGER, ColumnType.NUMBER, ColumnType.DATE]
-        self._seen = False
-
-    def look(self, texts: pa.Array) -> None:
-        """Drop the types that one of these texts cannot be. Codes such as 01234 stay strings."""
-        if not self._candidates or texts.null_count == len(texts):
-            return
-        self._seen = True
-        self._candidates = [kind for kind in self._candidates if _fits(texts, kind)]
-
-    @property
-    def type(self) -> ColumnType:
-        """The narrowest type all texts fit; string for a column without values."""
-        return self._candidates[0] if self._seen and self._candidates else ColumnType.STRING
+def _is_plain(given: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_boolean(given)
+        or pa.types.is_integer(given)
+        or pa.types.is_floating(given)
+        or pa.types.is_timestamp(given)
+        or pa.types.is_time(given)
+        or pa.types.is_duration(given)
+    )
 
 
-def _fits(texts: pa.Array, kind: ColumnType) -> bool:
-    first = next((text.as_py() for text in texts if text.is_valid), "")
-    if not re.match(_DATE if kind is ColumnType.DATE else _NUMBER, first):
-        return False  # most text columns are told by their first value
-    try:
-        values = texts.cast(ARROW_TYPES[kind])
-    except pa.ArrowInvalid:
-        return False
-    if kind is ColumnType.DATE:
-        return _all(pc.match_substring_regex(texts, _DATE))
-    if _any(pc.match_substring_regex(texts, _LEADING_ZERO)):
-        return False
-    return kind is ColumnType.INTEGER or (_all(pc.is_finite(values)) and _all(pc.match_substring_regex(texts, _NUMBER)))
+def _kind(given: pa.DataType) -> str:
+    """Name a type without its parameters: field names of a struct are data in some tables."""
+    if pa.types.is_nested(given):
+        return "list, struct or map"
+    return "extension" if isinstance(given, pa.BaseExtensionType) else str(given).split("[")[0].split("(")[0]
 
 
-def _all(flags: pa.Array) -> bool:
-    return pc.all(flags).as_py() is not False
+def canonical_schema(given: pa.Schema) -> pa.Schema:
+    """Return names and canonical types: no metadata, every column nullable."""
+    return pa.schema([(field.name, canonical_type(field.name, field.type)) for field in given])
 
 
-def _any(flags: pa.Array) -> bool:
-    return pc.any(flags).as_py() is True
+def canonical_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Bring batches with the columns of a schema, in its order, into canonical form."""
+    for batch in batches:
+        arrays = [canonical_array(field.name, batch.column(at), field.type) for at, field in enumerate(schema)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def parse_texts(name: str, texts: pa.Array, kind: ColumnType) -> pa.Array:
-    """Return text cells as values of a declared or guessed type.
+def canonical_array(name: str, array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Return the values of one column in canonical form.
 
     Raises
     ------
     SourceError
-        A cell is not of that type; the message counts, it does not quote.
+        A cell is not what its type says: text that is not UTF-8, a date with a time of day.
     """
-    try:
-        return canonical_array(texts.cast(ARROW_TYPES[kind]), ARROW_TYPES[kind])
-    except pa.ArrowInvalid:
-        raise SourceError(
-            f"column {name!r} holds cells that are not of type {kind}",
-            "correct them, list the text in missing_values, or declare type = \"string\"",
-        ) from None
+
+    def explain(error: Exception) -> SourceError:
+        return SourceError(f"column {name!r} holds cells that are not of type {_kind(target)}", "repair the table")
+
+    return shielded(lambda: _canonical(array, target), explain)
+
+
+def _canonical(array: pa.Array, target: pa.DataType) -> pa.Array:
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    array.validate(full=True)  # texts from files and other libraries need not be UTF-8
+    if isinstance(array, pa.DictionaryArray):
+        if pa.types.is_dictionary(target):
+            return _canonical_dictionary(array, target)
+        array = array.dictionary_decode()
+    elif pa.types.is_dictionary(target):
+        array = pc.dictionary_encode(array.cast(target.value_type))
+    if array.type != target:
+        array = array.cast(target)
+    if pa.types.is_floating(target):
+        return pc.if_else(pc.is_nan(array), None, pc.add(array, pa.scalar(0.0, target)))  # -0.0 + 0.0 = 0.0
+    return array
+
+
+def _canonical_dictionary(array: pa.DictionaryArray, target: pa.DataType) -> pa.Array:
+    """Cast a dictionary; missing and repeated entries leave it, the order of the others stays."""
+    texts = array.dictionary.cast(target.value_type)
+    indices = array.indices.cast(target.index_type)
+    distinct = texts.unique().drop_null()
+    if len(distinct) != len(texts):
+        indices = pc.index_in(texts, distinct).take(indices)
+        texts = distinct
+    return pa.DictionaryArray.from_arrays(indices, texts, ordered=target.ordered)

@@ -3,38 +3,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from anonkit.cells import category_value, is_ordered
+from anonkit.engines.categories import MISSING, Categories
+from anonkit.engines.failures import shielded
+from anonkit.errors import SourceError
 from anonkit.mechanisms.coding import CodedColumn
 
 
-def encode_column(name: str, chunks: Iterable[pa.Array], kind: pa.DataType) -> CodedColumn:
-    """Code a column: distinct values ascending (in category order for dictionaries), missing last."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Encoded:
+    """A column as codes into its distinct values."""
+
+    codes: NDArray[np.int32]
+    """Shape (n_rows,); missing cells have the code `len(values)`."""
+    values: pa.Array
+    """The distinct values: ascending, or in category order for a dictionary column; no null among them."""
+
+
+class _PlainEncoder:
+    """Codes a column that is no dictionary: every batch by itself, then all batches against the merged values."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self._kind = kind
+        self._indices: list[NDArray[np.int32]] = []
+        self._values: list[pa.Array] = []
+
+    def look(self, array: pa.Array) -> None:
+        local = pc.dictionary_encode(array)
+        self._indices.append(pc.fill_null(local.indices, MISSING).to_numpy(zero_copy_only=False))
+        self._values.append(local.dictionary)
+
+    def result(self) -> Encoded:
+        merged = pc.dictionary_encode(pa.chunked_array(self._values, self._kind).combine_chunks())
+        order = pc.sort_indices(merged.dictionary).to_numpy(zero_copy_only=False)
+        rank = np.empty(order.size + 1, dtype=np.int32)
+        rank[order] = np.arange(order.size, dtype=np.int32)
+        rank[-1] = order.size
+        codes_of = rank[merged.indices.to_numpy(zero_copy_only=False)]
+        codes = np.empty(sum(part.size for part in self._indices), dtype=np.int32)
+        row = start = 0
+        for part, values in zip(self._indices, self._values, strict=True):
+            lookup = np.append(codes_of[start : start + len(values)], rank[-1])  # index -1 is the last entry: missing
+            np.take(lookup, part, out=codes[row : row + part.size], mode="wrap")
+            row, start = row + part.size, start + len(values)
+        return Encoded(codes=codes, values=merged.dictionary.take(pa.array(order)))
+
+
+class _CategoryEncoder:
+    """Codes a dictionary column in the order of its categories."""
+
+    def __init__(self) -> None:
+        self._categories = Categories()
+        self._numbers: list[NDArray[np.int32]] = []
+
+    def look(self, array: pa.DictionaryArray) -> None:
+        self._numbers.append(self._categories.look(array))
+
+    def result(self) -> Encoded:
+        numbers = np.concatenate(self._numbers) if self._numbers else np.zeros(0, dtype=np.int32)
+        values = pa.array(self._categories.values, pa.string())
+        return Encoded(codes=self._categories.codes[numbers], values=values)
+
+
+def encode(batches: Iterable[pa.RecordBatch], fields: Sequence[pa.Field]) -> list[Encoded]:
+    """Code the columns of batches that hold these fields, in this order."""
+    encoders = [
+        _CategoryEncoder() if pa.types.is_dictionary(field.type) else _PlainEncoder(field.type) for field in fields
+    ]
+    for batch in batches:
+        for at, encoder in enumerate(encoders):
+            encoder.look(batch.column(at))
+    return [encoder.result() for encoder in encoders]
+
+
+def coded_column(name: str, kind: pa.DataType, encoded: Encoded) -> CodedColumn:
+    """Return codes with the values they stand for in Python: numbers and dates as they are, all else as text.
+
+    Raises
+    ------
+    SourceError
+        Two values differ only where Python's numbers, dates and times do not, or a date is out of their range.
+    """
     ordered = is_ordered(kind)
-    numbers: dict[Any, int] = {}
-    parts = [_provisional(chunk, numbers, ordered) for chunk in chunks]
-    provisional = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
-    has_missing = bool((provisional < 0).any())
-    values = list(numbers)
-    used = np.bincount(provisional[provisional >= 0], minlength=len(values)) > 0
-    occurring = [value for value, seen in zip(values, used, strict=True) if seen]  # a dictionary may hold more
-    ranked = occurring if pa.types.is_dictionary(kind) else sorted(occurring)
-    rank = {value: at for at, value in enumerate(ranked)}
-    recode = np.array([rank.get(value, -1) for value in values] + [len(ranked)], dtype=np.int32)  # -1, missing: last
-    return CodedColumn(
-        name=name, codes=recode[provisional], values=[*ranked, *([None] if has_missing else [])], ordered=ordered
+    values = shielded(lambda: _python_values(encoded.values, ordered), lambda _: _unfit(name))
+    if not _is_exact(kind) and len(set(values)) != len(values):
+        raise _unfit(name)
+    has_missing = bool((encoded.codes == len(values)).any())
+    return CodedColumn(name=name, codes=encoded.codes, values=[*values, *([None] * has_missing)], ordered=ordered)
+
+
+def _python_values(values: pa.Array, ordered: bool) -> list[Any]:
+    if pa.types.is_timestamp(values.type):
+        values = values.cast(pa.timestamp("us", values.type.tz))
+    return [category_value(value, ordered) for value in values.to_pylist()]
+
+
+def _unfit(name: str) -> SourceError:
+    return SourceError(
+        f"column {name!r} holds values finer or farther than Python's numbers, dates and times reach",
+        "round them to 15 digits, to microseconds, to the years 1 to 9999; or declare the column insensitive",
     )
 
 
-def _provisional(chunk: pa.Array, numbers: dict[Any, int], ordered: bool) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """Number values in order of first sight, -1 for missing."""
-    encoded = chunk if isinstance(chunk, pa.DictionaryArray) else pc.dictionary_encode(chunk)
-    local = [category_value(value, ordered) for value in encoded.dictionary.to_pylist()]
-    seen = np.array([numbers.setdefault(value, len(numbers)) for value in local] + [-1], dtype=np.int32)
-    return seen[pc.fill_null(encoded.indices, len(local)).to_numpy(zero_copy_only=False).astype(np.int64)]
+def _is_exact(kind: pa.DataType) -> bool:
+    """True for types whose distinct values are distinct in Python too."""
+    return not (pa.types.is_decimal(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind))

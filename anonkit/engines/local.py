@@ -226,7 +226,7 @@ class LocalEngine:
             relation = "anonkit_source"
             connection.register(relation, reader if reader is not None else _row_counter(source))
         try:
-            return pa.RecordBatchReader.from_stream(connection.sql(sql.format(source=relation))).read_all()
+            return pa.RecordBatchReader.from_stream(connection.sql(sql.replace("FROM {source}", f"FROM {relation}"))).read_all()
         except (duckdb.Error, pa.ArrowException):
             raise EngineError("counting rows failed", "is there room for DuckDB's temporary files?") from None
         finally:

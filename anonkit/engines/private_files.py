@@ -6,11 +6,19 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import weakref
 from pathlib import Path
 
-from anonkit.atomic import is_alive
+from anonkit.errors import EngineError
+
+try:
+    import fcntl
+except ImportError:  # Windows cannot delete what another process holds open, so nothing needs a lock there
+    fcntl = None  # type: ignore[assignment]
 
 _PREFIX = "anonkit-raw-"
+_NEW = "anonkit-new-"
+_LOCK = "owner.lock"
 
 
 class PrivateFolder:
@@ -18,33 +26,77 @@ class PrivateFolder:
 
     Privacy
     -------
-    It holds source rows. `close` deletes it; after a killed process the next one to make a folder deletes
-    what that process left behind.
+    It holds source rows. `close` deletes it, and so does the end of the process when nobody closed it. After a
+    killed process, the next one to make a folder deletes what that process left: the owner of a folder holds a
+    lock on a file in it, and the operating system drops the lock with the process.
     """
 
-    __slots__ = ("_path",)
+    __slots__ = ("__weakref__", "_delete", "_path")
 
     def __init__(self) -> None:
         self._path: Path | None = None
+        self._delete: weakref.finalize[[Path, int, int], PrivateFolder] | None = None
 
     @property
     def path(self) -> Path:
-        """The folder, made now if it was not there."""
+        """The folder, made now if it was not there.
+
+        Raises
+        ------
+        EngineError
+            The temporary folder of this machine cannot be written to.
+        """
         if self._path is None:
             sweep()
-            self._path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+            try:
+                self._path, lock = _make()
+            except OSError as error:
+                raise EngineError(
+                    f"no private folder can be made in {tempfile.gettempdir()!r}: {error.strerror}",
+                    "set TMPDIR to a folder with room",
+                ) from None
+            self._delete = weakref.finalize(self, _remove, self._path, lock, os.getpid())
         return self._path
 
     def close(self) -> None:
         """Delete the folder and all in it."""
-        if self._path is not None:
-            shutil.rmtree(self._path, ignore_errors=True)
-            self._path = None
+        if self._delete is not None:
+            self._delete()
+        self._path = self._delete = None
+
+
+def _make() -> tuple[Path, int]:
+    """Make a folder and lock it; it gets its final name only when locked, so that no sweep takes it for a left one."""
+    fresh = Path(tempfile.mkdtemp(prefix=_NEW))
+    lock = os.open(fresh / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+    if fcntl is None:
+        return fresh, lock
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    return fresh.rename(fresh.with_name(_PREFIX + fresh.name.removeprefix(_NEW))), lock
+
+
+def _remove(folder: Path, lock: int, owner: int) -> None:
+    if os.getpid() == owner:  # a forked child must not delete what its parent still reads
+        os.close(lock)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def sweep() -> None:
-    """Delete the folders of processes that are no more."""
+    """Delete the folders of processes of this user that are no more."""
+    if fcntl is None:
+        return
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        pid = folder.name.removeprefix(_PREFIX).split("-")[0]
-        if not is_alive(pid):
+        try:
+            if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
+                continue
+            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+        except OSError:
+            continue  # another process deletes it at this moment
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            continue  # its owner lives
+        else:
             shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(lock)

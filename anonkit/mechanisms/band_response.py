@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.mechanisms.channel import Channel, Codes, FloatArray
+from anonkit.mechanisms.channel import Codes, FloatArray, TruthOrBlind
 from anonkit.mechanisms.exact import ceiling, check_epsilon, epsilon_ratio
 from anonkit.mechanisms.keyed_words import Words, choose, word_type
 
@@ -29,7 +29,7 @@ LARGEST_BAND_EPSILON = 12.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class BandResponse(Channel):
+class BandResponse(TruthOrBlind):
     """Answer a grid position i by a place in the band i .. i + band − 1, or blindly by any place.
 
     There are `positions + band − 1` places. Missing is one more position whose band overlaps no other and whose
@@ -111,8 +111,13 @@ class BandResponse(Channel):
             if excess > 0 and Fraction(excess, blind) >= (ratio - 1) * Fraction(4095, 4096):
                 break
         return cls(
-            positions=positions, band=band, blind_weight=blind, excess_weight=excess,
-            has_missing=has_missing, segments=segments, word_bits=bits,
+            positions=positions,
+            band=band,
+            blind_weight=blind,
+            excess_weight=excess,
+            has_missing=has_missing,
+            segments=segments,
+            word_bits=bits,
         )
 
     @property
@@ -189,7 +194,8 @@ class BandResponse(Channel):
         return (self._merged[place] if self.has_missing else place).astype(codes.dtype)
 
     @cached_property
-    def _blind_probabilities(self) -> FloatArray:
+    def blind_probabilities(self) -> FloatArray:
+        """Probability of each answer to be given blindly, shape (n_outputs,)."""
         counts = np.bincount(self._merged, minlength=self.n_outputs).astype(np.float64) * self.blind_weight
         counts[-1] += self._spare
         return np.asarray(counts / (1 << self.word_bits))
@@ -207,7 +213,7 @@ class BandResponse(Channel):
         if self.has_missing:
             out[..., self.places] = density * self.band * cells[..., self.positions]
         total = shares.sum(axis=-1, keepdims=True)
-        return np.asarray(out.reshape(*lead, self.n_outputs) + total * self._blind_probabilities)
+        return np.asarray(out.reshape(*lead, self.n_outputs) + total * self.blind_probabilities)
 
     def backward(self, answers: FloatArray) -> FloatArray:
         """Return the mean of a function of the answer for each true code, by a running sum."""
@@ -220,11 +226,11 @@ class BandResponse(Channel):
         out[..., : self.positions] = density * (sums[..., self.band :] - sums[..., : self.positions])
         if self.has_missing:
             out[..., self.positions] = density * self.band * cells[..., self.places]
-        blind = answers @ self._blind_probabilities
+        blind = answers @ self.blind_probabilities
         return np.asarray(out.reshape(*lead, self.n_inputs) + blind[..., np.newaxis])
 
     def power_scores(self, positions: int, segments: int = 1) -> FloatArray:
-        """Return unbiased scores of 1, i and i² of the position i; see `Channel.power_scores`.
+        """Return unbiased scores of the four functions of `Channel.power_scores`.
 
         The mean of the centred place over a band is the position itself, that of its square differs by the
         variance (B² − 1) / 12 of a band; the blind share is taken off.
@@ -234,12 +240,12 @@ class BandResponse(Channel):
         centred = np.arange(self.places) - (self.band - 1) / 2
         spread = (self.band**2 - 1) / 12
         powers = np.stack([np.ones_like(centred), centred, centred**2 - spread], axis=1)
-        values = np.zeros((segments, self.places + self.has_missing, segments, 3))
+        values = np.zeros((segments, self.places + self.has_missing, segments, 4))
         for segment in range(segments):
-            values[segment, : self.places, segment] = powers
+            values[segment, :, segment, 0] = 1.0
+            values[segment, : self.places, segment, 1:] = powers
         flat = values.reshape(self.n_outputs, -1)
-        scores = (flat - self._blind_probabilities @ flat) / self.truth_probability
-        return np.asarray(scores).reshape(self.n_outputs, segments, 3)
+        return self.unblinded(flat).reshape(self.n_outputs, segments, 4)
 
     def to_params(self) -> dict[str, Any]:
         """Return the integers that define the mechanism."""

@@ -127,7 +127,7 @@ class Channel(ABC):
                 "the response matrix has no inverse, so shares cannot be estimated by moments",
                 "estimate by likelihood, or randomize with a matrix whose rows are linearly independent",
             )
-        return np.linalg.inv(self._matrix)
+        return np.asarray(np.linalg.inv(self._matrix), dtype=np.float64)
 
     def response_matrix(self) -> FloatArray:
         """Return the response probabilities, shape (n_inputs, n_outputs); rows sum to 1."""
@@ -167,20 +167,22 @@ class Channel(ABC):
         return np.asarray(self._inverse @ targets)
 
     def power_scores(self, positions: int, segments: int = 1) -> FloatArray:
-        """Return unbiased scores of 1, i and i² of the position i on a grid.
+        """Return unbiased scores of four functions of the true code: in the segment, present, i and i² of position i.
 
         The codes are `segments` runs (one per class when the answer is joint with the target) of `positions` grid
-        positions, each run followed by one code for missing when the channel has it; missing scores 0.
+        positions, each run followed by one code for missing when the channel has it. Missing is in the segment but
+        not present.
 
         Returns
         -------
-        array, shape (n_outputs, segments, 3)
+        array, shape (n_outputs, segments, 4)
         """
-        targets = np.zeros((segments, self.n_inputs // segments, segments, 3))
+        targets = np.zeros((segments, self.n_inputs // segments, segments, 4))
         steps = np.arange(positions, dtype=np.float64)
         for segment in range(segments):
-            targets[segment, :positions, segment] = np.stack([np.ones_like(steps), steps, steps**2], axis=1)
-        return self.scores(targets.reshape(self.n_inputs, -1)).reshape(self.n_outputs, segments, 3)
+            targets[segment, :, segment, 0] = 1.0
+            targets[segment, :positions, segment, 1:] = np.stack([np.ones_like(steps), steps, steps**2], axis=1)
+        return self.scores(targets.reshape(self.n_inputs, -1)).reshape(self.n_outputs, segments, 4)
 
     def variance_fixed_rows(self, shares: FloatArray, n_rows: int) -> FloatArray:
         """Variance of the moment estimate of each share when the rows are given and only the noise is random.
@@ -196,6 +198,29 @@ class Channel(ABC):
     def variance_sampled_rows(self, shares: FloatArray, n_rows: int) -> FloatArray:
         """Variance of the moment estimate of each share when the rows too are a sample of a population."""
         return (self.unmix_squares(self.forward(shares)) - shares**2) / n_rows
+
+
+class TruthOrBlind(Channel):
+    """A channel that answers truthfully (or near the truth) with one probability, else blindly, whatever the truth."""
+
+    @property
+    @abstractmethod
+    def truth_probability(self) -> float:
+        """Probability that an answer looks at the truth."""
+
+    @cached_property
+    @abstractmethod
+    def blind_probabilities(self) -> FloatArray:
+        """Probability of each answer to be given blindly, shape (n_outputs,); with the above they add up to 1."""
+
+    def unblinded(self, functions: FloatArray) -> FloatArray:
+        """Return functions of the answer whose mean is what the given ones have among truthful answers.
+
+        Parameters
+        ----------
+        functions : array, shape (n_outputs, q)
+        """
+        return np.asarray((functions - self.blind_probabilities @ functions) / self.truth_probability)
 
 
 def check_codes(codes: Codes, n_inputs: int) -> Codes:

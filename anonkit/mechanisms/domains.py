@@ -97,11 +97,11 @@ class Grid:
 
     def midpoints(self) -> FloatArray:
         """Return the middle of each cell, shape (cells,)."""
-        return self.lower + (np.arange(self.cells) + 0.5) * self.width
+        return np.asarray(self.lower + (np.arange(self.cells) + 0.5) * self.width, dtype=np.float64)
 
     def edges(self) -> FloatArray:
         """Return the ends of the cells, shape (cells + 1,)."""
-        return np.linspace(self.lower, self.upper, self.cells + 1)
+        return np.asarray(np.linspace(self.lower, self.upper, self.cells + 1), dtype=np.float64)
 
     def encode(self, values: FloatArray) -> NDArray[np.int32]:
         """Return the cell of each value; NaN is the code after the last cell.
@@ -128,11 +128,10 @@ class Grid:
         return np.append(self.midpoints(), np.nan)[codes]
 
     def widened(self, band: int) -> Grid:
-        """Return the grid of the places of a band response: each place stands at the middle of the band it belongs to."""
+        """Return the grid of a band response's places: each stands at the middle of the band it belongs to."""
         margin = (band - 1) / 2 * self.width
-        return Grid(
-            lower=self.lower - margin, upper=self.upper + margin, cells=self.cells + band - 1, has_missing=self.has_missing
-        )
+        cells = self.cells + band - 1
+        return Grid(lower=self.lower - margin, upper=self.upper + margin, cells=cells, has_missing=self.has_missing)
 
     def to_params(self) -> dict[str, Any]:
         """Return the domain, ready for JSON."""

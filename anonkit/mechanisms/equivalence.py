@@ -9,65 +9,93 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.coding import IntArray, densify
+from anonkit.mechanisms.coding import IntArray, combine, densify, ranked
 
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
 
 _CELLS = 4_000_000  # cells of a class-by-value table held at once
+_TOLERANCE = 1e-9  # thresholds are met up to rounding
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Rows divided into equivalence classes."""
+    """Rows divided into equivalence classes. Identical rows may stand as one entry with a weight."""
 
     classes: IntArray
-    """Class of each row, shape (n_rows,), dense in [0, n_classes)."""
+    """Class of each entry, shape (n_entries,), dense in [0, n_classes)."""
     n_classes: int
+    weights: IntArray | None = None
+    """Rows each entry stands for, shape (n_entries,); None: one each."""
 
     @classmethod
-    def whole(cls, n_rows: int) -> Partition:
+    def whole(cls, n_rows: int, weights: IntArray | None = None) -> Partition:
         """All rows in one class: everything dropped."""
-        return cls(np.zeros(n_rows, dtype=np.int64), 1 if n_rows else 0)
+        return cls(np.zeros(n_rows, dtype=np.int64), 1 if n_rows else 0, weights)
 
     @classmethod
     def of(cls, columns: Sequence[NDArray[np.integer]], n_rows: int) -> Partition:
         """Partition by the combination of several code columns."""
-        partition = cls.whole(n_rows)
-        for codes in columns:
-            partition = partition.refine(codes)
-        return partition
+        return cls(*combine(columns, n_rows))
 
     def refine(self, codes: NDArray[np.integer]) -> Partition:
-        """Split every class by one more code column: O(n_rows), whatever was kept before."""
+        """Split every class by one more code column: O(n_entries), whatever was kept before."""
         if self.classes.size == 0:
             return self
         width = int(codes.max()) + 1
-        return Partition(*densify(self.classes * width + codes))
+        return Partition(*densify(self.classes * width + codes), self.weights)
+
+    def at(self, entries: BoolArray) -> Partition:
+        """Return the partition of some of the entries, its classes renumbered."""
+        weights = None if self.weights is None else self.weights[entries]
+        return Partition(*densify(self.classes[entries]), weights)
 
     def sizes(self, units: IntArray | None = None) -> IntArray:
-        """Rows per class, or distinct units (people) per class when rows are given their unit; shape (n_classes,)."""
-        if units is None:
-            return np.bincount(self.classes, minlength=self.n_classes)
-        return np.bincount(self._pairs(units) // (int(units.max(initial=0)) + 1), minlength=self.n_classes)
+        """Rows per class, or distinct units (people) per class when `units` is given; shape (n_classes,)."""
+        if units is not None:
+            return self.distinct(units)
+        counts = np.bincount(self.classes, self.weights, minlength=self.n_classes)
+        return counts.astype(np.int64, copy=False)
 
-    def _pairs(self, codes: IntArray) -> IntArray:
-        width = int(codes.max(initial=0)) + 1
-        return np.unique(self.classes * width + codes)
+    def distinct(self, values: IntArray) -> IntArray:
+        """Count the distinct values of an attribute in each class, shape (n_classes,)."""
+        width = int(values.max(initial=0)) + 1
+        pairs, n_pairs = densify(self.classes * width + values)
+        owner = np.empty(n_pairs, dtype=np.int64)
+        owner[pairs] = self.classes
+        return np.bincount(owner, minlength=self.n_classes)
+
+    def n_rows(self, marked: BoolArray | None = None) -> int:
+        """Rows the marked entries (default: all) stand for."""
+        if self.weights is None:
+            return self.classes.size if marked is None else int(marked.sum())
+        return int(self.weights.sum() if marked is None else self.weights[marked].sum())
 
 
 class Requirement(Protocol):
     """Something asked of every class, monotone under merging of classes."""
 
+    name: ClassVar[str]
+    """What it is called in reports."""
+
+    @property
+    def attributes(self) -> tuple[IntArray, ...]:
+        """What it looks at besides the classes: sensitive values, units; entries alike in these may be merged."""
+        ...
+
+    def at(self, entries: NDArray[np.integer] | BoolArray) -> Requirement:
+        """Return the same requirement on a selection of the entries."""
+        ...
+
     def violated(self, partition: Partition, kept: BoolArray) -> BoolArray:
-        """Tell which classes break it, shape (n_classes,); `kept` marks the rows still in the release."""
+        """Tell which classes break it, shape (n_classes,); `kept` marks the entries still in the release."""
         ...
 
 
@@ -75,141 +103,216 @@ class Requirement(Protocol):
 class AtLeastK:
     """k-anonymity: at least k rows, or k distinct units (people) when `units` is given, in every class."""
 
+    name: ClassVar[str] = "k-anonymity"
+
     k: int
     units: IntArray | None = None
+
+    @property
+    def attributes(self) -> tuple[IntArray, ...]:
+        """The units, if people are counted."""
+        return () if self.units is None else (self.units,)
+
+    def at(self, entries: NDArray[np.integer] | BoolArray) -> AtLeastK:
+        """Return the same requirement on a selection of the entries."""
+        return self if self.units is None else replace(self, units=self.units[entries])
 
     def violated(self, partition: Partition, kept: BoolArray) -> BoolArray:
         """Mark the classes below k."""
         return partition.sizes(self.units) < self.k
 
 
-def _tables(partition: Partition, sensitive: IntArray, n_values: int) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield (classes, counts of shape (n_classes_here, n_values)) blocks of bounded size."""
-    step = max(1, _CELLS // max(n_values, 1))
-    if partition.n_classes <= step:
-        counts = np.bincount(partition.classes * n_values + sensitive, minlength=partition.n_classes * n_values)
-        yield slice(0, partition.n_classes), counts.reshape(-1, n_values).astype(np.float64)
-        return
-    order = np.argsort(partition.classes, kind="stable")
-    ranked = partition.classes[order]
-    for start in range(0, partition.n_classes, step):
-        stop = min(start + step, partition.n_classes)
-        rows = order[np.searchsorted(ranked, start) : np.searchsorted(ranked, stop)]
-        counts = np.bincount(
-            (partition.classes[rows] - start) * n_values + sensitive[rows], minlength=(stop - start) * n_values
-        )
-        yield slice(start, stop), counts.reshape(-1, n_values).astype(np.float64)
-
-
 @dataclass(frozen=True, eq=False)
 class DistinctL:
     """Distinct l-diversity: at least l different sensitive values in every class."""
 
+    name: ClassVar[str] = "distinct l-diversity"
+
     sensitive: IntArray
     l: float  # noqa: E741 - the field's own letter
 
+    @property
+    def attributes(self) -> tuple[IntArray, ...]:
+        """The sensitive values."""
+        return (self.sensitive,)
+
+    def at(self, entries: NDArray[np.integer] | BoolArray) -> DistinctL:
+        """Return the same requirement on a selection of the entries."""
+        return replace(self, sensitive=self.sensitive[entries])
+
     def violated(self, partition: Partition, kept: BoolArray) -> BoolArray:
         """Mark the classes with fewer than l values."""
-        return self.achieved(partition, kept) < self.l
+        return partition.distinct(self.sensitive) < self.l
 
     def achieved(self, partition: Partition, kept: BoolArray) -> FloatArray:
         """Distinct sensitive values per class, shape (n_classes,)."""
-        width = int(self.sensitive.max(initial=0)) + 1
-        pairs = np.unique(partition.classes * width + self.sensitive)
-        return np.bincount(pairs // width, minlength=partition.n_classes).astype(np.float64)
+        return partition.distinct(self.sensitive).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
-class EntropyL:
-    """Entropy l-diversity: exp(entropy of the sensitive values) at least l in every class."""
+class HistogramRequirement:
+    """A requirement on how often each sensitive value occurs in a class."""
+
+    name: ClassVar[str]
 
     sensitive: IntArray
-    l: float  # noqa: E741
+    """Sensitive value of each entry, as a code."""
+
+    @property
+    def attributes(self) -> tuple[IntArray, ...]:
+        """The sensitive values."""
+        return (self.sensitive,)
+
+    @property
+    def n_values(self) -> int:
+        """Number of codes of the sensitive attribute."""
+        return int(self.sensitive.max(initial=0)) + 1
+
+    def at(self, entries: NDArray[np.integer] | BoolArray) -> HistogramRequirement:
+        """Return the same requirement on a selection of the entries."""
+        return replace(self, sensitive=self.sensitive[entries])
+
+    def measure(self, counts: FloatArray, overall: FloatArray) -> FloatArray:
+        """Return what is bounded, from histograms of shape (..., m) and the released table's own, shape (m,)."""
+        raise NotImplementedError
+
+    def breaks(self, counts: FloatArray, overall: FloatArray) -> BoolArray:
+        """Tell which histograms break the requirement, shape (...)."""
+        raise NotImplementedError
+
+    def overall(self, partition: Partition, kept: BoolArray) -> FloatArray:
+        """Return the histogram of the entries still in the release, shape (m,)."""
+        weights = None if partition.weights is None else partition.weights[kept]
+        return np.bincount(self.sensitive[kept], weights, minlength=self.n_values).astype(np.float64)
 
     def violated(self, partition: Partition, kept: BoolArray) -> BoolArray:
-        """Mark the classes whose effective number of values is below l."""
-        return self.achieved(partition, kept) < self.l - 1e-9
+        """Mark the classes that break it."""
+        out = np.empty(partition.n_classes, dtype=bool)
+        overall = self.overall(partition, kept)
+        for block, counts in _histograms(partition, self.sensitive, overall.size):
+            out[block] = self.breaks(counts, overall)
+        return out
 
     def achieved(self, partition: Partition, kept: BoolArray) -> FloatArray:
-        """Effective number of values, exp(entropy in nats), per class, shape (n_classes,)."""
+        """Return what is bounded for every class, shape (n_classes,)."""
         out = np.empty(partition.n_classes)
-        for block, counts in _tables(partition, self.sensitive, int(self.sensitive.max(initial=0)) + 1):
-            p = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                out[block] = np.exp(-np.where(p > 0, p * np.log(p), 0.0).sum(axis=1))
+        overall = self.overall(partition, kept)
+        for block, counts in _histograms(partition, self.sensitive, overall.size):
+            out[block] = self.measure(counts, overall)
         return out
 
 
+def _histograms(partition: Partition, sensitive: IntArray, n_values: int) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield (classes, counts of shape (n_classes_here, n_values)) blocks of bounded size."""
+    step = max(1, _CELLS // max(n_values, 1))
+    if partition.n_classes <= step:
+        counts = np.bincount(
+            partition.classes * n_values + sensitive, partition.weights, minlength=partition.n_classes * n_values
+        )
+        yield slice(0, partition.n_classes), counts.reshape(-1, n_values).astype(np.float64)
+        return
+    order, classes = ranked(partition.classes)
+    for start in range(0, partition.n_classes, step):
+        stop = min(start + step, partition.n_classes)
+        here = slice(*np.searchsorted(classes, (start, stop)))
+        rows = order[here]
+        counts = np.bincount(
+            (classes[here] - start) * n_values + sensitive[rows],
+            None if partition.weights is None else partition.weights[rows],
+            minlength=(stop - start) * n_values,
+        )
+        yield slice(start, stop), counts.reshape(-1, n_values).astype(np.float64)
+
+
+def _shares(counts: FloatArray) -> FloatArray:
+    return np.asarray(counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1))
+
+
 @dataclass(frozen=True, eq=False)
-class RecursiveCL:
+class EntropyL(HistogramRequirement):
+    """Entropy l-diversity: exp(entropy of the sensitive values) at least l in every class."""
+
+    name: ClassVar[str] = "entropy l-diversity"
+
+    l: float  # noqa: E741
+
+    def measure(self, counts: FloatArray, overall: FloatArray) -> FloatArray:
+        """Effective number of values: exp(entropy in nats)."""
+        p = _shares(counts)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.exp(-np.where(p > 0, p * np.log(p), 0.0).sum(axis=-1)))
+
+    def breaks(self, counts: FloatArray, overall: FloatArray) -> BoolArray:
+        """Mark those whose effective number of values is below l."""
+        return self.measure(counts, overall) < self.l - _TOLERANCE
+
+
+@dataclass(frozen=True, eq=False)
+class RecursiveCL(HistogramRequirement):
     """Recursive (c, l)-diversity: r_1 < c (r_l + ... + r_m), r sorted descending, in every class."""
 
-    sensitive: IntArray
+    name: ClassVar[str] = "recursive (c, l)-diversity"
+
     c: float
     l: int  # noqa: E741
 
-    def violated(self, partition: Partition, kept: BoolArray) -> BoolArray:
-        """Mark the classes whose commonest value outweighs the tail."""
-        out = np.empty(partition.n_classes, dtype=bool)
-        for block, counts in _tables(partition, self.sensitive, int(self.sensitive.max(initial=0)) + 1):
-            ranked = -np.sort(-counts, axis=1)
-            out[block] = ranked[:, 0] >= self.c * ranked[:, self.l - 1 :].sum(axis=1)
-        return out
+    def measure(self, counts: FloatArray, overall: FloatArray) -> FloatArray:
+        """Smallest c that would hold: r_1 / (r_l + ... + r_m), inf for an empty tail."""
+        descending = -np.sort(-counts, axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(descending[..., 0] / descending[..., self.l - 1 :].sum(axis=-1))
+
+    def breaks(self, counts: FloatArray, overall: FloatArray) -> BoolArray:
+        """Mark those whose commonest value outweighs the tail."""
+        descending = -np.sort(-counts, axis=-1)
+        return np.asarray(descending[..., 0] >= self.c * descending[..., self.l - 1 :].sum(axis=-1))
 
 
 @dataclass(frozen=True, eq=False)
-class TCloseness:
+class TCloseness(HistogramRequirement):
     """t-closeness: earth mover's distance between a class and the released table at most t.
 
     Ordered distance for numeric attributes, equal distance (total variation) for categories (Li et al. 2007).
     """
 
-    sensitive: IntArray
+    name: ClassVar[str] = "t-closeness"
+
     t: float
     ordered: bool = False
 
-    def violated(self, partition: Partition, kept: BoolArray) -> BoolArray:
-        """Mark the classes further than t from the rows still kept."""
-        return self.achieved(partition, kept) > self.t + 1e-9
+    def measure(self, counts: FloatArray, overall: FloatArray) -> FloatArray:
+        """Distance from the rows still kept, in [0, 1]."""
+        gap = _shares(counts) - _shares(overall)
+        if not self.ordered:
+            return np.asarray(np.abs(gap).sum(axis=-1) / 2)
+        present = overall > 0  # distance is over the values that occur
+        steps = max(int(present.sum()) - 1, 1)
+        return np.asarray(np.abs(np.cumsum(gap[..., present], axis=-1)).sum(axis=-1) / steps)
 
-    def achieved(self, partition: Partition, kept: BoolArray) -> FloatArray:
-        """Distance per class, in [0, 1], shape (n_classes,)."""
-        m = int(self.sensitive.max(initial=0)) + 1
-        total = np.bincount(self.sensitive[kept], minlength=m).astype(np.float64)
-        overall = total / max(total.sum(), 1.0)
-        out = np.empty(partition.n_classes)
-        for block, counts in _tables(partition, self.sensitive, m):
-            gap = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1) - overall
-            if self.ordered:
-                present = total > 0  # distance is over the values that occur
-                steps = max(int(present.sum()) - 1, 1)
-                out[block] = np.abs(np.cumsum(gap[:, present], axis=1)).sum(axis=1) / steps
-            else:
-                out[block] = np.abs(gap).sum(axis=1) / 2
-        return out
+    def breaks(self, counts: FloatArray, overall: FloatArray) -> BoolArray:
+        """Mark those further than t from the rows still kept."""
+        return self.measure(counts, overall) > self.t + _TOLERANCE
 
 
 @dataclass(frozen=True, eq=False)
-class AlphaK:
+class AlphaK(HistogramRequirement):
     """(alpha, k)-anonymity: no sensitive value makes up more than alpha of any class."""
 
-    sensitive: IntArray
+    name: ClassVar[str] = "(alpha, k)-anonymity"
+
     alpha: float
 
-    def violated(self, partition: Partition, kept: BoolArray) -> BoolArray:
-        """Mark the classes where one value is too common."""
-        return self.achieved(partition, kept) > self.alpha + 1e-9
+    def measure(self, counts: FloatArray, overall: FloatArray) -> FloatArray:
+        """Share of the commonest sensitive value."""
+        return np.asarray(_shares(counts).max(axis=-1, initial=0.0))
 
-    def achieved(self, partition: Partition, kept: BoolArray) -> FloatArray:
-        """Share of the commonest sensitive value per class, shape (n_classes,)."""
-        out = np.empty(partition.n_classes)
-        for block, counts in _tables(partition, self.sensitive, int(self.sensitive.max(initial=0)) + 1):
-            out[block] = counts.max(axis=1) / np.maximum(counts.sum(axis=1), 1)
-        return out
+    def breaks(self, counts: FloatArray, overall: FloatArray) -> BoolArray:
+        """Mark those where one value is too common."""
+        return self.measure(counts, overall) > self.alpha + _TOLERANCE
 
 
 def suppressed_rows(partition: Partition, requirements: Sequence[Requirement]) -> BoolArray:
-    """Mark the rows that must go so that every class left meets every requirement, shape (n_rows,).
+    """Mark the entries that must go so that every class left meets every requirement, shape (n_entries,).
 
     Whole classes go. t-closeness compares with the rows that stay, so classes are removed until nothing
     more has to go.

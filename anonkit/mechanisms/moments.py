@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Means and variances of a hidden number from randomized answers, with standard errors, class by class.
 
-Every mechanism for numbers offers three functions of an answer whose means are 1, x and x² of the true value (0
-when it is missing). Sums of them, and of their products, are all that is kept: they add up over batches.
+Every mechanism for numbers offers functions of an answer whose means, given the true value, are 1, x and x² (0 when
+it is missing). Sums of them, and of their products, are all that is kept: they add up over batches.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import comb
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from anonkit.mechanisms.channel import Channel, FloatArray
+from anonkit.mechanisms.channel import Channel, Codes, FloatArray
 from anonkit.mechanisms.domains import Grid
 
 N_POWERS = 5
+N_SCORES = 4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,7 +32,7 @@ class PowerSums:
     """Answers without a number (missing), shape (n_classes,)."""
 
     @classmethod
-    def of(cls, values: FloatArray, classes: NDArray[np.integer], n_classes: int, origin: float) -> Self:  # type: ignore[type-arg]
+    def of(cls, values: FloatArray, classes: Codes, n_classes: int, origin: float) -> Self:
         """Sum the powers of a batch; NaN counts as blank."""
         blank = np.isnan(values)
         shown, groups = values[~blank] - origin, classes[~blank]
@@ -41,16 +41,14 @@ class PowerSums:
         for exponent in range(N_POWERS):
             sums[:, exponent] = np.bincount(groups, weights=power, minlength=n_classes)
             power = power * shown
-        return cls(
-            origin=origin, sums=sums, blanks=np.bincount(classes[blank], minlength=n_classes).astype(np.float64)
-        )
+        return cls(origin=origin, sums=sums, blanks=np.bincount(classes[blank], minlength=n_classes).astype(np.float64))
 
     def about(self, origin: float) -> PowerSums:
         """Return the same sums with powers measured from another origin."""
         shift = self.origin - origin
-        mixing = np.array(
-            [[comb(high, low) * shift ** (high - low) if low <= high else 0.0 for high in range(N_POWERS)] for low in range(N_POWERS)]
-        )
+        powers = range(N_POWERS)
+        # (y + shift)^high = Σ comb(high, low) shift^(high − low) y^low; comb is 0 for low > high
+        mixing = np.array([[comb(high, low) * shift ** max(high - low, 0) for high in powers] for low in powers])
         return PowerSums(origin=origin, sums=self.sums @ mixing, blanks=self.blanks)
 
     def __add__(self, other: PowerSums) -> PowerSums:
@@ -60,16 +58,16 @@ class PowerSums:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ScoreSums:
-    """Sums of the three scores (present, value, value²) and of their products, per published class.
+    """Sums of the four scores (in the class, present, value, value²) and of their products, per published class.
 
     Values are measured from an origin, so that no digits are lost when the mean is large against the spread.
     """
 
     origin: float
     totals: FloatArray
-    """Shape (n_classes, 3)."""
+    """Shape (n_classes, 4)."""
     products: FloatArray
-    """Shape (n_classes, 3, 3)."""
+    """Shape (n_classes, 4, 4)."""
     rows: FloatArray
     """Answers summed over, shape (n_classes,)."""
 
@@ -87,44 +85,39 @@ class ScoreSums:
         segments : int
             Number of classes hidden in the answer, else 1.
         """
-        middle = (grid.cells - 1) / 2
-        scores = _rescaled(channel.power_scores(grid.cells, segments), -middle * grid.width, grid.width)
+        start, width = (1 - grid.cells) / 2 * grid.width, grid.width
+        # from 1, 1, i, i² to 1, 1, v, v² for v = start + width · i
+        rescale = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, start, width, 0], [0, start**2, 2 * start * width, width**2]])
+        scores = channel.power_scores(grid.cells, segments) @ rescale.T
         products = scores[..., :, np.newaxis] * scores[..., np.newaxis, :]
         totals = np.tensordot(counts, scores, axes=(-1, 0))
         return cls(
             origin=(grid.lower + grid.upper) / 2,
-            totals=totals.reshape(-1, 3),
-            products=np.tensordot(counts, products, axes=(-1, 0)).reshape(-1, 3, 3),
+            totals=totals.reshape(-1, N_SCORES),
+            products=np.tensordot(counts, products, axes=(-1, 0)).reshape(-1, N_SCORES, N_SCORES),
             rows=np.repeat(counts.sum(axis=-1), segments),
         )
-
-
-def _rescaled(scores: FloatArray, start: float, width: float) -> FloatArray:
-    """Turn scores of 1, i, i² into scores of 1, v, v² for v = start + width · i."""
-    one, first, second = scores[..., 0], scores[..., 1], scores[..., 2]
-    return np.stack(
-        [one, start * one + width * first, start**2 * one + 2 * start * width * first + width**2 * second], axis=-1
-    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MomentEstimate:
     """Estimated moments of the true values, per true class; arrays of shape (n_classes,)."""
 
+    rows: FloatArray
+    """Estimated number of rows; where it is not positive, nothing can be said."""
     present: FloatArray
-    """Estimated number of rows with a value; not positive when nothing can be said."""
+    """Share of rows that have a value; may leave [0, 1]."""
     mean: FloatArray
     variance: FloatArray
     """Unbiased to first order; may be negative where the noise drowns it."""
+    present_error: FloatArray
+    """Standard errors here and below: rows and noise both random."""
     mean_error: FloatArray
-    """Standard error of the mean, rows and noise both random."""
     variance_error: FloatArray
-    """Standard error of the variance."""
 
-    @property
-    def identified(self) -> NDArray[np.bool_]:
-        """True where there is a mean and a positive variance."""
-        return np.asarray((self.present > 0) & np.isfinite(self.mean) & (self.variance > 0))
+    def head(self, n_classes: int) -> MomentEstimate:
+        """Return the estimate of the first classes only."""
+        return MomentEstimate(**{field.name: getattr(self, field.name)[:n_classes] for field in fields(self)})
 
 
 def estimate_moments(sums: ScoreSums, label_inverse: FloatArray | None = None) -> MomentEstimate:
@@ -142,20 +135,26 @@ def estimate_moments(sums: ScoreSums, label_inverse: FloatArray | None = None) -
     """
     inverse = np.eye(len(sums.totals)) if label_inverse is None else label_inverse
     totals = inverse.T @ sums.totals
+    small_sample = sums.rows / np.maximum(sums.rows - 1, 1)
+    spread = np.einsum("pc,p,pij->cij", inverse**2, small_sample, sums.products)
     with np.errstate(divide="ignore", invalid="ignore"):
-        present = totals[:, 0]
-        mean, second = totals[:, 1] / present, totals[:, 2] / present
-        by_mean = np.stack([-mean, np.ones_like(mean), np.zeros_like(mean)], axis=1)
-        by_second = np.stack([-second, np.zeros_like(mean), np.ones_like(mean)], axis=1)
+        rows, present = totals[:, 0], totals[:, 1]
+        share, mean, second = present / rows, totals[:, 2] / present, totals[:, 3] / present
+        zero, one = np.zeros_like(rows), np.ones_like(rows)
+        # how much one row moves each ratio, as coefficients of its four scores
+        by_share = np.stack([-share, one, zero, zero], axis=1) / rows[:, np.newaxis]
+        by_mean = np.stack([zero, -mean, one, zero], axis=1) / present[:, np.newaxis]
+        by_second = np.stack([zero, -second, zero, one], axis=1) / present[:, np.newaxis]
         by_variance = by_second - 2 * mean[:, np.newaxis] * by_mean
-        small_sample = sums.rows / np.maximum(sums.rows - 1, 1)
-        spread = np.einsum("pc,p,pij->cij", inverse**2, small_sample, sums.products)
-        mean_variance = np.einsum("ci,cij,cj->c", by_mean, spread, by_mean) / present**2
-        variance_variance = np.einsum("ci,cij,cj->c", by_variance, spread, by_variance) / present**2
-        return MomentEstimate(
-            present=present,
-            mean=sums.origin + mean,
-            variance=second - mean**2 + mean_variance,
-            mean_error=np.sqrt(np.maximum(mean_variance, 0)),
-            variance_error=np.sqrt(np.maximum(variance_variance, 0)),
-        )
+        errors = [
+            np.maximum(np.einsum("ci,cij,cj->c", by, spread, by), 0) for by in (by_share, by_mean, by_variance)
+        ]
+    return MomentEstimate(
+        rows=rows,
+        present=share,
+        mean=sums.origin + mean,
+        variance=second - mean**2 + errors[1],
+        present_error=np.sqrt(errors[0]),
+        mean_error=np.sqrt(errors[1]),
+        variance_error=np.sqrt(errors[2]),
+    )

@@ -41,7 +41,7 @@ from typing import Any, Self
 
 from anonkit.errors import ParameterError, ReleaseFormatError, did_you_mean
 from anonkit.mechanisms.band_response import BandResponse
-from anonkit.mechanisms.channel import Channel
+from anonkit.mechanisms.channel import Channel, TruthOrBlind
 from anonkit.mechanisms.domains import Categories, Grid
 from anonkit.mechanisms.randomized_response import RandomizedResponse
 from anonkit.mechanisms.response_matrix import ResponseMatrix
@@ -101,8 +101,7 @@ class PublishedAttribute:
         return self.mechanism.epsilon
 
     def answers(self) -> Categories | Grid | None:
-        """Return the domain of the published values (of one class, when joint): wider than that of the true ones
-        for band response."""
+        """Return the domain of the published values (of one class, when joint); a band response's is wider."""
         if isinstance(self.domain, Grid) and isinstance(self.mechanism, BandResponse):
             return self.domain.widened(self.mechanism.band)
         return self.domain
@@ -246,17 +245,18 @@ class PublishedTable:
         if self.target is not None and (self.target.mechanism is None) != any(joint):
             raise ParameterError("the label is randomized either alone or as part of the attributes' answers")
         if any(joint) and not (all(joint) and self.target and self.asked_column):
-            raise ParameterError("answers joint with the target need a target, one answer per row, and no others beside them")
+            raise ParameterError("answers joint with the target need a target, one answer per row, and no other kind")
         if any(joint) and self.target is not None:
             for attribute in self.attributes:
                 self._check_joint(attribute, self.target.domain.size)
 
     @staticmethod
     def _check_joint(attribute: PublishedAttribute, n_classes: int) -> None:
-        if not isinstance(attribute.mechanism, Channel) or attribute.domain is None:
-            raise ParameterError(f"attribute {attribute.name!r}: only a mechanism on codes can be joint with the target")
+        where = f"attribute {attribute.name!r}"
+        if not isinstance(attribute.mechanism, TruthOrBlind) or attribute.domain is None:
+            raise ParameterError(f"{where}: only randomized response or band response can be joint with the target")
         if attribute.mechanism.n_inputs != n_classes * attribute.domain.size:
-            raise ParameterError(f"attribute {attribute.name!r}: the joint mechanism does not fit the classes")
+            raise ParameterError(f"{where}: the joint mechanism does not fit the classes")
 
     def attribute(self, name: str) -> PublishedAttribute:
         """Return the description of one attribute.
@@ -269,7 +269,8 @@ class PublishedTable:
         for attribute in self.attributes:
             if attribute.name == name:
                 return attribute
-        raise ParameterError(f"attribute {name!r} is not described by the params", did_you_mean(name, [a.name for a in self.attributes]))
+        known = [attribute.name for attribute in self.attributes]
+        raise ParameterError(f"attribute {name!r} is not described by the params", did_you_mean(name, known))
 
     @property
     def joint(self) -> bool:

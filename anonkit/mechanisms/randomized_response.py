@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.mechanisms.channel import SHARED_ASSUMPTIONS, Channel, Codes, FloatArray
+from anonkit.mechanisms.channel import SHARED_ASSUMPTIONS, Codes, FloatArray, TruthOrBlind
 from anonkit.mechanisms.exact import ceiling, check_epsilon, check_probability, epsilon_ratio
 from anonkit.mechanisms.keyed_words import Words, choose, word_type
 
@@ -24,7 +24,7 @@ _LOSS_TOLERATED = Fraction(1, 1 << 12)  # share of the wanted truth that roundin
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomizedResponse(Channel):
+class RandomizedResponse(TruthOrBlind):
     """Publish category i as itself with probability p_0 and as category j with probability p_j, whatever i is.
 
     A blind answer may hit the truth: `Pr[y = j | x = i] = p_0 [i = j] + p_j` (table 1 of the paper). Of the
@@ -151,7 +151,7 @@ class RandomizedResponse(Channel):
         return len(self.blind_weights)
 
     @property
-    def keep_probability(self) -> float:
+    def truth_probability(self) -> float:
         """The realised p_0."""
         return self.truth_weight / (1 << self.word_bits)
 
@@ -187,7 +187,7 @@ class RandomizedResponse(Channel):
         The share of true answers times the chance that a true answer is believed. It ignores what is known
         about the population before and after: read ε first.
         """
-        p = self.keep_probability
+        p = self.truth_probability
         return np.asarray(p * p / (p + self.blind_probabilities))
 
     @cached_property
@@ -216,32 +216,32 @@ class RandomizedResponse(Channel):
 
     def response_matrix(self) -> FloatArray:
         """Return the response probabilities, shape (m, m)."""
-        return np.asarray(self.keep_probability * np.eye(self.n_inputs) + self.blind_probabilities)
+        return np.asarray(self.truth_probability * np.eye(self.n_inputs) + self.blind_probabilities)
 
     def forward(self, shares: FloatArray) -> FloatArray:
         """Return λ_j = p_0 π_j + p_j, without ever holding the matrix."""
         return np.asarray(
-            self.keep_probability * shares + shares.sum(axis=-1, keepdims=True) * self.blind_probabilities
+            self.truth_probability * shares + shares.sum(axis=-1, keepdims=True) * self.blind_probabilities
         )
 
     def backward(self, answers: FloatArray) -> FloatArray:
         """Return the mean of a function of the answer for each true code."""
-        return np.asarray(self.keep_probability * answers + (answers @ self.blind_probabilities)[..., np.newaxis])
+        return np.asarray(self.truth_probability * answers + (answers @ self.blind_probabilities)[..., np.newaxis])
 
     def unmix(self, counts: FloatArray) -> FloatArray:
         """Return the estimate of eq. 1 of the paper, as counts: (n λ_j − n p_j) / p_0."""
         total = counts.sum(axis=-1, keepdims=True)
-        return np.asarray((counts - total * self.blind_probabilities) / self.keep_probability)
+        return np.asarray((counts - total * self.blind_probabilities) / self.truth_probability)
 
     def unmix_squares(self, counts: FloatArray) -> FloatArray:
         """Return sums of the squared coefficients `unmix` gives each answer."""
         p = self.blind_probabilities
         total = counts.sum(axis=-1, keepdims=True)
-        return np.asarray((counts * (1 - 2 * p) + total * p**2) / self.keep_probability**2)
+        return np.asarray((counts * (1 - 2 * p) + total * p**2) / self.truth_probability**2)
 
     def scores(self, targets: FloatArray) -> FloatArray:
         """Return functions of the answer whose mean under each true code is the target."""
-        return np.asarray((targets - self.blind_probabilities @ targets) / self.keep_probability)
+        return self.unblinded(targets)
 
     def maximum_likelihood(self, counts: FloatArray) -> FloatArray:
         """Return the shares under which the answer counts are likeliest: in [0, 1], adding up to 1.
@@ -254,7 +254,7 @@ class RandomizedResponse(Channel):
         counts : array, shape (m,)
             Counts of the answers; a sum of 0 gives equal shares.
         """
-        p, p_keep = self.blind_probabilities, self.keep_probability
+        p, p_keep = self.blind_probabilities, self.truth_probability
         positive = np.maximum(counts, 0.0)
         if positive.sum() == 0:
             return np.full(self.n_inputs, 1 / self.n_inputs)

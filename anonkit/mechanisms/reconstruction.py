@@ -14,7 +14,7 @@ from statistics import NormalDist
 import numpy as np
 
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.channel import Channel, FloatArray
+from anonkit.mechanisms.channel import Channel, FloatArray, TruthOrBlind
 from anonkit.mechanisms.randomized_response import RandomizedResponse
 
 _DENSE_INPUTS = 4096
@@ -30,7 +30,7 @@ def project_to_simplex(values: FloatArray) -> FloatArray:
     sizes = np.arange(1, values.shape[-1] + 1)
     last = (descending - excess / sizes > 0).sum(axis=-1, keepdims=True) - 1
     threshold = np.take_along_axis(excess, last, axis=-1) / (last + 1)
-    return np.maximum(values - threshold, 0)
+    return np.asarray(np.maximum(values - threshold, 0))
 
 
 def smooth(shares: FloatArray, cells: int) -> FloatArray:
@@ -128,6 +128,27 @@ class TableChannel(ABC):
     def maximum_likelihood(self, counts: FloatArray) -> FloatArray:
         """Return the likeliest shares of class × value, shape (n_classes, n_values), adding up to 1."""
 
+    @abstractmethod
+    def profiles(self, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return how the answers of each true class are distributed, and the variance of that if all classes were alike.
+
+        Both have shape (n_classes, n_answers); the blind part of the answers may be taken off.
+        """
+
+    def noise_share(self, counts: FloatArray) -> float:
+        """Return which part of the differences between classes is no more than noise, in [0, 1].
+
+        Degrees of freedom over the statistic of homogeneity (James & Stein, 1961): 1 when the classes differ no more
+        than by chance, near 0 when they clearly differ.
+        """
+        profiles, variances = self.profiles(counts)
+        weights = np.divide(1.0, variances, out=np.zeros_like(variances), where=variances > 0)
+        total = weights.sum(axis=0)
+        pooled = np.divide((weights * profiles).sum(axis=0), total, out=np.zeros_like(total), where=total > 0)
+        statistic = float((weights * (profiles - pooled) ** 2).sum())
+        freedom = (self.n_classes - 1) * (int((total > 0).sum()) - 1)
+        return min(1.0, freedom / statistic) if statistic > 0 else 1.0
+
     def likeliest(
         self, counts: FloatArray, smoothing: Callable[[FloatArray], FloatArray] | None = None, tolerance: float = 1e-7
     ) -> FloatArray:
@@ -148,11 +169,11 @@ class SeparateAnswers(TableChannel):
 
     def forward(self, shares: FloatArray) -> FloatArray:
         """Mix the values, then the classes."""
-        return self.label.forward(self.value.forward(shares).T).T
+        return np.asarray(self.label.forward(self.value.forward(shares).T).T)
 
     def backward(self, answers: FloatArray) -> FloatArray:
         """Apply the transposes of both."""
-        return self.label.backward(self.value.backward(answers).T).T
+        return np.asarray(self.label.backward(self.value.backward(answers).T).T)
 
     def estimate(self, counts: FloatArray) -> TableEstimate:
         """Invert both; the error of a share is that of a ratio of two linear functions of the answers."""
@@ -170,20 +191,27 @@ class SeparateAnswers(TableChannel):
             errors = np.sqrt(np.maximum(spread, 0)) / np.abs(size)
         return TableEstimate(counts=table, shares=shares, errors=errors)
 
+    def profiles(self, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Sort the value answers by true class: the value channel need not be inverted to tell classes apart."""
+        by_class = self.label.unmix(counts.T).T
+        size = np.maximum(by_class.sum(axis=1, keepdims=True), 1.0)
+        alike = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / max(counts.sum(), 1.0)
+        return by_class / size, self.label.unmix_squares(alike.T).T / size**2
+
     def maximum_likelihood(self, counts: FloatArray) -> FloatArray:
         """Solve class by class in closed form when labels are clear, else by expectation maximization."""
         label, value = self.label, self.value
-        clear = isinstance(label, RandomizedResponse) and label.keep_probability == 1
+        clear = isinstance(label, RandomizedResponse) and label.truth_probability == 1
         if clear and isinstance(value, RandomizedResponse):
             sizes = counts.sum(axis=1, keepdims=True) / max(counts.sum(), 1.0)
-            return sizes * np.stack([value.maximum_likelihood(row) for row in counts])
+            return np.asarray(sizes * np.stack([value.maximum_likelihood(row) for row in counts]))
         return self.likeliest(counts)
 
 
 class JointAnswers(TableChannel):
     """Class and value were randomized together as one code `class * n_values + value`; counts have shape (answers,)."""
 
-    def __init__(self, joint: Channel, n_classes: int) -> None:
+    def __init__(self, joint: TruthOrBlind, n_classes: int) -> None:
         if joint.n_inputs % n_classes:
             raise ParameterError("the joint channel does not divide into the classes of the target")
         self.joint = joint
@@ -200,7 +228,9 @@ class JointAnswers(TableChannel):
     def estimate(self, counts: FloatArray) -> TableEstimate:
         """Invert the joint matrix; needs the whole inverse in memory."""
         if self.joint.n_inputs > _DENSE_INPUTS:
-            raise ParameterError(f"a joint domain of {self.joint.n_inputs} codes is too large to invert", "merge rare categories")
+            raise ParameterError(
+                f"a joint domain of {self.joint.n_inputs} codes is too large to invert", "merge rare categories"
+            )
         table = self.joint.unmix(counts).reshape(self.n_classes, self.n_values)
         size = table.sum(axis=1, keepdims=True)
         weights = self.joint.scores(np.eye(self.joint.n_inputs)).reshape(-1, self.n_classes, self.n_values)
@@ -210,6 +240,14 @@ class JointAnswers(TableChannel):
             errors = np.sqrt(np.einsum("y,ycv->cv", counts, influence**2)) / np.abs(size)
         return TableEstimate(counts=table, shares=shares, errors=errors)
 
+    def profiles(self, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Take the blind answers off; what is left is sorted by class already."""
+        blind = counts.sum() * self.joint.blind_probabilities.reshape(self.n_classes, -1)
+        truthful = counts.reshape(self.n_classes, -1) - blind
+        size = np.maximum(truthful.sum(axis=1, keepdims=True), 1.0)
+        alike = size * np.maximum(truthful.sum(axis=0), 0.0) / size.sum() + blind
+        return truthful / size, alike / size**2
+
     def maximum_likelihood(self, counts: FloatArray) -> FloatArray:
         """Solve in closed form for randomized response, else by expectation maximization."""
         if isinstance(self.joint, RandomizedResponse):
@@ -217,8 +255,10 @@ class JointAnswers(TableChannel):
         return self.likeliest(counts)
 
 
-def likelihood_errors(channel: TableChannel, counts: FloatArray, shares: FloatArray, smoothing: FloatArray | None = None) -> FloatArray:
-    """Standard errors of smoothed likeliest shares within their class, by differentiating the fixed point.
+def likelihood_errors(
+    channel: TableChannel, counts: FloatArray, shares: FloatArray, smoothing: FloatArray | None = None
+) -> FloatArray:
+    """Return standard errors of smoothed likeliest shares within their class, by differentiating the fixed point.
 
     The estimate satisfies π = S(π · Mᵀ(q / Mπ)) for answer shares q; its derivative by q turns the multinomial
     variance of q into the variance of π (delta method). The bias of the smoothing is not part of it.
@@ -245,8 +285,9 @@ def likelihood_errors(channel: TableChannel, counts: FloatArray, shares: FloatAr
     expected = np.maximum(flat @ matrix, 1e-300)
     smoother = np.eye(channel.n_values) if smoothing is None else smoothing
     step = np.kron(np.eye(channel.n_classes), smoother).T
-    by_shares = step @ (np.diag(matrix @ (observed / expected)) - (flat[:, np.newaxis] * matrix * (observed / expected**2)) @ matrix.T)
-    by_answers = step @ (flat[:, np.newaxis] * matrix / expected)
+    weighted = flat[:, np.newaxis] * matrix
+    pull = np.diag(matrix @ (observed / expected)) - (weighted * (observed / expected**2)) @ matrix.T
+    by_shares, by_answers = step @ pull, step @ (weighted / expected)
     jacobian = np.linalg.lstsq(np.eye(size) - by_shares, by_answers, rcond=1e-10)[0]
     grouped = jacobian.reshape(channel.n_classes, channel.n_values, -1)
     sizes = shares.sum(axis=1)[:, np.newaxis]

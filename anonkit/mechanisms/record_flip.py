@@ -53,11 +53,13 @@ class RecordFlip:
         """What the reader must know instead of a guarantee."""
         return ("no formal guarantee: one known value of a record tells whether it was inverted",)
 
-    def randomize(self, records: NDArray[np.bool_], *, key: bytes, stream: int, first_row: int = 0) -> NDArray[np.bool_]:
-        """Randomize a batch of records, shape (n, n_attributes): a pure function of (key, stream, row number, record)."""
+    def randomize(
+        self, records: NDArray[np.bool_], *, key: bytes, stream: int, first_row: int = 0
+    ) -> NDArray[np.bool_]:
+        """Randomize records, shape (n, n_attributes): a pure function of (key, stream, row number, record)."""
         words = keyed_words(key, stream, first_row, len(records)).reshape(-1)
         inverted = self._coin().answer(np.zeros(len(records), dtype=np.int64), words) == 1
-        return np.asarray(records) ^ inverted[:, np.newaxis]
+        return np.asarray(np.logical_xor(records, inverted[:, np.newaxis]))
 
     def unmix(self, direct: FloatArray, inverted: FloatArray) -> FloatArray:
         """Return the unbiased count of a condition from the published counts of it and of its inverse.

@@ -110,7 +110,7 @@ class TransformedResponse:
     def centred(
         cls, multiplier: Draw, offset: Draw, bounds: tuple[float, float], *, presence: RandomizedResponse | None = None
     ) -> Self:
-        """Standardize by public bounds: centre in their middle, scale half their width, step a power of two below 0.1 %."""
+        """Standardize by public bounds: centre in their middle, scale half their width, step below 0.1 % of it."""
         scale = (bounds[1] - bounds[0]) / 2
         return cls(
             multiplier=multiplier,
@@ -140,7 +140,8 @@ class TransformedResponse:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the reader must know instead of a guarantee."""
-        spread = "bounded noise rules values out for certain" if self.offset.shape == "uniform" else "a and b are continuous draws"
+        bounded = "uniform" in (self.multiplier.shape, self.offset.shape)
+        spread = "bounded noise rules values out for certain" if bounded else "a and b are continuous draws"
         return (NO_GUARANTEE, spread, "class-conditional values are taken as normal by the consumer")
 
     def randomize(self, values: FloatArray, *, key: bytes, stream: int, first_row: int = 0) -> FloatArray:
@@ -204,7 +205,7 @@ class TransformedResponse:
         return powers if self.is_clear else powers.about(self.centre)
 
     def score_sums(self, powers: PowerSums) -> ScoreSums:
-        """Return sums of unbiased scores of 1, x' and x'² (x' = x − centre) and of their products.
+        """Return sums of unbiased scores (in the class, present, x', x'² with x' = x − centre) and of their products.
 
         With y' = y − centre, E[y'] = Ā x' and E[y'²] = (Ā² + S_a²) x'² + S_b²; a missing value that is shown is a
         value at the centre, so it adds nothing but S_b².
@@ -214,12 +215,12 @@ class TransformedResponse:
         slope, square = self.multiplier.mean, self.multiplier.mean**2 + self.multiplier.variance
         noise = self.scale**2 * self.offset.variance + self.step**2 / 12
         certainty = shown_present - shown_missing
-        # coefficients of 1, y', y'² in the three scores of a shown number
-        scores = np.zeros((3, 3))
-        scores[0, 0] = (1 - shown_missing) / certainty
-        scores[1, 1] = 1 / (slope * shown_present)
-        scores[2] = -noise / (square * shown_present), 0.0, 1 / (square * shown_present)
-        blank = np.array([-shown_missing / certainty, 0.0, 0.0])
+        # coefficients of 1, y', y'² in the scores of a shown number
+        scores = np.zeros((4, 3))
+        scores[0, 0], scores[1, 0] = 1.0, (1 - shown_missing) / certainty
+        scores[2, 1] = 1 / (slope * shown_present)
+        scores[3] = -noise / (square * shown_present), 0.0, 1 / (square * shown_present)
+        blank = np.array([1.0, -shown_missing / certainty, 0.0, 0.0])
         pairs = np.stack([raw.sums[:, row : row + 3] for row in range(3)], axis=1)
         return ScoreSums(
             origin=raw.origin,
@@ -238,11 +239,15 @@ class TransformedResponse:
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = raw.sums[:, 1] / n
             variance = (raw.sums[:, 2] - n * mean**2) / (n - 1)
-            hidden = (variance - spread * (mean / slope) ** 2 - self.scale**2 * self.offset.variance) / (slope**2 + spread)
+            noise = spread * (mean / slope) ** 2 + self.scale**2 * self.offset.variance
+            hidden = (variance - noise) / (slope**2 + spread)
         return raw.origin + mean / slope, hidden
 
     def mean_error_fixed_rows(self, powers: PowerSums) -> FloatArray:
-        """Standard error of the mean when only the noise is random: Σ(S_a² y² + Ā² S_b²) / (n² Ā² (Ā² + S_a²)), rooted."""
+        """Return the standard error of the mean when only the noise is random.
+
+        The root of Σ(S_a² y² + Ā² S_b²) / (n² Ā² (Ā² + S_a²)), per published class.
+        """
         raw = self._from_centre(powers)
         n, slope, spread = raw.sums[:, 0], self.multiplier.mean, self.multiplier.variance
         noise = self.scale**2 * self.offset.variance
@@ -258,7 +263,7 @@ class TransformedResponse:
         return self.centre + slope * away, slope**2 * variance + spread * (variance + away**2) + noise
 
     def relative_error_of_variance(self, mean_over_sd: float, n_rows: int) -> float:
-        """Standard error of the estimated variance as a share of it, for a large distance of the mean from the centre.
+        """Return the standard error of the variance as a share of it, for a mean far from the centre.
 
         Parameters
         ----------

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small bar charts as inline SVG text: no script, no network, legible in black and white, on any width and in the dark.
+
+Horizontal measures are percentages and text has a fixed size, so that a chart fits its column without shrinking its
+words. Bars differ in fill and pattern, never in hue alone, and take their colour from the text around them
+(`currentColor`; the group `bars` may be given another by a style sheet). Labels are untrusted text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from html import escape
+
+_UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+_LABEL_WIDTH = 44
+"""Columns of a bar's label that are shown; the rest is in its title."""
+_ROW = 36
+_LEGEND = 28
+_PLOT = 140
+_GAP = 0.6
+"""Share of the width, in percent, left between the columns of a histogram."""
+_CROWDED = 12
+"""Histograms with more columns label only their decades."""
+
+
+class Fill(Enum):
+    """How a bar is filled: three ways that can be told apart without colour."""
+
+    SOLID = "solid"
+    HATCHED = "hatched"
+    OPEN = "open"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """One bar of a chart."""
+
+    label: str
+    value: float
+    """Length of the bar, in any unit; below zero counts as zero."""
+    text: str
+    """The value as it is written at the bar."""
+    fill: Fill = Fill.SOLID
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizeBin:
+    """Equivalence classes of similar size."""
+
+    low: int
+    """Smallest size in the bin."""
+    high: int
+    """Largest size in the bin."""
+    classes: int
+    records: int
+
+
+def safe_text(text: str) -> str:
+    """Return a text without characters that break or disguise a page: controls, overriding directions, lone surrogates.
+
+    Each becomes the replacement character. The result is not escaped.
+    """
+    return _UNFIT.sub("\ufffd", text)
+
+
+def bar_chart(
+    bars: Sequence[Bar], *, name: str, title: str, description: str, legend: Mapping[Fill, str] | None = None
+) -> str:
+    """Return a horizontal bar chart, one row a bar, longest bar as wide as the chart.
+
+    Parameters
+    ----------
+    bars : sequence of Bar
+        In the order they are drawn.
+    name : str
+        Prefix of the ids inside; letters and digits, unique in the page.
+    title, description : str
+        Read out instead of the drawing.
+    legend : mapping, optional
+        What the fills mean.
+    """
+    longest = max((bar.value for bar in bars), default=0.0)
+    top = _LEGEND if legend else 0
+    parts = []
+    for number, bar in enumerate(bars):
+        y = top + number * _ROW
+        width = 100 * max(bar.value, 0.0) / longest if longest > 0 else 0.0
+        parts.append(
+            f'<g><title>{_escaped(f"{bar.label}: {bar.text}")}</title>'
+            f'<svg x="0" y="{y}" width="78%" height="20"><text x="0" y="14">{_escaped(_shortened(bar.label))}</text></svg>'
+            f'<text x="100%" y="{y + 14}" text-anchor="end">{_escaped(bar.text)}</text>'
+            f'<line x1="0" x2="100%" y1="{y + 30.5}" y2="{y + 30.5}" stroke="currentColor" stroke-opacity=".2"/>'
+            f"{_rectangle(name, bar.fill, '0', y + 20, f'{width:.3f}%', 10)}</g>"
+        )
+    return _figure(name, title, description, top + len(bars) * _ROW, _legend(name, legend) + "".join(parts))
+
+
+def histogram(
+    bars: Sequence[Bar],
+    ticks: Sequence[tuple[float, str]],
+    *,
+    name: str,
+    title: str,
+    description: str,
+    axis: str,
+    legend: Mapping[Fill, str] | None = None,
+) -> str:
+    """Return a histogram: adjacent columns of one width over an axis.
+
+    Parameters
+    ----------
+    bars : sequence of Bar
+        From left to right; the highest is as high as the plot.
+    ticks : sequence of (position, label)
+        Position in columns from the left: 0 is the left edge of the first column, `len(bars)` the right edge of the last.
+    axis : str
+        What the axis measures.
+    name, title, description, legend
+        As in `bar_chart`.
+    """
+    top = 18 + (_LEGEND if legend else 0)
+    step = 100 / max(len(bars), 1)
+    base = top + _PLOT
+    highest = max((bar.value for bar in bars), default=0.0)
+    parts = [_legend(name, legend)]
+    for number, bar in enumerate(bars):
+        height = round(_PLOT * max(bar.value, 0.0) / highest, 2) if highest > 0 else 0.0
+        label = "" if len(bars) > _CROWDED else _centred(step * (number + 0.5), base - height - 5, bar.text)
+        left, width = f"{step * number + _GAP / 2:.3f}%", f"{step - _GAP:.3f}%"
+        column = _rectangle(name, bar.fill, left, base - height, width, height)
+        parts.append(f"<g><title>{_escaped(f'{bar.label}: {bar.text}')}</title>{column}{label}</g>")
+    parts.append(f'<line x1="0" x2="100%" y1="{base + 0.5}" y2="{base + 0.5}" stroke="currentColor"/>')
+    for position, label in ticks:
+        anchor = "start" if position <= 0 else "end" if position >= len(bars) else "middle"
+        parts.append(f'<text x="{step * position:.3f}%" y="{base + 17}" text-anchor="{anchor}">{_escaped(label)}</text>')
+    parts.append(_centred(50, base + 37, axis))
+    return _figure(name, title, description, base + 44, "".join(parts))
+
+
+def class_size_bins(sizes: Sequence[tuple[int, int]]) -> list[SizeBin]:
+    """Return (size, number of classes of that size) pairs as bins, ascending and none left out between the ends.
+
+    A narrow range has one bin a size; a wide one is cut at 1, 2 and 5 times the powers of ten, its outermost bins at the
+    smallest and largest size that occur.
+    """
+    if not sizes:
+        return []
+    smallest, largest = min(size for size, _ in sizes), max(size for size, _ in sizes)
+    if largest - smallest < _CROWDED:
+        starts = list(range(smallest, largest + 1))
+    else:
+        starts = [smallest, *(edge for edge in _one_two_five(largest) if smallest < edge <= largest)]
+    bins = []
+    for low, after in zip(starts, [*starts[1:], largest + 1], strict=True):
+        inside = [(size, classes) for size, classes in sizes if low <= size < after]
+        classes = sum(count for _, count in inside)
+        bins.append(SizeBin(low=low, high=after - 1, classes=classes, records=sum(size * count for size, count in inside)))
+    return bins
+
+
+def size_ticks(bins: Sequence[SizeBin]) -> list[tuple[float, str]]:
+    """Return the ticks for a histogram of `class_size_bins`: sizes below single-size columns, edges of wider ones."""
+    if all(one.low == one.high for one in bins):
+        return [(number + 0.5, _compact(one.low)) for number, one in enumerate(bins)]
+    starts = [(float(number), one.low) for number, one in enumerate(bins)]
+    if len(bins) > _CROWDED:
+        starts = [(at, low) for at, low in starts if at == 0 or (at > 1 and _is_power_of_ten(low))]
+        starts = [(at, low) for at, low in starts if at == 0 or len(bins) - at > 1]
+    return [*((at, _compact(low)) for at, low in starts), (float(len(bins)), _compact(bins[-1].high))]
+
+
+def _one_two_five(largest: int) -> list[int]:
+    return [factor * 10**power for power in range(len(str(largest))) for factor in (1, 2, 5)]
+
+
+def _is_power_of_ten(number: int) -> bool:
+    return str(number).strip("0") == "1"
+
+
+def _compact(number: int) -> str:
+    for step, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if number >= step:
+            return f"{number / step:.2g}{letter}" if number < 10 * step else f"{number // step}{letter}"
+    return str(number)
+
+
+def _figure(name: str, title: str, description: str, height: float, body: str) -> str:
+    hatch = (
+        f'<pattern id="{name}-hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+        '<rect width="6" height="6" fill="currentColor" fill-opacity=".12"/><rect width="2" height="6" fill="currentColor"/>'
+        "</pattern>"
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" aria-labelledby="{name}-title {name}-desc" '
+        f'width="100%" height="{height:g}" font-size="13" fill="currentColor">'
+        f'<title id="{name}-title">{_escaped(title)}</title><desc id="{name}-desc">{_escaped(description)}</desc>'
+        f'<defs><g class="bars">{hatch}</g></defs>{body}</svg>'
+    )
+
+
+def _rectangle(name: str, fill: Fill, x: str, y: float, width: str, height: float) -> str:
+    paint = {Fill.SOLID: "currentColor", Fill.HATCHED: f"url(#{name}-hatch)", Fill.OPEN: "none"}[fill]
+    return (
+        f'<g class="bars"><rect x="{x}" y="{y:g}" width="{width}" height="{height:g}" '
+        f'fill="{paint}" stroke="currentColor"/></g>'
+    )
+
+
+def _legend(name: str, legend: Mapping[Fill, str] | None) -> str:
+    if not legend:
+        return ""
+    step = 100 / max(len(legend), 3)
+    out = []
+    for number, (fill, words) in enumerate(legend.items()):
+        out.append(
+            f'<svg x="{step * number:.3f}%" y="0" width="{step:.3f}%" height="20" overflow="visible">'
+            f'{_rectangle(name, fill, "1", 3, "16", 10)}<text x="24" y="13">{_escaped(words)}</text></svg>'
+        )
+    return "".join(out)
+
+
+def _centred(x: float, y: float, text: str) -> str:
+    return f'<text x="{x:.3f}%" y="{y:g}" text-anchor="middle">{_escaped(text)}</text>'
+
+
+def _escaped(text: str) -> str:
+    return escape(safe_text(text))
+
+
+def _shortened(text: str) -> str:
+    """Cut a label to the width it may take; wide East Asian characters count twice."""
+    used = 0
+    for at, letter in enumerate(text):
+        used += 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        if used > _LABEL_WIDTH:
+            return text[: max(at - 1, 0)] + "…"
+    return text

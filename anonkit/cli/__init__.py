@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: one small file per command, imported when it is needed, and one boundary for all errors."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from anonkit import __version__
+from anonkit.cli.boundary import run
+from anonkit.cli.outcome import WrongUsage
+from anonkit.errors import did_you_mean
+
+COMMANDS = ("release", "validate", "report", "init", "apply", "methods", "demo", "completion")
+"""Names of the commands, each a module here with the click command `command`, in the order of the work."""
+
+
+class _Commands(click.Group):
+    """The commands, each imported when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"anonkit.cli.{name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not ctx.resilient_parsing:
+            raise WrongUsage(f"no such command: {args[0]}", did_you_mean(args[0], COMMANDS))
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="anonkit")
+def anonkit() -> None:
+    """Hand out sensitive tables with a promise that was checked.
+
+    \b
+    anonkit demo                                  # no data needed: from a table to its report
+    anonkit release --k 10 in.csv out.parquet     # a k-anonymous release, verified before it appears
+    anonkit validate out.parquet                  # does it still keep its promise?
+
+    A release is a Parquet file with sidecars: parameters for its consumers, a privacy report to sign, a
+    descriptor with the hash of every file.
+
+    Exit codes: 0 done; 1 a promise is not met (nothing written); 2 wrong usage; 3 could not do or check it;
+    4 an optional part is not installed; 130 interrupted.
+    """
+
+
+def main() -> NoReturn:
+    """Run the command line of this process."""
+    sys.exit(run(anonkit, sys.argv[1:], "anonkit"))

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`anonkit apply`: the recoding of an earlier release on the next batch, its promise counted anew."""
+
+from __future__ import annotations
+
+import click
+
+from anonkit.cli.options import dry_run_option, engine_option, force_option, json_option, quiet_option
+from anonkit.cli.outcome import Outcome
+from anonkit.cli.progress import progress_bars
+
+
+@click.command(name="apply")
+@click.argument("params", metavar="PARAMS")
+@click.argument("source", metavar="NEW")
+@click.argument("output", metavar="OUT")
+@click.option(
+    "--max-suppression",
+    type=float,
+    metavar="NUMBER",
+    help="Largest share of rows that may be left out, in [0, 1]; default: the earlier release's.",
+)
+@engine_option
+@dry_run_option
+@force_option
+@quiet_option
+@json_option
+def command(
+    params: str,
+    source: str,
+    output: str,
+    *,
+    max_suppression: float | None,
+    engine: str,
+    dry_run: bool,
+    force: bool,
+    quiet: bool,
+) -> Outcome:
+    """Recode the next batch as an earlier k-anonymous release was, and check k for it.
+
+    \b
+    anonkit apply out.params.json new.csv new.parquet
+    anonkit apply out.params.json new.csv new.parquet --max-suppression 0.05 --dry-run
+
+    PARAMS is the params.json of the earlier release, NEW a table with the same columns. k is counted in the new
+    batch alone: batches of the same people can be combined.
+    """
+    from anonkit.cli.summary import release_document, release_text
+    from anonkit.pipeline import apply
+
+    with progress_bars(quiet) as progress:
+        made = apply(
+            params,
+            source,
+            output=output,
+            max_suppression=max_suppression,
+            engine=engine,
+            force=force,
+            dry_run=dry_run,
+            progress=progress,
+        )
+    return Outcome(
+        text=release_text(made), document=release_document(made), notes=made.report["notes"], quiet=quiet
+    )

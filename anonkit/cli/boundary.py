@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one place where results are shown, and where errors become two lines and an exit code.
+
+Privacy
+-------
+The message of an exception that anonkit did not raise itself may quote cells of the source table, so it is never
+shown: only its type, and the line of anonkit's own code it came through. Tracebacks need ANONKIT_DEBUG=1.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import click
+
+from anonkit.cli.outcome import Outcome, WrongUsage
+from anonkit.errors import AnonkitError
+
+COMPLETE = "_ANONKIT_COMPLETE"
+"""Environment variable through which a shell asks for completions."""
+DEBUG = "ANONKIT_DEBUG"
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+
+class InternalError(AnonkitError):
+    """A defect of anonkit, or of a library under it."""
+
+    code = "INTERNAL"
+
+
+class SystemRefusal(AnonkitError):  # noqa: N818 - what it is
+    """The operating system refused: no permission, no space, no memory."""
+
+    code = "SYSTEM"
+
+
+class Interruption(AnonkitError):  # noqa: N818 - what it is
+    """The user, or the system, ended the command."""
+
+    exit_code = 130
+    code = "INTERRUPTED"
+
+
+def run(command: click.Command, args: Sequence[str], name: str) -> int:
+    """Run a command line and return its exit code; results go to stdout, everything else to stderr.
+
+    Parameters
+    ----------
+    command : click.Command
+        The group of all commands.
+    args : sequence of str
+        What stands after the program's name; nothing means `--help`.
+    name : str
+        The program's name in help texts.
+    """
+    as_json = _wants_json(args)
+    exit_code = 0
+    _never_fail_on_a_letter()
+    try:
+        try:
+            with _signals_interrupt(), warnings.catch_warnings():
+                if not os.environ.get(DEBUG):
+                    warnings.simplefilter("ignore")  # libraries warn in their own words, which may quote cells
+                result = _invoke(command, list(args) or ["--help"], name)
+            if isinstance(result, Outcome):
+                exit_code = result.exit_code
+                _show(result, as_json)
+            elif isinstance(result, int):
+                exit_code = result
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            refusal = _refusal(error)
+            exit_code = refusal.exit_code
+            _show_refusal(refusal, as_json)
+    except BrokenPipeError:  # whoever read the output has seen enough; the work itself is done
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return exit_code
+
+
+def _invoke(command: click.Command, args: list[str], name: str) -> object:
+    instruction = os.environ.get(COMPLETE)
+    if instruction:
+        from click.shell_completion import shell_complete
+
+        return shell_complete(command, {}, name, COMPLETE, instruction)
+    try:
+        with command.make_context(name, args) as context:
+            return command.invoke(context)
+    except click.exceptions.Exit as done:
+        return done.exit_code
+
+
+# --- showing -------------------------------------------------------------------------------------------------
+
+
+def _show(outcome: Outcome, as_json: bool) -> None:
+    failure = outcome.failure
+    if as_json:
+        _print_json({"ok": failure is None, **({} if failure is None else _as_document(failure)), **outcome.document})
+        return
+    if not outcome.quiet:
+        if outcome.text:
+            click.echo(outcome.text, color=_color())
+        for note in outcome.notes:
+            click.echo(f"Note: {one_line(note)}", err=True, color=_color())
+    if failure is not None:
+        _show_refusal(failure, as_json)
+
+
+def _show_refusal(refusal: AnonkitError, as_json: bool) -> None:
+    if as_json:
+        _print_json({"ok": False, **_as_document(refusal)})
+        return
+    click.echo(f"{click.style('Error:', fg='red', bold=True)} {one_line(refusal.message)}", err=True, color=_color())
+    if refusal.hint:
+        click.echo(f"{click.style('Hint:', bold=True)} {one_line(refusal.hint)}", err=True, color=_color())
+
+
+def _as_document(refusal: AnonkitError) -> dict[str, Any]:
+    return {"code": refusal.code, "message": refusal.message, "hint": refusal.hint}
+
+
+def _print_json(document: Mapping[str, Any]) -> None:
+    click.echo(json.dumps(document, indent=2, allow_nan=False))  # ASCII: valid in every terminal's encoding
+
+
+def one_line(text: str) -> str:
+    """Return a text without line breaks or terminal control sequences, such as a file's column names may carry."""
+    return _CONTROL.sub(" ", text)
+
+
+def _color() -> bool | None:
+    """Colours only on a terminal (None: click looks), and never when NO_COLOR is set."""
+    return False if os.environ.get("NO_COLOR") else None
+
+
+def _wants_json(args: Sequence[str]) -> bool:
+    options = args[: args.index("--")] if "--" in args else args
+    return "--json" in options
+
+
+def _never_fail_on_a_letter() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+# --- errors --------------------------------------------------------------------------------------------------
+
+
+def _refusal(error: BaseException) -> AnonkitError:
+    """Turn any exception into one that may be shown."""
+    if isinstance(error, AnonkitError):
+        return error
+    if isinstance(error, KeyboardInterrupt | EOFError | click.Abort):
+        return Interruption("interrupted", "no file was left half-written")
+    if isinstance(error, click.ClickException):
+        return _wrong_usage(error)
+    _show_traceback(error)
+    if isinstance(error, MemoryError):
+        return SystemRefusal("there is not enough memory", "close other programs, or release fewer columns")
+    if isinstance(error, OSError) and error.errno is not None and error.errno in _known_errors():
+        where = f": {os.fspath(error.filename)!r}" if isinstance(error.filename, str | os.PathLike) else ""
+        return SystemRefusal(f"{os.strerror(error.errno)}{where}")
+    return InternalError(
+        f"internal error in {_place(error)} ({type(error).__name__})",
+        f"please report this line; {DEBUG}=1 shows the traceback, which may quote cells of the table",
+    )
+
+
+def _wrong_usage(error: click.ClickException) -> WrongUsage:
+    context = getattr(error, "ctx", None)
+    help_command = f"{context.command_path if context else 'anonkit'} --help"
+    if isinstance(error, click.NoSuchOption):
+        close = ", ".join(error.possibilities or ())
+        return WrongUsage(f"no such option: {error.option_name}", f"did you mean {close}?" if close else help_command)
+    return WrongUsage(" ".join(error.format_message().split()), help_command)
+
+
+def _show_traceback(error: BaseException) -> None:
+    if os.environ.get(DEBUG):
+        import traceback
+
+        click.echo("".join(traceback.format_exception(error)), err=True)
+
+
+def _known_errors() -> Mapping[int, str]:
+    import errno
+
+    return errno.errorcode
+
+
+def _place(error: BaseException) -> str:
+    """Return the innermost line of anonkit's own code that the exception came through."""
+    place, trace = "anonkit", error.__traceback__
+    while trace is not None:
+        module = str(trace.tb_frame.f_globals.get("__name__", ""))
+        if module.split(".")[0] == "anonkit":
+            place = f"{module}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+# --- signals -------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _signals_interrupt() -> Iterator[None]:
+    """Let the end of a job or a terminal clean up like Ctrl-C does."""
+    previous = {}
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            try:
+                previous[number] = signal.signal(number, _interrupt)
+            except ValueError:  # not the main thread: signals are somebody else's business
+                break
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt

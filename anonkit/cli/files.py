@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Single text files that a command writes: whole or not at all, never over something that is there unless forced."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from anonkit.errors import ParameterError
+
+
+def refuse_existing(path: Path, force: bool) -> None:
+    """Refuse to touch a file that is there, unless forced."""
+    if path.exists() and not force:
+        raise ParameterError(f"{str(path)!r} exists", "--force replaces it")
+
+
+def write_text(path: Path, text: str, *, force: bool) -> None:
+    """Write a file.
+
+    Raises
+    ------
+    ParameterError
+        There is one already and `force` is not set.
+    OSError
+        It cannot be written.
+    """
+    refuse_existing(path, force)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)

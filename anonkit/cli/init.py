@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`anonkit init`: a policy drafted from a table, for the owner to read and correct."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from anonkit.cli.files import refuse_existing, write_text
+from anonkit.cli.options import force_option, json_option, quiet_option
+from anonkit.cli.outcome import Outcome
+from anonkit.cli.progress import progress_bars
+
+STDOUT = "-"
+
+
+@click.command(name="init")
+@click.argument("source", metavar="IN")
+@click.option("--target", metavar="COLUMN", help="The class label; default: the last column that is no identifier.")
+@click.option("-o", "--output", metavar="FILE", default="policy.toml", show_default=True, help="Where to write; - shows it.")
+@force_option
+@quiet_option
+@json_option
+def command(source: str, *, target: str | None, output: str, force: bool, quiet: bool) -> Outcome:
+    """Draft a policy.toml with comments to edit: roles are guessed, domains left for you to declare.
+
+    \b
+    anonkit init in.csv
+    anonkit init in.csv --target income -o policies/adult.toml
+    anonkit init in.csv -o -
+
+    The draft holds no rare values and no minimum or maximum, but it still describes the table: keep it until every line
+    is confirmed.
+    """
+    path = Path(output)
+    if output != STDOUT:
+        refuse_existing(path, force)
+    from anonkit.drafting import draft_policy
+
+    with progress_bars(quiet) as progress:
+        draft = draft_policy(source, target=target, progress=progress)
+    if output == STDOUT:
+        return Outcome(text=draft.rstrip("\n"), document={"file": None, "policy": draft})
+    write_text(path, draft, force=force)
+    text = f"Wrote {path}\nRead and correct it, then:  anonkit release --policy {path} {source} OUT.parquet"
+    return Outcome(text=text, document={"file": str(path), "policy": draft}, quiet=quiet)

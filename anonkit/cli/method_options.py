@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every parameter of every method as an option of its name, generated from the methods' own declarations.
+
+Methods that have a parameter of the same name share one option; what is given is read as the chosen method declares
+it. The methods are imported when the options are needed, not before: `anonkit --help` stays instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from anonkit.cli.outcome import WrongUsage
+from anonkit.errors import ParameterError
+
+if TYPE_CHECKING:
+    from anonkit.parameters import Parameter
+
+Given = str | bool
+"""What stands on the command line, before it is read."""
+
+KIND_NAMES = {int: "INTEGER", float: "NUMBER", str: "TEXT"}
+
+
+@cache
+def declared_parameters() -> Mapping[str, tuple[Parameter, ...]]:
+    """Return the parameters of every method that can be imported, by method name."""
+    from anonkit.methods import METHODS, method_class, method_names
+    from anonkit.parameters import parameters_of
+
+    found = {}
+    for name in method_names():
+        try:
+            found[name] = parameters_of(method_class(name))
+        except Exception:
+            if name in METHODS:
+                raise
+            # Somebody else's broken plug-in fails when its method is asked for, not before.
+    return found
+
+
+def shown_default(one: Parameter) -> str:
+    """Return the default value of a parameter as help texts show it."""
+    if one.required:
+        return "required"
+    if one.default is None:
+        return "default: not asked"
+    if isinstance(one.default, bool):
+        return f"default: {'on' if one.default else 'off'}"
+    return f"default: {one.default:g}" if isinstance(one.default, float) else f"default: {one.default}"
+
+
+class MethodCommand(click.Command):
+    """A command that has the parameters of all methods as options, after its own."""
+
+    def own_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the command's own arguments and options."""
+        return super().get_params(ctx)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        own = self.own_params(ctx)
+        taken = {one.name for one in own}
+        return [*own, *(option for option in _options() if option.name not in taken)]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        records = [one.get_help_record(ctx) for one in self.own_params(ctx) if isinstance(one, click.Option)]
+        with formatter.section("Options"):
+            formatter.write_dl([record for record in records if record is not None])
+        seen: set[Parameter] = set()
+        for method, parameters in declared_parameters().items():
+            new = [one for one in parameters if one not in seen]
+            with formatter.section(f"Parameters of {method}"):
+                if new:
+                    formatter.write_dl([(_left(one), f"{one.help}  [{one.range}; {shown_default(one)}]") for one in new])
+                if len(new) < len(parameters):
+                    known = ", ".join(one.option for one in parameters if one in seen)
+                    formatter.write_text(f"and as above: {known}")
+            seen.update(new)
+
+
+def read_parameters(method: str, given: Mapping[str, Given | None]) -> dict[str, Any]:
+    """Return the parameters that were given, as the chosen method declares them.
+
+    Raises
+    ------
+    WrongUsage
+        The method does not have one of them, or one cannot be read.
+    ParameterError
+        No method has this name.
+    """
+    from anonkit.methods import method_class
+    from anonkit.parameters import parameters_of
+
+    own = {one.name: one for one in parameters_of(method_class(method))}
+    values = {}
+    for name, text in given.items():
+        if text is None:
+            continue
+        if name not in own:
+            raise _not_its_own(method, name)
+        values[name] = _read(own[name], text)
+    return values
+
+
+def _read(one: Parameter, text: Given) -> Any:
+    if isinstance(text, bool) or one.kind is str:
+        return text
+    try:
+        return one.kind(text)
+    except ValueError:
+        kind = "a whole number" if one.kind is int else "a number"
+        raise ParameterError(f"{one.option} ({text}) must be {kind}", f"in {one.range}: {one.help}") from None
+
+
+def _not_its_own(method: str, name: str) -> WrongUsage:
+    option = "--" + name.replace("_", "-")
+    owners = [other for other, parameters in declared_parameters().items() if any(one.name == name for one in parameters)]
+    return WrongUsage(
+        f"{option} is not a parameter of method {method!r}",
+        f"{option} belongs to {', '.join(owners)}; anonkit methods {method} lists what {method} has",
+    )
+
+
+@cache
+def _options() -> Sequence[click.Option]:
+    sharing: dict[str, list[Parameter]] = {}
+    for parameters in declared_parameters().values():
+        for one in parameters:
+            sharing.setdefault(one.name, []).append(one)
+    return [_option(same) for same in sharing.values()]
+
+
+def _option(same: Sequence[Parameter]) -> click.Option:
+    """Return the option that the parameters of one name share."""
+    first = same[0]
+    if first.kind is bool:
+        return click.Option([f"{first.option}/--no-{first.option[2:]}"], default=None, help=first.help)
+    words = list(dict.fromkeys(word for one in same for word in one.choices))
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(word) for word in words if word.startswith(incomplete)]
+
+    return click.Option([first.option], default=None, help=first.help, shell_complete=complete)
+
+
+def _left(one: Parameter) -> str:
+    if one.kind is bool:
+        return f"{one.option} / --no-{one.option[2:]}"
+    return f"{one.option} {'|'.join(one.choices) or KIND_NAMES.get(one.kind, 'TEXT')}"

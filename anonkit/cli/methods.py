@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`anonkit methods`: what exists, what it guarantees, its parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from anonkit.cli.method_options import KIND_NAMES, declared_parameters, shown_default
+from anonkit.cli.options import json_option
+from anonkit.cli.outcome import Outcome
+from anonkit.errors import AnonkitError
+
+if TYPE_CHECKING:
+    from anonkit.guarantee import Guarantee
+    from anonkit.parameters import Parameter
+
+
+@click.command(name="methods")
+@click.argument("name", metavar="[NAME]", required=False)
+@json_option
+def command(name: str | None) -> Outcome:
+    """List the methods, or all about one: its promise, parameters with defaults and ranges, presets, paper.
+
+    \b
+    anonkit methods
+    anonkit methods rfka
+    anonkit methods --json
+    """
+    from anonkit.methods import method_class
+
+    if name is not None:
+        method_class(name)  # refuses a name that is not known, with the closest one
+        document = describe(name)
+        return Outcome(text=_details(document), document=document)
+    documents = [describe(each) for each in declared_parameters()]
+    width = max(len(one["name"]) for one in documents)
+    lines = [f"{click.style(one['name'].ljust(width), bold=True)}  {one['summary']}" for one in documents]
+    return Outcome(text="\n".join([*lines, "", "anonkit methods NAME tells more."]), document={"methods": documents})
+
+
+def describe(name: str) -> dict[str, Any]:
+    """Return all there is to say about a method."""
+    from anonkit.methods import method_class, presets_of
+    from anonkit.parameters import parameters_of
+
+    method = method_class(name)
+    promise = _promise(method)
+    return {
+        "name": name,
+        "summary": method.summary,
+        "paper": method.paper,
+        "guarantee": None if promise is None else {"kind": promise.kind, "statement": promise.statement()},
+        "parameters": [_parameter(one) for one in parameters_of(method)],
+        "presets": {preset: dict(chosen) for preset, chosen in presets_of(method).items()},
+    }
+
+
+def _promise(method: Any) -> Guarantee | None:
+    """Return what the method promises with its defaults; None where that depends on the policy or on a parameter."""
+    from anonkit.policy import Policy
+
+    try:
+        promise: Guarantee = method().guarantee(Policy())
+    except (TypeError, AnonkitError):
+        return None
+    return promise
+
+
+def _parameter(one: Parameter) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "option": one.option,
+        "type": KIND_NAMES.get(one.kind, "YES OR NO").lower(),
+        "required": one.required,
+        "default": one.default,
+        "default_text": shown_default(one),
+        "range": one.range,
+        "choices": list(one.choices),
+        "help": one.help,
+    }
+
+
+def _details(document: dict[str, Any]) -> str:
+    formatter = click.HelpFormatter(max_width=100)
+    formatter.write(f"{click.style(document['name'], bold=True)}: {document['summary']}\n\n")
+    guarantee = document["guarantee"]
+    statement = guarantee["statement"] if guarantee else "depends on the policy and the parameters"
+    formatter.write_dl([("Promise", statement), ("Paper", document["paper"])])
+    with formatter.section("Parameters"):
+        formatter.write_dl(
+            [(one["option"], f"{one['help']}  [{one['range']}; {one['default_text']}]") for one in document["parameters"]]
+        )
+    if document["presets"]:
+        with formatter.section("Presets (--preset)"):
+            formatter.write_dl(
+                [(name, ", ".join(f"{key} = {value}" for key, value in chosen.items())) for name, chosen in document["presets"].items()]
+            )
+    return formatter.getvalue().rstrip("\n")

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Progress bars: on stderr, only on a terminal, only for what takes longer than a second."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+if TYPE_CHECKING:
+    from anonkit.protocols import Progress
+
+_PARTS = 100
+
+
+@contextmanager
+def progress_bars(quiet: bool, stream: TextIO | None = None, *, delay: float = 1.0, tick: float = 0.2) -> Iterator[Progress]:
+    """Show a bar a step until the block ends.
+
+    Parameters
+    ----------
+    quiet : bool
+        Show nothing.
+    stream : text stream, optional
+        Where to draw; stderr by default. Nothing is drawn unless it is a terminal.
+    delay : float
+        Seconds before the first bar appears.
+    tick : float
+        Seconds between two looks at the clock.
+    """
+    stream = sys.stderr if stream is None else stream
+    bars = _Bars(stream, delay)
+    if quiet or not stream.isatty():
+        yield bars.note
+        return
+    ended = threading.Event()
+
+    def draw() -> None:
+        while not ended.wait(tick):
+            bars.draw()
+
+    clock = threading.Thread(target=draw, daemon=True)
+    clock.start()
+    try:
+        yield bars.note
+    finally:
+        ended.set()
+        clock.join()
+        bars.finish()
+
+
+class _Bars:
+    """What is being done, and the bar that shows it. A clock draws, since a step may report only at its begin."""
+
+    def __init__(self, stream: TextIO, delay: float) -> None:
+        self._stream = stream
+        self._first = time.monotonic() + delay
+        self._step: str | None = None
+        self._share = 0.0
+        self._begin = 0.0
+        self._bar: Any = None
+
+    def note(self, step: str, share: float) -> None:
+        """Take note of how far a step is; a `Progress`."""
+        if step != self._step:
+            self._begin = time.monotonic()
+        self._step, self._share = step, share
+
+    def draw(self) -> None:
+        """Draw the bar of the current step."""
+        step, share = self._step, self._share
+        if step is None or time.monotonic() < self._first:
+            return
+        if self._bar is None or self._bar.label != step:
+            self.finish()
+            begin = self._begin
+            self._bar = click.progressbar(
+                length=_PARTS,
+                label=step,
+                file=self._stream,
+                show_eta=False,
+                item_show_func=lambda _: f"{time.monotonic() - begin:.0f} s",
+            )
+        self._bar.update(max(0, int(share * _PARTS) - self._bar.pos))
+
+    def finish(self) -> None:
+        """Leave the line of the last bar behind."""
+        if self._bar is not None:
+            self._bar.render_finish()

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`anonkit report`: the privacy report of a release, in the terminal or as a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from anonkit.cli.files import write_text
+from anonkit.cli.options import force_option, json_option
+from anonkit.cli.outcome import Outcome
+from anonkit.errors import ParameterError, ReleaseFormatError
+
+
+@click.command(name="report")
+@click.argument("release", metavar="OUT")
+@click.option("--html", "page", metavar="PATH", help="Render the page anew, into this file.")
+@force_option
+@json_option
+def command(release: str, *, page: str | None, force: bool) -> Outcome:
+    """Show the privacy report of a release: the claim, its limits, the key figures.
+
+    \b
+    anonkit report out.parquet
+    anonkit report out.parquet --json
+    anonkit report out.report.json --html review.html
+
+    The report says what is protected and what is not. `anonkit validate` tells whether the files still agree with it.
+    """
+    from anonkit.atomic import recover
+    from anonkit.bundle import PAGE, REPORT, Place, read_json
+    from anonkit.cli.summary import report_text
+    from anonkit.page import render_page
+    from anonkit.report import FORMAT
+
+    place = Place.of(release)
+    recover(place.folder, place.stem)
+    report = read_json(place.file(REPORT))
+    try:
+        if report["format"] != FORMAT:
+            raise ReleaseFormatError(f"{str(place.file(REPORT))!r} is of format {report['format']!r}", f"this is {FORMAT}")
+        text = report_text(report)
+        rendered = None if page is None else render_page(report)
+    except (KeyError, TypeError, AttributeError):
+        raise ReleaseFormatError(f"{str(place.file(REPORT))!r} is damaged", "anonkit validate tells what was changed") from None
+    if page is None or rendered is None:
+        return Outcome(text=text, document={"report": report})
+    path = Path(page)
+    if path.resolve() == place.file(PAGE).resolve():
+        raise ParameterError(f"{page!r} is a file of the release, its hash is published", "name another file")
+    write_text(path, rendered, force=force)
+    return Outcome(text=f"Wrote {path}", document={"file": str(path)})

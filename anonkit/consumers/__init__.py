@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a receiver of a release runs: nothing here needs Spark, the owner's methods, or forests.
+
+To train on a randomized table:      `NaiveBayes`.
+To read tables off it:               `frequencies`, `histogram`, `moments`, `two_way`, `by_class`.
+To compare with older proposals:     `WarnerDecisionTree` (DTPD), `AdditiveNoiseDecisionTree` (DTCRD).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from anonkit.consumers.dtcrd import AdditiveNoiseDecisionTree as AdditiveNoiseDecisionTree
+    from anonkit.consumers.dtpd import WarnerDecisionTree as WarnerDecisionTree
+    from anonkit.consumers.naive_bayes import NaiveBayes as NaiveBayes
+    from anonkit.consumers.tables import by_class as by_class
+    from anonkit.consumers.tables import frequencies as frequencies
+    from anonkit.consumers.tables import histogram as histogram
+    from anonkit.consumers.tables import moments as moments
+    from anonkit.consumers.tables import two_way as two_way
+
+_HOME = {
+    "AdditiveNoiseDecisionTree": "dtcrd",
+    "NaiveBayes": "naive_bayes",
+    "WarnerDecisionTree": "dtpd",
+    "by_class": "tables",
+    "frequencies": "tables",
+    "histogram": "tables",
+    "moments": "tables",
+    "two_way": "tables",
+}
+__all__ = list(_HOME)  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name in _HOME:
+        return getattr(import_module(f"anonkit.consumers.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'anonkit.consumers' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All a receiver keeps of a randomized table: counts and power sums per class, which add up over batches.
+
+Estimates are made from these sums alone, so a table of any length is read once, batch by batch, on any number of
+machines, and gives the same model as if it were read at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.consumers.columns import Columns
+from anonkit.errors import ReleaseFormatError, SourceError
+from anonkit.mechanisms.channel import Channel, FloatArray
+from anonkit.mechanisms.domains import UNKNOWN, Categories, Grid
+from anonkit.mechanisms.moments import PowerSums
+from anonkit.mechanisms.published import PublishedAttribute, PublishedTable
+
+IntArray = NDArray[np.int64]
+Sums = IntArray | PowerSums
+
+
+class ClassStatistics:
+    """Sums of a randomized table by published class.
+
+    Parameters
+    ----------
+    table : PublishedTable
+        What the params say about it. Without a target all rows are of one class.
+
+    Attributes
+    ----------
+    label_counts : array of int, shape (n_published_classes,)
+        Rows per published class.
+    sums : dict
+        Per attribute: answer counts of shape (n_published_classes, n_answers), or power sums for TRR. An attribute
+        answered jointly with the target has counts of shape (1, n_joint_answers).
+    """
+
+    def __init__(self, table: PublishedTable) -> None:
+        self.table = table
+        self.n_classes = 1 if table.target is None else table.target.domain.size
+        self.label_counts: IntArray = np.zeros(self.n_classes, dtype=np.int64)
+        self.sums: dict[str, Sums] = {}
+
+    @property
+    def n_rows(self) -> int:
+        """Rows summed so far."""
+        return int(self.label_counts.sum())
+
+    def add(self, data: Columns, labels: IntArray | None = None) -> None:
+        """Add a batch.
+
+        Parameters
+        ----------
+        data : Columns
+            The published attributes, and the target unless labels are given.
+        labels : array of int, shape (n,), optional
+            Published class of each row.
+
+        Raises
+        ------
+        SourceError
+            When a column is missing or holds values that cannot come from its mechanism; rows are counted, never shown.
+        """
+        classes = self._labels(data) if labels is None else labels
+        asked = self._asked(data)
+        for position, attribute in enumerate(self.table.attributes):
+            rows = slice(None) if asked is None else np.flatnonzero(asked == position)
+            self._merge(attribute.name, self._summed(attribute, data, classes, rows))
+        self.label_counts = self.label_counts + np.bincount(classes, minlength=self.n_classes)
+
+    def merge(self, other: ClassStatistics) -> None:
+        """Add the sums of another part of the same table.
+
+        Raises
+        ------
+        ReleaseFormatError
+            When the other part was published with other parameters.
+        """
+        if other.table != self.table:
+            raise ReleaseFormatError("statistics of tables with different parameters cannot be added up")
+        for name, sums in other.sums.items():
+            self._merge(name, sums)
+        self.label_counts = self.label_counts + other.label_counts
+
+    def _merge(self, name: str, sums: Sums) -> None:
+        known = self.sums.get(name)
+        self.sums[name] = sums if known is None else known + sums  # type: ignore[operator]
+
+    def _labels(self, data: Columns) -> IntArray:
+        target = self.table.target
+        if target is None:
+            return np.zeros(data.n_rows, dtype=np.int64)
+        codes = data.codes(target.name, target.domain)
+        _refuse_unknown(target.name, codes == UNKNOWN)
+        return codes
+
+    def _asked(self, data: Columns) -> IntArray | None:
+        name = self.table.asked_column
+        if name is None:
+            return None
+        names = Categories(values=tuple(attribute.name for attribute in self.table.attributes))
+        asked = data.codes(name, names)
+        _refuse_unknown(name, asked == UNKNOWN)
+        return asked
+
+    def _summed(
+        self, attribute: PublishedAttribute, data: Columns, classes: IntArray, rows: slice | IntArray
+    ) -> Sums:
+        labels = classes[rows]
+        if attribute.is_number:
+            values = data.numbers(attribute.name)[rows]
+            if attribute.domain is None:
+                return PowerSums.of(values, labels, self.n_classes, self._origin(attribute, values))
+        codes = answer_codes(attribute, data, rows)
+        _refuse_unknown(attribute.name, codes == UNKNOWN)
+        assert isinstance(attribute.mechanism, Channel)  # noqa: S101 - checked by PublishedAttribute
+        width = attribute.mechanism.n_outputs // (self.n_classes if attribute.joint_with_target else 1)
+        counts = np.bincount(labels * width + codes, minlength=self.n_classes * width)
+        return counts.reshape((1, -1) if attribute.joint_with_target else (self.n_classes, width))
+
+    def _origin(self, attribute: PublishedAttribute, values: FloatArray) -> float:
+        known = self.sums.get(attribute.name)
+        if isinstance(known, PowerSums):
+            return known.origin
+        shown = values[~np.isnan(values)]
+        return float(shown.mean()) if shown.size else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sums, ready for JSON."""
+        return {
+            "label_counts": self.label_counts.tolist(),
+            "sums": {name: _sums_to_dict(sums) for name, sums in self.sums.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, table: PublishedTable, raw: Mapping[str, Any]) -> Self:
+        """Rebuild the sums from `to_dict()`.
+
+        Raises
+        ------
+        ReleaseFormatError
+            When a key is missing or a shape is wrong.
+        """
+        statistics = cls(table)
+        try:
+            statistics.label_counts = np.array(raw["label_counts"], dtype=np.int64)
+            statistics.sums = {name: _sums_from_dict(sums) for name, sums in raw["sums"].items()}
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise ReleaseFormatError("the statistics of a model lack a key or have one of the wrong kind") from None
+        if statistics.label_counts.shape != (statistics.n_classes,):
+            raise ReleaseFormatError("the statistics of a model do not fit its classes")
+        return statistics
+
+
+def answer_codes(attribute: PublishedAttribute, data: Columns, rows: slice | IntArray = slice(None)) -> IntArray:
+    """Return the answers of some rows as codes of the attribute's published domain, `UNKNOWN` for impossible ones."""
+    domain = attribute.answers()
+    if isinstance(domain, Grid):
+        values = data.numbers(attribute.name)[rows]
+        impossible = (values < domain.lower) | (values > domain.upper)
+        if not domain.has_missing:
+            impossible |= np.isnan(values)
+        codes = domain.encode(np.where(impossible, domain.lower, values)).astype(np.int64)
+        codes[impossible] = UNKNOWN
+        return codes
+    assert domain is not None  # noqa: S101 - TRR has no codes and is never asked for them
+    return data.codes(attribute.name, domain)[rows]
+
+
+def _refuse_unknown(name: str, unknown: NDArray[np.bool_]) -> None:
+    if unknown.any():
+        raise SourceError(
+            f"column {name!r}: {int(unknown.sum())} of {unknown.size} rows hold a value outside the published domain",
+            "the table and the params do not belong together, or the table was edited",
+        )
+
+
+def _sums_to_dict(sums: Sums) -> dict[str, Any]:
+    if isinstance(sums, PowerSums):
+        return {"origin": sums.origin, "powers": sums.sums.tolist(), "blanks": sums.blanks.tolist()}
+    return {"counts": sums.tolist()}
+
+
+def _sums_from_dict(raw: Mapping[str, Any]) -> Sums:
+    if "counts" in raw:
+        return np.array(raw["counts"], dtype=np.int64)
+    return PowerSums(
+        origin=float(raw["origin"]),
+        sums=np.array(raw["powers"], dtype=np.float64),
+        blanks=np.array(raw["blanks"], dtype=np.float64),
+    )

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns of a table a receiver holds, whatever frame it comes in: as codes of a public domain, or as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from anonkit.cells import recode_array
+from anonkit.errors import SourceError, did_you_mean
+from anonkit.mechanisms.channel import FloatArray
+from anonkit.mechanisms.domains import UNKNOWN, Categories
+
+IntArray = NDArray[np.int64]
+
+
+class Columns:
+    """A table read column by column.
+
+    Parameters
+    ----------
+    data : pandas, Arrow or Polars table, or mapping of names to arrays
+        Anything with the Arrow PyCapsule interface will do.
+    """
+
+    def __init__(self, data: Any) -> None:
+        by_name = isinstance(data, Mapping) or type(data).__module__.split(".")[0] == "pandas"
+        if by_name and not hasattr(data, "keys"):
+            raise SourceError("a single pandas column is not a table", "pass the whole data frame")
+        table = None if by_name else _arrow(data)
+        self._get: Any = data.__getitem__ if table is None else table.column
+        self.names: list[str] = list(data.keys()) if table is None else list(table.schema.names)
+        if len(set(self.names)) != len(self.names):
+            raise SourceError("two columns of the table have one name", "rename one of them")
+        self.n_rows = len(self._get(self.names[0])) if self.names else 0
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names
+
+    def array(self, name: str) -> pa.Array:
+        """Return a column as one Arrow array, NaN as null.
+
+        Raises
+        ------
+        SourceError
+            When there is no such column, or its cells are of mixed types.
+        """
+        if name not in self.names:
+            raise SourceError(f"column {name!r} is not in the table", did_you_mean(name, self.names))
+        raw = self._get(name)
+        if isinstance(raw, pa.ChunkedArray):
+            return raw.combine_chunks()
+        if isinstance(raw, pa.Array):
+            return raw
+        try:
+            converted = pa.array(raw, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            raise SourceError(f"column {name!r} holds cells of mixed types", "make them all texts or all numbers") from None
+        return converted.combine_chunks() if isinstance(converted, pa.ChunkedArray) else converted
+
+    def codes(self, name: str, domain: Categories) -> IntArray:
+        """Return the code of each cell, `UNKNOWN` for a cell outside the domain, shape (n,)."""
+        return recode_array(self.array(name), domain.codes_of, UNKNOWN, False)
+
+    def numbers(self, name: str) -> FloatArray:
+        """Return the cells as floats, NaN for missing, shape (n,).
+
+        Raises
+        ------
+        SourceError
+            When the cells are not numbers.
+        """
+        array = self.array(name)
+        if pa.types.is_null(array.type):
+            return np.full(len(array), np.nan)
+        if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_decimal(array.type)):
+            raise SourceError(f"column {name!r} must hold numbers")
+        numbers = pc.fill_null(array.cast(pa.float64()), np.nan)
+        return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _arrow(data: Any) -> pa.Table:
+    try:
+        return data if isinstance(data, (pa.Table, pa.RecordBatch)) else pa.table(data)
+    except (TypeError, ValueError, pa.ArrowInvalid):
+        raise SourceError(
+            f"a {type(data).__name__} is not a table with named columns", "pass a pandas, Arrow or Polars table"
+        ) from None

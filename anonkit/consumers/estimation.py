@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the sums of a randomized table to P(value | class): which estimator, what is put right, what is noted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from anonkit.consumers.class_statistics import ClassStatistics
+from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
+from anonkit.errors import ParameterError
+from anonkit.mechanisms.band_response import BandResponse
+from anonkit.mechanisms.channel import Channel, FloatArray, TruthOrBlind
+from anonkit.mechanisms.domains import Grid
+from anonkit.mechanisms.moments import MomentEstimate, PowerSums, ScoreSums, estimate_moments
+from anonkit.mechanisms.published import PublishedAttribute, PublishedTarget
+from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.mechanisms.reconstruction import (
+    JointAnswers,
+    SeparateAnswers,
+    TableChannel,
+    likelihood_errors,
+    project_to_simplex,
+    smooth,
+)
+from anonkit.mechanisms.transformed_response import TransformedResponse
+
+_NEVER = 1e-12  # what the published estimator's probabilities of 0 or less count as
+_FLOOR = 0.1  # smallest variance of a class, as a share of the pooled one
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimation:
+    """How probabilities are made from sums.
+
+    Raises
+    ------
+    ParameterError
+        When a value is unknown or out of range.
+    """
+
+    estimator: Literal["likelihood", "moment", "published"] = "likelihood"
+    """Likeliest shares; unbiased shares projected on the simplex; or the paper's, with nothing put right."""
+    shrink: bool = True
+    """Draw the classes together by the part of their differences that is no more than noise."""
+    smoothing: float = 0.5
+    """Rows added to each value of each class (Laplace), in [0, inf)."""
+    numbers: Literal["histogram", "normal"] = "histogram"
+    """Distribution of numbers that were published on a grid; those of TRR are always normal."""
+
+    def __post_init__(self) -> None:
+        if self.estimator not in ("likelihood", "moment", "published"):
+            raise ParameterError(f"estimator ({self.estimator}) must be likelihood, moment or published")
+        if self.numbers not in ("histogram", "normal"):
+            raise ParameterError(f"numbers ({self.numbers}) must be histogram or normal")
+        if not self.smoothing >= 0:
+            raise ParameterError(f"smoothing ({self.smoothing}) must be in [0, inf)")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Prior:
+    """P(class)."""
+
+    probabilities: FloatArray
+    """Shape (n_classes,), positive, adding up to 1."""
+    errors: FloatArray
+    """Standard errors, shape (n_classes,)."""
+
+
+def label_channel(target: PublishedTarget | None) -> Channel:
+    """Return what was done to labels; clear when there are none, or when they are part of the answers."""
+    if target is None:
+        return RandomizedResponse.clear(1)
+    return target.mechanism or RandomizedResponse.clear(target.domain.size)
+
+
+def table_channel(attribute: PublishedAttribute, target: PublishedTarget | None) -> TableChannel:
+    """Return how class × value of an attribute on codes became answers."""
+    mechanism, label = attribute.mechanism, label_channel(target)
+    assert isinstance(mechanism, Channel)  # noqa: S101 - TRR has power sums
+    if attribute.joint_with_target:
+        assert isinstance(mechanism, TruthOrBlind)  # noqa: S101 - checked by PublishedTable
+        return JointAnswers(mechanism, label.n_inputs)
+    return SeparateAnswers(label, mechanism)
+
+
+def class_moments(attribute: PublishedAttribute, statistics: ClassStatistics) -> MomentEstimate:
+    """Estimate mean and variance of a number per true class, nothing put right; a missing class comes last."""
+    sums, mechanism = statistics.sums[attribute.name], attribute.mechanism
+    label = label_channel(statistics.table.target)
+    if isinstance(sums, PowerSums):
+        assert isinstance(mechanism, TransformedResponse)  # noqa: S101 - only TRR has power sums
+        return estimate_moments(mechanism.score_sums(sums), label.unmix(np.eye(label.n_inputs)))
+    grid = attribute.domain
+    assert isinstance(grid, Grid) and isinstance(mechanism, Channel)  # noqa: S101 - a number that is not TRR
+    if attribute.joint_with_target:
+        return estimate_moments(ScoreSums.of_counts(sums.astype(np.float64), mechanism, grid, label.n_inputs))
+    scores = ScoreSums.of_counts(sums.astype(np.float64), mechanism, grid)
+    return estimate_moments(scores, label.unmix(np.eye(label.n_inputs)))
+
+
+def make_prior(statistics: ClassStatistics, estimation: Estimation) -> Prior:
+    """Reconstruct P(class) from published labels, or from the answers when the class is part of them."""
+    target = statistics.table.target
+    assert target is not None  # noqa: S101 - a classifier has a target
+    n_classes = len(target.domain.values)
+    if target.mechanism is None:
+        sizes, variances = _joint_sizes(statistics)
+    else:
+        counts = statistics.label_counts.astype(np.float64)
+        sizes = target.mechanism.unmix(counts)
+        variances = target.mechanism.unmix_squares(counts) - sizes**2 / max(counts.sum(), 1.0)
+    sizes, variances = sizes[:n_classes], variances[:n_classes]
+    total = max(float(sizes.sum()), 1.0)
+    floor = 0.0 if estimation.estimator == "published" else estimation.smoothing
+    positive = np.maximum(project_to_simplex(sizes / total) * total + floor, _NEVER)
+    errors = np.sqrt(np.maximum(variances, 0)) / total
+    return Prior(probabilities=positive / positive.sum(), errors=errors)
+
+
+def _joint_sizes(statistics: ClassStatistics) -> tuple[FloatArray, FloatArray]:
+    """Add up the class sizes each attribute's joint answers lead to, and their variances."""
+    sizes = variances = np.zeros(statistics.n_classes)
+    for attribute in statistics.table.attributes:
+        mechanism, counts = attribute.mechanism, statistics.sums[attribute.name]
+        assert isinstance(mechanism, TruthOrBlind) and isinstance(counts, np.ndarray)  # noqa: S101 - joint
+        members = np.repeat(np.eye(statistics.n_classes), mechanism.n_outputs // statistics.n_classes, axis=0)
+        scores = mechanism.unblinded(members)
+        found = counts[0] @ scores
+        sizes = sizes + found
+        variances = variances + counts[0] @ scores**2 - found**2 / max(counts.sum(), 1)
+    return sizes, variances
+
+
+def make_factor(attribute: PublishedAttribute, statistics: ClassStatistics, estimation: Estimation) -> Factor:
+    """Reconstruct P(value | class) of one attribute from the sums of a table that is not empty."""
+    sums, target = statistics.sums[attribute.name], statistics.table.target
+    n_classes = 1 if target is None else len(target.domain.values)
+    if isinstance(sums, PowerSums) and estimation.estimator == "published":
+        return _published_normal(attribute, sums, class_moments(attribute, statistics).head(n_classes))
+    if isinstance(sums, PowerSums) or (attribute.is_number and estimation.numbers == "normal"):
+        return _normal(attribute, class_moments(attribute, statistics).head(n_classes), _may_miss(attribute, sums), estimation)
+    counts = (sums[0] if attribute.joint_with_target else sums).astype(np.float64)
+    return _shares(attribute, table_channel(attribute, target), counts, n_classes, estimation)
+
+
+def _may_miss(attribute: PublishedAttribute, sums: object) -> bool:
+    if isinstance(attribute.mechanism, TransformedResponse):
+        return attribute.mechanism.presence is not None or (isinstance(sums, PowerSums) and bool(sums.blanks.any()))
+    return attribute.domain is not None and attribute.domain.has_missing
+
+
+def _shares(
+    attribute: PublishedAttribute, channel: TableChannel, answers: FloatArray, n_classes: int, estimation: Estimation
+) -> ShareFactor:
+    notes: tuple[str, ...] = ()
+    unbiased: FloatArray | None = None
+    if isinstance(attribute.mechanism, BandResponse):
+        table, errors = smoothed_histogram(attribute, channel, answers)
+    else:
+        estimate = channel.estimate(answers)
+        unbiased, errors = estimate.shares[:n_classes], estimate.errors
+        if estimation.estimator == "likelihood":
+            table = channel.maximum_likelihood(answers)
+        else:
+            sizes = np.maximum(estimate.counts.sum(axis=1, keepdims=True), 0)
+            table = sizes * project_to_simplex(np.nan_to_num(estimate.shares))
+    if estimation.estimator == "published" and unbiased is not None:
+        probabilities = np.maximum(np.nan_to_num(unbiased), _NEVER)
+        negative = int((unbiased <= 0).sum())
+        if negative:
+            notes = (f"attribute {attribute.name!r}: {negative} estimated probabilities are not above 0 and count as 0",)
+    else:
+        noise = channel.noise_share(answers) if estimation.shrink else 0.0
+        probabilities = _regularized(table[:n_classes], noise, estimation.smoothing, float(answers.sum()))
+    return ShareFactor(
+        attribute=attribute,
+        probabilities=probabilities,
+        unbiased=unbiased,
+        errors=np.nan_to_num(errors[:n_classes], nan=1.0, posinf=1.0),
+        notes=notes,
+    )
+
+
+def smoothed_histogram(
+    attribute: PublishedAttribute, channel: TableChannel, answers: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return likeliest smoothed shares of class × cell behind a band response, and the errors of shares within classes.
+
+    Its matrix is too flat to be inverted; the errors leave out the bias of the smoothing.
+    """
+    grid = attribute.domain
+    assert isinstance(grid, Grid)  # noqa: S101 - checked by PublishedAttribute
+    table = channel.likeliest(answers, smoothing=lambda shares: smooth(shares, grid.cells), tolerance=1e-5)
+    return table, likelihood_errors(channel, answers, table, smooth(np.eye(grid.size), grid.cells))
+
+
+def _regularized(table: FloatArray, noise_share: float, smoothing: float, n_rows: float) -> FloatArray:
+    """Draw classes together, add `smoothing` rows to each value, and divide by the size of the class."""
+    sizes, total = table.sum(axis=1, keepdims=True), float(table.sum())
+    if total <= 0:
+        return np.full(table.shape, 1 / table.shape[1])
+    pooled = table.sum(axis=0) / total
+    within = np.divide(table, sizes, out=np.broadcast_to(pooled, table.shape).copy(), where=sizes > 0)
+    drawn = (1 - noise_share) * within + noise_share * pooled
+    rows, least = n_rows * sizes / total, max(smoothing, _NEVER)  # a probability of 0 would outvote everything else
+    return np.asarray((rows * drawn + least) / (rows + least * table.shape[1]))
+
+
+def _published_normal(attribute: PublishedAttribute, powers: PowerSums, errors: MomentEstimate) -> NormalFactor:
+    mechanism = attribute.mechanism
+    assert isinstance(mechanism, TransformedResponse)  # noqa: S101 - only TRR has power sums
+    mean, variance = (values[: len(errors.mean)] for values in mechanism.published_moments(powers))
+    usable = np.isfinite(mean) & (variance > 0)
+    notes: tuple[str, ...] = ()
+    if not usable.all():
+        notes = (f"attribute {attribute.name!r}: the variance of {int((~usable).sum())} classes is not above 0; left out",)
+    return NormalFactor(
+        attribute=attribute,
+        mean=np.where(usable, mean, 0.0),
+        variance=np.where(usable, variance, np.inf),
+        mean_error=errors.mean_error,
+        variance_error=errors.variance_error,
+        missing=None,
+        missing_error=None,
+        notes=notes,
+    )
+
+
+def _normal(
+    attribute: PublishedAttribute, estimate: MomentEstimate, may_miss: bool, estimation: Estimation
+) -> NormalFactor:
+    known = (estimate.rows > 0) & (estimate.present > 0) & np.isfinite(estimate.mean) & np.isfinite(estimate.variance)
+    weights = np.where(known, estimate.rows * estimate.present, 0.0)
+    weights = weights / weights.sum() if known.any() else np.full(len(known), 1 / len(known))
+    mean = np.where(known, estimate.mean, 0.0)
+    mean = _drawn(mean, np.where(known, estimate.mean_error, np.inf), weights, estimation.shrink)
+    variance = np.where(known, estimate.variance, 0.0)
+    variance_error = np.where(known, estimate.variance_error, 0.0)
+    pooled = float(weights @ variance)
+    # a negative pooled variance says only that it is below its own error
+    scale = pooled if pooled > 0 else float(np.sqrt(weights**2 @ variance_error**2)) or 1.0
+    variance = _drawn(variance, np.where(known, variance_error, np.inf), weights, estimation.shrink)
+    drowned = int((known & (estimate.variance <= 0)).sum()) + int((~known).sum())
+    missing, missing_error = None, None
+    if may_miss:
+        missing_error = np.nan_to_num(estimate.present_error, nan=1.0, posinf=1.0)
+        rows, least = np.maximum(estimate.rows, 0), max(estimation.smoothing, _NEVER)
+        share = np.clip(1 - np.nan_to_num(estimate.present, nan=1.0), 0, 1)
+        missing = (rows * share + least) / (rows + 2 * least)
+    return NormalFactor(
+        attribute=attribute,
+        mean=mean,
+        variance=np.maximum(variance, _FLOOR * scale),
+        mean_error=np.nan_to_num(estimate.mean_error, nan=np.inf),
+        variance_error=np.nan_to_num(estimate.variance_error, nan=np.inf),
+        missing=missing,
+        missing_error=missing_error,
+        notes=_drowned_note(attribute.name, drowned),
+    )
+
+
+def _drowned_note(name: str, drowned: int) -> tuple[str, ...]:
+    if not drowned:
+        return ()
+    return (
+        f"attribute {name!r}: the noise drowns the variance of {drowned} classes; a floor stands in for it "
+        "(more rows, or noise centred on public bounds, would help)",
+    )
+
+
+def _drawn(values: FloatArray, errors: FloatArray, weights: FloatArray, shrink: bool) -> FloatArray:
+    """Draw the values of classes towards their mean by the part of their differences that is no more than noise."""
+    pooled = float(weights @ values)
+    finite = np.isfinite(errors)
+    filled = np.where(finite, values, pooled)
+    if not shrink or len(values) < 2:
+        return filled
+    gaps = np.divide(filled - pooled, errors, out=np.zeros_like(filled), where=finite & (errors > 0))
+    statistic = float((gaps**2).sum())
+    noise = min(1.0, (len(values) - 1) / statistic) if statistic > 0 else 0.0
+    return np.asarray(filled + noise * (pooled - filled))

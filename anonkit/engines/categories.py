@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The categories of a dictionary column over all its batches, in one order, without those that do not occur."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+MISSING = -1
+"""Number of a missing cell."""
+
+
+class Categories:
+    """Numbers the categories of a column by first sight, and orders them when all batches were seen.
+
+    Every batch brings a dictionary of its own. The merged order keeps the order of each of them as long as
+    they do not contradict each other; a category new in a later batch stands right after its predecessor there.
+
+    Privacy
+    -------
+    A dictionary lists categories that no row holds: values of suppressed rows, for one. They are left out.
+    """
+
+    __slots__ = ("_last", "_last_numbers", "_numbers", "_order", "_used")
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._order: list[str] = []
+        self._used = np.zeros(0, dtype=bool)
+        self._last: pa.Array | None = None
+        self._last_numbers = np.array([MISSING], dtype=np.int32)
+
+    def look(self, array: pa.DictionaryArray) -> NDArray[np.int32]:
+        """Return the number of every cell, shape (len(array),), `MISSING` where there is none."""
+        if self._last is None or not array.dictionary.equals(self._last):
+            self._merge(array.dictionary.to_pylist())
+            self._last = array.dictionary
+        indices: NDArray[Any] = pc.fill_null(array.indices, MISSING).to_numpy(zero_copy_only=False)
+        numbers = self._last_numbers[indices]  # index -1 is the last entry: missing
+        self._used[numbers[numbers != MISSING]] = True
+        return numbers
+
+    def _merge(self, texts: list[str]) -> None:
+        fresh: dict[str | None, list[str]] = {}  # by the known category they follow
+        anchor: str | None = None
+        for text in texts:
+            if text in self._numbers:
+                anchor = text
+            else:
+                self._numbers[text] = len(self._numbers)
+                fresh.setdefault(anchor, []).append(text)
+        order = fresh.get(None, [])
+        for text in self._order:
+            order += [text, *fresh.get(text, [])]
+        self._order = order
+        self._used = np.concatenate([self._used, np.zeros(len(self._numbers) - self._used.size, dtype=bool)])
+        self._last_numbers = np.array([*map(self._numbers.__getitem__, texts), MISSING], dtype=np.int32)
+
+    @property
+    def values(self) -> list[str]:
+        """The categories that occur, in order."""
+        return [text for text in self._order if self._used[self._numbers[text]]]
+
+    @property
+    def codes(self) -> NDArray[np.int32]:
+        """Place in `values` by number; the last entry, that of `MISSING`, is `len(values)`."""
+        values = self.values
+        codes = np.full(len(self._numbers) + 1, len(values), dtype=np.int32)
+        codes[[self._numbers[text] for text in values]] = np.arange(len(values), dtype=np.int32)
+        return codes

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CSV and TSV files: every cell a text, in file order; what is malformed is named by its line.
+
+The fast reader forgives a quote that is never closed: the rest of the file becomes one cell. Such a file always
+has a cell with a line break in it, so those files, and the ones the fast reader refuses, are read once more by
+a strict one.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+
+from anonkit.engines.failures import shielded, shielded_iterator
+from anonkit.engines.text_files import TextFile
+from anonkit.engines.names import check_names
+from anonkit.engines.text_cells import TextCells
+from anonkit.engines.untyped import Untyped
+from anonkit.errors import SourceError
+from anonkit.policy import Policy
+
+_DELIMITERS = (",", ";", "\t", "|")
+_BLOCK = 8 << 20  # bytes parsed at a time; also the longest row
+_HEAD = 1 << 20  # bytes in which the header must end
+_LINE_ENDS = (b"\n", b"\r")
+
+
+def open_delimited(file: TextFile, delimiter: str, policy: Policy) -> Untyped:
+    """Open a CSV or TSV file.
+
+    Raises
+    ------
+    SourceError
+        The file is empty, not UTF-8, damaged, or its header is not well-formed.
+    """
+    table = _Delimited.of(file, delimiter, policy.missing_values)
+    cells = {name: TextCells.of(policy.column(name)) for name in table.names}
+    return Untyped(names=table.names, open=table.batches, cells=cells)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Delimited:
+    file: TextFile
+    names: Sequence[str]
+    delimiter: str
+    missing_values: Sequence[str]
+    has_rows: bool
+
+    @classmethod
+    def of(cls, file: TextFile, delimiter: str, missing_values: Sequence[str]) -> _Delimited:
+        """Read the header; the delimiter is the format's unless the header plainly uses another one."""
+        head, whole = file.head(_HEAD)
+        if not head.strip():
+            raise SourceError(f"{file} is empty", "a table needs at least a header line")
+        attempts = {other: _first_rows(file, head, other) for other in (delimiter, *_DELIMITERS)}
+        chosen = max(attempts, key=lambda other: len(attempts[other][0])) if len(attempts[delimiter][0]) == 1 else delimiter
+        names, has_rows = attempts[chosen]
+        check_names(names)
+        return cls(
+            file=file,
+            names=names,
+            delimiter=chosen,
+            missing_values=missing_values,
+            has_rows=has_rows or not whole,
+        )
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Read the file, every cell a text or missing."""
+        has_line_breaks = False
+        for batch in shielded_iterator(self._read(), self._explain):
+            if batch.schema.names != self.names:
+                raise SourceError(f"the header of {self.file} is not well-formed", "double the quotes inside names")
+            has_line_breaks = has_line_breaks or any(map(_breaks_lines, batch.columns))
+            yield batch
+        failure = self._diagnose() if has_line_breaks else None
+        if failure is not None:
+            raise failure
+
+    def _read(self) -> Iterator[pa.RecordBatch]:
+        if not self.has_rows:  # the fast reader takes a header without a line end for an empty file
+            return
+        yield from pacsv.open_csv(
+            self.file.open(),
+            read_options=pacsv.ReadOptions(block_size=_BLOCK),
+            parse_options=pacsv.ParseOptions(
+                delimiter=self.delimiter,
+                newlines_in_values=True,
+                ignore_empty_lines=len(self.names) > 1,  # in a table of one column an empty line is a missing cell
+            ),
+            convert_options=pacsv.ConvertOptions(
+                column_types=dict.fromkeys(self.names, pa.string()),
+                null_values=list(self.missing_values),
+                strings_can_be_null=True,
+            ),
+        )
+
+    def _explain(self, error: Exception) -> SourceError:
+        if isinstance(error, pa.ArrowInvalid):
+            return self._diagnose() or SourceError(
+                f"{self.file} is not a well-formed table, or has a row longer than {_BLOCK >> 20} MiB"
+            )
+        return self.file.unreadable()
+
+    def _diagnose(self) -> SourceError | None:
+        """Read the file slowly and strictly, to say which line breaks which rule."""
+        return shielded(self._first_fault, lambda _: self.file.unreadable())
+
+    def _first_fault(self) -> SourceError | None:
+        line = 1
+        longest = csv.field_size_limit(_BLOCK)
+        try:
+            with self.file.open() as stream:
+                text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+                rows = csv.reader(text, delimiter=self.delimiter, strict=True)
+                for row in rows:
+                    if row and len(row) != len(self.names):
+                        return SourceError(
+                            f"line {line} of {self.file} has {len(row)} cells where the header has {len(self.names)}",
+                            "quote cells that hold the delimiter",
+                        )
+                    line = rows.line_num + 1
+        except UnicodeDecodeError:
+            return self.file.not_utf8()
+        except csv.Error:
+            return SourceError(
+                f"the row that starts in line {line} of {self.file} has a quote that is never closed",
+                "double the quotes inside quoted cells",
+            )
+        finally:
+            csv.field_size_limit(longest)
+        return None
+
+
+def _first_rows(file: TextFile, head: str, delimiter: str) -> tuple[list[str], bool]:
+    """Return the first row that is not empty, and whether another one follows."""
+    try:
+        rows = csv.reader(io.StringIO(head, newline=""), delimiter=delimiter, strict=True)
+        header = next(filter(None, rows), [])
+    except csv.Error:
+        pass
+    else:
+        return header, rows.line_num < len(head.splitlines())
+    raise SourceError(f"the header of {file} has a quote that is never closed", "double the quotes inside names")
+
+
+def _breaks_lines(texts: pa.StringArray) -> bool:
+    """Tell whether a cell holds a line break, at the speed of a memory scan."""
+    offsets, data = texts.buffers()[1:]
+    if data is None:
+        return False
+    raw = bytes(data)
+    return any(end in raw for end in _LINE_ENDS)

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Failures of the libraries underneath: what they say may quote cells, so it is looked at and never passed on.
+
+An error raised inside an `except` block keeps the one it replaces in `__context__`, even with `from None`. Here
+the replacement is raised after the block, so that no attribute leads back to a message with cells in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+import pyarrow as pa
+
+from anonkit.errors import AnonkitError
+
+_T = TypeVar("_T")
+
+Explain = Callable[[Exception], AnonkitError]
+"""Turns a foreign error into one of ours; it may read the message, and must not keep it."""
+
+FOREIGN = (pa.ArrowException, OSError, EOFError, ArithmeticError, LookupError, TypeError, ValueError)
+"""What pyarrow, numpy and the file system raise over bad data; programming errors and signals pass."""
+
+
+def shielded(action: Callable[[], _T], explain: Explain) -> _T:
+    """Return what `action` returns; a foreign error is replaced by what `explain` makes of it."""
+    try:
+        return action()
+    except AnonkitError:
+        raise
+    except FOREIGN as error:
+        failure = explain(error)
+    raise failure
+
+
+def shielded_iterator(items: Iterable[_T], explain: Explain) -> Iterator[_T]:
+    """Yield the items; a foreign error on the way is replaced by what `explain` makes of it."""
+    iterator = iter(items)
+    end = object()
+    while (item := shielded(lambda: next(iterator, end), explain)) is not end:
+        yield item  # type: ignore[misc]

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables whose types must be found in their cells: in one pass when they are small or their first rows tell.
+
+A table that fits in memory is read once and typed at the end. A larger one is typed as its first part suggests;
+when a later cell does not fit, the rest is read for the types alone, and the table once more with what was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from anonkit.errors import SourceError
+
+Kinds = dict[str, pa.DataType | None]
+"""The type of every column so far; None while all its cells were missing."""
+
+
+class NotOfType(Exception):  # noqa: N818 - it never leaves the engine
+    """A cell does not fit the type its column must have; knows the cell's position, not the cell."""
+
+    def __init__(self, position: int, wanted: str) -> None:
+        super().__init__(wanted)
+        self.position = position
+        self.wanted = wanted
+
+
+class Cells(Protocol):
+    """How the cells of one untyped column become typed. The type of a column only ever widens."""
+
+    def fit(self, array: pa.Array, kind: pa.DataType | None) -> tuple[pa.DataType | None, pa.Array]:
+        """Return the narrowest type from `kind` on that these cells fit, and the typed cells.
+
+        Cells without a type, because all were missing, come as missing texts.
+
+        Raises
+        ------
+        NotOfType
+            A cell fits no type this column may have.
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Untyped:
+    """A table in a file, whose columns have no types yet."""
+
+    names: Sequence[str]
+    open: Callable[[], Iterator[pa.RecordBatch]]
+    """Reads the file from the start; a batch may lack columns, all their cells are then missing."""
+    cells: Mapping[str, Cells]
+
+
+def schema_of(kinds: Kinds) -> pa.Schema:
+    """Return the schema of typed batches; columns without any value are texts."""
+    return pa.schema([(name, kind or pa.string()) for name, kind in kinds.items()])
+
+
+def type_table(batches: Sequence[pa.RecordBatch], cells: Mapping[str, Cells], kinds: Kinds) -> pa.Table:
+    """Type batches in memory, widening `kinds` as needed."""
+    columns = {name: [_column(batch, name) for batch in batches] for name in kinds}
+    typed = {}
+    for name in kinds:
+        kinds[name], chunks = _type_column(name, columns.pop(name), cells[name], kinds[name])
+        typed[name] = pa.chunked_array(chunks, kinds[name] or pa.string())
+    return pa.table(typed)
+
+
+def _type_column(
+    name: str, chunks: Sequence[pa.Array], cells: Cells, kind: pa.DataType | None
+) -> tuple[pa.DataType | None, list[pa.Array]]:
+    while True:
+        typed = []
+        row = 0
+        for chunk in chunks:
+            kind, array = _fit(name, cells, chunk, kind, row)
+            typed.append(array)
+            row += len(chunk)
+        if all(array.type == (kind or pa.string()) for array in typed):
+            return kind, typed
+
+
+def typed_batches(
+    batches: Iterator[pa.RecordBatch], cells: Mapping[str, Cells], kinds: Kinds, first_row: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield typed batches as long as the cells fit; read on to the end when one does not, widening `kinds`."""
+    settled = dict(kinds)
+    schema = schema_of(settled)
+    row = first_row
+    for batch in batches:
+        arrays = []
+        for name in settled:
+            kinds[name], array = _fit(name, cells[name], _column(batch, name), kinds[name], row)
+            arrays.append(array)
+        row += batch.num_rows
+        if kinds == settled:
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
+    at = batch.schema.get_field_index(name)
+    return batch.column(at) if at >= 0 else pa.nulls(batch.num_rows)
+
+
+def _fit(
+    name: str, cells: Cells, array: pa.Array, kind: pa.DataType | None, row: int
+) -> tuple[pa.DataType | None, pa.Array]:
+    if array.null_count == len(array):
+        return kind, pa.nulls(len(array), kind or pa.string())
+    try:
+        return cells.fit(array, kind)
+    except NotOfType as misfit:
+        position, wanted = misfit.position, misfit.wanted
+    raise SourceError(
+        f"column {name!r}: the cell in row {row + position + 1} is not of type {wanted}",
+        'correct it, list its text in missing_values, or declare type = "string"',
+    )

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures, dates, names and checks of a report as words: what a reader sees in place of a key or a float."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+_NAMES = {
+    "epsilon": "ε",
+    "delta": "δ",
+    "auc": "AUC",
+    "ci": "95% interval",
+    "average_equivalence_class_size": "average size of an equivalence class",
+    "discernibility": "discernibility (sum of the squared class sizes)",
+    "granularity": "granularity (loss of detail)",
+    "zero_r": "majority class",
+    "in": "rows read",
+    "out": "rows released",
+    "suppressed": "rows suppressed",
+}
+_CHECKS = {
+    "k_anonymity": ("Rows in the smallest equivalence class", "at least"),
+    "k_anonymity_people": ("People in the smallest equivalence class", "at least"),
+    "l_diversity": ("Different values of ‘{}’ in the least diverse class", "at least"),
+    "entropy_l_diversity": ("Evenness of ‘{}’ in the least even class: exp(entropy)", "at least"),
+    "recursive_c_l_diversity": ("Commonest value of ‘{}’ against the rarer ones in the worst class (c)", "below"),
+    "t_closeness": ("Distance of ‘{}’ between the worst class and the whole table", "at most"),
+    "alpha_k_anonymity": ("Share of the commonest value of ‘{}’ in the worst class", "at most"),
+    "identifiers_absent": ("Columns in the data that must not be there", "exactly"),
+}
+
+
+def number(value: Any) -> str:
+    """Return a value as text: thousands set off, six significant digits, a dash for nothing."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return _float(value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{words(key)} {number(one)}" for key, one in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(number(one) for one in value)
+    return str(value)
+
+
+def _float(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value.is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    return f"{value:,.1f}" if 1e4 <= abs(value) < 1e15 else f"{value:.6g}"
+
+
+def percent(share: float | None) -> str:
+    """Return a share as a percentage; what is neither none nor all is never rounded to it."""
+    if share is None:
+        return "–"
+    if 0 < share < 0.001:
+        return "< 0.1%"
+    if 0.999 < share < 1:
+        return "> 99.9%"
+    return f"{100 * share:.1f}".removesuffix(".0") + "%"
+
+
+def bound(value: Any) -> str:
+    """Return a privacy bound such as epsilon with six significant digits, never below what it is."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        return number(value)
+    digit = 10.0 ** (math.floor(math.log10(value)) - 5)
+    near = round(value / digit)
+    return number((near if math.isclose(value / digit, near, rel_tol=1e-9) else math.ceil(value / digit)) * digit)
+
+
+def one_in(risk: float) -> str:
+    """Return a probability as `1 in n`, n rounded down."""
+    return f"1 in {number(math.floor(1 / risk + 1e-9))}" if risk > 0 else "none"
+
+
+def words(name: str) -> str:
+    """Return the key of a report as words."""
+    return _NAMES.get(name, name.replace("_", " "))
+
+
+def date_text(moment: str) -> str:
+    """Return an ISO 8601 moment as a date and time in UTC; any other text as it is."""
+    try:
+        when = datetime.fromisoformat(moment).astimezone(UTC)
+    except ValueError:
+        return moment
+    return f"{when.day} {_MONTHS[when.month - 1]} {when.year}, {when:%H:%M} UTC"
+
+
+def check_words(name: str) -> tuple[str, str]:
+    """Return what a check looks at, and how what was found relates to what was required."""
+    kind, _, attribute = name.partition(":")
+    if kind in _CHECKS:
+        text, relation = _CHECKS[kind]
+        return text.format(attribute), relation
+    return words(kind).capitalize() + (f": {attribute}" if attribute else ""), ""

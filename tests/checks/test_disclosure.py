@@ -1,0 +1,116 @@
+"""The independent recount against a plain one in pandas."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonkit.checks.disclosure import measure
+from anonkit.errors import EngineError
+
+CELLS = st.sampled_from(["a", "b", "", None])
+ROWS = st.lists(st.tuples(CELLS, CELLS, st.sampled_from([1.0, 2.0, 5.0, None])), min_size=1, max_size=40)
+Row = tuple[str | None, str | None, float | None]
+
+
+def _arrow(rows: list[Row], numeric: bool) -> pa.Table:
+    q, r, s = (list(column) for column in zip(*rows, strict=True))
+    if not numeric:
+        s = [None if value is None else str(value) for value in s]
+    text = pa.string()
+    return pa.table({"q": pa.array(q, text), "r": pa.array(r, text), "s": pa.array(s, pa.float64() if numeric else text)})
+
+
+def _plain(given_rows: list[Row], numeric: bool) -> dict[str, float]:
+    """Recount with loops: what the definitions of the papers say, missing as one more, largest value."""
+    rows = [(q, r, math.inf if s is None else s) for q, r, s in given_rows]
+    values = sorted({s for _, _, s in rows})
+    overall = np.array([sum(s == v for _, _, s in rows) for v in values]) / len(rows)
+    out = {"l": math.inf, "entropy_l": math.inf, "t": 0.0, "alpha": 0.0, "k": math.inf}
+    for key in {row[:2] for row in rows}:
+        members = [s for *k, s in rows if tuple(k) == key]
+        p = np.array([members.count(v) for v in values]) / len(members)
+        out["k"] = min(out["k"], len(members))
+        out["l"] = min(out["l"], float((p > 0).sum()))
+        out["entropy_l"] = min(out["entropy_l"], math.exp(-sum(x * math.log(x) for x in p if x)))
+        gap = p - overall
+        moved = np.abs(np.cumsum(gap)).sum() / max(len(values) - 1, 1) if numeric else np.abs(gap).sum() / 2
+        out["t"] = max(out["t"], float(moved))
+        out["alpha"] = max(out["alpha"], float(p.max()))
+    return out
+
+
+@settings(max_examples=60, deadline=None)
+@given(ROWS, st.booleans())
+def test_the_recount_equals_the_definitions(rows: list[Row], numeric: bool) -> None:
+    """k, l, entropy l, t (ordered and equal distance) and alpha are what their papers define."""
+    found = measure(_arrow(rows, numeric), ["q", "r"], sensitive=["s"])
+    plain = _plain(rows, numeric)
+
+    assert found.k == plain["k"]
+    for name in ("l", "entropy_l", "t", "alpha"):
+        assert found.sensitive["s"][name] == pytest.approx(plain[name]), name
+
+
+def test_recursive_diversity_by_hand() -> None:
+    """One class with counts 3, 2, 1: c must exceed 3 / 3 for l = 2 and 3 / 1 for l = 3."""
+    table = pa.table({"q": ["x"] * 6, "s": ["a", "a", "a", "b", "b", "c"]})
+    found = measure(table, ["q"], sensitive=["s"]).sensitive["s"]
+
+    assert found["recursive_c_2"] == pytest.approx(1.0)
+    assert found["recursive_c_3"] == pytest.approx(3.0)
+
+
+def test_people_are_counted_once() -> None:
+    """With a unit column a class of three rows of two people counts two."""
+    table = pa.table({"q": ["x", "x", "x"], "who": [1, 1, 2]})
+    found = measure(table, ["q"], unit="who")
+
+    assert (found.k, found.people) == (3, 2)
+
+
+def test_no_quasi_identifier_makes_one_class_and_no_row_makes_none() -> None:
+    """The edges: everything dropped, nothing there."""
+    table = pa.table({"q": pa.array(["x", "y"])})
+    assert measure(table, []).k == 2
+    assert measure(table.slice(0, 0), ["q"]).k == 0
+    assert measure(table.slice(0, 0), []).rows == 0
+
+
+def test_every_format_is_counted_alike(tmp_path: Path) -> None:
+    """Parquet file, Parquet folder, CSV, compressed CSV and JSON Lines give the same classes."""
+    frame = pd.DataFrame({"zip": ["01234"] * 3 + ["NA"] * 2 + ["1234"], "n": [1, 1, 1, 2, 2, 3]})
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    (tmp_path / "folder" / "part=a").mkdir(parents=True)
+    pq.write_table(table, tmp_path / "x.parquet")
+    pq.write_table(table, tmp_path / "folder" / "part=a" / "0.parquet")
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    frame.to_csv(tmp_path / "y.csv.gz", index=False)
+    frame.to_json(tmp_path / "x.jsonl", orient="records", lines=True)
+
+    for name in ("x.parquet", "folder", "x.csv", "y.csv.gz", "x.jsonl"):
+        assert measure(tmp_path / name, ["zip", "n"]).class_sizes == ((1, 1), (2, 1), (3, 1)), name
+
+
+def test_a_column_that_is_not_there_is_an_error_without_cells(tmp_path: Path) -> None:
+    """DuckDB's message is replaced."""
+    with pytest.raises(EngineError, match="recounting the table failed"):
+        measure(pa.table({"q": ["MARKER"]}), ["nope"])
+
+
+def test_risks_follow_from_the_class_sizes() -> None:
+    """Prosecutor, journalist and marketer risk by hand: classes of 1 and 3 rows."""
+    table = pa.table({"q": ["x", "y", "y", "y"]})
+    risk = measure(table, ["q"]).to_dict(0.2)
+
+    assert risk["prosecutor"] == {"max": 1.0, "mean": 0.5, "share_at_risk": 1.0, "risk_threshold": 0.2}
+    assert risk["marketer"] == {"success_rate": 0.5}
+    assert risk["uniques"] == 1

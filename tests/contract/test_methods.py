@@ -1,0 +1,183 @@
+"""Every registered method against the same facts, on every engine."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pyarrow as pa
+import pytest
+
+import anonkit
+from anonkit.bundle import DATA, DESCRIPTOR, PAGE, PARAMS, REPORT, Release
+from anonkit.checks.disclosure import measure
+from anonkit.engines import ENGINES
+from anonkit.errors import ParameterError
+from anonkit.methods import METHODS, make_method, method_class, presets_of
+from anonkit.parameters import parameters_of
+from anonkit.policy import Policy
+from anonkit.protocols import Method
+from anonkit.schemas import report_schema
+
+QUICK: dict[str, dict[str, Any]] = {
+    "rfka": {"k": 5, "trees": 20},
+    "greedy-hamdist": {"k": 5},
+    "mondrian": {"k": 5},
+}
+"""Parameters that make each method quick on 400 rows."""
+
+RARE = "MARKER-of-one-person"
+
+
+@pytest.fixture(params=METHODS)
+def name(request: pytest.FixtureRequest) -> str:
+    """The name of a registered method."""
+    return str(request.param)
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    """The name of an engine."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def customers() -> pa.Table:
+    """Customers with a name each, and one cell that only one of them has."""
+    from anonkit.datasets import bank_customers
+
+    table = bank_customers(400, seed=1)
+    names = pa.array([f"Customer {at:04d}" for at in range(table.num_rows)])
+    jobs = table.column("occupation").cast(pa.string()).to_pylist()
+    jobs[7] = RARE
+    table = table.set_column(table.schema.get_field_index("occupation"), "occupation", pa.array(jobs))
+    return table.add_column(0, "name", names)
+
+
+def _release(table: pa.Table, name: str, engine: str = "local", **more: Any) -> Release:
+    return anonkit.release(
+        table, method=name, engine=engine, identifiers=["name"], target="customer_value", **QUICK.get(name, {}), **more
+    )
+
+
+def test_a_method_is_a_frozen_keyword_only_dataclass(name: str) -> None:
+    """Parameters are values: they cannot change after the promise was made."""
+    found = method_class(name)
+    assert dataclasses.is_dataclass(found)
+    method = make_method(name, QUICK.get(name, {}))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        method.k = 3  # type: ignore[attr-defined]
+    with pytest.raises(TypeError):
+        found(5)  # type: ignore[call-arg]
+    assert isinstance(method, Method)
+    assert method.name == name
+
+
+def test_the_promise_needs_no_data(name: str) -> None:
+    """A guarantee is computed from parameters and policy alone."""
+    promise = make_method(name, QUICK.get(name, {})).guarantee(Policy())
+    assert promise.statement()
+    assert promise.formal()
+    assert promise.not_protected()
+
+
+def test_every_parameter_says_its_range_and_refuses_what_is_outside(name: str) -> None:
+    """Help and range are there; a negative number is in no range of any method here."""
+    for one in parameters_of(method_class(name)):
+        assert one.help
+        assert one.range
+        if one.kind in (int, float):
+            with pytest.raises(ParameterError, match=one.name):
+                make_method(name, {one.name: -1})
+
+
+def test_every_preset_is_an_instance(name: str) -> None:
+    """Presets hold known parameters in their ranges."""
+    for preset in presets_of(method_class(name)):
+        assert make_method(name, {}, preset).name == name
+
+
+def test_identifiers_never_reach_any_file(name: str, engine: str, customers: pa.Table, tmp_path: Path) -> None:
+    """No name, and no value that one person has, is in any file of the release."""
+    release = _release(customers, name, engine, output=tmp_path / "out.parquet")
+    assert "name" not in release.to_arrow().column_names
+    for suffix in (DATA, PARAMS, REPORT, PAGE, DESCRIPTOR):
+        content = (tmp_path / f"out{suffix}").read_bytes()
+        assert b"Customer 0" not in content, suffix
+        assert RARE.encode() not in content, suffix
+    for column in release.to_arrow().columns:
+        assert RARE not in map(str, column.to_pylist())
+
+
+def test_the_report_follows_its_schema(name: str, engine: str, customers: pa.Table) -> None:
+    """Every key of the contract is there, of the right kind."""
+    release = _release(customers, name, engine)
+    jsonschema.validate(json.loads(json.dumps(release.report)), report_schema())
+
+
+def test_an_independent_recount_equals_the_report(name: str, engine: str, customers: pa.Table) -> None:
+    """k and the class sizes of the report are those of the released cells."""
+    release = _release(customers, name, engine)
+    asked = release.report["guarantee"]["parameters"]["quasi_identifiers"]
+    table = release.to_arrow()
+    found = measure(table, [column for column in asked if column in table.column_names])
+
+    assert found.k == release.report["disclosure_risk"]["k_anonymity"]["k"] >= 5
+    assert found.rows == release.report["rows"]["out"] == table.num_rows
+    assert release.report["rows"]["out"] + release.report["rows"]["suppressed"] == customers.num_rows
+
+
+def test_the_source_is_left_as_it_was(name: str, engine: str, customers: pa.Table) -> None:
+    """Releasing changes nothing in the owner's table."""
+    before = customers.to_pylist()
+    _release(customers, name, engine)
+    assert customers.to_pylist() == before
+
+
+def test_a_seeded_release_repeats_and_is_marked_everywhere(name: str, engine: str, customers: pa.Table, tmp_path: Path) -> None:
+    """The same seed gives the same rows; every file says that it is not for release."""
+    first = _release(customers, name, engine, seed=3, output=tmp_path / "a.parquet")
+    second = _release(customers, name, engine, seed=3)
+    assert first.to_arrow().equals(second.to_arrow())
+    for suffix in (DATA, PARAMS, REPORT, PAGE, DESCRIPTOR):
+        assert b"not for release" in (tmp_path / f"a{suffix}").read_bytes(), suffix
+
+
+def test_an_unseeded_release_is_secure_and_shuffled_anew(name: str, engine: str, customers: pa.Table) -> None:
+    """Two releases of one table hold their rows in different orders."""
+    first, second = _release(customers, name, engine), _release(customers, name, engine)
+    assert first.report["randomness"] == "secure"
+    assert not first.to_arrow().equals(second.to_arrow())
+
+
+def test_a_release_validates_from_its_files_alone(name: str, engine: str, customers: pa.Table, tmp_path: Path) -> None:
+    """What was written passes the independent validation, and survives load and save."""
+    release = _release(customers, name, engine, output=tmp_path / "out.parquet")
+    assert anonkit.validate(release).passed
+    moved = anonkit.load(tmp_path / "out.parquet").save(tmp_path / "elsewhere" / "again.parquet")
+    assert anonkit.validate(moved).passed
+
+
+def test_a_dry_run_writes_nothing(name: str, engine: str, customers: pa.Table, tmp_path: Path) -> None:
+    """The plan tells what a release would be and leaves no file."""
+    plan = _release(customers, name, engine, output=tmp_path / "out.parquet", dry_run=True)
+    assert plan.report["guarantee"]["kind"]
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("order", ["reversed", "columns"])
+def test_the_order_of_rows_and_columns_does_not_matter(name: str, engine: str, customers: pa.Table, order: str) -> None:
+    """The released rows are the same multiset, however the source was ordered."""
+    if order == "reversed":
+        other = customers.take(pa.array(range(customers.num_rows - 1, -1, -1)))
+    else:
+        other = customers.select(customers.column_names[::-1])
+    first, second = _release(customers, name, engine).to_arrow(), _release(other, name, engine).to_arrow()
+    columns = sorted(first.column_names)
+
+    assert sorted(second.column_names) == columns
+    rows = [sorted(zip(*(t.column(c).to_pylist() for c in columns), strict=True), key=repr) for t in (first, second)]
+    assert rows[0] == rows[1]

@@ -1,0 +1,106 @@
+"""Who may import whom: the rows of the house, and which third parties may be imported where."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "anonkit"
+
+ROWS: tuple[tuple[str, ...], ...] = (
+    ("errors", "randomness"),
+    ("policy", "parameters", "rounding", "atomic"),
+    ("guarantee",),
+    ("report", "charts", "schemas"),
+    ("page", "descriptor"),
+    ("bundle",),
+    ("protocols", "mechanisms", "trees", "cells"),
+    ("recoding",),
+    ("axes",),
+    ("anonymity",),
+    ("methods", "engines", "consumers", "checks", "datasets"),
+    ("drafting",),
+    ("pipeline",),
+    ("cli", "__main__"),
+)
+SIBLINGS = ("methods", "engines", "consumers", "checks", "datasets")
+EVERYWHERE = ("errors", "__init__")
+HEAVY = {"sklearn", "scipy", "pandas", "polars", "duckdb", "opendp", "pyspark", "great_expectations", "matplotlib"}
+HOME_OF_HEAVY: dict[str, set[str]] = {}
+"""Files that may import a heavy package at their top, because they are themselves imported late."""
+
+
+def _row(room: str) -> int:
+    for number, rooms in enumerate(ROWS):
+        if room in rooms:
+            return number
+    raise AssertionError(f"room {room!r} stands in no row of the house: give it one")
+
+
+def _room(path: Path) -> str:
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def _imports(path: Path, *, top_only: bool) -> list[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = tree.body if top_only else list(ast.walk(tree))
+    skipped = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    found: list[str] = []
+    for node in nodes:
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.append(node.module)
+            if node.module == "anonkit":
+                found += [f"anonkit.{alias.name}" for alias in node.names]
+    return found
+
+
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py" or path.parent != PACKAGE)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_file_imports_only_from_rows_above(path: Path) -> None:
+    """No room imports from a later row, and siblings do not import each other."""
+    room = _room(path)
+    for name in _imports(path, top_only=False):
+        parts = name.split(".")
+        if parts[0] != "anonkit" or len(parts) == 1 or parts[1] in EVERYWHERE or parts[1] == "__version__":
+            continue
+        other = parts[1]
+        assert _row(other) <= _row(room), f"{room} must not import {other}"
+        if room in SIBLINGS and other in SIBLINGS:
+            assert room == other, f"siblings: {room} must not import {other}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_heavy_packages_are_imported_late(path: Path) -> None:
+    """Heavy third parties are imported inside functions."""
+    allowed = HOME_OF_HEAVY.get(str(path.relative_to(PACKAGE)), set())
+    heavy = {name.split(".")[0] for name in _imports(path, top_only=True)} & HEAVY
+    assert heavy <= allowed
+
+
+def test_every_public_name_is_there() -> None:
+    """Every name of `anonkit.__all__` can be imported, and nothing heavy is needed to import the package."""
+    code = (
+        "import sys, anonkit\n"
+        "heavy = {'numpy', 'pyarrow', 'pandas', 'sklearn', 'duckdb', 'cryptography'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "missing = [name for name in anonkit.__all__ if getattr(anonkit, name) is None]\n"
+        "assert not missing, missing\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,68 @@
+"""Linting, strict typing and the rules of the tree, as tests."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from anonkit.methods import METHODS
+
+TEXT = (".py", ".md", ".toml", ".txt", ".j2", ".json", ".yml", ".yaml", "")
+
+
+def _run(repository: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", *command], cwd=repository, capture_output=True, text=True, check=False
+    )
+
+
+def test_ruff_finds_nothing(repository: Path) -> None:
+    """The linter has nothing to say."""
+    done = _run(repository, "ruff", "check", "--no-cache", ".")
+    assert done.returncode == 0, done.stdout
+
+
+def test_mypy_finds_nothing(repository: Path, tmp_path: Path) -> None:
+    """The package is strictly typed."""
+    done = _run(repository, "mypy", "--cache-dir", str(tmp_path))
+    assert done.returncode == 0, done.stdout
+
+
+def _tracked(repository: Path) -> list[Path]:
+    listed = subprocess.run(["git", "ls-files"], cwd=repository, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    paths = [repository / name for name in listed.stdout.splitlines()]
+    return [path for path in paths if path.suffix in TEXT and path.exists()]
+
+
+def test_no_file_names_a_registry_host_or_a_machine_path(repository: Path) -> None:
+    """Files name packages, never where they come from, and no path of one machine."""
+    hosts = "|".join(("py" + "pi", "python" + "hosted", r"registry\.npm" + "js", r"deb\.deb" + "ian"))
+    forbidden = re.compile(rf"({hosts})\.(org|com)|(^|[^A-Za-z0-9_.])/(wo" + r"rk|ro" + r"ot)/")
+    bad = [str(path) for path in _tracked(repository) if forbidden.search(path.read_text(encoding="utf-8"))]
+    assert not bad
+
+
+def test_every_method_has_one_file_one_test_one_page(repository: Path) -> None:
+    """A method is a file, a test and a page of the same name."""
+    for path in (repository / "anonkit" / "methods").glob("*.py"):
+        if path.stem == "__init__":
+            continue
+        assert (repository / "tests" / "methods" / f"test_{path.stem}.py").exists(), path.stem
+        assert (repository / "docs" / "methods" / f"{path.stem}.md").exists(), path.stem
+    assert METHODS
+
+
+def test_links_between_docs_pages_lead_somewhere(repository: Path) -> None:
+    """No relative link in README or docs is broken."""
+    broken = []
+    for page in [repository / "README.md", *(repository / "docs").rglob("*.md")]:
+        for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            if "://" not in link and not (page.parent / link).exists():
+                broken.append(f"{page.relative_to(repository)} -> {link}")
+    assert not broken
