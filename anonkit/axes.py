@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.mechanisms.coding import CodedColumn
-from anonkit.recoding import MASK, CategoryAxis, Grouping, IntervalAxis, unique_labels
+from anonkit.mechanisms.mondrian import BoxTree
+from anonkit.recoding import MASK, CategoryAxis, Grouping, IntervalAxis, LocalRecoding, Split, unique_labels
 from anonkit.rounding import roundest_between
 
 
@@ -79,17 +80,19 @@ def axis_of(column: CodedColumn, borders: Sequence[int]) -> CodedAxis:
     """
     if column.ordered:
         cuts = tuple(roundest_between(_point(column.values[at - 1]), _point(column.values[at])) for at in borders)
-        interval = IntervalAxis(name=column.name, cuts=cuts)
+        interval = IntervalAxis(name=column.name, cuts=cuts, has_missing=column.missing is not None)
         parts = np.searchsorted(np.asarray(borders, dtype=np.int64), np.arange(column.size), side="right").astype(np.int64)
         if column.missing is not None:
             parts[column.missing] = interval.size - 1
         return CodedAxis(axis=interval, part_of=parts)
     listed = tuple(value for value in column.values if isinstance(value, str))
-    category = CategoryAxis(name=column.name, values=listed, has_other=any(value is POOLED for value in column.values))
-    parts = np.arange(column.size, dtype=np.int64)
-    if column.missing is not None:
-        parts[column.missing] = category.size - 1
-    return CodedAxis(axis=category, part_of=parts)
+    category = CategoryAxis(
+        name=column.name,
+        values=listed,
+        has_other=any(value is POOLED for value in column.values),
+        has_missing=column.missing is not None,
+    )
+    return CodedAxis(axis=category, part_of=np.arange(column.size, dtype=np.int64))
 
 
 def _point(value: object) -> Any:
@@ -97,7 +100,11 @@ def _point(value: object) -> Any:
 
 
 def grouping_of(
-    column: CodedColumn, groups: NDArray[np.integer[Any]], name_group: Callable[[frozenset[object]], str | None] | None = None
+    column: CodedColumn,
+    groups: NDArray[np.integer[Any]],
+    name_group: Callable[[frozenset[object]], str | None] | None = None,
+    *,
+    masked: int | None = None,
 ) -> Grouping:
     """Return the recoding of one column from the group of each of its codes.
 
@@ -107,18 +114,19 @@ def grouping_of(
         Group of every code.
     name_group : callable, optional
         Names a set of values (a node of a declared tree); None falls back to listing the values.
+    masked : int, optional
+        A group that is released as `*`.
     """
     groups = np.asarray(groups, dtype=np.int64)
     last = column.size - (column.missing is not None)
     borders = [at for at in range(1, last) if groups[at] != groups[at - 1]] if column.ordered else []
     coded = axis_of(column, borders)
-    group_of = np.full(coded.axis.size, -1, dtype=np.int64)
+    group_of = np.empty(coded.axis.size, dtype=np.int64)
     group_of[coded.part_of] = groups
-    group_of[group_of < 0] = int(groups.max(initial=0)) + 1  # missing, where the table had none: apart
     labels: list[str | None] = []
     for group in group_of:
         members = np.flatnonzero(group_of == group)
-        label = coded.axis.label(members.tolist())
+        label = MASK if group == masked else coded.axis.label(members.tolist())
         if name_group is not None:
             label = name_group(frozenset(column.values[at] for at in np.flatnonzero(groups == group).tolist())) or label
         labels.append(label)
@@ -129,7 +137,7 @@ def one_hot_grouping(column: CodedColumn, accepted: Sequence[int]) -> Grouping:
     """Return the recoding in which the accepted codes stay and all other values are one `*`; only they are listed."""
     kept = [code for code in accepted if isinstance(column.values[code], str)]
     values = tuple(str(column.values[code]) for code in kept)
-    axis = CategoryAxis(name=column.name, values=values, has_other=True)
+    axis = CategoryAxis(name=column.name, values=values, has_other=True, has_missing=True)
     missing = None if column.missing is not None and column.missing in accepted else MASK
     return Grouping(axis=axis, labels=(*values, MASK, missing))
 
@@ -155,3 +163,25 @@ def tree_namer(tree: Sequence[Sequence[str]]) -> Callable[[frozenset[object]], s
         return min(covering)[1] if covering else None
 
     return name
+
+
+def boxes_of(columns: Sequence[CodedColumn], tree: BoxTree) -> LocalRecoding:
+    """Return the local recoding of a tree of boxes; columns the tree never cuts are not in it."""
+    inner = np.flatnonzero(tree.column >= 0)
+    used = sorted(set(tree.column[inner].tolist()))
+    coded = {}
+    for number in used:
+        column = columns[number]
+        borders: set[int] = set()
+        if column.ordered:
+            last = column.size - (column.missing is not None)
+            for node in inner[tree.column[inner] == number]:
+                left = np.isin(np.arange(last), tree.left_codes(int(node)))
+                borders.update((np.flatnonzero(left[1:] != left[:-1]) + 1).tolist())
+        coded[number] = axis_of(column, sorted(borders))
+    nodes: list[Split | None] = [None] * tree.column.size
+    for node in inner.tolist():
+        number, child = int(tree.column[node]), int(tree.left[node])
+        parts = np.unique(coded[number].part_of[tree.left_codes(node)])
+        nodes[node] = Split(axis=used.index(number), left=tuple(parts.tolist()), children=(child, child + 1))
+    return LocalRecoding(axes=tuple(coded[number].axis for number in used), nodes=tuple(nodes))

@@ -20,6 +20,8 @@ _LABEL_WIDTH = 44
 """Columns of a bar's label that are shown; the rest is in its title."""
 _ROW = 36
 _LEGEND = 28
+_LETTER = 7.5
+"""Width set aside for a letter of the legend, in pixels."""
 _PLOT = 140
 _GAP = 0.6
 """Share of the width, in percent, left between the columns of a histogram."""
@@ -90,8 +92,9 @@ def bar_chart(
         y = top + number * _ROW
         width = 100 * max(bar.value, 0.0) / longest if longest > 0 else 0.0
         parts.append(
-            f'<g><title>{_escaped(f"{bar.label}: {bar.text}")}</title>'
-            f'<svg x="0" y="{y}" width="78%" height="20"><text x="0" y="14">{_escaped(_shortened(bar.label))}</text></svg>'
+            f"<g><title>{_escaped(f'{bar.label}: {bar.text}')}</title>"
+            f'<svg x="0" y="{y}" width="78%" height="20">'
+            f'<text x="0" y="14">{_escaped(_shortened(bar.label))}</text></svg>'
             f'<text x="100%" y="{y + 14}" text-anchor="end">{_escaped(bar.text)}</text>'
             f'<line x1="0" x2="100%" y1="{y + 30.5}" y2="{y + 30.5}" stroke="currentColor" stroke-opacity=".2"/>'
             f"{_rectangle(name, bar.fill, '0', y + 20, f'{width:.3f}%', 10)}</g>"
@@ -116,7 +119,7 @@ def histogram(
     bars : sequence of Bar
         From left to right; the highest is as high as the plot.
     ticks : sequence of (position, label)
-        Position in columns from the left: 0 is the left edge of the first column, `len(bars)` the right edge of the last.
+        Position in columns: 0 is the left edge of the first column, `len(bars)` the right edge of the last.
     axis : str
         What the axis measures.
     name, title, description, legend
@@ -136,7 +139,9 @@ def histogram(
     parts.append(f'<line x1="0" x2="100%" y1="{base + 0.5}" y2="{base + 0.5}" stroke="currentColor"/>')
     for position, label in ticks:
         anchor = "start" if position <= 0 else "end" if position >= len(bars) else "middle"
-        parts.append(f'<text x="{step * position:.3f}%" y="{base + 17}" text-anchor="{anchor}">{_escaped(label)}</text>')
+        parts.append(
+            f'<text x="{step * position:.3f}%" y="{base + 17}" text-anchor="{anchor}">{_escaped(label)}</text>'
+        )
     parts.append(_centred(50, base + 37, axis))
     return _figure(name, title, description, base + 44, "".join(parts))
 
@@ -144,8 +149,8 @@ def histogram(
 def class_size_bins(sizes: Sequence[tuple[int, int]]) -> list[SizeBin]:
     """Return (size, number of classes of that size) pairs as bins, ascending and none left out between the ends.
 
-    A narrow range has one bin a size; a wide one is cut at 1, 2 and 5 times the powers of ten, its outermost bins at the
-    smallest and largest size that occur.
+    A narrow range has one bin a size; a wide one is cut at 1, 2 and 5 times the powers of ten, its ends at the smallest
+    and the largest size that occur.
     """
     if not sizes:
         return []
@@ -158,7 +163,9 @@ def class_size_bins(sizes: Sequence[tuple[int, int]]) -> list[SizeBin]:
     for low, after in zip(starts, [*starts[1:], largest + 1], strict=True):
         inside = [(size, classes) for size, classes in sizes if low <= size < after]
         classes = sum(count for _, count in inside)
-        bins.append(SizeBin(low=low, high=after - 1, classes=classes, records=sum(size * count for size, count in inside)))
+        bins.append(
+            SizeBin(low=low, high=after - 1, classes=classes, records=sum(size * count for size, count in inside))
+        )
     return bins
 
 
@@ -191,7 +198,8 @@ def _compact(number: int) -> str:
 def _figure(name: str, title: str, description: str, height: float, body: str) -> str:
     hatch = (
         f'<pattern id="{name}-hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-        '<rect width="6" height="6" fill="currentColor" fill-opacity=".12"/><rect width="2" height="6" fill="currentColor"/>'
+        '<rect width="6" height="6" fill="currentColor" fill-opacity=".12"/>'
+        '<rect width="2" height="6" fill="currentColor"/>'
         "</pattern>"
     )
     return (
@@ -211,15 +219,12 @@ def _rectangle(name: str, fill: Fill, x: str, y: float, width: str, height: floa
 
 
 def _legend(name: str, legend: Mapping[Fill, str] | None) -> str:
-    if not legend:
-        return ""
-    step = 100 / max(len(legend), 3)
-    out = []
-    for number, (fill, words) in enumerate(legend.items()):
+    out, x = [], 1.0
+    for fill, meaning in (legend or {}).items():
         out.append(
-            f'<svg x="{step * number:.3f}%" y="0" width="{step:.3f}%" height="20" overflow="visible">'
-            f'{_rectangle(name, fill, "1", 3, "16", 10)}<text x="24" y="13">{_escaped(words)}</text></svg>'
+            f'{_rectangle(name, fill, f"{x:g}", 3, "16", 10)}<text x="{x + 23:g}" y="13">{_escaped(meaning)}</text>'
         )
+        x += 45 + _LETTER * len(meaning)
     return "".join(out)
 
 

@@ -271,8 +271,8 @@ def _uniforms(seed: int, stream: int, width: int, start: int, stop: int) -> _Flo
     """Return `width` uniform numbers in [0, 1) for each row from `start` to `stop`, shape (stop - start, width)."""
     generator = np.random.PCG64([seed, stream])  # its raw words never change, numpy's distributions may
     generator.advance(start * width)
-    words = generator.random_raw((stop - start) * width)
-    return ((words >> np.uint64(11)) * 2.0**-53).reshape(-1, width)
+    words = generator.random_raw((stop - start) * width) >> np.uint64(11)
+    return words.astype(np.float64).reshape(-1, width) * 2.0**-53
 
 
 def _normals(uniforms: _FloatArray) -> _FloatArray:

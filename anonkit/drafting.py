@@ -12,7 +12,7 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,19 +87,20 @@ def draft_policy(
     number), except for texts that commonly mean missing, such as `?`. It still describes the table: it is the
     owner's until every line was confirmed.
     """
-    with closing(open_engine("local")) if engine is None else nullcontext(engine) as opened:
-        source = opened.scan(table, Policy())
-        names = source.schema.names
-        if target is not None and target not in names:
-            raise PolicyError(f"column {target!r} is not in the table", did_you_mean(target, names))
-        profiles = profile_columns(opened, source, progress)
-        roles = _guess_roles(profiles, target)
-        safe = _safe_rows(opened, source, roles)
-        guesses = []
-        for at, profile in enumerate(profiles):
-            progress("drafting", at / len(profiles))
-            role = roles[profile.name]
-            guesses.append(_guess(opened, source, profile, role, safe))
+    if engine is None:
+        with closing(open_engine("local")) as opened:
+            return draft_policy(table, target=target, engine=opened, progress=progress)
+    source = engine.scan(table, Policy())
+    names = source.schema.names
+    if target is not None and target not in names:
+        raise PolicyError(f"column {target!r} is not in the table", did_you_mean(target, names))
+    profiles = profile_columns(engine, source, progress)
+    roles = _guess_roles(profiles, target)
+    safe = _safe_rows(engine, source, roles)
+    guesses = []
+    for at, profile in enumerate(profiles):
+        progress("drafting", at / len(profiles))
+        guesses.append(_guess(engine, source, profile, roles[profile.name], safe))
     blocks = [_head(table, profiles), *(_section(guess, asked=guess.profile.name == target) for guess in guesses)]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
@@ -272,5 +273,6 @@ def _texts(values: Iterable[str]) -> str:
 
 
 def _text(value: str) -> str:
-    """Return a TOML basic string: JSON's escapes, and DEL, which JSON leaves as it is."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+    """Return a TOML basic string in which everything that is not plainly seen on one line is escaped."""
+    quoted = json.dumps(value, ensure_ascii=False)
+    return "".join(each if each.isprintable() else f"\\U{ord(each):08X}" for each in quoted)

@@ -9,29 +9,27 @@ from __future__ import annotations
 
 import math
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonkit.charts import Bar, Fill, bar_chart, class_size_bins, histogram, safe_text, size_ticks
+from anonkit.errors import ReleaseFormatError
 from anonkit.guarantee import CHECKED
 from anonkit.randomness import SECURE
-from anonkit.wording import bound, check_words, date_text, number, one_in, percent, words
+from anonkit.tabulation import bounded, budget_tables, column_row, measures, row_counts
+from anonkit.wording import bound, check_words, date_text, heading, number, one_in, percent
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-SHOWN_VALUES = 60
-"""Released values of a column that the page lists; the report has all."""
 SHOWN_BARS = 30
 """Columns in the importance chart."""
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _FILLS = {"generalized": Fill.HATCHED, "dropped": Fill.OPEN}
-_NO_DETAIL = ("full", "generalized", "dropped", "")
-_COLUMN_KEYS = ("name", "role", "sensitive", "action", "reason", "detail", "values", "released_values", "importance")
 _REPORT_KEYS = (
     "format", "anonkit_version", "created", "dataset", "method", "guarantee", "budget", "columns", "rows",
     "disclosure_risk", "utility", "verification", "randomness", "domains_declared_by", "notes",
@@ -52,27 +50,45 @@ def render_page(report: Mapping[str, Any]) -> str:
     str
         HTML without scripts and without references to anything outside; its own content security policy forbids both.
 
+    Raises
+    ------
+    ReleaseFormatError
+        The report lacks a block, or a block is not what it should be.
+
     Privacy
     -------
     The page shows the public report and nothing else; it never sees the source or the owner report.
     """
+    from jinja2 import UndefinedError
+
+    try:
+        return _template().render(_view(report))
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, UndefinedError) as error:
+        raise ReleaseFormatError(
+            "the report is not one of anonkit", "anonkit validate tells what was changed"
+        ) from error
+
+
+def _view(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the template shows: the report, and the parts of it that have to be put into words or drawn."""
     checks = [_check(one) for one in report["verification"]["checks"]]
-    return _template().render(
-        report=report,
-        created=date_text(report["created"]),
-        seeded=report["randomness"] != SECURE,
-        unchecked=_is_unchecked(report),
-        checks=checks,
-        broken=[one for one in checks if not one["passed"]],
-        figures=_figures(report),
-        risk=_risk(report["disclosure_risk"], report["guarantee"]["parameters"]),
-        columns=[_column(one) for one in report["columns"]],
-        importance=_importance(report["columns"]),
-        rows=_rows(report["rows"]),
-        utility=list(_measures(report["utility"])),
-        budget=_budget(report["budget"]),
-        further=[(words(name), list(_measures({name: report[name]}))) for name in report if name not in _REPORT_KEYS],
-    )
+    return {
+        "report": report,
+        "created": date_text(report["created"]),
+        "seeded": report["randomness"] != SECURE,
+        "unchecked": report["guarantee"]["basis"] == CHECKED and not checks,
+        "checks": checks,
+        "broken": [one for one in checks if not one["passed"]],
+        "figures": _figures(report),
+        "parameters": _parameters(report["guarantee"]["parameters"]),
+        "risk": _risk(report["disclosure_risk"]),
+        "columns": [column_row(one) for one in report["columns"]],
+        "importance": _importance(report["columns"]),
+        "rows": row_counts(report["rows"]),
+        "utility": list(measures(report["utility"])),
+        "budget": budget_tables(report["budget"]),
+        "further": [(heading(name), list(measures(report[name]))) for name in report if name not in _REPORT_KEYS],
+    }
 
 
 @cache
@@ -87,7 +103,7 @@ def _template() -> Template:
         lstrip_blocks=True,
         finalize=_printable,
     )
-    environment.filters.update(number=number, percent=percent, words=words)
+    environment.filters.update(number=number, percent=percent, heading=heading)
     style = (_TEMPLATES / "report.css").read_text(encoding="utf-8")
     digest = b64encode(sha256(style.encode()).digest()).decode()
     environment.globals.update(style=style, style_hash=f"sha256-{digest}")
@@ -107,10 +123,6 @@ def _check(check: Mapping[str, Any]) -> dict[str, Any]:
     return {"text": text, "observed": number(check["observed"]), "required": required, "passed": check["passed"]}
 
 
-def _is_unchecked(report: Mapping[str, Any]) -> bool:
-    return report["guarantee"]["basis"] == CHECKED and not report["verification"]["checks"]
-
-
 def _figures(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the few figures that stand beside the claim: (figure, what it is)."""
     kind, parameters = report["guarantee"]["kind"], report["guarantee"]["parameters"]
@@ -126,7 +138,9 @@ def _figures(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     elif isinstance(epsilon, int | float) and epsilon < 700:
         factor = math.exp(epsilon)
         shown = number(math.ceil(factor)) if factor >= 100 else f"{math.ceil(factor * 100) / 100:g}"
-        out.append((f"× {shown}", f"most that one {_short_unit(report)} changes the probability of any outcome (e to the ε)"))
+        out.append(
+            (f"× {shown}", f"most that one {_short_unit(report)} changes the probability of any outcome (e to the ε)")
+        )
     return [*out, (number(report["rows"].get("out")), "rows released")]
 
 
@@ -142,6 +156,17 @@ def _anonymity_figures(report: Mapping[str, Any], parameters: Mapping[str, Any])
     return out
 
 
+def _parameters(parameters: Mapping[str, Any]) -> list[tuple[str, str, Sequence[str]]]:
+    """Return what is promised as (parameter, text, names); names instead of a text where it is a list of columns."""
+    out: list[tuple[str, str, Sequence[str]]] = []
+    for key, value in parameters.items():
+        if isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(one, str) for one in value):
+            out.append((heading(key), "" if value else "none", value))
+        elif value is not None:
+            out.append((heading(key), bounded(key, value), ()))
+    return out
+
+
 def _short_unit(report: Mapping[str, Any]) -> str:
     return (report["guarantee"]["unit"] or "record").removeprefix("one ")
 
@@ -149,7 +174,7 @@ def _short_unit(report: Mapping[str, Any]) -> str:
 # --- disclosure risk -----------------------------------------------------------------------------------------
 
 
-def _risk(risk: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any] | None:
+def _risk(risk: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the disclosure risks with their chart, or None where class sizes mean nothing."""
     if not risk:
         return None
@@ -162,8 +187,8 @@ def _risk(risk: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any] |
             "classes": number(one.classes),
             "records": number(one.records),
             "share": percent(one.records / records),
-            "risk": one_in(1 / one.low),
-            "at_risk": 1 / one.low > threshold,
+            "risk": one_in(1 / one.low) if one.classes else "–",
+            "at_risk": one.classes > 0 and 1 / one.low > threshold,
         }
         for one in bins
     ]
@@ -182,14 +207,20 @@ def _risk(risk: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any] |
         size_ticks(bins),
         name="sizes",
         title="Released records by the size of their equivalence class",
-        description=f"{len(bars)} columns from the smallest class to the largest; the table below has the same figures.",
+        description=f"{len(bars)} columns, smallest classes first; the table below has the same figures.",
         axis="rows in the equivalence class",
         legend={Fill.HATCHED: f"risk above {percent(threshold)}"} if any(row["at_risk"] for row in table) else None,
     )
-    return {**risk, "threshold": threshold, "chart": chart if bars else None, "bins": table, "sensitive": _sensitive(risk, asked)}
+    return {
+        **risk,
+        "threshold": threshold,
+        "chart": chart if bars else None,
+        "bins": table,
+        "sensitive": _sensitive(risk),
+    }
 
 
-def _sensitive(risk: Mapping[str, Any], asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _sensitive(risk: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what the classes tell about every sensitive attribute, asked for or not."""
     return [
         {
@@ -199,38 +230,18 @@ def _sensitive(risk: Mapping[str, Any], asked: Mapping[str, Any]) -> list[dict[s
             "t": number(close.get("t")),
             "alpha": percent(close.get("alpha")),
             "recursive": [
-                (key.removeprefix("recursive_c_"), number(c)) for key, c in found.items() if key.startswith("recursive_c_")
+                (key.removeprefix("recursive_c_"), number(c))
+                for key, c in found.items()
+                if key.startswith("recursive_c_")
             ],
             "homogeneous": found.get("l") == 1,
-            "asked": [key for key in ("l_diversity", "entropy_l_diversity", "t_closeness") if key in asked],
         }
         for name, found in risk["l_diversity"].items()
         for close in (risk["t_closeness"].get(name, {}),)
     ]
 
 
-# --- columns, rows, measures ---------------------------------------------------------------------------------
-
-
-def _column(column: Mapping[str, Any]) -> dict[str, Any]:
-    role = words(column["role"]).replace("quasi identifier", "quasi-identifier")
-    values = column.get("values")
-    detail = column.get("detail")
-    return {
-        "name": column["name"],
-        "role": f"{role}, sensitive" if column.get("sensitive") and role != "sensitive" else role,
-        "action": column["action"],
-        "reason": column.get("reason"),
-        "detail": None if detail is None or detail in _NO_DETAIL else number(detail),
-        "facts": [(words(key), _bounded(key, one)) for key, one in column.items() if key not in _COLUMN_KEYS],
-        "count": column.get("released_values", None if values is None else len(values)),
-        "values": None if values is None else ["missing" if one is None else number(one) for one in values[:SHOWN_VALUES]],
-        "more": 0 if values is None else max(len(values) - SHOWN_VALUES, 0),
-    }
-
-
-def _bounded(key: str, value: Any) -> str:
-    return bound(value) if key in ("epsilon", "delta") else number(value)
+# --- columns -------------------------------------------------------------------------------------------------
 
 
 def _importance(columns: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
@@ -262,64 +273,3 @@ def _importance(columns: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     )
     table = [{"name": one["name"], "importance": number(one["importance"]), "action": one["action"]} for one in told]
     return {"chart": chart, "table": table, "more": len(told) - len(shown)}
-
-
-def _rows(rows: Mapping[str, Any]) -> list[tuple[str, str]]:
-    out = []
-    for key, value in rows.items():
-        text = percent(value) if key.endswith("_fraction") else number(value)
-        if key == "suppressed" and value is not None and rows.get("in"):
-            text += f" ({percent(value / rows['in'])} of those read)"
-        out.append((words(key), text))
-    return out
-
-
-def _measures(block: Mapping[str, Any], within: str = "", note: str = "") -> Iterator[dict[str, str]]:
-    """Yield one row a measure, however deep it lies; texts beside figures are notes to them."""
-    for key, value in block.items():
-        name = f"{within}: {words(key)}" if within else words(key)
-        if isinstance(value, Mapping):
-            texts = {k: v for k, v in value.items() if isinstance(v, str) and k != "value"}
-            rest = {k: v for k, v in value.items() if k not in texts}
-            notes = "; ".join([*filter(None, [note]), *(f"{words(k)}: {v}" for k, v in texts.items())])
-            if "value" in rest:
-                yield _measure(name, rest, notes)
-            elif rest:
-                yield from _measures(rest, name, notes)
-            else:
-                yield from (_measure(f"{name}: {words(k)}", {"value": v}, note) for k, v in texts.items())
-        elif isinstance(value, Sequence) and value and all(isinstance(one, Mapping) for one in value):
-            yield from _measures({str(one.get("name", at)): one for at, one in enumerate(value, 1)}, name, note)
-        else:
-            yield _measure(name, {"value": value}, note)
-
-
-def _measure(name: str, told: Mapping[str, Any], note: str) -> dict[str, str]:
-    more = [f"{words(k)}: {number(v)}" for k, v in told.items() if k not in ("value", "ci", "baseline")]
-    interval = told.get("ci")
-    return {
-        "name": name,
-        "value": number(told["value"]),
-        "interval": "" if interval is None else "–".join(number(end) for end in interval),
-        "baseline": "" if told.get("baseline") is None else number(told["baseline"]),
-        "note": "; ".join([*filter(None, [note]), *more]),
-    }
-
-
-def _budget(budget: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the privacy loss budget and how it was divided, or None when none was spent."""
-    if all(not value for value in budget.values()):
-        return None
-    tables = [("per_level", "Budget by level"), ("per_attribute", "Budget by attribute")]
-    facts = {key: value for key, value in budget.items() if key not in dict(tables) and value is not None}
-    return {
-        "facts": [(words(key), _bounded(key, value)) for key, value in facts.items()],
-        "tables": [(caption, *_records(budget[key])) for key, caption in tables if budget.get(key)],
-    }
-
-
-def _records(items: Sequence[Any]) -> tuple[list[str], list[list[str]]]:
-    """Return a list of records as headers and rows of text; a bare value is a record with one field."""
-    records = [one if isinstance(one, Mapping) else {"epsilon": one} for one in items]
-    keys = list(dict.fromkeys(key for one in records for key in one))
-    return [words(key) for key in keys], [[_bounded(key, one.get(key)) for key in keys] for one in records]

@@ -3,55 +3,27 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from anonkit import __version__
-from anonkit.atomic import Staging
-from anonkit.bundle import (
-    DATA,
-    DESCRIPTOR,
-    FORMAT,
-    METADATA_KEY,
-    PAGE,
-    PARAMS,
-    REPORT,
-    SIDECARS,
-    Place,
-    Release,
-    load,
-    package_name,
-    read_json,
-    refuse_existing,
-    sha256,
-    to_json,
-)
-from anonkit.checks.disclosure import Disclosure, measure
-from anonkit.descriptor import build_descriptor
+from anonkit.bundle import PARAMS, Place, Release, read_json, refuse_existing
 from anonkit.drafting import likely_identifiers
 from anonkit.engines import open_engine
 from anonkit.engines.private_files import PrivateFolder
 from anonkit.errors import GuaranteeError, ParameterError
-from anonkit.guarantee import Check, Guarantee, KAnonymity
+from anonkit.guarantee import Check
+from anonkit.measures import owner_measures, recount, release_utility
 from anonkit.methods import make_method
 from anonkit.methods.recoded import Recoded
-from anonkit.page import render_page
-from anonkit.parameters import parameters_of
 from anonkit.policy import Policy
 from anonkit.protocols import Draft, Engine, Method, Progress, Source, no_progress
+from anonkit.publishing import VerifiedDraft, publish, write_owner_report
 from anonkit.randomness import Randomness
-from anonkit.report import build_owner_report, build_report
-
-PARAMS_FORMAT = "anonkit-params/1"
-RISK_THRESHOLD = 0.2
-"""Records whose re-identification risk is above this count as at risk (classes below five)."""
 
 
 def release(
@@ -138,10 +110,10 @@ def release(
     with closing(open_engine(engine)) as opened, closing(PrivateFolder()) as private:
         work = _perturb(source, method, declared, opened, randomness, progress, private)
         if dry_run:
-            return Release(params=work.params, report=work.report(preset), contents={}, owner=work.draft.owner)
+            return Release(params=work.params, report=work.report(preset), contents={}, owner=work.owner)
         if owner_report is not None:
-            _write_owner_report(Path(owner_report), work)
-        return _publish(work, place, preset, opened)
+            write_owner_report(Path(owner_report), work)
+        return publish(work, place, preset, opened)
 
 
 def apply(
@@ -188,57 +160,6 @@ def apply(
     )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Work:
-    """A verified draft on its way to disk."""
-
-    method: Method
-    promise: Guarantee
-    policy: Policy
-    draft: Draft
-    data: Source
-    """The perturbed rows, shuffled, without the unit column."""
-    n_rows: int
-    recount: Disclosure | None
-    checks: Sequence[Check]
-    notes: Sequence[str]
-    randomness: str
-
-    @property
-    def params(self) -> dict[str, Any]:
-        """What `params.json` holds."""
-        return {
-            "format": PARAMS_FORMAT,
-            "anonkit_version": __version__,
-            "method": self.method.name,
-            "randomness": self.randomness,
-            **self.draft.params,
-        }
-
-    def report(self, preset: str | None) -> dict[str, Any]:
-        """What `report.json` holds."""
-        return build_report(
-            version=__version__,
-            method={
-                "name": self.method.name,
-                "preset": preset,
-                "parameters": {one.name: getattr(self.method, one.name) for one in parameters_of(type(self.method))},
-                "paper": self.method.paper,
-                "summary": self.method.summary,
-            },
-            promise=self.promise,
-            columns=self.draft.columns,
-            rows={**self.draft.rows, "out": self.n_rows},
-            checks=self.checks,
-            randomness=self.randomness,
-            disclosure_risk={} if self.recount is None else self.recount.to_dict(RISK_THRESHOLD),
-            details=self.draft.details,
-            dataset=self.policy.dataset,
-            domains_declared_by=self.policy.declared_by,
-            notes=self.notes,
-        )
-
-
 def _perturb(
     source: Any,
     method: Method,
@@ -247,7 +168,7 @@ def _perturb(
     randomness: Randomness,
     progress: Progress,
     private: PrivateFolder,
-) -> _Work:
+) -> VerifiedDraft:
     """Open the source, make the draft, recount it, and refuse it when the promise does not hold."""
     progress("reading", 0.0)
     table = engine.scan(source, declared)
@@ -257,34 +178,22 @@ def _perturb(
     progress("checking", 0.0)
     spool = private.path / "draft.parquet"
     n_rows = engine.write(draft.data, spool, metadata={}, randomness=randomness)
-    recount = _recount(promise, spool, draft.data.schema, with_unit=True)
-    checks = [*([] if recount is None else promise.verify(recount)), *_structure_checks(draft, policy)]
+    counted = recount(promise, spool, draft.data.schema, with_unit=True)
+    checks = [*([] if counted is None else promise.verify(counted)), *_structure_checks(draft, policy)]
     _refuse_broken(checks)
-    return _Work(
+    return VerifiedDraft(
         method=method,
         promise=promise,
         policy=policy,
         draft=draft,
         data=_without_unit(engine, engine.scan(spool, Policy()), policy),
         n_rows=n_rows,
-        recount=recount,
+        counted=counted,
         checks=checks,
+        utility=release_utility(promise, spool, engine, policy, counted, randomness),
+        owner={**draft.owner, **owner_measures(promise, table, engine, policy, randomness)},
         notes=[*_role_notes(declared, policy), *_identifier_notes(declared, policy, engine, table), *draft.notes],
         randomness=randomness.label,
-    )
-
-
-def _recount(promise: Guarantee, data: Path, schema: pa.Schema, *, with_unit: bool) -> Disclosure | None:
-    """Count the released cells anew, when the promise is one that can be counted."""
-    if not isinstance(promise, KAnonymity):
-        return None
-    recursive = promise.diversity.recursive
-    return measure(
-        data,
-        [name for name in promise.quasi_identifiers if name in schema.names],
-        sensitive=[name for name in promise.sensitive if name in schema.names],
-        unit=promise.unit if with_unit else None,
-        recursive=(2, 3) if recursive is None else tuple(sorted({2, 3, recursive[1]})),
     )
 
 
@@ -329,69 +238,3 @@ def _identifier_notes(declared: Policy, policy: Policy, engine: Engine, table: S
     return [
         f"Column {name!r} looks like an identifier. If it is one, declare it: --identifier {name}." for name in found
     ]
-
-
-# --- to disk -------------------------------------------------------------------------------------------------
-
-
-def _publish(work: _Work, place: Place | None, preset: str | None, engine: Engine) -> Release:
-    """Write all files together, after the data file has been read back and counted again."""
-    with closing(PrivateFolder()) as scratch:
-        target = place or Place(folder=scratch.path, stem="release")
-        staging = Staging(target.folder, target.stem)
-        try:
-            _write_files(work, target, staging.folder, preset, engine)
-            if place is None:
-                contents = {s: (staging.folder / target.name(s)).read_bytes() for s in (DATA, *SIDECARS)}
-                return Release(
-                    params=work.params, report=json.loads(contents[REPORT]), contents=contents, owner=work.draft.owner
-                )
-            staging.commit([place.name(suffix) for suffix in (*SIDECARS, DATA)])
-        finally:
-            staging.discard()
-    return replace(load(target.file(DATA)), owner=work.draft.owner)
-
-
-def _write_files(work: _Work, place: Place, folder: Path, preset: str | None, engine: Engine) -> None:
-    report = work.report(preset)
-    files = {PARAMS: to_json(work.params), REPORT: to_json(report), PAGE: render_page(report).encode()}
-    for suffix, content in files.items():
-        (folder / place.name(suffix)).write_bytes(content)
-    manifest = {
-        "format": FORMAT,
-        "method": work.method.name,
-        "randomness": work.randomness,
-        "sidecars": {suffix.lstrip("."): sha256(content) for suffix, content in files.items()},
-    }
-    data = folder / place.name(DATA)
-    n_rows = engine.write(work.data, data, metadata={METADATA_KEY: json.dumps(manifest)}, randomness=None)
-    _read_back(work, data, n_rows)
-    hashes = {**{suffix: sha256(content) for suffix, content in files.items()}, DATA: sha256(data)}
-    descriptor = build_descriptor(
-        name=package_name(place.stem),
-        schema=work.data.schema,
-        files={
-            role: (place.name(suffix), hashes[suffix])
-            for role, suffix in (("data", DATA), ("params", PARAMS), ("report", REPORT), ("page", PAGE))
-        },
-        report=report,
-        license_name=work.policy.license,
-    )
-    (folder / place.name(DESCRIPTOR)).write_bytes(to_json(descriptor))
-
-
-def _read_back(work: _Work, data: Path, n_rows: int) -> None:
-    """Count the written file: what it holds must be what the report says."""
-    again = _recount(work.promise, data, work.data.schema, with_unit=False)
-    same = again is None or (work.recount is not None and again == replace(work.recount, people=None))
-    if not same or n_rows != work.n_rows:
-        raise GuaranteeError("the written file does not hold what was counted before writing", "nothing was written; check the disk")
-
-
-def _write_owner_report(folder: Path, work: _Work) -> None:
-    """Write the measures that must not be published, apart from the release."""
-    folder.mkdir(parents=True, exist_ok=True)
-    document = build_owner_report(__version__, {"method": work.method.name, **work.draft.owner})
-    path = folder / "owner.report.json"
-    path.touch(mode=0o600)
-    path.write_bytes(to_json(document))

@@ -14,7 +14,7 @@ separate the same rows, not cell values; the outermost intervals are open.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -52,40 +52,40 @@ class Axis(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalAxis:
-    """An ordered column divided at cut points: part i holds cuts[i-1] <= x < cuts[i]; missing is the last part."""
+    """An ordered column divided at cut points: part i holds cuts[i-1] <= x < cuts[i]; missing, if any, is the last."""
 
     name: str
     cuts: tuple[Point, ...]
+    has_missing: bool
+    """False when the recoded table had no missing value here: nothing is said about one."""
 
     @property
     def size(self) -> int:
         """Number of parts, missing included."""
-        return len(self.cuts) + 2
+        return len(self.cuts) + 1 + self.has_missing
 
     def codes(self, array: pa.Array) -> NDArray[np.int64]:
         """Return the part of every cell, shape (len(array),)."""
         values = {value: None for value in array.unique().to_pylist() if value is not None}
-        if not values:
-            return np.full(len(array), self.size - 1, dtype=np.int64)
         keys = list(values)
         cuts = np.array([_number(cut) for cut in self.cuts], dtype=np.float64)
         parts = np.searchsorted(cuts, np.array([_number(key) for key in keys], dtype=np.float64), side="right")
         lookup: dict[Any, int] = dict(zip(keys, parts.tolist(), strict=True))
-        lookup[None] = self.size - 1
+        lookup[None] = self.size - 1 if self.has_missing else UNKNOWN
         return recode_array(array, lookup, UNKNOWN, ordered=True)
 
     def label(self, parts: Sequence[int]) -> str | None:
         """Name a set of parts: an interval, with `missing` beside it when it is in the set; None for missing alone."""
-        missing = self.size - 1
-        inner = sorted(part for part in parts if part != missing)
+        n_intervals = len(self.cuts) + 1
+        inner = sorted(part for part in parts if part < n_intervals)
         if not inner:
             return None
-        if len(inner) == self.size - 1:
+        if len(inner) == n_intervals:
             text = MASK
         else:
             runs = np.split(np.array(inner), np.flatnonzero(np.diff(inner) != 1) + 1)
             text = "|".join(self._interval(int(run[0]), int(run[-1])) for run in runs)
-        return f"{text}|missing" if missing in parts and text != MASK else text
+        return f"{text}|missing" if n_intervals in parts and text != MASK else text
 
     def _interval(self, first: int, last: int) -> str:
         low = point_text(self.cuts[first - 1]) if first > 0 else None
@@ -96,7 +96,8 @@ class IntervalAxis:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the axis as it stands in `params.json`."""
-        return {"name": self.name, "kind": "intervals", "cuts": [point_text(cut) for cut in self.cuts]}
+        cuts = [point_text(cut) for cut in self.cuts]
+        return {"name": self.name, "kind": "intervals", "cuts": cuts, "missing": self.has_missing}
 
 
 def _number(point: Any) -> float:
@@ -108,30 +109,33 @@ def _number(point: Any) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class CategoryAxis:
-    """A categorical column: one part a listed value, then one for all others if `has_other`, missing last."""
+    """A categorical column: one part a listed value, then one for all others and one for missing, if there are any."""
 
     name: str
     values: tuple[str, ...]
     has_other: bool
+    has_missing: bool
+    """False when the recoded table had no missing value here: nothing is said about one."""
 
     @property
     def size(self) -> int:
         """Number of parts, missing included."""
-        return len(self.values) + self.has_other + 1
+        return len(self.values) + self.has_other + self.has_missing
 
     def codes(self, array: pa.Array) -> NDArray[np.int64]:
         """Return the part of every cell, shape (len(array),); UNKNOWN where nothing is said about a value."""
         lookup: dict[Any, int] = {value: at for at, value in enumerate(self.values)}
-        lookup[None] = self.size - 1
+        lookup[None] = self.size - 1 if self.has_missing else UNKNOWN
         return recode_array(array, lookup, len(self.values) if self.has_other else UNKNOWN, is_ordered(array.type))
 
     def label(self, parts: Sequence[int]) -> str | None:
         """Name a set of parts by its values; None for missing alone."""
-        if len(parts) == self.size - 1 and self.size - 1 not in parts or len(parts) == self.size:
-            return MASK
-        if list(parts) == [self.size - 1]:
+        present = len(self.values) + self.has_other
+        if list(parts) == [present]:
             return None
-        names = (*self.values, *((OTHER,) if self.has_other else ()), "missing")
+        if sum(part < present for part in parts) == present:
+            return MASK
+        names = (*self.values, *((OTHER,) if self.has_other else ()), *(("missing",) if self.has_missing else ()))
         inside = [names[part] for part in parts]
         outside = [name for part, name in enumerate(names) if part not in set(parts)]
         if len(inside) > _LONG and len(outside) < len(inside):
@@ -140,7 +144,13 @@ class CategoryAxis:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the axis as it stands in `params.json`."""
-        return {"name": self.name, "kind": "categories", "values": list(self.values), "other": self.has_other}
+        return {
+            "name": self.name,
+            "kind": "categories",
+            "values": list(self.values),
+            "other": self.has_other,
+            "missing": self.has_missing,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,6 +249,14 @@ class LocalRecoding:
             waiting += [(node.children[0], rows[left]), (node.children[1], rows[~left])]
         return at
 
+    def without(self, leaves: Sequence[int]) -> LocalRecoding:
+        """Return the recoding in which these leaves, and all that hangs on their parents, are one box each."""
+        gone = set(leaves)
+        nodes = [
+            None if node is not None and gone & set(node.children) else node for node in self.nodes
+        ]
+        return replace(self, nodes=tuple(nodes))
+
     def boxes(self) -> dict[int, tuple[str | None, ...]]:
         """Return the labels of every leaf, one a column; `*` where the box does not restrict the column."""
         out: dict[int, tuple[str | None, ...]] = {}
@@ -329,9 +347,11 @@ def recoding_from_dict(raw: Mapping[str, Any]) -> Recoding:
 
 def _axis_from_dict(raw: Mapping[str, Any]) -> IntervalAxis | CategoryAxis:
     if raw["kind"] == "intervals":
-        return IntervalAxis(name=raw["name"], cuts=tuple(point_from_text(cut) for cut in raw["cuts"]))
+        return IntervalAxis(name=raw["name"], cuts=tuple(point_from_text(cut) for cut in raw["cuts"]), has_missing=raw["missing"])
     if raw["kind"] == "categories":
-        return CategoryAxis(name=raw["name"], values=tuple(raw["values"]), has_other=bool(raw["other"]))
+        return CategoryAxis(
+            name=raw["name"], values=tuple(raw["values"]), has_other=raw["other"], has_missing=raw["missing"]
+        )
     raise ValueError(raw["kind"])
 
 

@@ -21,9 +21,18 @@ _NAMES = {
     "discernibility": "discernibility (sum of the squared class sizes)",
     "granularity": "granularity (loss of detail)",
     "zero_r": "majority class",
+    "majority": "majority class",
     "in": "rows read",
     "out": "rows released",
     "suppressed": "rows suppressed",
+    "dropped_missing": "rows dropped for missing values",
+    "quasi_identifiers": "quasi-identifiers",
+    "sensitive": "sensitive attributes",
+    "l_diversity": "l-diversity",
+    "entropy_l_diversity": "entropy l-diversity",
+    "recursive_c_l_diversity": "recursive (c, l)-diversity",
+    "t_closeness": "t-closeness",
+    "alpha_k_anonymity": "(alpha, k)-anonymity",
 }
 _CHECKS = {
     "k_anonymity": ("Rows in the smallest equivalence class", "at least"),
@@ -76,7 +85,9 @@ def percent(share: float | None) -> str:
 
 
 def bound(value: Any) -> str:
-    """Return a privacy bound such as epsilon with six significant digits, never below what it is."""
+    """Return a privacy bound such as epsilon with six significant digits, never below what it is; "inf" is infinity."""
+    if value == "inf":
+        return "∞"
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         return number(value)
     digit = 10.0 ** (math.floor(math.log10(value)) - 5)
@@ -94,6 +105,12 @@ def words(name: str) -> str:
     return _NAMES.get(name, name.replace("_", " "))
 
 
+def heading(name: str) -> str:
+    """Return the key of a report as words that begin a line; symbols such as k, ε or l-diversity stay small."""
+    text = words(name)
+    return text[:1].upper() + text[1:] if text[1:2].isalpha() else text
+
+
 def date_text(moment: str) -> str:
     """Return an ISO 8601 moment as a date and time in UTC; any other text as it is."""
     try:
@@ -109,4 +126,4 @@ def check_words(name: str) -> tuple[str, str]:
     if kind in _CHECKS:
         text, relation = _CHECKS[kind]
         return text.format(attribute), relation
-    return words(kind).capitalize() + (f": {attribute}" if attribute else ""), ""
+    return heading(kind) + (f": {attribute}" if attribute else ""), ""

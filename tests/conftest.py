@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import settings
+
+settings.register_profile("anonkit", deadline=None)  # a deadline is a timed assertion
+settings.load_profile("anonkit")
 
 REPOSITORY = Path(__file__).parents[1]
 REAL_TABLES = REPOSITORY.parent / "shared" / "data"
@@ -43,7 +47,7 @@ def real_tables() -> Path:
 @pytest.fixture(scope="session")
 def adult(real_tables: Path) -> pa.Table:
     """Adult, 48,842 rows."""
-    from anonkit.engines import LocalEngine
+    from anonkit.engines.local import LocalEngine
     from anonkit.policy import Policy
 
     engine = LocalEngine()

@@ -8,15 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.axes import POOLED, grouping_of, one_hot_grouping, pool_rare, tree_namer
-from anonkit.engines.encoding import encode_column
+from anonkit.engines.encoding import coded_column, encode
 from anonkit.mechanisms.coding import CodedColumn
+from anonkit.policy import Policy
 from anonkit.recoding import GlobalRecoding
 
 CELLS = st.lists(st.sampled_from(["a", "b", "c", "rare", "rarer", None]), min_size=1, max_size=60)
 
 
 def _coded(cells: list[str | None] | list[int | None], kind: pa.DataType) -> CodedColumn:
-    return encode_column("x", [pa.array(cells, kind)], kind)
+    (encoded,) = encode([pa.record_batch({"x": pa.array(cells, kind)})], [pa.field("x", kind)])
+    return coded_column("x", kind, encoded)
 
 
 @given(CELLS, st.integers(2, 6))

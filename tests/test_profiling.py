@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles of columns: counts and kinds, the same from codes as from a pass over the table, and who looks like an identifier."""
+"""Profiles of columns: the same from codes as from a pass over the table; which columns look like identifiers."""
 
 from __future__ import annotations
 
@@ -59,9 +59,11 @@ def test_codes_and_a_pass_over_the_table_give_one_profile(
 
 @pytest.mark.parametrize(
     "name",
-    ["id", "ID", "customerId", "Customer ID", "patient_id", "ssn", "SSN_number", "name", "First name", "last_name", "e-mail",
-     "email_2", "Phone.No", "passportNumber", "IBAN", "Vorname", "姓名", "手机号"],
-)  # fmt: skip
+    [
+        *("id", "ID", "customerId", "Customer ID", "patient_id", "ssn", "SSN_number", "passportNumber", "IBAN"),
+        *("name", "First name", "last_name", "e-mail", "email_2", "Phone.No", "Vorname", "姓名", "手机号"),
+    ],
+)
 def test_names_of_identifiers_are_known(engine: Engine, name: str) -> None:
     """Columns named like identifiers look like them, in any spelling, even without a single value."""
     assert profile(engine, name, ["a", "b", "a"]).identifier_reason == "its name says so"
@@ -69,7 +71,11 @@ def test_names_of_identifiers_are_known(engine: Engine, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["age", "paid", "valid", "covid", "account_balance", "phone_calls", "product_name", "country name", "id_type", "zip"]
+    "name",
+    [
+        *("age", "paid", "valid", "covid", "account_balance", "phone_calls"),
+        *("product_name", "country name", "id_type", "zip"),
+    ],
 )
 def test_other_names_are_not(engine: Engine, name: str) -> None:
     """A word that only sounds like one, or names a group, does not make an identifier."""
@@ -140,7 +146,9 @@ def test_likely_identifiers_are_told_from_codes(engine: Engine) -> None:
         (["01234", "02345", "?"], (), False),
     ],
 )
-def test_texts_among_numbers_are_noticed(engine: Engine, cells: list[str | None], markers: tuple[str, ...], mostly: bool) -> None:
+def test_texts_among_numbers_are_noticed(
+    engine: Engine, cells: list[str | None], markers: tuple[str, ...], mostly: bool
+) -> None:
     """Common marks of missing values among numbers are named, other texts are not; zip codes are no numbers."""
     for values in (pa.array(cells), pa.array(cells).dictionary_encode()):
         found = profile(engine, "x", values)

@@ -25,8 +25,8 @@ from anonkit.recoding import (
     unique_labels,
 )
 
-AGE = IntervalAxis(name="age", cuts=(20, 40))
-SEX = CategoryAxis(name="sex", values=("F", "M"), has_other=True)
+AGE = IntervalAxis(name="age", cuts=(20, 40), has_missing=True)
+SEX = CategoryAxis(name="sex", values=("F", "M"), has_other=True, has_missing=True)
 
 
 def test_a_cut_belongs_to_the_interval_above_it() -> None:
@@ -37,7 +37,7 @@ def test_a_cut_belongs_to_the_interval_above_it() -> None:
 
 def test_values_not_listed_join_the_others_or_are_unknown() -> None:
     """Without a group for the rest, nothing is said about a new value."""
-    closed = CategoryAxis(name="sex", values=("F", "M"), has_other=False)
+    closed = CategoryAxis(name="sex", values=("F", "M"), has_other=False, has_missing=True)
     cells = pa.array(["M", "X", None, "F"])
     assert SEX.codes(cells).tolist() == [1, 2, 3, 0]
     assert closed.codes(cells).tolist() == [1, UNKNOWN, 2, 0]
@@ -55,8 +55,8 @@ def test_values_not_listed_join_the_others_or_are_unknown() -> None:
         (AGE, [3], None),
         (AGE, [0, 1, 2], "*"),
         (AGE, [0, 1, 2, 3], "*"),
-        (CategoryAxis(name="c", values=tuple("abcdefg"), has_other=True), [0, 1, 2, 3, 4, 7, 8], "not f|g"),
-        (CategoryAxis(name="c", values=tuple("abcdefg"), has_other=True), [0, 1, 2, 7], "a|b|c|other"),
+        (CategoryAxis(name="c", values=tuple("abcdefg"), has_other=True, has_missing=True), [0, 1, 2, 3, 4, 7, 8], "not f|g"),
+        (CategoryAxis(name="c", values=tuple("abcdefg"), has_other=True, has_missing=True), [0, 1, 2, 7], "a|b|c|other"),
         (SEX, [0], "F"),
         (SEX, [0, 1], "F|M"),
         (SEX, [2], "other"),
@@ -114,9 +114,9 @@ RECODINGS = [
             KeptAxis(name="n"),
             Grouping(axis=AGE, labels=("< 20", ">= 20", ">= 20", None)),
             Grouping(axis=SEX, labels=("F", "*", "*", None)),
-            Grouping(axis=IntervalAxis(name="day", cuts=(date(2020, 1, 1),)), labels=("a", "b", None)),
-            Grouping(axis=IntervalAxis(name="at", cuts=(datetime(2020, 1, 1, 12, 30),)), labels=("a", "b", None)),
-            Grouping(axis=IntervalAxis(name="x", cuts=(0.5, 2.0)), labels=("a", "b", "c", None)),
+            Grouping(axis=IntervalAxis(name="day", cuts=(date(2020, 1, 1),), has_missing=True), labels=("a", "b", None)),
+            Grouping(axis=IntervalAxis(name="at", cuts=(datetime(2020, 1, 1, 12, 30),), has_missing=True), labels=("a", "b", None)),
+            Grouping(axis=IntervalAxis(name="x", cuts=(0.5, 2.0), has_missing=True), labels=("a", "b", "c", None)),
         )
     ),
     _local(),
@@ -135,8 +135,8 @@ def test_a_recoding_survives_json(recoding: GlobalRecoding | LocalRecoding) -> N
         {},
         {"kind": "global"},
         {"kind": "other", "columns": []},
-        {"kind": "global", "columns": [{"name": "x", "kind": "intervals", "cuts": ["about"], "labels": []}]},
-        {"kind": "global", "columns": [{"name": "x", "kind": "categories", "values": ["a"], "other": True, "labels": []}]},
+        {"kind": "global", "columns": [{"name": "x", "kind": "intervals", "cuts": ["about"], "missing": True, "labels": []}]},
+        {"kind": "global", "columns": [{"name": "x", "kind": "categories", "values": ["a"], "other": True, "missing": True, "labels": []}]},
         {"kind": "local", "axes": [{"name": "x", "kind": "kept"}], "nodes": []},
     ],
 )
@@ -148,11 +148,27 @@ def test_a_damaged_recoding_is_refused(raw: dict[str, object]) -> None:
 
 def test_dates_are_cut_like_numbers() -> None:
     """Days and timestamps before and after a cut fall on their sides."""
-    days = IntervalAxis(name="d", cuts=(date(2000, 1, 1),))
+    days = IntervalAxis(name="d", cuts=(date(2000, 1, 1),), has_missing=True)
     assert days.codes(pa.array([date(1999, 12, 31), date(2000, 1, 1), None])).tolist() == [0, 1, 2]
-    times = IntervalAxis(name="t", cuts=(datetime(2000, 1, 1, 12),))
+    times = IntervalAxis(name="t", cuts=(datetime(2000, 1, 1, 12),), has_missing=True)
     cells = pa.array([datetime(2000, 1, 1, 11, 59), datetime(2000, 1, 1, 12), None], pa.timestamp("us"))
     assert times.codes(cells).tolist() == [0, 1, 2]
+
+
+def test_nothing_is_said_about_missing_where_there_was_none() -> None:
+    """A recoding of a table without missing values does not know what to do with one."""
+    ages = IntervalAxis(name="age", cuts=(20,), has_missing=False)
+    sexes = CategoryAxis(name="sex", values=("F",), has_other=True, has_missing=False)
+    assert ages.codes(pa.array([1, None])).tolist() == [0, UNKNOWN]
+    assert sexes.codes(pa.array(["F", None])).tolist() == [0, UNKNOWN]
+    assert (ages.label([1]), ages.label([0, 1]), sexes.label([0, 1])) == (">= 20", "*", "*")
+
+
+def test_boxes_can_be_merged_with_their_neighbours() -> None:
+    """A leaf that is taken away makes its parent a leaf."""
+    merged = _local().without([3])
+    assert set(merged.boxes()) == {1, 2}
+    assert set(merged.without([2]).boxes()) == {0}
 
 
 def test_kept_columns_keep_type_and_order() -> None:

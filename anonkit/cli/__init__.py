@@ -58,4 +58,4 @@ def anonkit() -> None:
 
 def main() -> NoReturn:
     """Run the command line of this process."""
-    sys.exit(run(anonkit, sys.argv[1:], "anonkit"))
+    sys.exit(run(anonkit, sys.argv[1:] or ["--help"], "anonkit"))

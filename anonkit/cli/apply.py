@@ -36,7 +36,7 @@ def command(
     force: bool,
     quiet: bool,
 ) -> Outcome:
-    """Recode the next batch as an earlier k-anonymous release was, and check k for it.
+    """Recode the next batch as an earlier release was.
 
     \b
     anonkit apply out.params.json new.csv new.parquet
@@ -59,6 +59,4 @@ def command(
             dry_run=dry_run,
             progress=progress,
         )
-    return Outcome(
-        text=release_text(made), document=release_document(made), notes=made.report["notes"], quiet=quiet
-    )
+    return Outcome(text=release_text(made), document=release_document(made), notes=made.report["notes"], quiet=quiet)

@@ -28,7 +28,8 @@ COMPLETE = "_ANONKIT_COMPLETE"
 """Environment variable through which a shell asks for completions."""
 DEBUG = "ANONKIT_DEBUG"
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+")
+"""Line breaks, terminal control characters, characters that turn the direction of writing."""
 
 
 class InternalError(AnonkitError):
@@ -58,7 +59,7 @@ def run(command: click.Command, args: Sequence[str], name: str) -> int:
     command : click.Command
         The group of all commands.
     args : sequence of str
-        What stands after the program's name; nothing means `--help`.
+        What stands after the program's name.
     name : str
         The program's name in help texts.
     """
@@ -70,7 +71,7 @@ def run(command: click.Command, args: Sequence[str], name: str) -> int:
             with _signals_interrupt(), warnings.catch_warnings():
                 if not os.environ.get(DEBUG):
                     warnings.simplefilter("ignore")  # libraries warn in their own words, which may quote cells
-                result = _invoke(command, list(args) or ["--help"], name)
+                result = _invoke(command, list(args), name)
             if isinstance(result, Outcome):
                 exit_code = result.exit_code
                 _show(result, as_json)

@@ -18,13 +18,18 @@ TABLE, POLICY, RELEASE = "customers.csv", "policy.toml", "release.parquet"
 @click.command(name="demo")
 @click.option("--folder", metavar="DIR", default="anonkit-demo", show_default=True, help="Where to write.")
 @click.option(
-    "--rows", type=click.IntRange(min=100), metavar="INTEGER", default=20_000, show_default=True, help="Customers to simulate."
+    "--rows",
+    type=click.IntRange(min=100),
+    metavar="INTEGER",
+    default=20_000,
+    show_default=True,
+    help="How many customers.",
 )
 @force_option
 @quiet_option
 @json_option
 def command(*, folder: str, rows: int, force: bool, quiet: bool) -> Outcome:
-    """Simulate bank customers, release them with the default method, and say where to look.
+    """Try it without data: simulated customers, end to end.
 
     \b
     anonkit demo
@@ -47,7 +52,15 @@ def command(*, folder: str, rows: int, force: bool, quiet: bool) -> Outcome:
     assert made.place is not None  # noqa: S101 - it was written
     page = files_of(made.place)["page"]
     return Outcome(
-        text="\n".join([f"Simulated {rows:,} customers: {table}, policy: {policy}", "", release_text(made), "", *_next(place, page)]),
+        text="\n".join(
+            [
+                f"Simulated {rows:,} customers: {table}, policy: {policy}",
+                "",
+                release_text(made),
+                "",
+                *_next(place, page),
+            ]
+        ),
         document={"table": str(table), "policy": str(policy), **release_document(made)},
         notes=made.report["notes"],
         quiet=quiet,
@@ -63,7 +76,9 @@ def _simulate(table: Path, policy: Path, rows: int) -> None:
     from anonkit.policy import Role
 
     customers = bank_customers(rows, customer_id=True)
-    texts = [column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column for column in customers.columns]
+    texts = [
+        column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column for column in customers.columns
+    ]
     pyarrow.csv.write_csv(pa.table(texts, names=customers.column_names), table)
     write_text(policy, bank_customers_policy_toml(customer_id=Role.IDENTIFIER), force=True)
 

@@ -18,26 +18,30 @@ STDOUT = "-"
 @click.command(name="init")
 @click.argument("source", metavar="IN")
 @click.option("--target", metavar="COLUMN", help="The class label; default: the last column that is no identifier.")
-@click.option("-o", "--output", metavar="FILE", default="policy.toml", show_default=True, help="Where to write; - shows it.")
+@click.option(
+    "-o", "--output", metavar="FILE", default="policy.toml", show_default=True, help="Where to write; - shows it."
+)
 @force_option
 @quiet_option
 @json_option
 def command(source: str, *, target: str | None, output: str, force: bool, quiet: bool) -> Outcome:
-    """Draft a policy.toml with comments to edit: roles are guessed, domains left for you to declare.
+    """Draft a policy.toml to read and correct.
 
     \b
     anonkit init in.csv
     anonkit init in.csv --target income -o policies/adult.toml
     anonkit init in.csv -o -
 
-    The draft holds no rare values and no minimum or maximum, but it still describes the table: keep it until every line
-    is confirmed.
+    Roles are guessed, domains left for you to declare. The draft holds no rare values and no minimum or maximum, but
+    it still describes the table: keep it to yourself until every line is confirmed.
     """
     path = Path(output)
     if output != STDOUT:
         refuse_existing(path, force)
     from anonkit.drafting import draft_policy
+    from anonkit.engines.private_files import sweep
 
+    sweep()
     with progress_bars(quiet) as progress:
         draft = draft_policy(source, target=target, progress=progress)
     if output == STDOUT:

@@ -43,15 +43,24 @@ def declared_parameters() -> Mapping[str, tuple[Parameter, ...]]:
     return found
 
 
-def shown_default(one: Parameter) -> str:
-    """Return the default value of a parameter as help texts show it."""
+def option_record(one: Parameter) -> tuple[str, str]:
+    """Return a parameter as help texts list it: the option, and what it means with its range and default."""
+    name = one.option[2:]
+    if one.kind is bool:
+        return f"--{name} / --no-{name}", "; ".join([one.help, _default_words(one)])
+    if one.choices:
+        return f"--{name} {'|'.join(one.choices)}", "; ".join([one.help, _default_words(one)])
+    return f"--{name} {KIND_NAMES.get(one.kind, 'TEXT')}", "; ".join([one.help, one.range, _default_words(one)])
+
+
+def _default_words(one: Parameter) -> str:
     if one.required:
         return "required"
     if one.default is None:
-        return "default: not asked"
+        return "default none"
     if isinstance(one.default, bool):
-        return f"default: {'on' if one.default else 'off'}"
-    return f"default: {one.default:g}" if isinstance(one.default, float) else f"default: {one.default}"
+        return f"default {'on' if one.default else 'off'}"
+    return f"default {one.default:g}" if isinstance(one.default, float) else f"default {one.default}"
 
 
 class MethodCommand(click.Command):
@@ -62,11 +71,13 @@ class MethodCommand(click.Command):
         return super().get_params(ctx)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return all arguments and options; a method's parameter gives way to an option of the command."""
         own = self.own_params(ctx)
         taken = {one.name for one in own}
         return [*own, *(option for option in _options() if option.name not in taken)]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the command's own options, then a section a method with what the methods before it do not have."""
         records = [one.get_help_record(ctx) for one in self.own_params(ctx) if isinstance(one, click.Option)]
         with formatter.section("Options"):
             formatter.write_dl([record for record in records if record is not None])
@@ -75,7 +86,7 @@ class MethodCommand(click.Command):
             new = [one for one in parameters if one not in seen]
             with formatter.section(f"Parameters of {method}"):
                 if new:
-                    formatter.write_dl([(_left(one), f"{one.help}  [{one.range}; {shown_default(one)}]") for one in new])
+                    formatter.write_dl([option_record(one) for one in new])
                 if len(new) < len(parameters):
                     known = ", ".join(one.option for one in parameters if one in seen)
                     formatter.write_text(f"and as above: {known}")
@@ -118,7 +129,9 @@ def _read(one: Parameter, text: Given) -> Any:
 
 def _not_its_own(method: str, name: str) -> WrongUsage:
     option = "--" + name.replace("_", "-")
-    owners = [other for other, parameters in declared_parameters().items() if any(one.name == name for one in parameters)]
+    owners = [
+        other for other, parameters in declared_parameters().items() if any(one.name == name for one in parameters)
+    ]
     return WrongUsage(
         f"{option} is not a parameter of method {method!r}",
         f"{option} belongs to {', '.join(owners)}; anonkit methods {method} lists what {method} has",
@@ -145,9 +158,3 @@ def _option(same: Sequence[Parameter]) -> click.Option:
         return [CompletionItem(word) for word in words if word.startswith(incomplete)]
 
     return click.Option([first.option], default=None, help=first.help, shell_complete=complete)
-
-
-def _left(one: Parameter) -> str:
-    if one.kind is bool:
-        return f"{one.option} / --no-{one.option[2:]}"
-    return f"{one.option} {'|'.join(one.choices) or KIND_NAMES.get(one.kind, 'TEXT')}"

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from anonkit.cli.method_options import KIND_NAMES, declared_parameters, shown_default
+from anonkit.cli.method_options import KIND_NAMES, declared_parameters, option_record
 from anonkit.cli.options import json_option
 from anonkit.cli.outcome import Outcome
 from anonkit.errors import AnonkitError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="[NAME]", required=False)
 @json_option
 def command(name: str | None) -> Outcome:
-    """List the methods, or all about one: its promise, parameters with defaults and ranges, presets, paper.
+    """List the methods, or all about one.
 
     \b
     anonkit methods
@@ -29,15 +30,17 @@ def command(name: str | None) -> Outcome:
     anonkit methods --json
     """
     from anonkit.methods import method_class
+    from anonkit.parameters import parameters_of
 
     if name is not None:
-        method_class(name)  # refuses a name that is not known, with the closest one
+        parameters = parameters_of(method_class(name))
         document = describe(name)
-        return Outcome(text=_details(document), document=document)
+        return Outcome(text=_details(document, parameters), document=document)
     documents = [describe(each) for each in declared_parameters()]
-    width = max(len(one["name"]) for one in documents)
-    lines = [f"{click.style(one['name'].ljust(width), bold=True)}  {one['summary']}" for one in documents]
-    return Outcome(text="\n".join([*lines, "", "anonkit methods NAME tells more."]), document={"methods": documents})
+    formatter = click.HelpFormatter(max_width=100)
+    formatter.write_dl([(one["name"], one["summary"]) for one in documents])
+    formatter.write_text("`anonkit methods NAME` tells promise, parameters and presets.")
+    return Outcome(text=formatter.getvalue().rstrip("\n"), document={"methods": documents})
 
 
 def describe(name: str) -> dict[str, Any]:
@@ -75,26 +78,25 @@ def _parameter(one: Parameter) -> dict[str, Any]:
         "type": KIND_NAMES.get(one.kind, "YES OR NO").lower(),
         "required": one.required,
         "default": one.default,
-        "default_text": shown_default(one),
         "range": one.range,
         "choices": list(one.choices),
         "help": one.help,
     }
 
 
-def _details(document: dict[str, Any]) -> str:
+def _details(document: Mapping[str, Any], parameters: Sequence[Parameter]) -> str:
     formatter = click.HelpFormatter(max_width=100)
     formatter.write(f"{click.style(document['name'], bold=True)}: {document['summary']}\n\n")
     guarantee = document["guarantee"]
     statement = guarantee["statement"] if guarantee else "depends on the policy and the parameters"
     formatter.write_dl([("Promise", statement), ("Paper", document["paper"])])
     with formatter.section("Parameters"):
-        formatter.write_dl(
-            [(one["option"], f"{one['help']}  [{one['range']}; {one['default_text']}]") for one in document["parameters"]]
-        )
+        formatter.write_dl([option_record(one) for one in parameters])
     if document["presets"]:
         with formatter.section("Presets (--preset)"):
-            formatter.write_dl(
-                [(name, ", ".join(f"{key} = {value}" for key, value in chosen.items())) for name, chosen in document["presets"].items()]
-            )
+            formatter.write_dl([(name, _chosen_words(chosen)) for name, chosen in document["presets"].items()])
     return formatter.getvalue().rstrip("\n")
+
+
+def _chosen_words(chosen: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name.replace('_', '-')} = {value}" for name, value in chosen.items())

@@ -6,7 +6,7 @@ from __future__ import annotations
 import click
 
 json_option = click.option(
-    "--json", "as_json", is_flag=True, expose_value=False, help="One JSON object on stdout, nothing else there; errors too."
+    "--json", "as_json", is_flag=True, expose_value=False, help="One JSON object on stdout; errors too."
 )
 """Only declared here: the boundary looks for it, since it must know before the other options are understood."""
 
@@ -18,4 +18,6 @@ dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Do everything except writing; the figures are for the owner's eyes only."
 )
 
-engine_option = click.option("--engine", metavar="NAME", default="local", show_default=True, help="What moves and counts the rows.")
+engine_option = click.option(
+    "--engine", metavar="NAME", default="local", show_default=True, help="What moves and counts the rows."
+)

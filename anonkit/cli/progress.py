@@ -19,7 +19,9 @@ _PARTS = 100
 
 
 @contextmanager
-def progress_bars(quiet: bool, stream: TextIO | None = None, *, delay: float = 1.0, tick: float = 0.2) -> Iterator[Progress]:
+def progress_bars(
+    quiet: bool, stream: TextIO | None = None, *, delay: float = 1.0, tick: float = 0.2
+) -> Iterator[Progress]:
     """Show a bar a step until the block ends.
 
     Parameters
@@ -51,7 +53,7 @@ def progress_bars(quiet: bool, stream: TextIO | None = None, *, delay: float = 1
     finally:
         ended.set()
         clock.join()
-        bars.finish()
+        bars.end()
 
 
 class _Bars:
@@ -77,7 +79,7 @@ class _Bars:
         if step is None or time.monotonic() < self._first:
             return
         if self._bar is None or self._bar.label != step:
-            self.finish()
+            self._finish(done=True)
             begin = self._begin
             self._bar = click.progressbar(
                 length=_PARTS,
@@ -86,9 +88,17 @@ class _Bars:
                 show_eta=False,
                 item_show_func=lambda _: f"{time.monotonic() - begin:.0f} s",
             )
-        self._bar.update(max(0, int(share * _PARTS) - self._bar.pos))
+        self._render(share)
 
-    def finish(self) -> None:
-        """Leave the line of the last bar behind."""
+    def end(self) -> None:
+        """Leave the line of the last bar behind, as far as it came."""
+        self._finish(done=False)
+
+    def _finish(self, *, done: bool) -> None:
         if self._bar is not None:
+            self._render(1.0 if done else self._share)
             self._bar.render_finish()
+
+    def _render(self, share: float) -> None:
+        self._bar.make_step(max(0, int(share * _PARTS) - self._bar.pos))
+        self._bar.render_progress()

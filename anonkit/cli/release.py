@@ -29,10 +29,16 @@ MISSING = ("category", "drop", "error")
 @click.option("--target", metavar="COLUMN", help="The class label; default: the last column without a role.")
 @click.option("--unit", metavar="COLUMN", help="Which person a row belongs to: k then counts people.")
 @click.option("--identifier", metavar="COLUMN", multiple=True, help="Names a person, never released; repeatable.")
-@click.option("--sensitive", metavar="COLUMN", multiple=True, help="What must not be learned; repeatable, may be the target.")
-@click.option("--insensitive", metavar="COLUMN", multiple=True, help="Neither known nor wanted, released as it is; repeatable.")
 @click.option(
-    "--missing", type=click.Choice(MISSING), help="A missing cell is one more value, drops its row, or is refused; default: category."
+    "--sensitive", metavar="COLUMN", multiple=True, help="What must not be learned, maybe the target; repeatable."
+)
+@click.option(
+    "--insensitive", metavar="COLUMN", multiple=True, help="Neither known nor wanted, left as it is; repeatable."
+)
+@click.option(
+    "--missing",
+    type=click.Choice(MISSING),
+    help="A missing cell is one more value (the default), drops its row, or is refused.",
 )
 @engine_option
 @dry_run_option
@@ -64,7 +70,7 @@ def command(
     quiet: bool,
     **given: Any,
 ) -> Outcome:
-    """Release a table with a promise that is checked before anything appears.
+    """Release a table under a promise that is checked first.
 
     \b
     anonkit release --k 10 in.csv out.parquet
@@ -75,7 +81,7 @@ def command(
     the same stem; or in / for a folder. Columns without a role are quasi-identifiers: known to an attacker.
     """
     if (seed is not None) != not_for_release:
-        raise WrongUsage("--seed and --not-for-release go together", "whoever knows the seed can undo shuffling and noise")
+        raise WrongUsage("--seed and --not-for-release go together", "who knows the seed can undo the noise")
     from anonkit.cli.summary import release_document, release_text
     from anonkit.pipeline import release
 

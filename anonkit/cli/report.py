@@ -19,14 +19,14 @@ from anonkit.errors import ParameterError, ReleaseFormatError
 @force_option
 @json_option
 def command(release: str, *, page: str | None, force: bool) -> Outcome:
-    """Show the privacy report of a release: the claim, its limits, the key figures.
+    """Show the privacy report of a release.
 
     \b
     anonkit report out.parquet
     anonkit report out.parquet --json
     anonkit report out.report.json --html review.html
 
-    The report says what is protected and what is not. `anonkit validate` tells whether the files still agree with it.
+    The claim, its limits and the key figures. `anonkit validate` tells whether the files still agree with it.
     """
     from anonkit.atomic import recover
     from anonkit.bundle import PAGE, REPORT, Place, read_json
@@ -36,18 +36,19 @@ def command(release: str, *, page: str | None, force: bool) -> Outcome:
 
     place = Place.of(release)
     recover(place.folder, place.stem)
-    report = read_json(place.file(REPORT))
+    path = place.file(REPORT)
+    report = read_json(path)
     try:
         if report["format"] != FORMAT:
-            raise ReleaseFormatError(f"{str(place.file(REPORT))!r} is of format {report['format']!r}", f"this is {FORMAT}")
+            raise ReleaseFormatError(f"{str(path)!r} is of format {report['format']!r}", f"this is {FORMAT}")
         text = report_text(report)
         rendered = None if page is None else render_page(report)
     except (KeyError, TypeError, AttributeError):
-        raise ReleaseFormatError(f"{str(place.file(REPORT))!r} is damaged", "anonkit validate tells what was changed") from None
+        raise ReleaseFormatError(f"{str(path)!r} is damaged", "anonkit validate tells what was changed") from None
     if page is None or rendered is None:
         return Outcome(text=text, document={"report": report})
-    path = Path(page)
-    if path.resolve() == place.file(PAGE).resolve():
+    written = Path(page)
+    if written.resolve() == place.file(PAGE).resolve():
         raise ParameterError(f"{page!r} is a file of the release, its hash is published", "name another file")
-    write_text(path, rendered, force=force)
-    return Outcome(text=f"Wrote {path}", document={"file": str(path)})
+    write_text(written, rendered, force=force)
+    return Outcome(text=f"Wrote {written}", document={"file": str(written)})

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,50 +13,74 @@ import click
 
 from anonkit.bundle import DATA, DESCRIPTOR, PAGE, PARAMS, REPORT, Place, Release
 from anonkit.cli.boundary import one_line
-from anonkit.page import KINDS, number, percent
 from anonkit.randomness import SECURE
 from anonkit.report import OWNER_BANNER
+from anonkit.wording import bound, check_words, date_text, number, one_in, percent, words
 
 _FILES = {"data": DATA, "params": PARAMS, "report": REPORT, "page": PAGE, "descriptor": DESCRIPTOR}
 _ACTIONS = ("kept", "generalized", "randomized", "synthesized", "dropped")
-_LABEL = 12
+_DOCUMENT = ("method", "guarantee", "budget", "rows", "columns", "utility", "disclosure_risk", "notes", "randomness")
+_LABEL = 11
 _WIDTH = 100
 _LISTED = 12
+_SHA256 = 64
 
 
 def release_text(release: Release, owner_report: Path | None = None) -> str:
-    """Return what the owner should know right after a release, or a dry run."""
-    report = release.report
-    blocks = [_outcome(release), _promise(report), _checks(report), _columns(report), _risk(report), _figures(report)]
-    if release.place is not None:
-        blocks.append(_block("Files", [str(path) for path in files_of(release.place).values()]))
-    return "\n".join(line for block in (*blocks, _owner(release.owner, owner_report)) for line in block)
+    """Return what the owner should know right after a release, or after a dry run.
 
-
-def release_document(release: Release, owner_report: Path | None = None) -> dict[str, Any]:
-    """Return the same as a JSON document."""
+    Parameters
+    ----------
+    release : Release
+        As `anonkit.release` returns it, the owner's measures in it.
+    owner_report : Path, optional
+        Where those measures were written.
+    """
     report = release.report
-    document = {name: report[name] for name in ("method", "guarantee", "budget", "rows", "columns", "notes", "randomness")}
-    return {
-        "dry_run": release.place is None,
-        "files": None if release.place is None else {role: str(path) for role, path in files_of(release.place).items()},
-        "owner_report": None if owner_report is None else str(owner_report),
-        **({"k_anonymity": found} if (found := k_anonymity(report)) else {}),
-        **document,
-        "checks": report["verification"]["checks"],
-        "disclosure_risk": report["disclosure_risk"],
-        "owner_only": {"banner": OWNER_BANNER, **release.owner},
-    }
+    where = "Dry run, nothing was written" if release.place is None else f"Released {release.place.file(DATA)}"
+    files = [] if release.place is None else [str(path) for path in files_of(release.place).values()]
+    return _lines(
+        *_head(f"{where}: {_rows_words(report['rows'])}", report),
+        *_block("Promise", [_title(report), report["guarantee"]["statement"]]),
+        *_block("Checked", [check_line(check) for check in report["verification"]["checks"]]),
+        *_figures(report),
+        *_block("Files", files),
+        *_owner_block(release.owner, owner_report),
+    )
 
 
 def report_text(report: Mapping[str, Any]) -> str:
     """Return a privacy report in plain words: the claim, its limits, the key figures."""
-    rows = report["rows"]
-    head = f"{_title(report)}: {number(rows.get('out'))} rows, made {one_line(str(report['created']))}"
-    blocks: list[Sequence[str]] = [[click.style(head, bold=True), ""]]
-    blocks += [_promise(report), _unprotected(report), _checks(report), _rows(report), _columns(report), _risk(report)]
-    blocks += [_figures(report), _block("Notes", [one_line(note) for note in report["notes"]])]
-    return "\n".join(line for block in blocks for line in block)
+    guarantee = report["guarantee"]
+    limits = [*guarantee["not_protected"], *(f"Assumed: {text}" for text in guarantee["assumptions"])]
+    return _lines(
+        *_head(f"Privacy report of {report['dataset'] or 'an unnamed table'}", report),
+        *_block("Protected", [_title(report), guarantee["statement"]]),
+        *_block(
+            "Formally", [guarantee["formal"], f"{guarantee['basis']}; unit of protection: {guarantee['unit'] or '–'}"]
+        ),
+        *_block("Limits", [f"- {text}" for text in limits]),
+        *_block("Checked", [check_line(check) for check in report["verification"]["checks"]]),
+        *_block("Rows", [_rows_words(report["rows"])]),
+        *_figures(report),
+        *_block("Notes", [f"- {note}" for note in report["notes"]]),
+        *_block("Made", [f"{date_text(report['created'])}, anonkit {report['anonkit_version']}"]),
+    )
+
+
+def release_document(release: Release, owner_report: Path | None = None) -> dict[str, Any]:
+    """Return what the owner should know right after a release as a JSON document."""
+    report, place = release.report, release.place
+    found = _k_anonymity(report)
+    return {
+        "dry_run": place is None,
+        "files": None if place is None else {role: str(path) for role, path in files_of(place).items()},
+        **({} if found is None else {"k_anonymity": found}),
+        **{name: report[name] for name in _DOCUMENT},
+        "checks": report["verification"]["checks"],
+        "owner_report": None if owner_report is None else str(owner_report),
+        "owner_only": {"banner": OWNER_BANNER, **release.owner},
+    }
 
 
 def files_of(place: Place) -> dict[str, Path]:
@@ -62,7 +88,20 @@ def files_of(place: Place) -> dict[str, Path]:
     return {role: place.file(suffix) for role, suffix in _FILES.items()}
 
 
-def k_anonymity(report: Mapping[str, Any]) -> dict[str, Any] | None:
+def check_line(check: Mapping[str, Any]) -> str:
+    """Return one check as a line."""
+    passed = "passed" if check["passed"] else click.style("FAILED", fg="red", bold=True)
+    what, relation = check_words(check["name"])
+    required = f"{relation} {_short(check['required'])}".strip()
+    return f"{passed}  {one_line(what)}: {_short(check['observed'])} (required: {required})"
+
+
+def _short(value: Any) -> str:
+    text = one_line(number(value))
+    return f"{text[:12]}…" if len(text) == _SHA256 else text
+
+
+def _k_anonymity(report: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the k that was asked and reached, in people where people are counted; None for other promises."""
     checks = {check["name"]: check for check in report["verification"]["checks"]}
     check = checks.get("k_anonymity_people") or checks.get("k_anonymity")
@@ -71,132 +110,102 @@ def k_anonymity(report: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"requested": check["required"], "achieved": check["observed"], "meets": check["passed"]}
 
 
-# --- blocks: a label and its lines ---------------------------------------------------------------------------
+# --- layout: a label and its lines ---------------------------------------------------------------------------
+
+
+def _lines(*lines: str) -> str:
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _block(label: str, lines: Sequence[str]) -> list[str]:
     """Return lines wrapped to the terminal, a label beside the first; nothing for no lines."""
-    width = max(40, min(_WIDTH, _terminal_width())) - _LABEL
+    width = max(40, min(_WIDTH, shutil.get_terminal_size((_WIDTH, 24)).columns)) - _LABEL
     wrapped = [part for line in lines for part in _wrap(line, width)]
-    labels = [click.style(label.ljust(_LABEL), bold=True), *([" " * _LABEL] * len(wrapped))]
-    return [f"{left}{line}".rstrip() for left, line in zip(labels, wrapped, strict=False)]
+    labels = [click.style(label.ljust(_LABEL), bold=True)] + [" " * _LABEL] * len(wrapped)
+    return [f"{left}{line}" for left, line in zip(labels, wrapped, strict=False)]
 
 
 def _wrap(line: str, width: int) -> list[str]:
-    import textwrap
-
-    return textwrap.wrap(line, width, subsequent_indent="  " if line.startswith("- ") else "", break_on_hyphens=False) or [""]
-
-
-def _terminal_width() -> int:
-    import shutil
-
-    return shutil.get_terminal_size((_WIDTH, 24)).columns
+    if click.unstyle(line) != line:  # a style must not be torn apart
+        return [line]
+    indent = "  " if line.startswith("- ") else ""
+    return textwrap.wrap(one_line(line), width, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def _title(report: Mapping[str, Any]) -> str:
-    method, preset = report["method"]["name"], report["method"].get("preset")
-    kind = report["guarantee"]["kind"]
-    return f"{KINDS.get(kind, kind)} by {method}{f' (preset {preset})' if preset else ''}"
-
-
-def _outcome(release: Release) -> list[str]:
-    rows = release.report["rows"]
-    where = "Dry run, nothing was written" if release.place is None else f"Released {release.place.file(DATA)}"
-    head = f"{where}: {_rows_words(rows)}"
-    lines = [click.style(head, bold=True), ""]
-    if release.report["randomness"] != SECURE:
-        warning = "NOT FOR RELEASE: made with a known seed; every file says so"
-        lines[1:1] = [click.style(warning, fg="red", bold=True)]
+def _head(title: str, report: Mapping[str, Any]) -> list[str]:
+    lines = [click.style(one_line(title), bold=True), ""]
+    if report["randomness"] != SECURE:
+        warning = "NOT FOR RELEASE: made with a known seed, and every file says so"
+        lines.insert(1, click.style(warning, fg="red", bold=True))
     return lines
 
 
+# --- the parts of a report -----------------------------------------------------------------------------------
+
+
+def _title(report: Mapping[str, Any]) -> str:
+    method, parameters = report["method"], report["guarantee"]["parameters"]
+    preset = f", preset {method['preset']}" if method.get("preset") else ""
+    asked = ", ".join(
+        f"{words(key)} = {bound(parameters[key])}" for key in ("k", "epsilon", "delta") if parameters.get(key)
+    )
+    return f"{report['guarantee']['kind']}{f', {asked}' if asked else ''}, by {method['name']}{preset}"
+
+
 def _rows_words(rows: Mapping[str, Any]) -> str:
-    read, out, suppressed = rows.get("in"), rows.get("out"), rows.get("suppressed")
-    words = f"{number(out)} rows" if read is None else f"{number(out)} of {number(read)} rows"
+    read, suppressed, dropped = rows.get("in"), rows.get("suppressed"), rows.get("dropped_missing")
+    text = f"{number(rows['out'])} rows" if read is None else f"{number(rows['out'])} of {number(read)} rows"
     if suppressed:
-        share = f" ({percent(suppressed / read)})" if read else ""
-        words += f", {number(suppressed)} suppressed{share}"
-    dropped = rows.get("dropped_missing")
-    return f"{words}, {number(dropped)} left out for missing values" if dropped else words
-
-
-def _promise(report: Mapping[str, Any]) -> list[str]:
-    return _block("Promise", [f"{_title(report)}, {report['guarantee']['basis']}", report["guarantee"]["statement"]])
-
-
-def _unprotected(report: Mapping[str, Any]) -> list[str]:
-    guarantee = report["guarantee"]
-    assumed = [f"- Assumed: {text}" for text in guarantee["assumptions"]]
-    return _block("Limits", [*(f"- {one_line(text)}" for text in guarantee["not_protected"]), *map(one_line, assumed)])
-
-
-def _rows(report: Mapping[str, Any]) -> list[str]:
-    return _block("Rows", [_rows_words(report["rows"])])
-
-
-def _checks(report: Mapping[str, Any]) -> list[str]:
-    return _block("Checked", [check_words(check) for check in report["verification"]["checks"]])
-
-
-def check_words(check: Mapping[str, Any]) -> str:
-    """Return one check as a line."""
-    passed = "passed" if check["passed"] else click.style("FAILED", fg="red", bold=True)
-    return f"{passed}  {one_line(check['name'])}: {_short(check['observed'])}, asked {_short(check['required'])}"
-
-
-def _short(value: Any) -> str:
-    text = one_line(number(value))
-    return f"{text[:12]}…" if len(text) == 64 else text  # a SHA-256
-
-
-def _columns(report: Mapping[str, Any]) -> list[str]:
-    groups: dict[str, list[str]] = {action: [] for action in _ACTIONS}
-    for column in report["columns"]:
-        groups.setdefault(column["action"], []).append(_column_words(column))
-    return _block("Columns", [f"{action}: {', '.join(names)}" for action, names in groups.items() if names])
-
-
-def _column_words(column: Mapping[str, Any]) -> str:
-    name, values = one_line(column["name"]), column.get("released_values")
-    if column["action"] == "dropped" and column["role"] in ("identifier", "unit"):
-        return f"{name} ({column['role']})"
-    return f"{name} ({number(values)} values)" if values and column["action"] == "generalized" else name
-
-
-def _risk(report: Mapping[str, Any]) -> list[str]:
-    attacker = report["disclosure_risk"].get("prosecutor")
-    if not attacker:
-        return []
-    words = f"an attacker who knows a person is in the table finds the row with a chance of {percent(attacker['max'])} at most"
-    return _block("Risk", [f"{words}, {percent(attacker['mean'])} on average"])
+        text += f", {number(suppressed)} suppressed{f' ({percent(suppressed / read)})' if read else ''}"
+    return f"{text}, {number(dropped)} left out for missing values" if dropped else text
 
 
 def _figures(report: Mapping[str, Any]) -> list[str]:
-    budget = report.get("budget") or {}
-    spent = [f"{name} = {number(budget[name])}" for name in ("epsilon", "delta") if budget.get(name) is not None]
-    return [*_block("Budget", [", ".join(spent)] if spent else []), *_block("Utility", list(_measures(report["utility"])))]
+    budget, attacker = report["budget"], report["disclosure_risk"].get("prosecutor")
+    spent = ", ".join(f"{words(key)} = {bound(budget[key])}" for key in ("epsilon", "delta") if budget.get(key))
+    risk = (
+        attacker
+        and f"of finding a person's row: {one_in(attacker['max'])} at most, {one_in(attacker['mean'])} on average"
+    )
+    return [
+        *_block("Columns", _column_lines(report["columns"])),
+        *_block("Risk", [risk] if risk else []),
+        *_block("Budget", [spent] if spent else []),
+        *_block("Utility", list(_measures(report["utility"]))),
+    ]
 
 
-def _owner(owner: Mapping[str, Any], owner_report: Path | None) -> list[str]:
-    lines = list(_measures(owner))
-    if owner_report is not None:
-        lines.append(f"all of them: {owner_report}")
+def _column_lines(columns: Sequence[Mapping[str, Any]]) -> list[str]:
+    groups: dict[str, list[str]] = {action: [] for action in _ACTIONS}
+    for column in columns:
+        groups.setdefault(column["action"], []).append(_column_words(column))
+    return [f"{action}: {', '.join(names)}" for action, names in groups.items() if names]
+
+
+def _column_words(column: Mapping[str, Any]) -> str:
+    if column["action"] == "dropped" and column["role"] in ("identifier", "unit"):
+        return f"{column['name']} ({column['role']})"
+    values = column.get("released_values") if column["action"] == "generalized" else None
+    return f"{column['name']} ({number(values)} values)" if values else str(column["name"])
+
+
+def _owner_block(owner: Mapping[str, Any], owner_report: Path | None) -> list[str]:
+    lines = [*_measures(owner), *([] if owner_report is None else [f"in full: {owner_report}"])]
     if not lines:
         return []
-    title = "For the owner only (computed from the source table, not in the release, do not publish)"
+    title = "For the owner only: computed from the source table, not in the release, not to be published"
     return ["", click.style(title, fg="yellow", bold=True), *(f"  {line}" for line in lines)]
 
 
-def _measures(block: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """Return figures as lines; long lists are only counted, they are in the files."""
-    for name, value in block.items():
-        label = f"{prefix}{one_line(str(name)).replace('_', ' ')}"
+def _measures(block: Mapping[str, Any], within: str = "") -> Iterator[str]:
+    """Yield one line a figure; what is long or nested in lists is only counted, the files have it."""
+    for key, value in block.items():
+        name = f"{within}, {words(str(key))}" if within else words(str(key))
         if isinstance(value, Mapping):
-            yield from _measures(value, f"{label}, ")
+            yield from _measures(value, name)
         elif isinstance(value, Sequence) and not isinstance(value, str):
-            plain = len(value) <= _LISTED and not any(isinstance(one, Mapping | list | tuple) for one in value)
+            flat = len(value) <= _LISTED and not any(isinstance(one, Mapping | list | tuple) for one in value)
             if value:
-                yield f"{label}: {one_line(number(value))}" if plain else f"{label}: {len(value)} entries"
+                yield one_line(f"{name}: {number(value) if flat else f'{len(value)} entries'}")
         elif value is not None:
-            yield f"{label}: {one_line(number(value))}"
+            yield one_line(f"{name}: {number(value)}")

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`anonkit validate`: does a release, or any table, keep what is promised or asked?"""
+"""`anonkit validate`: whether a release, or any table, keeps what is promised or asked."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,13 +13,15 @@ import click
 from anonkit.cli.boundary import one_line
 from anonkit.cli.options import json_option, quiet_option
 from anonkit.cli.outcome import Outcome
-from anonkit.errors import AnonkitError, GuaranteeError, ParameterError
+from anonkit.errors import AnonkitError, GuaranteeError, ParameterError, ReleaseFormatError, SourceError
 
 if TYPE_CHECKING:
     from anonkit.checks.validate import Validation
+    from anonkit.guarantee import Check
 
+_FILE_CHECKS = ("hash:", "manifest")
 _UNCOUNTABLE = {
-    "k_anonymity_people": "People were counted before the unit column was removed; from the files only rows can be counted."
+    "k_anonymity_people": "People were counted before the unit column was removed; the files let only rows be counted."
 }
 """Checks of a release that nobody can repeat from its files, and why."""
 
@@ -31,8 +34,8 @@ class Unchecked(AnonkitError):  # noqa: N818 - what it is
 
 @click.command(name="validate")
 @click.argument("table", metavar="OUT")
-@click.option("--qi", metavar="A,B", multiple=True, help="Quasi-identifiers, when OUT is a plain table; default: the report's.")
-@click.option("--sensitive", metavar="COLUMN", multiple=True, help="Measure the diversity of this column too; repeatable.")
+@click.option("--qi", metavar="A,B", multiple=True, help="Quasi-identifiers of a plain table; default: the report's.")
+@click.option("--sensitive", metavar="COLUMN", multiple=True, help="Measure this column's diversity too; repeatable.")
 @click.option("--k", type=click.IntRange(min=1), metavar="INTEGER", help="Smallest equivalence class asked for.")
 @click.option("--l", "l_", type=click.FloatRange(min=1), metavar="NUMBER", help="Distinct l-diversity asked for.")
 @click.option("--t", type=click.FloatRange(0, 1), metavar="NUMBER", help="t-closeness asked for.")
@@ -48,7 +51,7 @@ def command(
     t: float | None,
     quiet: bool,
 ) -> Outcome:
-    """Recount a release from its files alone and compare it with its report.
+    """Recount a release and compare it with its promise.
 
     \b
     anonkit validate out.parquet
@@ -59,16 +62,17 @@ def command(
     the columns, k, l and t, and the figures of the report are looked at; the source table is not needed.
     """
     from anonkit.checks.validate import validate
-    from anonkit.cli.summary import check_words
+    from anonkit.cli.summary import check_line
+    from anonkit.engines.private_files import sweep
 
-    found = validate(
-        table, quasi_identifiers=[name for one in qi for name in _names(one)] or None, sensitive=sensitive, k=k, l=l_, t=t
-    )
+    sweep()
+    declared = _declared(table)
+    names = [name for one in qi for name in _names(one)]
+    found = validate(table, quasi_identifiers=names or None, sensitive=sensitive, k=k, l=l_, t=t)
     asked = {"k_anonymity": k, "l_diversity": l_, "t_closeness": t}
-    lines = [check_words(check.to_dict()) for check in sorted(found.checks, key=lambda check: check.passed)]
+    lines = [check_line(check.to_dict()) for check in sorted(found.checks, key=_rank)]
     passed = sum(check.passed for check in found.checks)
     head = click.style(f"{one_line(table)}: {passed} of {len(found.checks)} checks passed", bold=True)
-    declared = _declared(table)
     return Outcome(
         text="\n".join([head, *lines]),
         document=found.to_dict(),
@@ -78,32 +82,51 @@ def command(
     )
 
 
+def _rank(check: Check) -> tuple[bool, bool]:
+    """Order checks for reading: what failed first, the hashes of files last."""
+    return check.passed, check.name.startswith(_FILE_CHECKS)
+
+
 def _names(listed: str) -> Sequence[str]:
     """Return the names of a list with commas; a name that holds one stands in quotes, as in CSV."""
     return next(csv.reader([listed], skipinitialspace=True), [])
 
 
 def _declared(table: str) -> Sequence[str]:
-    """Return the checks that the report of a release declares; none for a plain table."""
+    """Return the checks that the report of a release declares; none for a plain table.
+
+    Raises
+    ------
+    SourceError
+        There is neither a table nor a release.
+    """
     from anonkit.bundle import REPORT, Place, read_json
 
     try:
-        path = Place.of(table).file(REPORT)
+        place = Place.of(table)
     except ParameterError:
+        place = None
+    if not Path(table).exists() and not (place and place.existing()):
+        raise SourceError(f"{table!r} does not exist")
+    if place is None or not place.file(REPORT).exists():
         return ()
-    return [check["name"] for check in read_json(path)["verification"]["checks"]] if path.exists() else ()
+    try:
+        return [check["name"] for check in read_json(place.file(REPORT))["verification"]["checks"]]
+    except (KeyError, TypeError):
+        raise ReleaseFormatError(f"{str(place.file(REPORT))!r} is damaged") from None
 
 
 def _failure(table: str, found: Validation, declared: Sequence[str], asked: Sequence[str]) -> AnonkitError | None:
     """Return why the release must not be trusted; a check that was not made is never a pass."""
     failed = [check.name for check in found.checks if not check.passed]
     if failed:
-        changed = any(name.startswith(("hash:", "manifest")) for name in failed)
-        hint = "a file was changed after the release: hand out the files as they were made" if changed else "do not hand it out"
+        changed = any(name.startswith(_FILE_CHECKS) for name in failed)
+        hint = "a file was changed after the release" if changed else "do not hand it out"
         return GuaranteeError(f"{table} failed {len(failed)} of {len(found.checks)} checks: {', '.join(failed)}", hint)
     made = {check.name for check in found.checks}
     skipped = [name for name in declared if name not in made and name not in _UNCOUNTABLE]
     skipped += [name for name in asked if not any(one.split(":")[0] == name for one in made)]
     if skipped or not made:
-        return Unchecked(f"{table}: could not check {', '.join(skipped) or 'anything'}", "l and t need --sensitive NAME")
+        what = ", ".join(skipped) or "anything"
+        return Unchecked(f"{table}: could not check {what}", "l and t are about columns: --sensitive NAME")
     return None

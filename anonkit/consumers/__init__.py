@@ -31,7 +31,7 @@ _HOME = {
     "moments": "tables",
     "two_way": "tables",
 }
-__all__ = list(_HOME)  # noqa: PLE0604
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:

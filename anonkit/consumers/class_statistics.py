@@ -7,7 +7,7 @@ machines, and gives the same model as if it were read at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -31,6 +31,8 @@ class ClassStatistics:
     ----------
     table : PublishedTable
         What the params say about it. Without a target all rows are of one class.
+    only : collection of str, optional
+        The attributes to sum; all when not given.
 
     Attributes
     ----------
@@ -41,8 +43,9 @@ class ClassStatistics:
         answered jointly with the target has counts of shape (1, n_joint_answers).
     """
 
-    def __init__(self, table: PublishedTable) -> None:
+    def __init__(self, table: PublishedTable, only: Collection[str] | None = None) -> None:
         self.table = table
+        self.only = frozenset(attribute.name for attribute in table.attributes) if only is None else frozenset(only)
         self.n_classes = 1 if table.target is None else table.target.domain.size
         self.label_counts: IntArray = np.zeros(self.n_classes, dtype=np.int64)
         self.sums: dict[str, Sums] = {}
@@ -70,6 +73,8 @@ class ClassStatistics:
         classes = self._labels(data) if labels is None else labels
         asked = self._asked(data)
         for position, attribute in enumerate(self.table.attributes):
+            if attribute.name not in self.only:
+                continue
             rows = slice(None) if asked is None else np.flatnonzero(asked == position)
             self._merge(attribute.name, self._summed(attribute, data, classes, rows))
         self.label_counts = self.label_counts + np.bincount(classes, minlength=self.n_classes)
@@ -109,9 +114,7 @@ class ClassStatistics:
         _refuse_unknown(name, asked == UNKNOWN)
         return asked
 
-    def _summed(
-        self, attribute: PublishedAttribute, data: Columns, classes: IntArray, rows: slice | IntArray
-    ) -> Sums:
+    def _summed(self, attribute: PublishedAttribute, data: Columns, classes: IntArray, rows: slice | IntArray) -> Sums:
         labels = classes[rows]
         if attribute.is_number:
             values = data.numbers(attribute.name)[rows]

@@ -60,7 +60,9 @@ class Columns:
         try:
             converted = pa.array(raw, from_pandas=True)
         except (pa.ArrowInvalid, pa.ArrowTypeError):
-            raise SourceError(f"column {name!r} holds cells of mixed types", "make them all texts or all numbers") from None
+            raise SourceError(
+                f"column {name!r} holds cells of mixed types", "make them all texts or all numbers"
+            ) from None
         return converted.combine_chunks() if isinstance(converted, pa.ChunkedArray) else converted
 
     def codes(self, name: str, domain: Categories) -> IntArray:

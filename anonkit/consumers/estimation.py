@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
@@ -28,7 +30,11 @@ from anonkit.mechanisms.reconstruction import (
 from anonkit.mechanisms.transformed_response import TransformedResponse
 
 _NEVER = 1e-12  # what the published estimator's probabilities of 0 or less count as
-_FLOOR = 0.1  # smallest variance of a class, as a share of the pooled one
+_CLASS_SPREAD = 0.5  # how much variances of classes are expected to differ, as a share of the pooled one
+_FLOOR = 0.1  # what an uncertain variance is at least, as a share of the pooled one
+_LEAST = 1e-9  # what any variance is at least, as a share of the attribute's
+
+BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +49,6 @@ class Estimation:
 
     estimator: Literal["likelihood", "moment", "published"] = "likelihood"
     """Likeliest shares; unbiased shares projected on the simplex; or the paper's, with nothing put right."""
-    shrink: bool = True
-    """Draw the classes together by the part of their differences that is no more than noise."""
     smoothing: float = 0.5
     """Rows added to each value of each class (Laplace), in [0, inf)."""
     numbers: Literal["histogram", "normal"] = "histogram"
@@ -94,7 +98,8 @@ def class_moments(attribute: PublishedAttribute, statistics: ClassStatistics) ->
         assert isinstance(mechanism, TransformedResponse)  # noqa: S101 - only TRR has power sums
         return estimate_moments(mechanism.score_sums(sums), label.unmix(np.eye(label.n_inputs)))
     grid = attribute.domain
-    assert isinstance(grid, Grid) and isinstance(mechanism, Channel)  # noqa: S101 - a number that is not TRR
+    assert isinstance(grid, Grid)  # noqa: S101 - a number that is not TRR
+    assert isinstance(mechanism, Channel)  # noqa: S101 - a number that is not TRR
     if attribute.joint_with_target:
         return estimate_moments(ScoreSums.of_counts(sums.astype(np.float64), mechanism, grid, label.n_inputs))
     scores = ScoreSums.of_counts(sums.astype(np.float64), mechanism, grid)
@@ -125,7 +130,8 @@ def _joint_sizes(statistics: ClassStatistics) -> tuple[FloatArray, FloatArray]:
     sizes = variances = np.zeros(statistics.n_classes)
     for attribute in statistics.table.attributes:
         mechanism, counts = attribute.mechanism, statistics.sums[attribute.name]
-        assert isinstance(mechanism, TruthOrBlind) and isinstance(counts, np.ndarray)  # noqa: S101 - joint
+        assert isinstance(mechanism, TruthOrBlind)  # noqa: S101 - checked by PublishedTable
+        assert isinstance(counts, np.ndarray)  # noqa: S101 - joint answers are counted
         members = np.repeat(np.eye(statistics.n_classes), mechanism.n_outputs // statistics.n_classes, axis=0)
         scores = mechanism.unblinded(members)
         found = counts[0] @ scores
@@ -141,7 +147,8 @@ def make_factor(attribute: PublishedAttribute, statistics: ClassStatistics, esti
     if isinstance(sums, PowerSums) and estimation.estimator == "published":
         return _published_normal(attribute, sums, class_moments(attribute, statistics).head(n_classes))
     if isinstance(sums, PowerSums) or (attribute.is_number and estimation.numbers == "normal"):
-        return _normal(attribute, class_moments(attribute, statistics).head(n_classes), _may_miss(attribute, sums), estimation)
+        moments = class_moments(attribute, statistics).head(n_classes)
+        return _normal(attribute, moments, _may_miss(attribute, sums), estimation)
     counts = (sums[0] if attribute.joint_with_target else sums).astype(np.float64)
     return _shares(attribute, table_channel(attribute, target), counts, n_classes, estimation)
 
@@ -158,10 +165,11 @@ def _shares(
     notes: tuple[str, ...] = ()
     unbiased: FloatArray | None = None
     if isinstance(attribute.mechanism, BandResponse):
-        table, errors = smoothed_histogram(attribute, channel, answers)
+        table = smoothed_histogram(attribute, channel, answers)
+        errors = partial(histogram_errors, attribute, channel, answers, table)
     else:
         estimate = channel.estimate(answers)
-        unbiased, errors = estimate.shares[:n_classes], estimate.errors
+        unbiased, errors = estimate.shares[:n_classes], partial(np.asarray, estimate.errors)
         if estimation.estimator == "likelihood":
             table = channel.maximum_likelihood(answers)
         else:
@@ -171,42 +179,43 @@ def _shares(
         probabilities = np.maximum(np.nan_to_num(unbiased), _NEVER)
         negative = int((unbiased <= 0).sum())
         if negative:
-            notes = (f"attribute {attribute.name!r}: {negative} estimated probabilities are not above 0 and count as 0",)
+            notes = (f"attribute {attribute.name!r}: {negative} estimated probabilities are not above 0: taken as 0",)
     else:
-        noise = channel.noise_share(answers) if estimation.shrink else 0.0
-        probabilities = _regularized(table[:n_classes], noise, estimation.smoothing, float(answers.sum()))
+        probabilities = _smoothed(table[:n_classes], estimation.smoothing, float(answers.sum()))
     return ShareFactor(
         attribute=attribute,
         probabilities=probabilities,
         unbiased=unbiased,
-        errors=np.nan_to_num(errors[:n_classes], nan=1.0, posinf=1.0),
+        error_source=errors,
         notes=notes,
     )
 
 
-def smoothed_histogram(
-    attribute: PublishedAttribute, channel: TableChannel, answers: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return likeliest smoothed shares of class × cell behind a band response, and the errors of shares within classes.
-
-    Its matrix is too flat to be inverted; the errors leave out the bias of the smoothing.
-    """
+def smoothed_histogram(attribute: PublishedAttribute, channel: TableChannel, answers: FloatArray) -> FloatArray:
+    """Return likeliest smoothed shares of class × cell behind a band response, whose matrix is too flat to invert."""
     grid = attribute.domain
     assert isinstance(grid, Grid)  # noqa: S101 - checked by PublishedAttribute
-    table = channel.likeliest(answers, smoothing=lambda shares: smooth(shares, grid.cells), tolerance=1e-5)
-    return table, likelihood_errors(channel, answers, table, smooth(np.eye(grid.size), grid.cells))
+    return channel.likeliest(answers, smoothing=lambda shares: smooth(shares, grid.cells), tolerance=1e-4)
 
 
-def _regularized(table: FloatArray, noise_share: float, smoothing: float, n_rows: float) -> FloatArray:
-    """Draw classes together, add `smoothing` rows to each value, and divide by the size of the class."""
+def histogram_errors(
+    attribute: PublishedAttribute, channel: TableChannel, answers: FloatArray, table: FloatArray
+) -> FloatArray:
+    """Return the standard errors of a smoothed histogram's shares within classes, without the bias of the smoothing."""
+    grid = attribute.domain
+    assert isinstance(grid, Grid)  # noqa: S101 - checked by PublishedAttribute
+    return likelihood_errors(channel, answers, table, smooth(np.eye(grid.size), grid.cells))
+
+
+def _smoothed(table: FloatArray, smoothing: float, n_rows: float) -> FloatArray:
+    """Add `smoothing` rows to each value and divide by the size of the class; one without rows gets pooled shares."""
     sizes, total = table.sum(axis=1, keepdims=True), float(table.sum())
     if total <= 0:
         return np.full(table.shape, 1 / table.shape[1])
-    pooled = table.sum(axis=0) / total
-    within = np.divide(table, sizes, out=np.broadcast_to(pooled, table.shape).copy(), where=sizes > 0)
-    drawn = (1 - noise_share) * within + noise_share * pooled
+    pooled = np.broadcast_to(table.sum(axis=0) / total, table.shape).copy()
+    within = np.divide(table, sizes, out=pooled, where=sizes > 0)
     rows, least = n_rows * sizes / total, max(smoothing, _NEVER)  # a probability of 0 would outvote everything else
-    return np.asarray((rows * drawn + least) / (rows + least * table.shape[1]))
+    return np.asarray((rows * within + least) / (rows + least * table.shape[1]))
 
 
 def _published_normal(attribute: PublishedAttribute, powers: PowerSums, errors: MomentEstimate) -> NormalFactor:
@@ -216,11 +225,12 @@ def _published_normal(attribute: PublishedAttribute, powers: PowerSums, errors: 
     usable = np.isfinite(mean) & (variance > 0)
     notes: tuple[str, ...] = ()
     if not usable.all():
-        notes = (f"attribute {attribute.name!r}: the variance of {int((~usable).sum())} classes is not above 0; left out",)
+        unusable = int((~usable).sum())
+        notes = (f"attribute {attribute.name!r}: the variance of {unusable} classes is not above 0; it is left out",)
     return NormalFactor(
         attribute=attribute,
-        mean=np.where(usable, mean, 0.0),
-        variance=np.where(usable, variance, np.inf),
+        mean=np.where(usable.all(), mean, 0.0),
+        variance=np.where(usable.all(), variance, np.inf),
         mean_error=errors.mean_error,
         variance_error=errors.variance_error,
         missing=None,
@@ -236,14 +246,8 @@ def _normal(
     weights = np.where(known, estimate.rows * estimate.present, 0.0)
     weights = weights / weights.sum() if known.any() else np.full(len(known), 1 / len(known))
     mean = np.where(known, estimate.mean, 0.0)
-    mean = _drawn(mean, np.where(known, estimate.mean_error, np.inf), weights, estimation.shrink)
-    variance = np.where(known, estimate.variance, 0.0)
-    variance_error = np.where(known, estimate.variance_error, 0.0)
-    pooled = float(weights @ variance)
-    # a negative pooled variance says only that it is below its own error
-    scale = pooled if pooled > 0 else float(np.sqrt(weights**2 @ variance_error**2)) or 1.0
-    variance = _drawn(variance, np.where(known, variance_error, np.inf), weights, estimation.shrink)
-    drowned = int((known & (estimate.variance <= 0)).sum()) + int((~known).sum())
+    mean = np.where(known, mean, weights @ mean)
+    variance, drowned = _positive_variance(estimate, known, mean, weights)
     missing, missing_error = None, None
     if may_miss:
         missing_error = np.nan_to_num(estimate.present_error, nan=1.0, posinf=1.0)
@@ -253,13 +257,33 @@ def _normal(
     return NormalFactor(
         attribute=attribute,
         mean=mean,
-        variance=np.maximum(variance, _FLOOR * scale),
+        variance=variance,
         mean_error=np.nan_to_num(estimate.mean_error, nan=np.inf),
         variance_error=np.nan_to_num(estimate.variance_error, nan=np.inf),
         missing=missing,
         missing_error=missing_error,
         notes=_drowned_note(attribute.name, drowned),
     )
+
+
+def _positive_variance(
+    estimate: MomentEstimate, known: BoolArray, mean: FloatArray, weights: FloatArray
+) -> tuple[FloatArray, int]:
+    """Return usable variances, and in how many classes the noise drowns the estimate.
+
+    Each is drawn towards the pooled one as if the variances of classes differed by half of it (a normal prior): a
+    precise estimate stays as it is, a hopeless one becomes the pooled one.
+    """
+    raw = np.where(known, estimate.variance, 0.0)
+    error = np.where(known, estimate.variance_error, np.inf)
+    pooled = float(weights @ raw)
+    if pooled <= 0:  # says only that it is below its own error
+        pooled = float(np.sqrt(weights[known] ** 2 @ error[known] ** 2))
+    prior = (_CLASS_SPREAD * pooled) ** 2
+    trust = np.divide(prior, prior + error**2, out=np.ones_like(error), where=error > 0)
+    variance = np.maximum(pooled + trust * (raw - pooled), np.where(error > 0, _FLOOR * (1 - trust) * pooled, 0))
+    spread = pooled + float(weights @ (mean - weights @ mean) ** 2)
+    return np.maximum(variance, _LEAST * spread or 1.0), int((known & (raw <= 0) & (error > 0)).sum())
 
 
 def _drowned_note(name: str, drowned: int) -> tuple[str, ...]:
@@ -269,16 +293,3 @@ def _drowned_note(name: str, drowned: int) -> tuple[str, ...]:
         f"attribute {name!r}: the noise drowns the variance of {drowned} classes; a floor stands in for it "
         "(more rows, or noise centred on public bounds, would help)",
     )
-
-
-def _drawn(values: FloatArray, errors: FloatArray, weights: FloatArray, shrink: bool) -> FloatArray:
-    """Draw the values of classes towards their mean by the part of their differences that is no more than noise."""
-    pooled = float(weights @ values)
-    finite = np.isfinite(errors)
-    filled = np.where(finite, values, pooled)
-    if not shrink or len(values) < 2:
-        return filled
-    gaps = np.divide(filled - pooled, errors, out=np.zeros_like(filled), where=finite & (errors > 0))
-    statistic = float((gaps**2).sum())
-    noise = min(1.0, (len(values) - 1) / statistic) if statistic > 0 else 0.0
-    return np.asarray(filled + noise * (pooled - filled))

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import numpy as np
 from anonkit.consumers.class_statistics import IntArray, answer_codes
 from anonkit.consumers.columns import Columns
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.channel import Channel, FloatArray
+from anonkit.mechanisms.channel import FloatArray
 from anonkit.mechanisms.domains import UNKNOWN, Categories, Grid
 from anonkit.mechanisms.published import PublishedAttribute
 from anonkit.mechanisms.transformed_response import TransformedResponse
@@ -28,10 +30,15 @@ class ShareFactor:
     """What predictions use, shape (n_classes, domain size); rows add up to 1 (except for the published estimator)."""
     unbiased: FloatArray | None
     """The moment estimates behind them, which may leave [0, 1]; None where the answers cannot be inverted."""
-    errors: FloatArray
-    """Standard errors, shape (n_classes, domain size)."""
+    error_source: Callable[[], FloatArray]
+    """Computes `errors`: for a smoothed histogram that takes longer than the estimate."""
     notes: tuple[str, ...] = ()
     """What the reader should know; no cell values."""
+
+    @cached_property
+    def errors(self) -> FloatArray:
+        """Standard errors, shape (n_classes, domain size); 1 where nothing is known."""
+        return np.nan_to_num(self.error_source()[: len(self.probabilities)], nan=1.0, posinf=1.0)
 
     def codes(self, data: Columns) -> IntArray:
         """Return the code of each true value, `UNKNOWN` outside the domain."""
@@ -51,8 +58,12 @@ class ShareFactor:
 
     def log_likelihood_released(self, data: Columns) -> tuple[FloatArray, int]:
         """Return ln P(published answer | class) for rows that were randomized as well."""
-        answers = _value_answers(self.attribute, self.probabilities)
+        answers = self.attribute.value_channel(len(self.probabilities)).forward(self.probabilities)
         return _looked_up(np.log(np.maximum(answers, _LEAST)), answer_codes(self.attribute, data))
+
+    def standard_errors(self) -> FloatArray:
+        """Return the standard errors of the probabilities, shape (n_classes, domain size)."""
+        return self.errors
 
     def to_dict(self) -> dict[str, Any]:
         """Return the probabilities and their errors, for readers of the model file."""
@@ -119,34 +130,29 @@ class NormalFactor:
         density[absent] = np.log(missing)
         return density, 0
 
+    def standard_errors(self) -> dict[str, FloatArray]:
+        """Return the standard errors of mean, variance and share of missing values, each of shape (n_classes,)."""
+        errors = {"mean": self.mean_error, "variance": self.variance_error}
+        return errors if self.missing_error is None else {**errors, "missing": self.missing_error}
+
     def to_dict(self) -> dict[str, Any]:
         """Return the moments and their errors, for readers of the model file."""
-        out = {
+        return {
             "name": self.attribute.name,
             "kind": "normal",
             "mean": self.mean.tolist(),
-            "variance": [value if np.isfinite(value) else None for value in self.variance.tolist()],
-            "standard_errors": {"mean": self.mean_error.tolist(), "variance": self.variance_error.tolist()},
+            "variance": _finite(self.variance),
+            "missing": None if self.missing is None else self.missing.tolist(),
+            "standard_errors": {name: _finite(errors) for name, errors in self.standard_errors().items()},
         }
-        if self.missing is not None and self.missing_error is not None:
-            out |= {"missing": self.missing.tolist(), "missing_standard_error": self.missing_error.tolist()}
-        return out
+
+
+def _finite(values: FloatArray) -> list[float | None]:
+    """JSON has no infinity: an attribute left out has no variance, an unknown error is none."""
+    return [value if np.isfinite(value) else None for value in values.tolist()]
 
 
 Factor = ShareFactor | NormalFactor
-
-
-def _value_answers(attribute: PublishedAttribute, probabilities: FloatArray) -> FloatArray:
-    """Return P(published value | class); the class shown in a joint answer is summed over: it is to be predicted."""
-    mechanism = attribute.mechanism
-    assert isinstance(mechanism, Channel)  # noqa: S101 - shares need a domain
-    if not attribute.joint_with_target:
-        return mechanism.forward(probabilities)
-    n_classes, n_values = probabilities.shape
-    joint = np.zeros((n_classes, mechanism.n_inputs // n_values, n_values))
-    joint[np.arange(n_classes), np.arange(n_classes)] = probabilities
-    answers = mechanism.forward(joint.reshape(n_classes, -1))
-    return np.asarray(answers.reshape(n_classes, joint.shape[1], -1).sum(axis=1))
 
 
 def _looked_up(logarithms: FloatArray, codes: IntArray) -> tuple[FloatArray, int]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anonkit.errors import ParameterError, did_you_mean
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 ENGINES = ("local",)
 
-__all__ = ["ENGINES", "open_engine"]
+__all__ = ["ENGINES", "LocalEngine", "open_engine"]
 
 
 def open_engine(name: str) -> LocalEngine:
@@ -28,3 +28,12 @@ def open_engine(name: str) -> LocalEngine:
 
         return LocalEngine()
     raise ParameterError(f"engine ({name}) is not known", did_you_mean(name, ENGINES))
+
+
+def __getattr__(name: str) -> Any:
+    """Import an engine when it is first used: pyarrow takes a tenth of a second."""
+    if name == "LocalEngine":
+        from anonkit.engines.local import LocalEngine
+
+        return LocalEngine
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

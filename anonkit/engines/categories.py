@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class Categories:
             self._merge(array.dictionary.to_pylist())
             self._last = array.dictionary
         indices: NDArray[Any] = pc.fill_null(array.indices, MISSING).to_numpy(zero_copy_only=False)
-        numbers = self._last_numbers[indices]  # index -1 is the last entry: missing
+        numbers: NDArray[np.int32] = self._last_numbers[indices]  # index -1 is the last entry: missing
         self._used[numbers[numbers != MISSING]] = True
         return numbers
 
@@ -72,3 +73,35 @@ class Categories:
         codes = np.full(len(self._numbers) + 1, len(values), dtype=np.int32)
         codes[[self._numbers[text] for text in values]] = np.arange(len(values), dtype=np.int32)
         return codes
+
+
+class CategoryColumns:
+    """The dictionary columns of a table, as numbers on their way to disk, as categories at the end."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._of = {at: Categories() for at, column in enumerate(schema) if pa.types.is_dictionary(column.type)}
+        fields = [pa.field(field.name, pa.int32()) if at in self._of else field for at, field in enumerate(schema)]
+        self.stored_schema = pa.schema(fields)
+        """Names and types while categories are numbers."""
+
+    def __bool__(self) -> bool:
+        return bool(self._of)
+
+    def numbered(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield batches with numbers for categories."""
+        for batch in batches:
+            columns = batch.columns
+            for at, categories in self._of.items():
+                columns[at] = pa.array(categories.look(columns[at]))
+            yield pa.RecordBatch.from_arrays(columns, schema=self.stored_schema)
+
+    def restored(self, table: pa.Table) -> pa.Table:
+        """Return a table with categories for numbers, when all batches were seen."""
+        columns = table.columns
+        for at, categories in self._of.items():
+            codes = categories.codes[columns[at].to_numpy()]
+            values = pa.array(categories.values, pa.string())
+            indices = pa.array(codes, mask=codes == len(values))
+            columns[at] = pa.DictionaryArray.from_arrays(indices, values, ordered=self._schema.field(at).type.ordered)
+        return pa.Table.from_arrays(columns, schema=self._schema)

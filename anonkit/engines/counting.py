@@ -36,7 +36,9 @@ def count_table(names: Sequence[str], arrays: Sequence[pa.Array | pa.ChunkedArra
     return table.rename_columns([*names, "count"])
 
 
-def count_classes(codes: Sequence[NDArray[np.int32]], n_rows: int, k: int, units: NDArray[np.int32] | None) -> ClassSizes:
+def count_classes(
+    codes: Sequence[NDArray[np.int32]], n_rows: int, k: int, units: NDArray[np.int32] | None
+) -> ClassSizes:
     """Count the equivalence classes of coded columns."""
     partition = Partition.of(codes, n_rows)
     members = partition.sizes()

@@ -11,16 +11,16 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from anonkit.engines.failures import shielded, shielded_iterator
-from anonkit.engines.text_files import TextFile
 from anonkit.engines.names import check_names
 from anonkit.engines.text_cells import TextCells
+from anonkit.engines.text_files import TextFile
 from anonkit.engines.untyped import Untyped
 from anonkit.errors import SourceError
 from anonkit.policy import Policy
@@ -41,7 +41,7 @@ def open_delimited(file: TextFile, delimiter: str, policy: Policy) -> Untyped:
     """
     table = _Delimited.of(file, delimiter, policy.missing_values)
     cells = {name: TextCells.of(policy.column(name)) for name in table.names}
-    return Untyped(names=table.names, open=table.batches, cells=cells)
+    return Untyped(names=table.names, open=table.batches, cells_of=cells.__getitem__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,14 +58,17 @@ class _Delimited:
         head, whole = file.head(_HEAD)
         if not head.strip():
             raise SourceError(f"{file} is empty", "a table needs at least a header line")
-        attempts = {other: _first_rows(file, head, other) for other in (delimiter, *_DELIMITERS)}
-        chosen = max(attempts, key=lambda other: len(attempts[other][0])) if len(attempts[delimiter][0]) == 1 else delimiter
-        names, has_rows = attempts[chosen]
+        names, has_rows = _first_row(head, delimiter)
+        if len(names) < 2:
+            delimiter = max((delimiter, *_DELIMITERS), key=lambda other: len(_first_row(head, other)[0]))
+            names, has_rows = _first_row(head, delimiter)
+        if not names:
+            raise SourceError(f"the header of {file} has a quote that is never closed", "double the quotes inside names")
         check_names(names)
         return cls(
             file=file,
             names=names,
-            delimiter=chosen,
+            delimiter=delimiter,
             missing_values=missing_values,
             has_rows=has_rows or not whole,
         )
@@ -137,21 +140,17 @@ class _Delimited:
         return None
 
 
-def _first_rows(file: TextFile, head: str, delimiter: str) -> tuple[list[str], bool]:
-    """Return the first row that is not empty, and whether another one follows."""
-    try:
-        rows = csv.reader(io.StringIO(head, newline=""), delimiter=delimiter, strict=True)
-        header = next(filter(None, rows), [])
-    except csv.Error:
-        pass
-    else:
-        return header, rows.line_num < len(head.splitlines())
-    raise SourceError(f"the header of {file} has a quote that is never closed", "double the quotes inside names")
+def _first_row(head: str, delimiter: str) -> tuple[list[str], bool]:
+    """Return the first row that is not empty, and whether anything follows it; no row when it is malformed."""
+    text = io.StringIO(head, newline="")
+    with suppress(csv.Error):
+        return next(filter(None, csv.reader(text, delimiter=delimiter, strict=True)), []), bool(text.read(1))
+    return [], False
 
 
 def _breaks_lines(texts: pa.StringArray) -> bool:
     """Tell whether a cell holds a line break, at the speed of a memory scan."""
-    offsets, data = texts.buffers()[1:]
+    data = texts.buffers()[2]
     if data is None:
         return False
     raw = bytes(data)

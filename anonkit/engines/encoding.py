@@ -115,5 +115,5 @@ def _unfit(name: str) -> SourceError:
 
 
 def _is_exact(kind: pa.DataType) -> bool:
-    """True for types whose distinct values are distinct in Python too."""
+    """Tell whether a type is one whose distinct values are distinct in Python too."""
     return not (pa.types.is_decimal(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind))

@@ -3,19 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from anonkit.engines.batches import BATCH_ROWS
 from anonkit.engines.canonical import canonical_batches
 from anonkit.engines.failures import shielded, shielded_iterator
-from anonkit.errors import AnonkitError, EngineError, SourceError
+from anonkit.errors import EngineError, SourceError
 from anonkit.protocols import BatchMap
-
-BATCH_ROWS = 1 << 17
 
 
 class LocalSource:
@@ -123,7 +122,8 @@ class ParquetRows:
     """Types as they stand in the files, of the columns that have the same type in all of them."""
     categories: Mapping[str, pa.Array] = field(default_factory=dict)
     """Categories in order, for dictionary columns that were spilled as plain texts."""
-    explain: Callable[[Exception], AnonkitError]
+    spilled: bool = False
+    """True for a private file of the engine, false for a file of the user."""
 
     def source(self) -> LocalSource:
         """Return the table as a source; a cell that is not what its type says is found when it is read."""
@@ -138,12 +138,11 @@ class ParquetRows:
 
     def _part_batches(self, part: ParquetPart, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
         stored = [name for name in wanted.names if name in part.names]
-        file = shielded(lambda: pq.ParquetFile(part.path, read_dictionary=list(self.categories)), self.explain)
+        explain = _spill_is_gone if self.spilled else not_parquet(part.path)
+        file = shielded(lambda: pq.ParquetFile(part.path, read_dictionary=list(self.categories)), explain)
         with file:
-            batches = file.iter_batches(BATCH_ROWS, columns=stored, use_threads=True)
-            yield from canonical_batches(
-                (self._completed(batch, part, wanted) for batch in shielded_iterator(batches, self.explain)), wanted
-            )
+            batches = shielded_iterator(file.iter_batches(BATCH_ROWS, columns=stored), explain)
+            yield from canonical_batches((self._completed(batch, part, wanted) for batch in batches), wanted)
 
     def _completed(self, batch: pa.RecordBatch, part: ParquetPart, wanted: pa.Schema) -> pa.RecordBatch:
         """Put columns into the wanted order, with those that are not in the file."""
@@ -166,13 +165,13 @@ def spilled_rows(path: str, schema: pa.Schema, n_rows: int, categories: Mapping[
     """Return canonical rows that an engine wrote into its private folder, dictionaries as plain texts."""
     part = ParquetPart(path=path, names=frozenset(schema.names), n_rows=n_rows)
     stored = {column.name: column.type for column in schema}
-    return ParquetRows(parts=[part], schema=schema, stored_types=stored, categories=categories, explain=_spill_is_gone)
+    return ParquetRows(parts=[part], schema=schema, stored_types=stored, categories=categories, spilled=True)
 
 
 def _spill_is_gone(error: Exception) -> EngineError:
     return EngineError("the engine's private files cannot be read", "was the engine closed before its table was used?")
 
 
-def damaged(path: str) -> Callable[[Exception], SourceError]:
+def not_parquet(path: str) -> Callable[[Exception], SourceError]:
     """Return what explains a failure to read a Parquet file."""
     return lambda _: SourceError(f"{path!r} is not a readable Parquet table", "was it copied to its end?")

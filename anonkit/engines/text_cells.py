@@ -134,8 +134,8 @@ def _within_blanks(parse: Parse) -> Parse:
     """Let a parser ignore blanks around a value; a cell of blanks alone is then missing."""
 
     def parse_trimmed(texts: pa.Array) -> pa.Array | None:
-        first = texts[pc.index(pc.is_valid(texts), True).as_py()].as_py().strip()
-        if first and parse(pa.array([first], pa.string())) is None:
+        first = pc.utf8_trim_whitespace(texts.drop_null()[:1])
+        if first[0].as_py() and parse(first) is None:
             return None  # most columns are told by their first text
         values = parse(texts)
         if values is not None:

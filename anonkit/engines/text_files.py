@@ -12,8 +12,6 @@ from anonkit.engines.failures import shielded
 from anonkit.errors import SourceError
 
 
-
-
 @dataclass(frozen=True)
 class TextFile:
     """A file of UTF-8 text, compressed or not. As text it is its path in quotes, for messages."""

@@ -7,7 +7,7 @@ when a later cell does not fit, the rest is read for the types alone, and the ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -49,9 +49,11 @@ class Untyped:
     """A table in a file, whose columns have no types yet."""
 
     names: Sequence[str]
+    """The columns known beforehand, in order."""
     open: Callable[[], Iterator[pa.RecordBatch]]
-    """Reads the file from the start; a batch may lack columns, all their cells are then missing."""
-    cells: Mapping[str, Cells]
+    """Reads the file from the start; a batch may lack columns (their cells are missing) or bring new ones."""
+    cells_of: Callable[[str], Cells]
+    """How the cells of a column become typed."""
 
 
 def schema_of(kinds: Kinds) -> pa.Schema:
@@ -59,14 +61,16 @@ def schema_of(kinds: Kinds) -> pa.Schema:
     return pa.schema([(name, kind or pa.string()) for name, kind in kinds.items()])
 
 
-def type_table(batches: Sequence[pa.RecordBatch], cells: Mapping[str, Cells], kinds: Kinds) -> pa.Table:
-    """Type batches in memory, widening `kinds` as needed."""
-    columns = {name: [_column(batch, name) for batch in batches] for name in kinds}
-    typed = {}
+def type_table(batches: list[pa.RecordBatch], table: Untyped, kinds: Kinds) -> pa.Table:
+    """Type batches in memory, widening `kinds` as needed; the list is emptied."""
+    _meet(batches, kinds)
+    untyped = {name: [_column(batch, name) for batch in batches] for name in kinds}
+    batches.clear()
+    columns = []
     for name in kinds:
-        kinds[name], chunks = _type_column(name, columns.pop(name), cells[name], kinds[name])
-        typed[name] = pa.chunked_array(chunks, kinds[name] or pa.string())
-    return pa.table(typed)
+        kinds[name], chunks = _type_column(name, untyped.pop(name), table.cells_of(name), kinds[name])
+        columns.append(pa.chunked_array(chunks, kinds[name] or pa.string()))
+    return pa.Table.from_arrays(columns, schema=schema_of(kinds))
 
 
 def _type_column(
@@ -76,7 +80,7 @@ def _type_column(
         typed = []
         row = 0
         for chunk in chunks:
-            kind, array = _fit(name, cells, chunk, kind, row)
+            kind, array = fit_column(name, cells, chunk, kind, row)
             typed.append(array)
             row += len(chunk)
         if all(array.type == (kind or pa.string()) for array in typed):
@@ -84,20 +88,27 @@ def _type_column(
 
 
 def typed_batches(
-    batches: Iterator[pa.RecordBatch], cells: Mapping[str, Cells], kinds: Kinds, first_row: int
+    batches: Iterator[pa.RecordBatch], table: Untyped, kinds: Kinds, first_row: int
 ) -> Iterator[pa.RecordBatch]:
     """Yield typed batches as long as the cells fit; read on to the end when one does not, widening `kinds`."""
     settled = dict(kinds)
     schema = schema_of(settled)
     row = first_row
     for batch in batches:
+        _meet([batch], kinds)
         arrays = []
-        for name in settled:
-            kinds[name], array = _fit(name, cells[name], _column(batch, name), kinds[name], row)
+        for name in kinds:
+            kinds[name], array = fit_column(name, table.cells_of(name), _column(batch, name), kinds[name], row)
             arrays.append(array)
         row += batch.num_rows
         if kinds == settled:
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _meet(batches: Sequence[pa.RecordBatch], kinds: Kinds) -> None:
+    for batch in batches:
+        for name in batch.schema.names:
+            kinds.setdefault(name, None)
 
 
 def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
@@ -105,9 +116,16 @@ def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
     return batch.column(at) if at >= 0 else pa.nulls(batch.num_rows)
 
 
-def _fit(
+def fit_column(
     name: str, cells: Cells, array: pa.Array, kind: pa.DataType | None, row: int
 ) -> tuple[pa.DataType | None, pa.Array]:
+    """Type the cells of a column from row number `row` on; see `Cells.fit`.
+
+    Raises
+    ------
+    SourceError
+        A cell fits no type the column may have.
+    """
     if array.null_count == len(array):
         return kind, pa.nulls(len(array), kind or pa.string())
     try:

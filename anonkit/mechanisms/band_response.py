@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -154,6 +154,12 @@ class BandResponse(TruthOrBlind):
     def truth_probability(self) -> float:
         """Probability that the answer is drawn from the band of the truth on purpose."""
         return self.band * self.excess_weight / (1 << self.word_bits)
+
+    def marginal(self, n_classes: int) -> Self:
+        """Return the channel of the value alone when a code holds class and value."""
+        if n_classes != self.segments:
+            raise ParameterError("the classes do not fit the segments of the band response")
+        return replace(self, segments=1, blind_weight=self.blind_weight * self.segments)
 
     @cached_property
     def _starts(self) -> NDArray[np.int64]:

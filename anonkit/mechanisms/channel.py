@@ -213,6 +213,13 @@ class TruthOrBlind(Channel):
     def blind_probabilities(self) -> FloatArray:
         """Probability of each answer to be given blindly, shape (n_outputs,); with the above they add up to 1."""
 
+    @abstractmethod
+    def marginal(self, n_classes: int) -> Self:
+        """Return the channel of the value alone when a code is `class * n_values + value` and nobody looks at the class.
+
+        Exact, word by word: the answers of all classes that show the same value are one answer.
+        """
+
     def unblinded(self, functions: FloatArray) -> FloatArray:
         """Return functions of the answer whose mean is what the given ones have among truthful answers.
 

@@ -152,10 +152,30 @@ def _commonest(column: CodedColumn, counts: NDArray[np.int64], n_groups: int) ->
     return number_groups(keys)
 
 
-def equal_mass(counts: NDArray[np.int64], n_parts: int) -> NDArray[np.int64]:
+def equal_mass(counts: NDArray[np.int64] | NDArray[np.float64], n_parts: int) -> NDArray[np.int64]:
     """Divide ordered values into at most `n_parts` ranges of about equal mass; return each value's range.
 
     The ranges for half as many parts are unions of these.
     """
     middle = np.cumsum(counts) - counts / 2
-    return np.minimum((middle * n_parts / max(int(counts.sum()), 1)).astype(np.int64), n_parts - 1)
+    return np.minimum((middle * n_parts / max(float(counts.sum()), 1.0)).astype(np.int64), n_parts - 1)
+
+
+def equal_width_groups(column: CodedColumn, n_bins: int, bounds: tuple[float, float] | None = None) -> Groups:
+    """Group the codes of an ordered column into bins of equal width (step 1 of paper 001); missing stays apart.
+
+    Parameters
+    ----------
+    column : CodedColumn
+        Ordered; its values are numbers.
+    n_bins : int
+        Number of bins over the bounds, in [2, inf); empty bins are not numbered.
+    bounds : (low, high), optional
+        Public bounds; without them the smallest and largest value.
+    """
+    values = [value for value in column.values if value is not None]
+    numbers = np.array([float(cast(SupportsFloat, value)) for value in values])
+    low, high = bounds or (numbers.min(initial=np.inf), numbers.max(initial=-np.inf))
+    width = (high - low) / n_bins if high > low else 1.0
+    bins = np.clip(np.floor((numbers - low) / width), 0, n_bins - 1).astype(np.int64)
+    return number_groups(np.concatenate((bins, np.full(column.size - len(values), n_bins))))

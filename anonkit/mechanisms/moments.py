@@ -87,7 +87,8 @@ class ScoreSums:
         """
         start, width = (1 - grid.cells) / 2 * grid.width, grid.width
         # from 1, 1, i, i² to 1, 1, v, v² for v = start + width · i
-        rescale = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, start, width, 0], [0, start**2, 2 * start * width, width**2]])
+        rescale = np.diag([1.0, 1.0, width, width**2])
+        rescale[2, 1], rescale[3, 1], rescale[3, 2] = start, start**2, 2 * start * width
         scores = channel.power_scores(grid.cells, segments) @ rescale.T
         products = scores[..., :, np.newaxis] * scores[..., np.newaxis, :]
         totals = np.tensordot(counts, scores, axes=(-1, 0))
@@ -146,9 +147,7 @@ def estimate_moments(sums: ScoreSums, label_inverse: FloatArray | None = None) -
         by_mean = np.stack([zero, -mean, one, zero], axis=1) / present[:, np.newaxis]
         by_second = np.stack([zero, -second, zero, one], axis=1) / present[:, np.newaxis]
         by_variance = by_second - 2 * mean[:, np.newaxis] * by_mean
-        errors = [
-            np.maximum(np.einsum("ci,cij,cj->c", by, spread, by), 0) for by in (by_share, by_mean, by_variance)
-        ]
+        errors = [np.maximum(np.einsum("ci,cij,cj->c", by, spread, by), 0) for by in (by_share, by_mean, by_variance)]
     return MomentEstimate(
         rows=rows,
         present=share,

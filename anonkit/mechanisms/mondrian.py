@@ -28,6 +28,8 @@ _FOREST_TREES = 800
 _FOREST_CLASSES = 32  # the rarest classes beyond these guide as one
 _FOREST_CATEGORIES = 255  # the limit of histogram boosting; the rarest categories beyond it are learned as one
 _LISTED = -2
+_BALANCE = 1.5  # after a cut that broke a requirement, the smaller side must grow by this
+_POWER_STEPS = 4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -185,9 +187,10 @@ def grow_boxes(
     ordered = [columns[number] for number in order]
     cells = Partition.of([column.codes for column in ordered], n_rows)
     growth = _Growth(ordered, cells, _soft_labels(ordered, cells, labels, seed), requirements)
-    while growth.grow():
-        pass
-    return growth.tree(np.array(order, dtype=np.int64)), growth.partition()
+    while growth.open.size:
+        growth.step()
+    tree = growth.splits.tree(np.array(order, dtype=np.int64))
+    return tree, Partition(tree.leaf[growth.node][cells.classes], tree.n_leaves)
 
 
 def _check_whole(n_rows: int, requirements: Sequence[Requirement]) -> None:
@@ -271,6 +274,7 @@ def _forest(
 ) -> FloatArray:
     """Learn from the given rows of `features`, return class probabilities of all, shape (n_cells, n_classes)."""
     from sklearn.ensemble import HistGradientBoostingClassifier
+    from threadpoolctl import threadpool_limits
 
     out = np.zeros((features.shape[0], n_classes))
     present = np.unique(classes)
@@ -287,45 +291,234 @@ def _forest(
         categorical_features=categorical,
         early_stopping=False,
         random_state=seed,
-    ).fit(features[rows], classes)
-    out[:, present] = forest.predict_proba(features)
+    )
+    with threadpool_limits(limits=1, user_api="openmp"):  # threads that wait for a shared core make it 50 times slower
+        out[:, present] = forest.fit(features[rows], classes).predict_proba(features)
     return out
 
 
 # --- growing the boxes --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Cuts:
-    """The best cut of each of m open boxes on one column, in one order of its codes."""
+class _Splits:
+    """The nodes of the tree, as they are made."""
 
-    score: FloatArray
-    """What the cut keeps, 0 where no cut is allowed; shape (m,)."""
-    goes_left: BoolArray
-    """Side of each cell of these boxes, shape (n_cells_here,)."""
+    def __init__(self, sizes: IntArray) -> None:
+        self.sizes = sizes
+        self.column = np.full(1, -1, dtype=np.int64)
+        self.left = self.column.copy()
+        self.at_most = np.full(1, _LISTED, dtype=np.int64)
+        self.missing_left = np.zeros(1, dtype=bool)
+        self.listed: list[tuple[IntArray, IntArray]] = []
+
+    def add(self, nodes: IntArray, column: IntArray) -> IntArray:
+        """Give each of the nodes two children; return the left ones."""
+        left = self.column.size + 2 * np.arange(nodes.size)
+        self.column[nodes], self.left[nodes] = column, left
+        for name, value in (("column", -1), ("left", -1), ("at_most", _LISTED), ("missing_left", False)):
+            grown = getattr(self, name)
+            setattr(self, name, np.append(grown, np.full(2 * nodes.size, value, dtype=grown.dtype)))
+        return left
+
+    def tree(self, order: IntArray) -> BoxTree:
+        """Return the tree, its columns numbered as the caller's: `order` holds the caller's number of each."""
+        sizes = np.empty_like(self.sizes)
+        sizes[order] = self.sizes
+        owner, code = (np.concatenate([part[i] for part in self.listed] or [self.sizes[:0]]) for i in range(2))
+        ranked = np.lexsort((code, owner))
+        return BoxTree(
+            sizes=sizes,
+            column=np.where(self.column < 0, -1, np.append(order, -1)[self.column]),
+            left=self.left,
+            at_most=self.at_most,
+            missing_left=self.missing_left,
+            listed=code[ranked],
+            listed_from=np.searchsorted(owner[ranked], np.arange(self.column.size + 1)),
+        )
 
 
 class _Growth:
     """The boxes as they are cut, all open boxes at once. Cells are the distinct combinations of codes."""
 
     def __init__(
-        self,
-        columns: Sequence[CodedColumn],
-        cells: Partition,
-        guide: FloatArray,
-        requirements: Sequence[Requirement],
+        self, columns: Sequence[CodedColumn], cells: Partition, guide: FloatArray, requirements: Sequence[Requirement]
     ) -> None:
         self.columns = columns
         self.cells = cells
-        self.guide = guide
         self.rows = cells.sizes().astype(np.float64)
+        self.guide = guide
+        spread = (guide**2 / self.rows[:, None]).sum() - (guide.sum(axis=0) ** 2).sum() / self.rows.sum()
+        self.guide_worth = 1.0 / spread if spread > 0 else 0.0
         member = _first(cells.classes, cells.n_classes)
         self.codes = [column.codes[member].astype(np.int64) for column in columns]
         self.requirements = [r for r in requirements if not isinstance(r, AtLeastK) or r.units is not None]
         self.min_rows = max((r.k for r in requirements if isinstance(r, AtLeastK)), default=1)
-        spread = ((guide**2).sum(axis=1) / self.rows).sum() - (guide.sum(axis=0) ** 2).sum() / self.rows.sum()
-        self.guide_worth = 1.0 / spread if spread > 0 else 0.0
         self.node = np.zeros(cells.n_classes, dtype=np.int64)
-        self.n_nodes = 1
         self.open = np.zeros(1, dtype=np.int64)
-        self.floor = np.full((1, len(columns)), self.min_rows, dtype=np.float64)
+        self.floor = np.full((1, len(columns)), float(self.min_rows))
+        self.splits = _Splits(np.array([column.size for column in columns], dtype=np.int64))
+
+    def step(self) -> None:
+        """Cut every open box at its best cut, or close it where there is none.
+
+        A cut that breaks a requirement is not made: the box stays open, and its next cut on that column must leave
+        more rows on the smaller side.
+        """
+        m = self.open.size
+        place = np.full(self.splits.column.size, -1)
+        place[self.open] = np.arange(m)
+        here = np.flatnonzero(place[self.node] >= 0)
+        box = place[self.node[here]]
+        column, left = self._best_cuts(here, box, m)
+        sides = np.bincount(2 * box + ~left, weights=self.rows[here], minlength=2 * m).reshape(m, 2)
+        made = (column >= 0) & self._meets(here, np.where(column[box] < 0, -1, 2 * box + ~left), m)
+        failed = (column >= 0) & ~made
+        self.floor[failed, column[failed]] = np.floor(_BALANCE * sides[failed].min(axis=1)) + 1
+        child = np.full(m, -1)
+        child[made] = self.splits.add(self.open[made], column[made])
+        moved = made[box]
+        for number in np.unique(column[made]):
+            mine = moved & (column[box] == number)
+            self._describe(int(number), self.open[box[mine]], here[mine], left[mine])
+        self.node[here[moved]] = (child[box] + ~left)[moved]
+        opened = (child[:, None] + np.arange(2))[made[:, None] & (sides >= 2 * self.min_rows)]
+        fresh = np.full((opened.size, len(self.columns)), float(self.min_rows))
+        self.floor = np.concatenate([self.floor[failed], fresh])
+        self.open = np.concatenate([self.open[failed], opened])
+
+    def _meets(self, here: IntArray, part: IntArray, m: int) -> BoolArray:
+        """Tell which of m boxes could be cut into the given parts (2 per box, -1 for none), shape (m,)."""
+        if not self.requirements:
+            return np.ones(m, dtype=bool)
+        classes = np.zeros(self.cells.n_classes, dtype=np.int64)  # class 0: whatever is not to be cut
+        classes[here] = part + 1
+        partition = Partition(classes[self.cells.classes], 2 * m + 1)
+        kept, broken = np.ones(partition.classes.size, dtype=bool), np.zeros(2 * m + 1, dtype=bool)
+        for requirement in self.requirements:
+            broken |= requirement.violated(partition, kept)
+        return ~(broken[1::2] | broken[2::2])
+
+    def _best_cuts(self, here: IntArray, box: IntArray, m: int) -> tuple[IntArray, BoolArray]:
+        """Return the column of the best cut of each of m boxes, -1 for none, and whether each cell goes left.
+
+        Where codes are listed, the smaller side is the left one: the larger gets the codes that the box has not seen.
+        """
+        best, column, left = np.zeros(m), np.full(m, -1), np.zeros(here.size, dtype=bool)
+        for number in range(len(self.columns)):
+            for score, goes_left in self._cuts(number, here, box, m):
+                better = score > best
+                best[better], column[better] = score[better], number
+                left = np.where(better[box], goes_left, left)
+        sides = np.bincount(2 * box + ~left, weights=self.rows[here], minlength=2 * m).reshape(m, 2)
+        lists = np.array([not c.ordered for c in self.columns] + [False])[column]
+        return column, left ^ (lists & (sides[:, 0] > sides[:, 1]))[box]
+
+    def _cuts(self, number: int, here: IntArray, box: IntArray, m: int) -> Iterator[tuple[FloatArray, BoolArray]]:
+        """Yield the best cut of each box on one column, for each order of its codes: score and side of each cell."""
+        column = self.columns[number]
+        pair, n_pairs = densify(box * column.size + self.codes[number][here])
+        member = _first(pair, n_pairs)
+        groups = _Groups(
+            box=box[member],
+            code=self.codes[number][here[member]],
+            rows=np.bincount(pair, weights=self.rows[here], minlength=n_pairs),
+            guide=_sums(pair, n_pairs, self.guide[here]),
+        )
+        worth = _DETAIL / (self.rows.sum() * max(column.size - 1, 1) * len(self.columns))
+        for order in groups.orders(column):
+            score, last = groups.best(order, self.floor[:, number], self.guide_worth, worth)
+            rank = np.empty(n_pairs, dtype=np.int64)
+            rank[order] = np.arange(n_pairs)
+            yield score, rank[pair] <= last[box]
+
+    def _describe(self, number: int, node: IntArray, cells: IntArray, left: BoolArray) -> None:
+        """Write down which codes of a column go left at the nodes that were cut on it."""
+        column, code = self.columns[number], self.codes[number][cells]
+        if not column.ordered:
+            pair, n_pairs = densify(node[left] * column.size + code[left])
+            member = _first(pair, n_pairs)
+            self.splits.listed.append((node[left][member], code[left][member]))
+            return
+        nodes, group = np.unique(node, return_inverse=True)
+        end = column.size if column.missing is None else column.missing
+        missing = code == end
+        last, first = np.full(nodes.size, -1), np.full(nodes.size, end)
+        np.maximum.at(last, group[left & ~missing], code[left & ~missing])
+        np.minimum.at(first, group[~left & ~missing], code[~left & ~missing])
+        middle = (last + first - 1) // 2  # the codes between belong to nobody here: half to each side
+        self.splits.at_most[nodes] = np.where(last < 0, -1, np.where(first == end, end - 1, middle))
+        if column.missing is not None:
+            sides = np.bincount(2 * group + ~left, weights=self.rows[cells], minlength=2 * nodes.size).reshape(-1, 2)
+            missing_left = sides[:, 0] > sides[:, 1]
+            missing_left[group[missing]] = left[missing]
+            self.splits.missing_left[nodes] = missing_left
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Groups:
+    """The rows of each open box that share one code of a column, by box and code."""
+
+    box: IntArray
+    """Ascending, in [0, m); every box occurs; shape (n_groups,)."""
+    code: IntArray
+    """Ascending within a box, shape (n_groups,)."""
+    rows: FloatArray
+    """Rows per group, shape (n_groups,)."""
+    guide: FloatArray
+    """Sum of the class probabilities of these rows, shape (n_groups, n_guides)."""
+
+    def orders(self, column: CodedColumn) -> Iterator[IntArray]:
+        """Yield the orders in which a column's codes may be cut in two, as permutations of the groups, box by box.
+
+        Numbers keep their order, with missing at either end. Categories are ordered by what they say of the target
+        within the box: by the class probability, or by its principal axis when there are more than two classes
+        (optimal for two: Fisher 1958, Breiman et al. 1984; Coppersmith, Hong, Hosking 1999 for more).
+        """
+        if not column.ordered:
+            yield np.lexsort((self.code, self._axis(), self.box))
+            return
+        yield np.arange(self.box.size)
+        if column.missing is not None:
+            yield np.lexsort((self.code != column.missing, self.box))
+
+    def _axis(self) -> FloatArray:
+        """Place each group on the direction in which the guides of its box differ most, shape (n_groups,)."""
+        mean = self.guide / self.rows[:, None]
+        if mean.shape[1] < 2:
+            return mean.sum(axis=1)
+        m = int(self.box[-1]) + 1
+        centre = _sums(self.box, m, self.guide) / np.bincount(self.box, weights=self.rows)[:, None]
+        away = mean - centre[self.box]
+        axis = np.eye(mean.shape[1])[_sums(self.box, m, self.rows[:, None] * away**2).argmax(axis=1)]
+        for _ in range(_POWER_STEPS):
+            axis = _sums(self.box, m, (self.rows * (away * axis[self.box]).sum(axis=1))[:, None] * away)
+            axis /= np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), np.finfo(float).tiny)
+        return (away * axis[self.box]).sum(axis=1)
+
+    def best(
+        self, order: IntArray, floor: FloatArray, guide_worth: float, detail_worth: float
+    ) -> tuple[FloatArray, IntArray]:
+        """Return the score of each box's best cut in this order, 0 for none, and the place of its last left group, or -1.
+
+        Both sides must have `floor` rows, shape (m,).
+        """
+        box = self.box[order]
+        starts = np.searchsorted(box, np.arange(floor.size + 1))
+        start, stop = starts[:-1], starts[1:]
+        rows, guide = np.cumsum(self.rows[order]), np.cumsum(self.guide[order], axis=0)
+        rows_before, guide_before = rows[start] - self.rows[order][start], guide[start] - self.guide[order][start]
+        n, whole = rows[stop - 1] - rows_before, guide[stop - 1] - guide_before
+        left = rows - rows_before[box]
+        at = np.flatnonzero((left >= floor[box]) & (n[box] - left >= floor[box]))
+        box, left = box[at], left[at]
+        right, low = n[box] - left, guide[at] - guide_before[box]
+        told = (low**2).sum(axis=1) / left + ((whole[box] - low) ** 2).sum(axis=1) / right
+        told -= (whole[box] ** 2).sum(axis=1) / n[box]
+        detail = left * (stop[box] - at - 1) + right * (at + 1 - start[box])
+        score = guide_worth * np.maximum(told, 0.0) + detail_worth * detail
+        ranked = np.lexsort((-score, box))
+        box = box[ranked]
+        winner = np.flatnonzero(np.diff(box, prepend=-1))
+        best, last = np.zeros(floor.size), np.full(floor.size, -1)
+        best[box[winner]], last[box[winner]] = score[ranked[winner]], at[ranked[winner]]
+        return best, last

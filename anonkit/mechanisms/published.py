@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from anonkit.errors import ParameterError, ReleaseFormatError, did_you_mean
@@ -99,6 +99,26 @@ class PublishedAttribute:
     def epsilon(self) -> float:
         """Privacy loss of one answer, realised."""
         return self.mechanism.epsilon
+
+    def value_channel(self, n_classes: int) -> Channel:
+        """Return what was done to the value, whatever class a joint answer shows.
+
+        Raises
+        ------
+        ParameterError
+            When the attribute was published by TRR, which has no codes.
+        """
+        if isinstance(self.mechanism, TransformedResponse):
+            raise ParameterError(f"attribute {self.name!r} was published by trr, which has no response matrix")
+        if self.joint_with_target and isinstance(self.mechanism, TruthOrBlind):
+            return self.mechanism.marginal(n_classes)
+        return self.mechanism
+
+    def alone(self, n_classes: int) -> PublishedAttribute:
+        """Return the description of the value alone, whatever class a joint answer shows."""
+        if not self.joint_with_target:
+            return self
+        return replace(self, mechanism=self.value_channel(n_classes), joint_with_target=False)
 
     def answers(self) -> Categories | Grid | None:
         """Return the domain of the published values (of one class, when joint); a band response's is wider."""
@@ -271,6 +291,15 @@ class PublishedTable:
                 return attribute
         known = [attribute.name for attribute in self.attributes]
         raise ParameterError(f"attribute {name!r} is not described by the params", did_you_mean(name, known))
+
+    def without_target(self) -> PublishedTable:
+        """Return the description of the same rows when nobody looks at the class, not even inside joint answers."""
+        n_classes = self.target.domain.size if self.target else 1
+        return PublishedTable(
+            target=None,
+            attributes=tuple(attribute.alone(n_classes) for attribute in self.attributes),
+            asked_column=self.asked_column,
+        )
 
     @property
     def joint(self) -> bool:

@@ -38,7 +38,7 @@ class ForestSize:
     """Number of trees, in [1, inf)."""
     bootstrap_rows: int | None = 4096
     """Rows drawn, with replacement, for each tree; None draws as many as there are."""
-    oob_rows: int | None = 1024
+    oob_rows: int | None = 2048
     """OOB rows of each tree in which features are permuted; None takes all."""
     rows: int | None = 100_000
     """Labelled rows that are used at all, evenly spread over the sorted table; None takes all."""

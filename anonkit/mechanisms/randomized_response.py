@@ -8,7 +8,7 @@ response, with two categories RRPH, which equals Warner's model with truth proba
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -173,6 +173,11 @@ class RandomizedResponse(TruthOrBlind):
         if len(self.blind_weights) == 1:
             return Fraction(1)
         return None if smallest == 0 else Fraction(self.truth_weight + smallest, smallest)
+
+    def marginal(self, n_classes: int) -> Self:
+        """Return the channel of the value alone when a code holds class and value."""
+        size = len(self.blind_weights) // n_classes
+        return replace(self, blind_weights=tuple(sum(self.blind_weights[value::size]) for value in range(size)))
 
     @property
     def assumptions(self) -> tuple[str, ...]:

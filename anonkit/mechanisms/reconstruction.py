@@ -128,27 +128,6 @@ class TableChannel(ABC):
     def maximum_likelihood(self, counts: FloatArray) -> FloatArray:
         """Return the likeliest shares of class × value, shape (n_classes, n_values), adding up to 1."""
 
-    @abstractmethod
-    def profiles(self, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return how the answers of each true class are distributed, and the variance of that if all classes were alike.
-
-        Both have shape (n_classes, n_answers); the blind part of the answers may be taken off.
-        """
-
-    def noise_share(self, counts: FloatArray) -> float:
-        """Return which part of the differences between classes is no more than noise, in [0, 1].
-
-        Degrees of freedom over the statistic of homogeneity (James & Stein, 1961): 1 when the classes differ no more
-        than by chance, near 0 when they clearly differ.
-        """
-        profiles, variances = self.profiles(counts)
-        weights = np.divide(1.0, variances, out=np.zeros_like(variances), where=variances > 0)
-        total = weights.sum(axis=0)
-        pooled = np.divide((weights * profiles).sum(axis=0), total, out=np.zeros_like(total), where=total > 0)
-        statistic = float((weights * (profiles - pooled) ** 2).sum())
-        freedom = (self.n_classes - 1) * (int((total > 0).sum()) - 1)
-        return min(1.0, freedom / statistic) if statistic > 0 else 1.0
-
     def likeliest(
         self, counts: FloatArray, smoothing: Callable[[FloatArray], FloatArray] | None = None, tolerance: float = 1e-7
     ) -> FloatArray:
@@ -190,13 +169,6 @@ class SeparateAnswers(TableChannel):
             )
             errors = np.sqrt(np.maximum(spread, 0)) / np.abs(size)
         return TableEstimate(counts=table, shares=shares, errors=errors)
-
-    def profiles(self, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Sort the value answers by true class: the value channel need not be inverted to tell classes apart."""
-        by_class = self.label.unmix(counts.T).T
-        size = np.maximum(by_class.sum(axis=1, keepdims=True), 1.0)
-        alike = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / max(counts.sum(), 1.0)
-        return by_class / size, self.label.unmix_squares(alike.T).T / size**2
 
     def maximum_likelihood(self, counts: FloatArray) -> FloatArray:
         """Solve class by class in closed form when labels are clear, else by expectation maximization."""
@@ -240,14 +212,6 @@ class JointAnswers(TableChannel):
             errors = np.sqrt(np.einsum("y,ycv->cv", counts, influence**2)) / np.abs(size)
         return TableEstimate(counts=table, shares=shares, errors=errors)
 
-    def profiles(self, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Take the blind answers off; what is left is sorted by class already."""
-        blind = counts.sum() * self.joint.blind_probabilities.reshape(self.n_classes, -1)
-        truthful = counts.reshape(self.n_classes, -1) - blind
-        size = np.maximum(truthful.sum(axis=1, keepdims=True), 1.0)
-        alike = size * np.maximum(truthful.sum(axis=0), 0.0) / size.sum() + blind
-        return truthful / size, alike / size**2
-
     def maximum_likelihood(self, counts: FloatArray) -> FloatArray:
         """Solve in closed form for randomized response, else by expectation maximization."""
         if isinstance(self.joint, RandomizedResponse):
@@ -288,7 +252,7 @@ def likelihood_errors(
     weighted = flat[:, np.newaxis] * matrix
     pull = np.diag(matrix @ (observed / expected)) - (weighted * (observed / expected**2)) @ matrix.T
     by_shares, by_answers = step @ pull, step @ (weighted / expected)
-    jacobian = np.linalg.lstsq(np.eye(size) - by_shares, by_answers, rcond=1e-10)[0]
+    jacobian = np.linalg.solve(np.eye(size) - by_shares, by_answers)
     grouped = jacobian.reshape(channel.n_classes, channel.n_values, -1)
     sizes = shares.sum(axis=1)[:, np.newaxis]
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from anonkit.anonymity import (
     AnonymityModel,
@@ -22,17 +23,20 @@ from anonkit.anonymity import (
 from anonkit.cells import is_ordered
 from anonkit.errors import GuaranteeError, PolicyError, ReleaseFormatError
 from anonkit.guarantee import KAnonymity
-from anonkit.mechanisms.equivalence import Partition, suppressed_rows
+from anonkit.mechanisms.equivalence import Partition, Requirement, suppressed_rows
 from anonkit.parameters import check_number, parameter
 from anonkit.policy import Column, ColumnType, Missing, Policy, Role
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.randomness import Randomness
-from anonkit.recoding import GlobalRecoding, IntervalAxis, KeptAxis, Recoding, recoding_from_dict
+from anonkit.recoding import GlobalRecoding, IntervalAxis, KeptAxis, LocalRecoding, Recoding, recoding_from_dict
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recoded(AnonymityModel):
-    """Recode a table as an earlier release was; rows whose class is too small here are left out, within the limit.
+    """Recode a table as an earlier release was.
+
+    Rows whose class is too small here are left out, within the limit; boxes of a local recoding that are too small
+    here are merged with their neighbours instead.
 
     Privacy
     -------
@@ -109,16 +113,14 @@ class Recoded(AnonymityModel):
         progress("recoding", 0.0)
         rows, unknown = self._usable(source, policy, names)
         usable = rows & ~unknown
-        schema = pa.schema(list(self.recoding.types(source.schema).items()))
-        recoding = self.recoding
-
-        def recode(batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
-            return pa.RecordBatch.from_arrays(list(recoding.apply(batch)[0].values()), schema=schema)
-
-        coded = engine.encode(engine.map_batches(source, recode, schema), schema.names)
-        partition = Partition.of([column.codes[usable] for column in coded], int(usable.sum()))
         units = engine.encode(source, [policy.unit])[0].codes[usable].astype(np.int64) if policy.unit else None
         asked = requirements(source, policy, engine, self, usable, units)
+        recoding = self.recoding
+        if isinstance(recoding, LocalRecoding):
+            recoding, classes = _merged_boxes(recoding, source, usable, asked)
+            partition = Partition.of([classes], int(usable.sum()))
+        else:
+            partition = _global_classes(recoding, source, engine, usable)
         kept = usable.copy()
         kept[usable] = ~suppressed_rows(partition, asked)
         counts = {
@@ -133,10 +135,10 @@ class Recoded(AnonymityModel):
             source,
             policy,
             engine,
-            self.recoding,
+            recoding,
             kept,
             params={
-                **anonymity_params(policy, source.schema, self, self.recoding, self.max_suppression),
+                **anonymity_params(policy, source.schema, self, recoding, self.max_suppression),
                 "earlier_method": self.earlier_method,
             },
             columns=[*self._entries(policy), *other_columns(policy)],
@@ -161,7 +163,7 @@ class Recoded(AnonymityModel):
 
     def _usable(
         self, source: Source, policy: Policy, names: list[str]
-    ) -> tuple[np.ndarray[Any, np.dtype[np.bool_]], np.ndarray[Any, np.dtype[np.bool_]]]:
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return the rows the policy's treatment of missing keeps, and the rows with a value nothing is said about."""
         present, unknown = [], []
         for batch in source.batches(names):
@@ -195,6 +197,34 @@ class Recoded(AnonymityModel):
             action = "kept" if isinstance(recoded[name], KeptAxis) else "generalized"
             out.append(column_entry(policy, name, action, **describe_recoded(recoded[name])))
         return out
+
+
+def _global_classes(
+    recoding: GlobalRecoding, source: Source, engine: Engine, usable: NDArray[np.bool_]
+) -> Partition:
+    """Return the equivalence classes of the usable rows under a global recoding."""
+    schema = pa.schema(list(recoding.types(source.schema).items()))
+
+    def recode(batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays(list(recoding.apply(batch)[0].values()), schema=schema)
+
+    coded = engine.encode(engine.map_batches(source, recode, schema), schema.names)
+    return Partition.of([column.codes[usable] for column in coded], int(usable.sum()))
+
+
+def _merged_boxes(
+    recoding: LocalRecoding, source: Source, usable: NDArray[np.bool_], asked: Sequence[Requirement]
+) -> tuple[LocalRecoding, NDArray[np.int64]]:
+    """Merge boxes with their neighbours until each holds enough rows of this table; return the box of every row."""
+    names = [axis.name for axis in recoding.axes]
+    parts = [[axis.codes(batch.column(axis.name)) for axis in recoding.axes] for batch in source.batches(names)]
+    codes = [np.concatenate([part[at] for part in parts])[usable] for at in range(len(names))] if parts else []
+    while True:
+        leaves = recoding.leaves(codes) if codes else np.zeros(int(usable.sum()), dtype=np.int64)
+        small = np.unique(leaves[suppressed_rows(Partition.of([leaves], leaves.size), asked)])
+        if small.size == 0 or recoding.nodes[0] is None:
+            return recoding, leaves
+        recoding = recoding.without(small.tolist())
 
 
 def _column(raw: Mapping[str, Any]) -> Column:

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A naive Bayes model outside anonkit: as JSON, and as a pipeline of scikit-learn's own parts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from anonkit.consumers.class_statistics import ClassStatistics
+from anonkit.consumers.estimation import Estimation
+from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
+from anonkit.errors import ReleaseFormatError
+from anonkit.mechanisms.channel import FloatArray
+from anonkit.mechanisms.domains import Categories, Grid
+from anonkit.mechanisms.published import PublishedTable
+
+if TYPE_CHECKING:
+    from anonkit.consumers.naive_bayes import NaiveBayes
+
+FORMAT = "anonkit-naive-bayes-1"
+
+_Kind = TypeVar("_Kind", bound="NaiveBayes")
+_SETTINGS = ("estimator", "smoothing", "numbers")
+
+
+def to_json(model: NaiveBayes) -> str:
+    """Return a fitted model as JSON text.
+
+    `params`, `settings` and `statistics` make the model anew; `model` holds what follows from them, for readers that
+    only want to predict: P(class), and per attribute P(value | class) or mean and variance, each with standard errors.
+    """
+    prior = model.model_.prior
+    return json.dumps(
+        {
+            "format": FORMAT,
+            "classes": model.classes_.tolist(),
+            "array_columns": getattr(model, "n_features_in_", None),
+            "settings": {name: getattr(model, name) for name in _SETTINGS},
+            "params": model.table_.to_params(),
+            "statistics": model.statistics_.to_dict(),
+            "model": {
+                "classes": {
+                    "probabilities": prior.probabilities.tolist(),
+                    "standard_errors": prior.errors.tolist(),
+                },
+                "attributes": [factor.to_dict() for factor in model.model_.factors],
+            },
+        },
+        allow_nan=False,
+        ensure_ascii=False,
+        indent=1,
+    )
+
+
+def from_json(kind: Callable[..., _Kind], text: str) -> _Kind:
+    """Rebuild a fitted model; see `NaiveBayes.from_json`."""
+    from anonkit.consumers.naive_bayes import Model
+
+    try:
+        raw = json.loads(text)
+    except json.JSONDecodeError:
+        raise ReleaseFormatError("the model file is not JSON") from None
+    if not isinstance(raw, dict) or raw.get("format") != FORMAT:
+        raise ReleaseFormatError(f"the model file is not of format {FORMAT}")
+    try:
+        settings = {name: raw["settings"][name] for name in _SETTINGS}
+        params, statistics, classes, columns = (
+            raw["params"],
+            raw["statistics"],
+            raw["classes"],
+            raw["array_columns"],
+        )
+    except (KeyError, TypeError):
+        raise ReleaseFormatError("the model file lacks a key") from None
+    table = PublishedTable.from_params(params)
+    model = kind(None if columns is not None else params, **settings)
+    model.table_ = table
+    model.statistics_ = ClassStatistics.from_dict(table, statistics)
+    model.classes_ = np.array(classes, dtype=None if columns is not None else object)
+    if columns is not None:
+        model.n_features_in_ = int(columns)
+    model.model_ = Model(model.statistics_, Estimation(**settings))
+    return model
+
+
+def to_pipeline(model: NaiveBayes) -> Any:
+    """Return the model as preprocessing by scikit-learn and a logistic regression with the weights written in.
+
+    ln P(class | row) is linear in indicators of categories and cells and in z and z² of numbers, so that naive Bayes
+    is a logistic regression whose weights are differences of log-likelihoods.
+    """
+    from sklearn.compose import ColumnTransformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import Pipeline
+
+    factors, plain = model.model_.factors, hasattr(model, "n_features_in_")
+    parts, weights, first_rows = [], [], {}
+    for position, factor in enumerate(factors):
+        name = factor.attribute.name
+        column = position if plain else name
+        steps, columns, examples = _steps(factor)
+        parts += [(f"{name} {label}", step, [column]) for label, step in steps]
+        weights += columns
+        first_rows[name] = examples
+    constant = np.log(model.model_.prior.probabilities) + sum(_constant(factor) for factor in factors)
+    # two made-up rows give every part its state: the middle and unit of a number, the ends of a grid
+    rows: Any = np.column_stack(list(first_rows.values())) if plain else _frame(first_rows)
+    columns_part = ColumnTransformer(parts, sparse_threshold=0).fit(rows)
+    classifier = LogisticRegression().fit(
+        np.zeros((len(model.classes_), sum(w.shape[1] for w in weights))), model.classes_
+    )
+    table = np.hstack(weights)
+    binary = len(model.classes_) == 2
+    classifier.coef_ = table[1:] - table[:1] if binary else table
+    classifier.intercept_ = constant[1:] - constant[:1] if binary else constant
+    return Pipeline([("columns", columns_part), ("classifier", classifier)])
+
+
+def _frame(columns: dict[str, Any]) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(columns)
+
+
+def _constant(factor: Factor) -> FloatArray:
+    """Return ln P(value | class) of what the indicators and powers of a factor are zero for."""
+    if isinstance(factor, ShareFactor):
+        return np.zeros(len(factor.probabilities))
+    return _quadratic(factor)[:, 0]
+
+
+def _quadratic(factor: NormalFactor) -> FloatArray:
+    """Return the coefficients of 1, z, z² of ln p(x | class) for z = (x − middle) / unit, shape (n_classes, 3)."""
+    middle, unit = _standard(factor)
+    known = np.isfinite(factor.variance)
+    variance = np.where(known, factor.variance, 1.0) / unit**2
+    mean = (factor.mean - middle) / unit
+    present = 0.0 if factor.missing is None else np.log1p(-factor.missing)
+    constant = -0.5 * (np.log(2 * np.pi * variance * unit**2) + mean**2 / variance)
+    powers = np.stack([constant, mean / variance, -0.5 / variance], axis=1) * known[:, np.newaxis]
+    powers[:, 0] += present
+    return np.asarray(powers)
+
+
+def _standard(factor: NormalFactor) -> tuple[float, float]:
+    finite = factor.variance[np.isfinite(factor.variance)]
+    return float(factor.mean.mean()), float(np.sqrt(finite.mean())) if finite.size else 1.0
+
+
+def _steps(factor: Factor) -> tuple[list[tuple[str, Any]], list[FloatArray], Any]:
+    """Return the transformers of a factor, the weights of their columns, and two values that fit them."""
+    if isinstance(factor, NormalFactor):
+        return _number_steps(factor)
+    logs = np.log(factor.probabilities)
+    domain = factor.attribute.domain
+    if isinstance(domain, Categories):
+        return _category_steps(domain, logs)
+    assert isinstance(domain, Grid)  # noqa: S101 - shares need a domain
+    return _cell_steps(domain, logs)
+
+
+def _category_steps(domain: Categories, logs: FloatArray) -> tuple[list[tuple[str, Any]], list[FloatArray], Any]:
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    absent = "missing"
+    while absent in domain.values:
+        absent += " value"
+    labels = [*domain.values, *([absent] if domain.has_missing else [])]
+    encoder = OneHotEncoder(categories=[np.array(labels, dtype=object)], handle_unknown="ignore", sparse_output=False)
+    imputers = [SimpleImputer(missing_values=kind, strategy="constant", fill_value=absent) for kind in (np.nan, None)]
+    return (
+        [("category", make_pipeline(_as(object), *imputers, encoder))],
+        [logs],
+        np.array([labels[0]] * 2, dtype=object),
+    )
+
+
+def _cell_steps(domain: Grid, logs: FloatArray) -> tuple[list[tuple[str, Any]], list[FloatArray], Any]:
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import KBinsDiscretizer
+
+    cells = KBinsDiscretizer(domain.cells, encode="onehot-dense", strategy="uniform", subsample=None)
+    imputer = SimpleImputer(strategy="constant", fill_value=domain.lower)
+    absent = logs[:, domain.cells] if domain.has_missing else np.zeros(len(logs))
+    steps = [("cell", make_pipeline(_as(float), imputer, cells)), ("missing", _missing())]
+    # a missing number is imputed into the first cell, whose weight the indicator takes back
+    weights = [logs[:, : domain.cells], (absent - logs[:, 0])[:, np.newaxis]]
+    return steps, weights, np.array([domain.lower, domain.upper])
+
+
+def _number_steps(factor: NormalFactor) -> tuple[list[tuple[str, Any]], list[FloatArray], Any]:
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+    middle, unit = _standard(factor)
+    imputer = SimpleImputer(strategy="constant", fill_value=middle)
+    powers = make_pipeline(_as(float), imputer, StandardScaler(), PolynomialFeatures(2, include_bias=False))
+    steps = [("powers", powers), ("missing", _missing())]
+    quadratic = _quadratic(factor)
+    absent = 0.0 if factor.missing is None else np.log(factor.missing)
+    # a missing number is imputed in the middle, whose constant the indicator takes back
+    return (
+        steps,
+        [quadratic[:, 1:], (absent - quadratic[:, 0])[:, np.newaxis]],
+        np.array([middle - unit, middle + unit]),
+    )
+
+
+def _as(kind: type) -> Any:
+    """Return a transformer to one type, so that integers and floats, or any texts, may come in."""
+    from sklearn.preprocessing import FunctionTransformer
+
+    return FunctionTransformer(np.asarray, kw_args={"dtype": kind})
+
+
+def _missing() -> Any:
+    from sklearn.impute import MissingIndicator
+    from sklearn.pipeline import make_pipeline
+
+    return make_pipeline(_as(float), MissingIndicator(features="all"))

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Naive Bayes trained on a randomized table: a scikit-learn classifier that undoes the noise in the counts.
+
+Zhang & Tang, Chinese Journal of Computers 30(8), 2007, §5 (PPNB), put right where it fails: probabilities stay
+in [0, 1], variances above 0, and every number has a standard error.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from anonkit.consumers import model_files
+from anonkit.consumers.class_statistics import ClassStatistics, IntArray
+from anonkit.consumers.columns import Columns
+from anonkit.consumers.estimation import Estimation, Prior, make_factor, make_prior
+from anonkit.consumers.factors import Factor
+from anonkit.errors import ParameterError, SourceError
+from anonkit.mechanisms.channel import FloatArray
+from anonkit.mechanisms.domains import UNKNOWN, Categories
+from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
+from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.mechanisms.transformed_response import TransformedResponse
+
+
+class ReconstructionWarning(UserWarning):
+    """Something could not be reconstructed, or a value to predict from is unknown; no cell value is shown."""
+
+
+class Model:
+    """P(class) and P(value | class) as reconstructed from sums, made when first asked for."""
+
+    def __init__(self, statistics: ClassStatistics, estimation: Estimation) -> None:
+        if statistics.n_rows == 0:
+            raise SourceError("the table has no rows to learn from")
+        self.statistics = statistics
+        self.estimation = estimation
+
+    @cached_property
+    def prior(self) -> Prior:
+        """P(class)."""
+        return make_prior(self.statistics, self.estimation)
+
+    @cached_property
+    def factors(self) -> tuple[Factor, ...]:
+        """P(value | class) of each attribute; what could not be reconstructed is warned about once."""
+        attributes = self.statistics.table.attributes
+        made = tuple(make_factor(attribute, self.statistics, self.estimation) for attribute in attributes)
+        for note in (note for factor in made for note in factor.notes):
+            warnings.warn(note, ReconstructionWarning, stacklevel=3)
+        return made
+
+    def joint_log_likelihood(self, data: Columns, *, released: bool) -> FloatArray:
+        """Return ln P(class) + Σ ln P(value | class), shape (n, n_classes)."""
+        total = np.tile(np.log(self.prior.probabilities), (data.n_rows, 1))
+        for factor in self.factors:
+            term, unknown = factor.log_likelihood_released(data) if released else factor.log_likelihood(data)
+            total += term
+            if unknown:
+                warnings.warn(
+                    f"attribute {factor.attribute.name!r}: {unknown} of {data.n_rows} rows hold no value of its domain "
+                    "and are predicted without it",
+                    ReconstructionWarning,
+                    stacklevel=4,
+                )
+        return total
+
+
+class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Naive Bayes on what a randomized release shows.
+
+    Parameters
+    ----------
+    params : mapping or PublishedTable, optional
+        The release's params (see `anonkit.mechanisms.published`); may be given to `fit` instead. Without any, X is an
+        array of numbers that were not randomized and this is plain Gaussian naive Bayes.
+    estimator : {"likelihood", "moment", "published"}
+        How shares are estimated: the likeliest ones; the unbiased ones, projected on the simplex; or as the paper has
+        it, with nothing put right (for comparison).
+    smoothing : float
+        Rows added to each value of each class, in [0, inf). Not used by the published estimator.
+    numbers : {"histogram", "normal"}
+        Distribution of numbers that were published on a grid. Numbers published by TRR are always normal.
+
+    Attributes
+    ----------
+    classes_ : array, shape (n_classes,)
+        The class labels, in the order of the published domain.
+    table_ : PublishedTable
+        What the params say.
+    statistics_ : ClassStatistics
+        The sums everything is estimated from; they add up over batches.
+    model_ : Model
+        `prior` and `factors`, each with standard errors.
+
+    Examples
+    --------
+    >>> model = NaiveBayes().fit(released, params)  # doctest: +SKIP
+    >>> model.predict_proba(new_customers)  # doctest: +SKIP
+
+    Privacy
+    -------
+    Training is post-processing of the release: it costs no privacy loss and protects nothing more.
+    """
+
+    def __init__(
+        self,
+        params: Mapping[str, Any] | PublishedTable | None = None,
+        *,
+        estimator: Literal["likelihood", "moment", "published"] = "likelihood",
+        smoothing: float = 0.5,
+        numbers: Literal["histogram", "normal"] = "histogram",
+    ) -> None:
+        self.params = params
+        self.estimator = estimator
+        self.smoothing = smoothing
+        self.numbers = numbers
+
+    def fit(self, X: Any, y: Any = None, params: Mapping[str, Any] | PublishedTable | None = None) -> Self:
+        """Learn from a whole table.
+
+        Parameters
+        ----------
+        X : table, or array of numbers when there are no params
+            The published table: pandas, Arrow, Polars, or a mapping of names to arrays.
+        y : array, shape (n,), optional
+            Published labels; not needed when X holds the target. Params are taken here too: `fit(released, params)`.
+        params : mapping or PublishedTable, optional
+            In place of those given to the constructor.
+
+        Raises
+        ------
+        SourceError
+            When a column is missing or holds values its mechanism cannot have published.
+        """
+        if isinstance(y, (Mapping, PublishedTable)):
+            y, params = None, y
+        self._forget()
+        return self._learn(X, y, params, None)
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        classes: Sequence[Any] | None = None,
+        params: Mapping[str, Any] | PublishedTable | None = None,
+    ) -> Self:
+        """Learn from one more batch: the same model as from all batches at once.
+
+        Parameters
+        ----------
+        X, y, params
+            As for `fit`; params only with the first batch.
+        classes : array, optional
+            All labels, with the first batch, when there are no params.
+        """
+        return self._learn(X, y, params, classes)
+
+    def _forget(self) -> None:
+        for name in ("statistics_", "table_", "classes_", "model_"):
+            self.__dict__.pop(name, None)
+
+    def _learn(
+        self, X: Any, y: Any, params: Mapping[str, Any] | PublishedTable | None, classes: Sequence[Any] | None
+    ) -> Self:
+        estimation = Estimation(estimator=self.estimator, smoothing=self.smoothing, numbers=self.numbers)
+        first = not hasattr(self, "statistics_")
+        chosen = self.params if params is None else params
+        if first and chosen is not None:
+            self._describe(chosen if isinstance(chosen, PublishedTable) else PublishedTable.from_params(chosen))
+        if first and chosen is None:
+            X, y = self._describe_plain(X, y, classes)
+        elif self._plain:
+            X, y = validate_data(self, X, y, reset=False, dtype=np.float64)
+        data = self._columns(X)
+        self.statistics_.add(data, None if y is None else self._label_codes(y))
+        self.model_ = Model(self.statistics_, estimation)
+        return self
+
+    def _describe(self, table: PublishedTable, classes: NDArray[Any] | None = None) -> None:
+        if table.target is None:
+            raise ParameterError("the params name no target: there is nothing to predict")
+        self.table_ = table
+        self.statistics_ = ClassStatistics(table)
+        self.classes_ = np.array(table.target.domain.values, dtype=object) if classes is None else classes
+
+    @property
+    def _plain(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
+    def _describe_plain(self, X: Any, y: Any, classes: Sequence[Any] | None) -> tuple[FloatArray, NDArray[Any]]:
+        """Describe an array of numbers as a table nothing was done to."""
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        labels = np.unique(y if classes is None else classes)
+        names = tuple(str(position) for position in range(len(labels)))
+        target = PublishedTarget(
+            name="y", domain=Categories(values=names), mechanism=RandomizedResponse.clear(len(labels))
+        )
+        attributes = tuple(
+            PublishedAttribute(name=f"x{column}", domain=None, mechanism=TransformedResponse.clear())
+            for column in range(X.shape[1])
+        )
+        self._describe(PublishedTable(target=target, attributes=attributes), labels)
+        return X, y
+
+    def _columns(self, X: Any) -> Columns:
+        if not self._plain:
+            return Columns(X)
+        return Columns({f"x{column}": X[:, column] for column in range(X.shape[1])})
+
+    def _label_codes(self, y: Any) -> IntArray:
+        if self._plain:
+            codes = np.searchsorted(self.classes_, y)
+            found = self.classes_[np.minimum(codes, len(self.classes_) - 1)] == y
+        else:
+            target = self.table_.target
+            assert target is not None  # noqa: S101 - checked when the table was described
+            codes = Columns({target.name: y}).codes(target.name, target.domain)
+            found = codes != UNKNOWN
+        if not np.all(found):
+            raise SourceError(f"{int((~found).sum())} of {len(codes)} labels are not among the classes")
+        return np.asarray(codes, dtype=np.int64)
+
+    def predict_joint_log_proba(self, X: Any, *, released: bool = False) -> FloatArray:
+        """Return ln P(class) + Σ ln P(value | class) of each row, shape (n, n_classes).
+
+        Parameters
+        ----------
+        X : table, or array of numbers when there were no params
+            True values; with `released=True` values that went through the same randomization.
+        released : bool
+            Rows to predict were randomized too: use P(published value | class).
+        """
+        check_is_fitted(self)
+        if self._plain:
+            X = validate_data(self, X, reset=False, dtype=np.float64)
+        return self.model_.joint_log_likelihood(self._columns(X), released=released)
+
+    def predict_log_proba(self, X: Any, *, released: bool = False) -> FloatArray:
+        """Return the logarithm of `predict_proba`, shape (n, n_classes)."""
+        joint = self.predict_joint_log_proba(X, released=released)
+        top = joint.max(axis=1, keepdims=True)
+        return np.asarray(joint - top - np.log(np.exp(joint - top).sum(axis=1, keepdims=True)))
+
+    def predict_proba(self, X: Any, *, released: bool = False) -> FloatArray:
+        """Return P(class | row), shape (n, n_classes), columns in the order of `classes_`."""
+        return np.asarray(np.exp(self.predict_log_proba(X, released=released)))
+
+    def predict(self, X: Any, *, released: bool = False) -> NDArray[Any]:
+        """Return the most probable class of each row, shape (n,)."""
+        joint = self.predict_joint_log_proba(X, released=released)
+        return np.asarray(self.classes_[joint.argmax(axis=1)])
+
+    def standard_errors(self) -> dict[str, Any]:
+        """Return the standard error of every estimated number.
+
+        Returns
+        -------
+        dict
+            `classes`: errors of P(class), shape (n_classes,). Per attribute: errors of P(value | class), shape
+            (n_classes, domain size), or a dict with those of `mean`, `variance` and, where values can be missing,
+            `missing`, each of shape (n_classes,).
+        """
+        check_is_fitted(self)
+        errors: dict[str, Any] = {"classes": self.model_.prior.errors}
+        for factor in self.model_.factors:
+            errors[factor.attribute.name] = factor.standard_errors()
+        return errors
+
+    def to_json(self) -> str:
+        """Return the model as JSON: params, sums and, for other readers, every probability and its error."""
+        check_is_fitted(self)
+        return model_files.to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Rebuild a model from `to_json()`; it predicts the same and can learn from further batches.
+
+        Raises
+        ------
+        ReleaseFormatError
+            When the text is not such a model.
+        """
+        return model_files.from_json(cls, text)
+
+    def to_sklearn(self) -> Any:
+        """Return the same classifier as a scikit-learn pipeline that needs nothing of anonkit.
+
+        Its input is a data frame with the attributes by name (an array, when there were no params).
+        """
+        check_is_fitted(self)
+        return model_files.to_pipeline(self)

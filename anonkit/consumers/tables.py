@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables read off a randomized release: frequencies, histograms, moments, two-way tables, each with intervals.
+
+All are post-processing of the release. Intervals are normal, at the level asked, for each number on its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonkit.consumers.class_statistics import ClassStatistics, answer_codes
+from anonkit.consumers.columns import Columns
+from anonkit.consumers.estimation import (
+    Estimation,
+    class_moments,
+    histogram_errors,
+    make_factor,
+    smoothed_histogram,
+    table_channel,
+)
+from anonkit.consumers.factors import ShareFactor
+from anonkit.errors import ParameterError, SourceError
+from anonkit.mechanisms.band_response import BandResponse
+from anonkit.mechanisms.channel import FloatArray
+from anonkit.mechanisms.domains import UNKNOWN, Categories, Grid
+from anonkit.mechanisms.moments import MomentEstimate
+from anonkit.mechanisms.published import PublishedAttribute, PublishedTable
+from anonkit.mechanisms.reconstruction import interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Axis = tuple[str, tuple[object, ...]]
+Axes = tuple[Axis, ...]
+Params = Mapping[str, Any] | PublishedTable
+_UNSMOOTHED = Estimation(smoothing=0.0)
+_MOMENTS: Axis = ("moment", ("mean", "variance", "present"))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Estimates:
+    """Estimated numbers with what they belong to; all arrays have one shape."""
+
+    index: Axes
+    """Name and labels of each axis, in order."""
+    estimate: FloatArray
+    """Unbiased (likeliest and smoothed for the histogram of a band response); shares may leave [0, 1]."""
+    error: FloatArray
+    """Standard errors, rows and noise both random."""
+    lower: FloatArray
+    upper: FloatArray
+    """Ends of the confidence interval, cut to what is possible."""
+    level: float
+    """Confidence of each interval."""
+    n_rows: int
+    """Rows that answered."""
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row per number, the labels as index levels."""
+        import pandas as pd
+
+        index = pd.MultiIndex.from_product([labels for _, labels in self.index], names=[name for name, _ in self.index])
+        columns = ("estimate", "error", "lower", "upper")
+        return pd.DataFrame({name: getattr(self, name).reshape(-1) for name in columns}, index=index)
+
+
+def frequencies(released: Any, params: Params, name: str, *, level: float = 0.95) -> Estimates:
+    """Estimate the share of each category of an attribute or of the target, or of each cell of a number's grid.
+
+    Parameters
+    ----------
+    released : table
+        The published table.
+    params : mapping or PublishedTable
+        Its params.
+    name : str
+        An attribute, or the target.
+    level : float
+        Confidence of each interval, in (0, 1).
+    """
+    attribute, statistics = _marginal(released, params, name)
+    counts = _counts(statistics, name)
+    if isinstance(attribute.mechanism, BandResponse):
+        channel = table_channel(attribute, None)
+        table = smoothed_histogram(attribute, channel, counts)
+        return _shares(attribute, table[0], histogram_errors(attribute, channel, counts, table)[0], counts.sum(), level)
+    mechanism, n_rows = attribute.value_channel(1), counts.sum()
+    shares = mechanism.unmix(counts[0]) / n_rows
+    variance = (mechanism.unmix_squares(counts[0]) / n_rows - shares**2) / n_rows
+    return _shares(attribute, shares, np.sqrt(np.maximum(variance, 0)), n_rows, level)
+
+
+def histogram(released: Any, params: Params, name: str, *, level: float = 0.95) -> Estimates:
+    """Estimate the share of each cell of a number's grid; parameters are those of `frequencies`."""
+    if not isinstance(_table(params).attribute(name).domain, Grid):
+        raise ParameterError(f"attribute {name!r} has no grid", "ask for its moments or frequencies")
+    return frequencies(released, params, name, level=level)
+
+
+def moments(released: Any, params: Params, name: str, *, level: float = 0.95) -> Estimates:
+    """Estimate the mean and the variance of a number, and the share of rows that have a value.
+
+    Parameters are those of `frequencies`. For a mechanism on a grid the moments are those of the middles of the cells.
+    """
+    attribute, statistics = _marginal(released, params, name)
+    if not attribute.is_number:
+        raise ParameterError(f"attribute {name!r} is not a number", "ask for its frequencies")
+    return _moments((_MOMENTS,), class_moments(attribute, statistics), statistics, level)
+
+
+def by_class(released: Any, params: Params, name: str, *, level: float = 0.95) -> Estimates:
+    """Estimate, within each class of the target, the shares of an attribute's values, or the moments of a number.
+
+    Numbers published by TRR have moments, everything else shares. Parameters are those of `frequencies`.
+    """
+    table = _table(params)
+    if table.target is None:
+        raise ParameterError("the params name no target")
+    attribute, statistics = table.attribute(name), ClassStatistics(table, only=(name,))
+    statistics.add(Columns(released))
+    _refuse_no_rows(statistics.n_rows)
+    classes = (table.target.name, table.target.domain.values)
+    if attribute.domain is None:
+        estimate = class_moments(attribute, statistics).head(len(table.target.domain.values))
+        return _moments((_MOMENTS, classes), estimate, statistics, level)
+    factor = make_factor(attribute, statistics, _UNSMOOTHED)
+    assert isinstance(factor, ShareFactor)  # noqa: S101 - it has a domain
+    shares = factor.probabilities if factor.unbiased is None else factor.unbiased
+    return _estimates((classes, _axis(attribute)), shares, factor.errors, level, statistics.n_rows, 0.0, 1.0)
+
+
+def two_way(released: Any, params: Params, rows: str, columns: str, *, level: float = 0.95) -> Estimates:
+    """Estimate the share of each pair of values of two attributes (or an attribute and the target).
+
+    The response matrix of a pair is the Kronecker product of the two; its inverse is applied side by side.
+
+    Parameters
+    ----------
+    released, params, level
+        As for `frequencies`.
+    rows, columns : str
+        Two attributes on categories or bins; either may be the target.
+
+    Raises
+    ------
+    ParameterError
+        When rows answer one attribute only, or an answer cannot be inverted.
+    """
+    table, data = _table(params), Columns(released)
+    if table.asked_column is not None:
+        raise ParameterError("each row answers one attribute only: two were never seen together")
+    sides = [_described(table, name) for name in (rows, columns)]
+    codes = [answer_codes(side, data) for side in sides]
+    if any(bool((side == UNKNOWN).any()) for side in codes):
+        raise SourceError("some rows hold a value outside the published domains")
+    first, second = (side.value_channel(1) for side in sides)
+    counts = np.zeros((first.n_outputs, second.n_outputs))
+    np.add.at(counts, (codes[0], codes[1]), 1.0)
+    n_rows = _refuse_no_rows(counts.sum())
+    shares = first.unmix(second.unmix(counts).T).T / n_rows
+    squares = first.unmix_squares(second.unmix_squares(counts).T).T / n_rows
+    errors = np.sqrt(np.maximum(squares - shares**2, 0) / n_rows)
+    return _estimates((_axis(sides[0]), _axis(sides[1])), shares, errors, level, n_rows, 0.0, 1.0)
+
+
+def _table(params: Params) -> PublishedTable:
+    return params if isinstance(params, PublishedTable) else PublishedTable.from_params(params)
+
+
+def _described(table: PublishedTable, name: str) -> PublishedAttribute:
+    """Return the description of an attribute, or of the target as if it were one."""
+    target = table.target
+    if target is None or target.name != name:
+        return table.attribute(name)
+    if target.mechanism is None:
+        raise ParameterError(f"target {name!r} was answered jointly with the attributes", "ask for by_class tables")
+    return PublishedAttribute(name=name, domain=target.domain, mechanism=target.mechanism)
+
+
+def _marginal(released: Any, params: Params, name: str) -> tuple[PublishedAttribute, ClassStatistics]:
+    """Sum one column over all classes."""
+    table = _table(params)
+    if table.target is not None and table.target.name == name:
+        whole = PublishedTable(target=None, attributes=(_described(table, name),))
+    else:
+        whole = table.without_target()
+    statistics = ClassStatistics(whole, only=(name,))
+    statistics.add(Columns(released))
+    _refuse_no_rows(statistics.n_rows)
+    return whole.attribute(name), statistics
+
+
+def _counts(statistics: ClassStatistics, name: str) -> FloatArray:
+    counts = statistics.sums[name]
+    if not isinstance(counts, np.ndarray):
+        raise ParameterError(f"attribute {name!r} was published by trr", "ask for its moments")
+    _refuse_no_rows(float(counts.sum()))
+    return counts.astype(np.float64)
+
+
+def _refuse_no_rows(n_rows: float) -> float:
+    if n_rows == 0:
+        raise SourceError("the table has no rows that answer this")
+    return n_rows
+
+
+def _axis(attribute: PublishedAttribute) -> Axis:
+    domain = attribute.domain
+    if isinstance(domain, Categories):
+        return attribute.name, tuple(domain.labels())
+    assert isinstance(domain, Grid)  # noqa: S101 - callers have refused TRR
+    middles = tuple(domain.midpoints().tolist())
+    return attribute.name, (*middles, None) if domain.has_missing else middles
+
+
+def _shares(
+    attribute: PublishedAttribute, shares: FloatArray, errors: FloatArray, n_rows: float, level: float
+) -> Estimates:
+    return _estimates((_axis(attribute),), shares, errors, level, n_rows, 0.0, 1.0)
+
+
+def _moments(axes: Axes, estimate: MomentEstimate, statistics: ClassStatistics, level: float) -> Estimates:
+    """Put mean, variance and share of present values on one axis."""
+    values = np.stack([estimate.mean, estimate.variance, estimate.present])
+    errors = np.stack([estimate.mean_error, estimate.variance_error, estimate.present_error])
+    if len(axes) == 1:
+        values, errors = values[:, 0], errors[:, 0]
+    return _estimates(axes, values, errors, level, statistics.n_rows, -np.inf, np.inf)
+
+
+def _estimates(
+    axes: Axes,
+    values: FloatArray,
+    errors: FloatArray,
+    level: float,
+    n_rows: float,
+    lowest: float,
+    highest: float,
+) -> Estimates:
+    lower, upper = interval(values, errors, level, lowest=lowest, highest=highest)
+    return Estimates(
+        index=axes, estimate=values, error=errors, lower=lower, upper=upper, level=level, n_rows=int(n_rows)
+    )

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows in secret random order, also of tables larger than memory.
+
+A row's place is the rank of its secret word. A large table is dealt into files by the first bits of the words;
+each file is then sorted in memory, which gives the order that sorting the whole table would give.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anonkit.engines.batches import drained, gather, grouped
+from anonkit.engines.failures import shielded
+from anonkit.errors import EngineError
+from anonkit.mechanisms.keyed_words import keyed_words
+
+_WORD_BITS = 64
+_MOST_BITS = 8  # at most 256 files
+_PARTS = 4  # of the memory a table may take, a quarter is worked on at a time
+
+Words = NDArray[np.uint64]
+
+
+def row_words(key: bytes, first_row: int, n_rows: int) -> Words:
+    """Return one secret word a row, a function of the key and the row number alone, shape (n_rows,)."""
+    return keyed_words(key, 0, first_row, n_rows, word_bits=_WORD_BITS).reshape(-1).astype(np.uint64, copy=False)
+
+
+def shuffled(
+    batches: Iterator[pa.RecordBatch],
+    schema: pa.Schema,
+    key: bytes,
+    *,
+    at_most: int,
+    in_memory: int,
+    folder: Callable[[], Path],
+) -> Iterator[pa.Table]:
+    """Yield all rows in pieces, in the order of their secret words; no piece before the last batch was read.
+
+    Parameters
+    ----------
+    batches, schema
+        The table, without dictionaries.
+    key : bytes
+        Secret key of the order, 32 bytes.
+    at_most : int
+        A bound on the number of rows.
+    in_memory : int
+        Bytes of a table that are kept in memory.
+    folder : callable
+        Makes a private folder for the rest.
+    """
+    kept, complete = gather(batches, in_memory)
+    if complete:
+        table = pa.Table.from_batches(kept, schema)
+        yield _sorted(table, row_words(key, 0, table.num_rows))
+        return
+    part = in_memory // _PARTS
+    n_bytes = sum(batch.nbytes for batch in kept) * at_most // max(1, sum(batch.num_rows for batch in kept))
+    bits = min(max((n_bytes // part).bit_length(), 1), _MOST_BITS)
+    place = folder()
+    try:
+        files = [place / f"{number}.arrow" for number in range(1 << bits)]
+        _deal(grouped(chain(drained(kept), batches), schema, part), schema, key, files, bits)
+        for file in files:
+            table = shielded(partial(_read, file), spill_failed)
+            yield _sorted(table.drop_columns([_WORD]), table.column(_WORD).to_numpy())
+            file.unlink()
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+_WORD = ""  # name of the column of words: no column of a table has an empty name
+
+
+def _deal(tables: Iterable[pa.Table], schema: pa.Schema, key: bytes, files: Sequence[Path], bits: int) -> None:
+    """Put every row, with its word, into the file its word begins with."""
+    keyed = schema.append(pa.field(_WORD, pa.uint64()))
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with ExitStack() as stack:
+        sinks = [stack.enter_context(pa.ipc.new_stream(str(file), keyed, options=options)) for file in files]
+        row = 0
+        for table in tables:
+            words = row_words(key, row, table.num_rows)
+            row += table.num_rows
+            order = np.argsort(words)
+            table = table.append_column(keyed.field(_WORD), pa.array(words)).take(pa.array(order))
+            ends = np.searchsorted(words[order] >> np.uint64(_WORD_BITS - bits), np.arange(len(files)), side="right")
+            for sink, start, end in zip(sinks, [0, *ends[:-1]], ends, strict=True):
+                shielded(partial(sink.write_table, table.slice(start, end - start)), spill_failed)
+
+
+def _read(file: Path) -> pa.Table:
+    with pa.ipc.open_stream(str(file)) as stream:
+        return stream.read_all()
+
+
+def _sorted(table: pa.Table, words: Words) -> pa.Table:
+    return table.take(pa.array(np.argsort(words)))
+
+
+def spill_failed(error: Exception) -> EngineError:
+    """Say that there was no room for rows on disk."""
+    return EngineError("writing the engine's private files failed", "is there room? TMPDIR names their folder")

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every possible refinement of one column would gain and cost, all at once.
+
+A partition is judged by how much of a guide's variance lies between its classes; suppressed rows are one class
+together. The guide is a vector per row that stands for its target without knowing it (out-of-bag class
+probabilities), known for some or all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.mechanisms.coding import IntArray, densify, ranked
+from anonkit.mechanisms.equivalence import (
+    AtLeastK,
+    BoolArray,
+    DistinctL,
+    FloatArray,
+    HistogramRequirement,
+    Partition,
+    Requirement,
+    suppressed_rows,
+)
+
+_HISTOGRAM_CELLS = 4_000_000  # larger tables of sensitive values are left to the check of the one refinement chosen
+
+
+def _each(axes: FloatArray, work: Callable[[FloatArray], NDArray[np.number]], width: int) -> FloatArray:
+    """Work on every axis of a guide alike; shape (n_axes, width), also without any axis."""
+    return np.array([work(axis) for axis in axes], dtype=np.float64).reshape(len(axes), width)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Guide:
+    """Sums of the guide over the rows behind each entry."""
+
+    rows: FloatArray
+    """Rows with a known guide, shape (n_entries,)."""
+    sums: FloatArray
+    """Sum of the guide over them, shape (n_axes, n_entries)."""
+
+    def at(self, entries: NDArray[np.integer] | BoolArray) -> Guide:
+        """Return the guide of some entries."""
+        return Guide(rows=self.rows[entries], sums=self.sums[:, entries])
+
+    def over(self, groups: IntArray, n_groups: int) -> Guide:
+        """Return the guide summed over groups of entries."""
+        return Guide(
+            rows=np.bincount(groups, self.rows, minlength=n_groups).astype(np.float64),
+            sums=_each(self.sums, lambda axis: np.bincount(groups, axis, minlength=n_groups), n_groups),
+        )
+
+    @property
+    def explained(self) -> FloatArray:
+        """Squared length of the sum over its rows: what each entry adds to the variance between entries."""
+        return np.asarray((self.sums**2).sum(axis=0) / np.maximum(self.rows, 1.0))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Refinable:
+    """A partition under refinement: the entries still kept, their guide, and what suppressed rows took with them."""
+
+    partition: Partition
+    guide: Guide
+    requirements: tuple[Requirement, ...]
+    pool: Guide
+    """The suppressed rows as one entry."""
+    kept: IntArray
+    """Which of the original entries are kept, shape (n_kept,)."""
+
+    @classmethod
+    def start(cls, partition: Partition, guide: Guide, requirements: Sequence[Requirement]) -> Refinable:
+        """Begin with a partition, its entries that meet the requirements kept."""
+        nothing = Guide(rows=np.zeros(1), sums=np.zeros((len(guide.sums), 1)))
+        everything = np.arange(partition.classes.size)
+        begun = cls(partition=partition, guide=guide, requirements=tuple(requirements), pool=nothing, kept=everything)
+        return begun.without(suppressed_rows(partition, requirements))
+
+    def refined(self, parts: IntArray) -> tuple[Refinable, int]:
+        """Split every class by the part of each kept entry; return the result and the rows suppressed for it."""
+        finer = self.partition.refine(parts)
+        gone = suppressed_rows(finer, self.requirements)
+        return replace(self, partition=finer).without(gone), finer.n_rows(gone)
+
+    def without(self, gone: BoolArray) -> Refinable:
+        """Suppress some of the kept entries."""
+        if not gone.any():
+            return self
+        lost = self.guide.at(gone)
+        return Refinable(
+            partition=self.partition.at(~gone),
+            guide=self.guide.at(~gone),
+            requirements=tuple(requirement.at(~gone) for requirement in self.requirements),
+            pool=Guide(
+                rows=self.pool.rows + lost.rows.sum(), sums=self.pool.sums + lost.sums.sum(axis=1, keepdims=True)
+            ),
+            kept=self.kept[~gone],
+        )
+
+    @property
+    def explained(self) -> float:
+        """Sum of squares of the guide between classes, about 0."""
+        classes = self.guide.over(self.partition.classes, self.partition.n_classes)
+        return float(classes.explained.sum() + self.pool.explained[0])
+
+    def chance(self, total: float) -> float:
+        """Return what splitting a class in two explains by chance; `total` is the guide's whole sum of squares."""
+        classes = self.guide.over(self.partition.classes, self.partition.n_classes)
+        freedom = self.guide.rows.sum() - (classes.rows > 0).sum()
+        return max(total - self.explained, 0.0) / freedom if freedom > 0 else total
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Prospects:
+    """What each of several refinements would bring, each array of shape (n_refinements,)."""
+
+    gain: FloatArray
+    """What is added to `Refinable.explained`, less what chance would add."""
+    violating: IntArray
+    """Rows that would have to be suppressed."""
+    separated: FloatArray
+    """Pairs of rows told apart, per row: detail gained whatever the guide says."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """The entries of one class in one part of a column, for every class and part that occur, ascending."""
+
+    cell: IntArray  # of each kept entry
+    classes: IntArray  # of each cell
+    parts: IntArray
+    rows: FloatArray
+    guide: Guide
+
+    @classmethod
+    def of(cls, state: Refinable, parts: IntArray, n_parts: int) -> _Cells:
+        keys = state.partition.classes * n_parts + parts
+        cell, n_cells = densify(keys)
+        key = np.empty(n_cells, dtype=np.int64)
+        key[cell] = keys
+        weights = state.partition.weights
+        rows = np.bincount(cell, weights, minlength=n_cells).astype(np.float64)
+        return cls(cell, key // n_parts, key % n_parts, rows, state.guide.over(cell, n_cells))
+
+    @property
+    def last(self) -> BoolArray:
+        """Mark the last cell of each class."""
+        return np.append(self.classes[1:] != self.classes[:-1], [True] * min(1, self.classes.size))
+
+    def upto(self, values: FloatArray) -> FloatArray:
+        """Sum values over the cells of the same class up to each cell; the cells are the last axis."""
+        total = np.cumsum(values, axis=-1)
+        first = np.append([0] * min(1, self.classes.size), np.flatnonzero(self.last)[:-1] + 1)
+        before = (total[..., first] - values[..., first])[..., self.classes]
+        return np.asarray(total - before)
+
+    def in_class(self, values: FloatArray) -> FloatArray:
+        """Sum values over the whole class of each cell."""
+        return np.asarray(self.upto(values)[..., self.last][..., self.classes])
+
+
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """One part of a class that a refinement splits off: its rows, guide, and whether a requirement breaks on it."""
+
+    rows: FloatArray
+    guide: Guide
+    bad: BoolArray
+
+    def at(self, cells: IntArray) -> _Sides:
+        return _Sides(self.rows[cells], self.guide.at(cells), self.bad[cells])
+
+    @property
+    def good(self) -> FloatArray:
+        return np.where(self.bad, 0.0, self.guide.explained)
+
+
+def cut_prospects(state: Refinable, position: IntArray, n_positions: int, chance: float) -> Prospects:
+    """Judge every cut of a column whose values stand in a row.
+
+    Parameters
+    ----------
+    position : ndarray of shape (n_kept,)
+        Position of each kept entry's value; a class never spans a place where the column is cut already.
+    n_positions : int
+        Number of positions, m.
+    chance : float
+        What one more class explains by chance.
+
+    Returns
+    -------
+    Prospects
+        Of the m - 1 cuts after position 0, 1, ….
+    """
+    cells = _Cells.of(state, position, n_positions)
+    inner = np.flatnonzero(~cells.last)
+    start, stop = cells.parts[inner], cells.parts[inner + 1]  # the cuts with just the cells so far on the left
+    left_bad, right_bad = _broken_sides(state, cells)
+    whole = Guide(rows=cells.in_class(cells.guide.rows), sums=cells.in_class(cells.guide.sums))
+    near = Guide(rows=cells.upto(cells.guide.rows), sums=cells.upto(cells.guide.sums))
+    far = Guide(rows=whole.rows - near.rows, sums=whole.sums - near.sums)
+    rows, all_rows = cells.upto(cells.rows), cells.in_class(cells.rows)
+    left = _Sides(rows, near, left_bad).at(inner)
+    right = _Sides(all_rows - rows, far, right_bad).at(inner)
+    unsplit = whole.at(inner)
+
+    def over_cuts(values: FloatArray) -> FloatArray:
+        steps = np.bincount(start, values, n_positions) - np.bincount(stop, values, n_positions)
+        return np.asarray(np.cumsum(steps)[: n_positions - 1])
+
+    lost_rows = over_cuts(left.bad * left.guide.rows + right.bad * right.guide.rows)
+    lost_sums = _each(left.bad * left.guide.sums + right.bad * right.guide.sums, over_cuts, n_positions - 1)
+    fresh = (
+        (~left.bad & (left.guide.rows > 0)).astype(float) + (~right.bad & (right.guide.rows > 0)) - (unsplit.rows > 0)
+    )
+    gain = over_cuts(left.good + right.good - unsplit.explained - chance * fresh)
+    return Prospects(
+        gain=gain + _pool_gain(state.pool, lost_rows, lost_sums),
+        violating=np.rint(over_cuts(left.bad * left.rows + right.bad * right.rows)).astype(np.int64),
+        separated=over_cuts(left.rows * right.rows / (left.rows + right.rows)),
+    )
+
+
+def split_prospects(
+    state: Refinable, part: IntArray, n_parts: int, group: IntArray, n_groups: int, chance: float
+) -> Prospects:
+    """Judge the split of each group of a column into its parts.
+
+    Parameters
+    ----------
+    part, group : ndarray of shape (n_kept,)
+        Part and group of each kept entry; every part lies in one group, every class too.
+
+    Returns
+    -------
+    Prospects
+        Of the splits of group 0, 1, …, n_groups - 1.
+    """
+    cells = _Cells.of(state, part, n_parts)
+    finer = Partition(cells.cell, cells.rows.size, state.partition.weights)
+    everything = np.ones(cells.cell.size, dtype=bool)
+    bad = np.zeros(cells.rows.size, dtype=bool)
+    for requirement in state.requirements:
+        bad |= requirement.violated(finer, everything)
+    owner = np.empty(cells.rows.size, dtype=np.int64)
+    owner[cells.cell] = group
+    sides = _Sides(cells.rows, cells.guide, bad)
+    whole = Guide(rows=cells.in_class(cells.guide.rows), sums=cells.in_class(cells.guide.sums))
+    rows = cells.in_class(cells.rows)
+
+    def over_groups(values: FloatArray) -> FloatArray:
+        return np.bincount(owner, values, minlength=n_groups).astype(np.float64)
+
+    fresh = (~bad & (sides.guide.rows > 0)) - cells.last * (whole.rows > 0).astype(float)
+    gain = over_groups(sides.good - cells.last * whole.explained - chance * fresh)
+    lost_sums = _each(bad * sides.guide.sums, over_groups, n_groups)
+    return Prospects(
+        gain=gain + _pool_gain(state.pool, over_groups(bad * sides.guide.rows), lost_sums),
+        violating=np.rint(over_groups(bad * sides.rows)).astype(np.int64),
+        separated=over_groups((rows - sides.rows) * sides.rows / (2 * rows)),
+    )
+
+
+def _pool_gain(pool: Guide, rows: FloatArray, sums: FloatArray) -> FloatArray:
+    """Return how much more the suppressed rows explain as a class when some are added."""
+    return Guide(rows=pool.rows + rows, sums=pool.sums + sums).explained - pool.explained
+
+
+def _broken_sides(state: Refinable, cells: _Cells) -> tuple[BoolArray, BoolArray]:
+    """Tell for every cell whether its class breaks a requirement when cut after it: left part, right part.
+
+    t-closeness is measured from the entries kept now; a requirement of another kind, or with too large a table of
+    sensitive values, is taken to hold here. Both are checked exactly on the refinement that is chosen.
+    """
+    left, right = np.zeros(cells.rows.size, dtype=bool), np.zeros(cells.rows.size, dtype=bool)
+    for requirement in state.requirements:
+        if isinstance(requirement, AtLeastK):
+            near, far = _counts(cells) if requirement.units is None else _distinct(state, cells, requirement.units)
+            left |= near < requirement.k
+            right |= far < requirement.k
+        elif isinstance(requirement, DistinctL):
+            near, far = _distinct(state, cells, requirement.sensitive)
+            left |= near < requirement.l
+            right |= far < requirement.l
+        elif (
+            isinstance(requirement, HistogramRequirement) and cells.rows.size * requirement.n_values <= _HISTOGRAM_CELLS
+        ):
+            near_broken, far_broken = _broken_histograms(state, cells, requirement)
+            left |= near_broken
+            right |= far_broken
+    return left, right
+
+
+def _counts(cells: _Cells) -> tuple[FloatArray, FloatArray]:
+    near = cells.upto(cells.rows)
+    return near, cells.in_class(cells.rows) - near
+
+
+def _distinct(state: Refinable, cells: _Cells, values: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Count the distinct values among the entries of the class up to each cell, and after it."""
+    pairs = state.partition.classes * (int(values.max(initial=0)) + 1) + values
+    order, ascending = ranked(pairs)
+    begins = np.flatnonzero(np.append([True] * min(1, pairs.size), ascending[1:] != ascending[:-1]))
+    first = np.minimum.reduceat(cells.cell[order], begins)  # cell in which the class first has the value
+    last = np.maximum.reduceat(cells.cell[order], begins)
+    begun = np.bincount(first, minlength=cells.rows.size).astype(np.float64)
+    ended = np.bincount(last, minlength=cells.rows.size).astype(np.float64)
+    return cells.upto(begun), cells.in_class(begun) - cells.upto(ended)
+
+
+def _broken_histograms(
+    state: Refinable, cells: _Cells, requirement: HistogramRequirement
+) -> tuple[BoolArray, BoolArray]:
+    keys = requirement.sensitive * cells.rows.size + cells.cell
+    n_keys = requirement.n_values * cells.rows.size
+    counts = np.bincount(keys, state.partition.weights, minlength=n_keys).astype(np.float64)
+    counts = counts.reshape(requirement.n_values, -1)
+    near = cells.upto(counts)
+    far = cells.in_class(counts) - near
+    overall = counts.sum(axis=1)
+    return requirement.breaks(near.T, overall), requirement.breaks(far.T, overall)

@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RFKA: k-anonymous release driven by random-forest importance (Huang & Zhu 2020), and its stronger default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.anonymity import (
+    AnonymityModel,
+    Prepared,
+    anonymity_params,
+    column_entry,
+    describe_recoded,
+    draft_recoded,
+    other_columns,
+    prepare,
+)
+from anonkit.axes import POOLED, grouping_of, one_hot_grouping, tree_namer
+from anonkit.errors import GuaranteeError, PolicyError
+from anonkit.guarantee import KAnonymity
+from anonkit.mechanisms.coding import CodedColumn
+from anonkit.mechanisms.features import column_features, one_hot_features
+from anonkit.mechanisms.importance import IMPORTANCE_STRATEGIES, Evidence, Importance
+from anonkit.mechanisms.ladder import (
+    Groups,
+    Ladder,
+    automatic_ladder,
+    equal_width_groups,
+    full_detail,
+    tree_ladder,
+    width_ladder,
+)
+from anonkit.mechanisms.random_forest import PUBLISHED, ForestSize
+from anonkit.mechanisms.selection import Decision, select_features
+from anonkit.mechanisms.specialization import Drop, DropReason, specialize
+from anonkit.parameters import check_choice, check_number, parameter
+from anonkit.policy import Policy
+from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.randomness import Randomness
+from anonkit.recoding import GlobalRecoding, Grouping, KeptAxis
+
+FEATURES = ("columns", "one-hot")
+SEARCHES = ("specialization", "greedy")
+LADDERS = ("auto", "declared", "none")
+FORESTS = ("sampled", "full")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Found:
+    """What a search found: groups of every column, rows to suppress, and why."""
+
+    groups: Mapping[str, Groups | None]
+    suppressed: NDArray[np.bool_]
+    reasons: Mapping[str, str]
+    accepted: Mapping[str, Sequence[int]] | None = None
+    """One-hot features: the codes kept of every column."""
+    details: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RFKA(AnonymityModel):
+    """Keep the detail that a random forest needs to predict the target, as far as k-anonymity allows.
+
+    The default starts with everything dropped and refines one column at a time where that tells most about the
+    target for the rows it costs. The published algorithm (`preset="paper"`) visits features in the order of their
+    importance and keeps or drops each as a whole.
+
+    Privacy
+    -------
+    k rows (people) share every released combination of quasi-identifiers. The recoding is chosen by the target, so
+    members of a class tend to share it: when the target is itself a secret, declare it sensitive and ask for l or t.
+    """
+
+    name: ClassVar[str] = "rfka"
+    paper: ClassVar[str] = "Huang & Zhu: k-anonymous feature selection by random-forest feature importance, 2020 (paper 001)"
+    summary: ClassVar[str] = "k-anonymity by keeping, generalizing or dropping columns in the light of a random forest"
+    needs_target: ClassVar[bool] = True
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+        {
+            "paper": MappingProxyType(
+                {
+                    "features": "one-hot",
+                    "importance": "rf-oob",
+                    "search": "greedy",
+                    "ladder": "none",
+                    "bins": 5,
+                    "max_suppression": 0.0,
+                    "trees": 1000,
+                    "forest": "full",
+                }
+            )
+        }
+    )
+
+    max_suppression: float = parameter(
+        default=0.01, range="[0, 1]", help="largest share of rows that may be left out because their class is too small"
+    )
+    features: str = parameter(
+        default="columns",
+        range="columns | one-hot",
+        choices=FEATURES,
+        help="what is kept or dropped: whole columns, or single values of them (the paper's granularity)",
+    )
+    importance: str = parameter(
+        default="rf-oob",
+        range=" | ".join(IMPORTANCE_STRATEGIES),
+        choices=tuple(IMPORTANCE_STRATEGIES),
+        help="what orders the features",
+    )
+    search: str = parameter(
+        default="specialization",
+        range="specialization | greedy",
+        choices=SEARCHES,
+        help="top-down specialization, or one visit in the order of importance (the paper's)",
+    )
+    ladder: str = parameter(
+        default="auto",
+        range="auto | declared | none",
+        choices=LADDERS,
+        help="levels of generalization: found from the table, only those of the policy, or none",
+    )
+    bins: int | None = parameter(
+        default=None, range="[2, inf)", help="cut numeric columns into this many equal-width bins first (the paper's step 1)"
+    )
+    trees: int = parameter(default=1000, range="[1, inf)", help="trees of the forest")
+    forest: str = parameter(
+        default="sampled",
+        range="sampled | full",
+        choices=FORESTS,
+        help="each tree on at most 4,096 drawn rows, or on a full bootstrap sample with all out-of-bag rows (the paper's)",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("max_suppression", self.max_suppression, 0, 1)
+        check_choice("features", self.features, FEATURES)
+        check_choice("importance", self.importance, tuple(IMPORTANCE_STRATEGIES))
+        check_choice("search", self.search, SEARCHES)
+        check_choice("ladder", self.ladder, LADDERS)
+        check_choice("forest", self.forest, FORESTS)
+        check_number("trees", self.trees, 1, np.inf, open_high=True)
+        if self.bins is not None:
+            check_number("bins", self.bins, 2, np.inf, open_high=True)
+        if self.features == "one-hot" and (self.search != "greedy" or self.ladder != "none"):
+            raise PolicyError(
+                "features=one-hot keeps or drops single values: it needs search=greedy and ladder=none",
+                "--preset paper sets all three",
+            )
+
+    def guarantee(self, policy: Policy) -> KAnonymity:
+        """State the promise: k-anonymity and the diversity asked for."""
+        return self.promise(policy, ("The quasi-identifiers are all that an attacker knows about a person.",))
+
+    def release(
+        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
+    ) -> Draft:
+        """Find the recoding and draft the release."""
+        progress("coding", 0.0)
+        prepared = prepare(source, policy, engine, self, pool=self.ladder == "auto")
+        binned = [self._binned(policy, column) for column in prepared.columns]
+        columns = [column for column, _ in binned]
+        progress("growing the forest", 0.0)
+        features = column_features(columns) if self.features == "columns" else one_hot_features(columns)
+        size = PUBLISHED if self.forest == "full" else ForestSize()
+        evidence = Evidence(columns, prepared.labels, features, size=replace(size, trees=self.trees))
+        importance = IMPORTANCE_STRATEGIES[self.importance].score(evidence)
+        progress("choosing the detail", 0.0)
+        limit = int(self.max_suppression * prepared.n_rows)
+        found = self._search(policy, columns, evidence, importance, prepared, limit)
+        self._refuse_too_many(found, prepared, limit)
+        recoding = self._recoding(policy, prepared.columns, [bins for _, bins in binned], found)
+        kept = prepared.rows.copy()
+        kept[prepared.rows] = ~found.suppressed
+        suppressed = int(found.suppressed.sum())
+        return draft_recoded(
+            source,
+            policy,
+            engine,
+            recoding,
+            kept,
+            params=anonymity_params(policy, source.schema, self, recoding, self.max_suppression),
+            columns=[*_entries(policy, columns, recoding, importance, found), *other_columns(policy)],
+            rows={
+                "in": source.n_rows,
+                "suppressed": suppressed,
+                "suppressed_fraction": suppressed / max(prepared.n_rows, 1),
+                "suppression_limit": self.max_suppression,
+                "dropped_missing": int((~prepared.rows).sum()),
+            },
+            details={"search": {"name": self.search, "importance": self.importance, **found.details}},
+            owner={},
+            notes=prepared.notes,
+        )
+
+    def _search(
+        self,
+        policy: Policy,
+        columns: Sequence[CodedColumn],
+        evidence: Evidence,
+        importance: Importance,
+        prepared: Prepared,
+        limit: int,
+    ) -> _Found:
+        ladders = {column.name: ladder for column in columns if (ladder := self._ladder(policy, column)) is not None}
+        if self.search == "greedy":
+            if self.ladder == "auto":
+                ladders = {column.name: ladders.get(column.name) or automatic_ladder(column) for column in columns}
+            selection = select_features(columns, importance.ranking, prepared.requirements, limit, ladders)
+            accepted: dict[str, list[int]] = {column.name: [] for column in columns}
+            for feature in selection.kept:
+                accepted[feature.column] += [] if feature.code is None else [feature.code]
+            return _Found(
+                groups=selection.groups,
+                suppressed=selection.suppressed,
+                reasons=_greedy_reasons(selection.decisions, limit),
+                accepted=accepted if self.features == "one-hot" else None,
+                details={"features_kept": len(selection.kept), "features": len(selection.decisions)},
+            )
+        result = specialize(
+            columns, evidence.class_probabilities(), importance.by_column, prepared.requirements, limit, ladders
+        )
+        return _Found(
+            groups=result.groups,
+            suppressed=result.suppressed,
+            reasons={name: _drop_reason(drop) for name, drop in result.dropped.items()},
+            details={"steps": len(result.steps), "explained": round(result.explained, 4)},
+        )
+
+    def _ladder(self, policy: Policy, column: CodedColumn) -> Ladder | None:
+        """Return the declared levels of a column, or None where the search is free to choose."""
+        declared = policy.column(column.name)
+        if not declared.generalize or self.ladder == "none":
+            return full_detail(column)
+        if declared.ladder is not None:
+            return width_ladder(column, declared.ladder)
+        if declared.tree is not None:
+            return tree_ladder(column, declared.tree)
+        return None if self.ladder == "auto" else full_detail(column)
+
+    def _refuse_too_many(self, found: _Found, prepared: Prepared, limit: int) -> None:
+        suppressed = int(found.suppressed.sum())
+        if suppressed > limit or suppressed == prepared.n_rows:
+            raise GuaranteeError(
+                "the promise cannot be reached even with every quasi-identifier dropped",
+                "ask for less diversity: without quasi-identifiers the table is one class",
+            )
+
+    def _binned(self, policy: Policy, column: CodedColumn) -> tuple[CodedColumn, Groups | None]:
+        """Return a numeric column cut into equal-width bins, when that is asked, and the bin of every code."""
+        if self.bins is None or not column.ordered:
+            return column, None
+        bins = equal_width_groups(column, self.bins, policy.column(column.name).bounds)
+        n_bins = int(bins.max(initial=-1)) + 1
+        values = [*range(n_bins - 1), None] if column.missing is not None else list(range(n_bins))
+        return CodedColumn(name=column.name, codes=bins[column.codes], values=values, ordered=True), bins
+
+    def _recoding(
+        self, policy: Policy, columns: Sequence[CodedColumn], bins: Sequence[Groups | None], found: _Found
+    ) -> GlobalRecoding:
+        """Return the recoding of the columns as they were before binning."""
+        out: list[KeptAxis | Grouping] = []
+        for column, bins_of_codes in zip(columns, bins, strict=True):
+            groups = found.groups[column.name]
+            if groups is None:
+                continue
+            accepted = None if found.accepted is None else found.accepted[column.name]
+            if accepted is not None and not column.ordered:
+                out.append(one_hot_grouping(column, accepted))
+                continue
+            rest = None
+            if accepted is not None:
+                others = np.setdiff1d(np.arange(groups.size), accepted)
+                rest = int(groups[others[0]]) if others.size else None
+            if bins_of_codes is not None:
+                groups = groups[bins_of_codes]
+            if rest is None and _is_full_detail(column, groups):
+                out.append(KeptAxis(name=column.name))
+                continue
+            tree = policy.column(column.name).tree
+            out.append(grouping_of(column, groups, tree_namer(tree) if tree else None, masked=rest))
+        return GlobalRecoding(columns=tuple(out))
+
+
+def _is_full_detail(column: CodedColumn, groups: Groups) -> bool:
+    """Tell whether every value is released as it is: as many groups as values, and none of them pooled."""
+    return POOLED not in column.values and int(groups.max(initial=0)) + 1 == column.size
+
+
+def _greedy_reasons(decisions: Sequence[Decision], limit: int) -> dict[str, str]:
+    """Say why columns of which nothing was kept were dropped."""
+    reasons: dict[str, str] = {}
+    kept = {decision.feature.column for decision in decisions if decision.kept}
+    for decision in decisions:
+        name = decision.feature.column
+        if name in kept or name in reasons:
+            continue
+        broken = ", ".join(decision.violations) or "k"
+        reasons[name] = f"with it {decision.suppressed} rows would break {broken}; {limit} may be left out"
+    return reasons
+
+
+def _drop_reason(drop: Drop) -> str:
+    if drop.reason is DropReason.CONSTANT:
+        return "it has one value"
+    if drop.reason is DropReason.SUPPRESSION:
+        return f"its mildest division costs {drop.suppressed} rows; {drop.available} more may be left out"
+    return "what it tells about the target is not worth the rows it costs"
+
+
+def _entries(
+    policy: Policy,
+    columns: Sequence[CodedColumn],
+    recoding: GlobalRecoding,
+    importance: Importance,
+    found: _Found,
+) -> list[dict[str, Any]]:
+    recoded = {column.name: column for column in recoding.columns}
+    values = importance.by_column
+    out = []
+    for column in columns:
+        name, more = column.name, {"importance": values.get(column.name, 0.0)}
+        if name not in recoded:
+            reason = found.reasons.get(name, "nothing of it could be kept")
+            out.append(column_entry(policy, name, "dropped", reason=reason, **more))
+            continue
+        action = "kept" if isinstance(recoded[name], KeptAxis) else "generalized"
+        out.append(column_entry(policy, name, action, **more, **describe_recoded(recoded[name])))
+    return out

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a verified draft to the files of a release: written aside, read back, put in place together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from anonkit import __version__
+from anonkit.atomic import Staging
+from anonkit.bundle import (
+    DATA,
+    DESCRIPTOR,
+    FORMAT,
+    METADATA_KEY,
+    PAGE,
+    PARAMS,
+    REPORT,
+    SIDECARS,
+    Place,
+    Release,
+    load,
+    package_name,
+    sha256,
+    to_json,
+)
+from anonkit.checks.disclosure import Disclosure
+from anonkit.descriptor import build_descriptor
+from anonkit.engines.private_files import PrivateFolder
+from anonkit.errors import GuaranteeError
+from anonkit.guarantee import Check, Guarantee
+from anonkit.measures import recount
+from anonkit.page import render_page
+from anonkit.parameters import parameters_of
+from anonkit.policy import Policy
+from anonkit.protocols import Draft, Engine, Method, Source
+from anonkit.report import build_owner_report, build_report
+
+PARAMS_FORMAT = "anonkit-params/1"
+RISK_THRESHOLD = 0.2
+"""Records whose re-identification risk is above this count as at risk (classes below five)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class VerifiedDraft:
+    """A verified draft on its way to disk."""
+
+    method: Method
+    promise: Guarantee
+    policy: Policy
+    draft: Draft
+    data: Source
+    """The perturbed rows, shuffled, without the unit column."""
+    n_rows: int
+    counted: Disclosure | None
+    checks: Sequence[Check]
+    utility: Mapping[str, Any]
+    owner: Mapping[str, Any]
+    notes: Sequence[str]
+    randomness: str
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """What `params.json` holds."""
+        return {
+            "format": PARAMS_FORMAT,
+            "anonkit_version": __version__,
+            "method": self.method.name,
+            "randomness": self.randomness,
+            **self.draft.params,
+        }
+
+    def report(self, preset: str | None) -> dict[str, Any]:
+        """What `report.json` holds."""
+        return build_report(
+            version=__version__,
+            method={
+                "name": self.method.name,
+                "preset": preset,
+                "parameters": {one.name: getattr(self.method, one.name) for one in parameters_of(type(self.method))},
+                "paper": self.method.paper,
+                "summary": self.method.summary,
+            },
+            promise=self.promise,
+            columns=self.draft.columns,
+            rows={**self.draft.rows, "out": self.n_rows},
+            checks=self.checks,
+            randomness=self.randomness,
+            disclosure_risk={} if self.counted is None else self.counted.to_dict(RISK_THRESHOLD),
+            details={**self.draft.details, "utility": {**self.draft.details.get("utility", {}), **self.utility}},
+            dataset=self.policy.dataset,
+            domains_declared_by=self.policy.declared_by,
+            notes=self.notes,
+        )
+
+
+def publish(work: VerifiedDraft, place: Place | None, preset: str | None, engine: Engine) -> Release:
+    """Write all files together, after the data file has been read back and counted again."""
+    with closing(PrivateFolder()) as scratch:
+        target = place or Place(folder=scratch.path, stem="release")
+        staging = Staging(target.folder, target.stem)
+        try:
+            _write_files(work, target, staging.folder, preset, engine)
+            if place is None:
+                contents = {s: (staging.folder / target.name(s)).read_bytes() for s in (DATA, *SIDECARS)}
+                return Release(
+                    params=work.params, report=json.loads(contents[REPORT]), contents=contents, owner=work.owner
+                )
+            staging.commit([place.name(suffix) for suffix in (*SIDECARS, DATA)])
+        finally:
+            staging.discard()
+    return replace(load(target.file(DATA)), owner=work.owner)
+
+
+def _write_files(work: VerifiedDraft, place: Place, folder: Path, preset: str | None, engine: Engine) -> None:
+    report = work.report(preset)
+    files = {PARAMS: to_json(work.params), REPORT: to_json(report), PAGE: render_page(report).encode()}
+    for suffix, content in files.items():
+        (folder / place.name(suffix)).write_bytes(content)
+    manifest = {
+        "format": FORMAT,
+        "method": work.method.name,
+        "randomness": work.randomness,
+        "sidecars": {suffix.lstrip("."): sha256(content) for suffix, content in files.items()},
+    }
+    data = folder / place.name(DATA)
+    n_rows = engine.write(work.data, data, metadata={METADATA_KEY: json.dumps(manifest)}, randomness=None)
+    _read_back(work, data, n_rows)
+    hashes = {**{suffix: sha256(content) for suffix, content in files.items()}, DATA: sha256(data)}
+    descriptor = build_descriptor(
+        name=package_name(place.stem),
+        schema=work.data.schema,
+        files={
+            role: (place.name(suffix), hashes[suffix])
+            for role, suffix in (("data", DATA), ("params", PARAMS), ("report", REPORT), ("page", PAGE))
+        },
+        report=report,
+        license_name=work.policy.license,
+    )
+    (folder / place.name(DESCRIPTOR)).write_bytes(to_json(descriptor))
+
+
+def _read_back(work: VerifiedDraft, data: Path, n_rows: int) -> None:
+    """Count the written file: what it holds must be what the report says."""
+    again = recount(work.promise, data, work.data.schema, with_unit=False)
+    same = again is None or (work.counted is not None and again == replace(work.counted, people=None))
+    if not same or n_rows != work.n_rows:
+        raise GuaranteeError("the written file does not hold what was counted before writing", "nothing was written; check the disk")
+
+
+def write_owner_report(folder: Path, work: VerifiedDraft) -> None:
+    """Write the measures that must not be published, apart from the release."""
+    folder.mkdir(parents=True, exist_ok=True)
+    document = build_owner_report(__version__, {"method": work.method.name, **work.owner})
+    path = folder / "owner.report.json"
+    path.touch(mode=0o600)
+    path.write_bytes(to_json(document))

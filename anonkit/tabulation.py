@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks of a report as rows of text: columns, rows, measures, budgets; keys nobody foresaw are shown as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from anonkit.wording import bound, heading, number, percent, words
+
+SHOWN_VALUES = 60
+"""Released values of a column that are listed; the report has all."""
+
+_LONGEST_FIGURE = 24
+_NO_DETAIL = ("full", "generalized", "dropped", "")
+_COLUMN_KEYS = ("name", "role", "sensitive", "action", "reason", "detail", "values", "released_values", "importance")
+
+
+def column_row(column: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one column: its role, what was done to it, and what of it is released."""
+    role = column["role"].replace("_", "-")
+    values = column.get("values")
+    detail = column.get("detail")
+    return {
+        "name": column["name"],
+        "role": f"{role}, sensitive" if column.get("sensitive") and role != "sensitive" else role,
+        "action": column["action"],
+        "reason": column.get("reason"),
+        "detail": None if detail is None or detail in _NO_DETAIL else number(detail),
+        "facts": [(words(key), bounded(key, one)) for key, one in column.items() if key not in _COLUMN_KEYS],
+        "count": column.get("released_values", None if values is None else len(values)),
+        "shown": None if values is None else [None if one is None else str(one) for one in values[:SHOWN_VALUES]],
+        "more": 0 if values is None else max(len(values) - SHOWN_VALUES, 0),
+    }
+
+
+def bounded(key: str, value: Any) -> str:
+    """Return a value as text; a privacy bound is rounded up."""
+    return bound(value) if key in ("epsilon", "delta") else number(value)
+
+
+def row_counts(rows: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what became of the rows; the suppressed share and its limit stand beside the number suppressed."""
+    out = []
+    order = [key for key in ("in", "suppressed", "out") if key in rows]
+    for key in [*order, *(key for key in rows if key not in (*order, "suppressed_fraction", "suppression_limit"))]:
+        text = "not told: the promise covers it" if rows[key] is None else number(rows[key])
+        if key == "suppressed":
+            text += f" ({percent(share)})" if (share := rows.get("suppressed_fraction")) is not None else ""
+            text += (
+                f", at most {percent(limit)} allowed" if (limit := rows.get("suppression_limit")) is not None else ""
+            )
+        out.append((heading(key), text))
+    return out
+
+
+def measures(block: Any) -> Iterator[dict[str, Any]]:
+    """Yield one row a measure, however deep it lies; texts beside figures are notes to them."""
+    yield from _measures((block if isinstance(block, Mapping) else {"entries": block}).items(), "", "")
+
+
+def _measures(block: Iterable[tuple[str, Any]], within: str, note: str) -> Iterator[dict[str, Any]]:
+    for key, value in block:
+        name = f"{within}: {words(key)}" if within else heading(key)
+        if isinstance(value, Mapping):
+            texts = {k: v for k, v in value.items() if isinstance(v, str) and k != "value"}
+            rest = {k: v for k, v in value.items() if k not in texts}
+            notes = "; ".join([*filter(None, [note]), *(f"{words(k)}: {v}" for k, v in texts.items())])
+            if "value" in rest:
+                yield _measure(name, rest, notes)
+            elif rest:
+                first, *others = _measures(rest.items(), name, notes)
+                yield first
+                yield from ({**one, "note": "as above"} if notes and one["note"] == notes else one for one in others)
+            else:
+                yield from (_measure(f"{name}: {words(k)}", {"value": v}, note) for k, v in texts.items())
+        elif isinstance(value, Sequence) and value and all(isinstance(one, Mapping) for one in value):
+            yield from _measures([(str(one.get("name", at)), one) for at, one in enumerate(value, 1)], name, note)
+        else:
+            yield _measure(name, {"value": value}, note)
+
+
+def _measure(name: str, told: Mapping[str, Any], note: str) -> dict[str, Any]:
+    more = [f"{words(k)}: {number(v)}" for k, v in told.items() if k not in ("value", "ci", "baseline")]
+    interval = told.get("ci")
+    return {
+        "name": name,
+        "value": number(told["value"]),
+        "is_text": len(number(told["value"])) > _LONGEST_FIGURE,
+        "interval": "" if interval is None else "–".join(number(end) for end in interval),
+        "baseline": "" if told.get("baseline") is None else number(told["baseline"]),
+        "note": "; ".join([*filter(None, [note]), *more]),
+    }
+
+
+def budget_tables(budget: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the privacy loss budget and how it was divided, or None when none was spent."""
+    if all(not value for value in budget.values()):
+        return None
+    tables = [("per_level", "Budget by level"), ("per_attribute", "Budget by attribute")]
+    facts = {key: value for key, value in budget.items() if key not in dict(tables) and value is not None}
+    return {
+        "facts": [(heading(key), bounded(key, value)) for key, value in facts.items()],
+        "tables": [(caption, *_records(budget[key])) for key, caption in tables if budget.get(key)],
+    }
+
+
+def _records(records: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[tuple[str, bool]]]]:
+    """Return records as headers and rows of (text, is a figure)."""
+    keys = list(dict.fromkeys(key for one in records for key in one))
+    rows = [[(bounded(key, one.get(key)), not isinstance(one.get(key), str)) for key in keys] for one in records]
+    return [heading(key) for key in keys], rows

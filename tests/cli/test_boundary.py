@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The boundary: every error is two lines or one JSON object, with the exit code of the contract."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from anonkit.cli.boundary import one_line, run
+from anonkit.cli.outcome import Outcome, WrongUsage
+from anonkit.errors import (
+    AnonkitError,
+    BudgetError,
+    EngineError,
+    GuaranteeError,
+    MissingDependencyError,
+    ParameterError,
+    PolicyError,
+    ReleaseFormatError,
+    SourceError,
+)
+
+MARKER = "MARKER-of-one-person"
+
+
+def command_that(work: Callable[[], object]) -> click.Command:
+    """Return a command that does something."""
+    return click.Command("test", callback=work, params=[click.Option(["--json"], is_flag=True, expose_value=False)])
+
+
+def raising(error: BaseException) -> click.Command:
+    """Return a command that raises."""
+
+    def work() -> object:
+        raise error
+
+    return command_that(work)
+
+
+START = """
+import os, signal, sys, warnings
+import click
+from anonkit.cli.boundary import run
+from anonkit.cli.outcome import Outcome
+from anonkit.errors import GuaranteeError
+"""
+END = """
+options = [click.Option(["--json"], is_flag=True, expose_value=False)]
+sys.exit(run(click.Command("x", callback=work, params=options), sys.argv[1:], "x"))
+"""
+
+
+def process(work: str, *args: str) -> list[str]:
+    """Return a process that runs `def work()` as a command."""
+    return [sys.executable, "-c", START + work + END, *args]
+
+
+def environment(**changed: str) -> dict[str, str]:
+    """Return the environment, without what decides about colours and tracebacks, with changes."""
+    plain = {
+        name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "ANONKIT_DEBUG")
+    }
+    return {**plain, **changed}
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "word"),
+    [
+        (GuaranteeError("x"), 1, "PROMISE"),
+        (BudgetError("x"), 1, "BUDGET"),
+        (ParameterError("x"), 2, "PARAMETER"),
+        (WrongUsage("x"), 2, "USAGE"),
+        (PolicyError("x"), 3, "POLICY"),
+        (SourceError("x"), 3, "SOURCE"),
+        (EngineError("x"), 3, "ENGINE"),
+        (ReleaseFormatError("x"), 3, "FORMAT"),
+        (MissingDependencyError("x"), 4, "MISSING_EXTRA"),
+        (PermissionError(errno.EACCES, "x"), 3, "SYSTEM"),
+        (MemoryError(), 3, "SYSTEM"),
+        (ValueError("x"), 3, "INTERNAL"),
+        (KeyboardInterrupt(), 130, "INTERRUPTED"),
+        (click.Abort(), 130, "INTERRUPTED"),
+        (click.UsageError("x"), 2, "USAGE"),
+    ],
+)
+def test_every_error_has_its_exit_code_and_word(
+    error: BaseException, code: int, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The exit codes of the contract, and one JSON object with --json, nothing on stderr."""
+    assert run(raising(error), [], "test") == code
+    plain = capsys.readouterr()
+    assert run(raising(error), ["--json"], "test") == code
+    captured = capsys.readouterr()
+    document = json.loads(captured.out)
+
+    assert plain.out == ""
+    assert plain.err.startswith("Error: ")
+    assert "Traceback" not in plain.err
+    assert len(plain.err.splitlines()) <= 2
+    assert captured.err == ""
+    assert set(document) == {"ok", "code", "message", "hint"}
+    assert document["ok"] is False
+    assert document["code"] == word
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError(MARKER),
+        KeyError(MARKER),
+        RuntimeError(MARKER, MARKER),
+        OSError(MARKER),
+        OSError(errno.EIO, MARKER),
+        ArithmeticError(MARKER),
+        UnicodeDecodeError("utf-8", MARKER.encode(), 0, 1, MARKER),
+    ],
+)
+def test_the_message_of_a_foreign_error_is_not_shown(
+    error: BaseException, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exceptions of other libraries quote cells: their type and our line are shown, their words are not."""
+    monkeypatch.delenv("ANONKIT_DEBUG", raising=False)
+    for args in ([], ["--json"]):
+        assert run(raising(error), args, "test") == 3
+        captured = capsys.readouterr()
+        assert MARKER not in captured.out + captured.err
+
+
+def test_an_internal_error_names_the_line_and_the_way_to_the_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The innermost line of anonkit that the exception came through, its type, and the debug variable."""
+    from anonkit.bundle import to_json
+
+    monkeypatch.delenv("ANONKIT_DEBUG", raising=False)
+    assert run(command_that(lambda: to_json({"x": float("nan")})), [], "test") == 3
+    error, hint = capsys.readouterr().err.splitlines()
+
+    assert error.startswith("Error: internal error in anonkit.bundle:")
+    assert error.endswith("(ValueError)")
+    assert "ANONKIT_DEBUG=1" in hint
+
+
+def test_the_traceback_is_there_for_who_asks(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ANONKIT_DEBUG=1 shows it, on stderr only."""
+    monkeypatch.setenv("ANONKIT_DEBUG", "1")
+    run(raising(ValueError("x")), ["--json"], "test")
+    captured = capsys.readouterr()
+
+    assert "Traceback" in captured.err
+    assert json.loads(captured.out)["code"] == "INTERNAL"
+
+
+def test_library_warnings_are_not_shown() -> None:
+    """A library's warning may quote a cell, so it is shown in debug mode only."""
+    work = process(f"def work(): warnings.warn({MARKER!r})")
+    plain = subprocess.run(work, capture_output=True, check=True, env=environment())
+    debug = subprocess.run(work, capture_output=True, check=True, env=environment(ANONKIT_DEBUG="1"))
+
+    assert plain.stderr == b""
+    assert MARKER.encode() in debug.stderr
+
+
+def test_a_result_can_be_bad_news(capsys: pytest.CaptureFixture[str]) -> None:
+    """A failure in the outcome sets the exit code, and stands in the JSON beside the result."""
+    outcome = Outcome(text="the result", document={"figure": 1}, failure=GuaranteeError("it broke", "mend it"))
+    assert run(command_that(lambda: outcome), [], "test") == 1
+    captured = capsys.readouterr()
+    assert run(command_that(lambda: outcome), ["--json"], "test") == 1
+
+    assert captured.out == "the result\n"
+    assert captured.err == "Error: it broke\nHint: mend it\n"
+    assert json.loads(capsys.readouterr().out) == {
+        "ok": False, "code": "PROMISE", "message": "it broke", "hint": "mend it", "figure": 1,
+    }  # fmt: skip
+
+
+def test_notes_go_to_stderr_and_quiet_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
+    """Results on stdout, everything else on stderr; --quiet shows errors only."""
+    for quiet, out, err in ((False, "text\n", "Note: mind this\n"), (True, "", "")):
+        outcome = Outcome(text="text", document={}, notes=["mind this"], quiet=quiet)
+        assert run(command_that(lambda outcome=outcome: outcome), [], "test") == 0  # type: ignore[misc]
+        captured = capsys.readouterr()
+        assert (captured.out, captured.err) == (out, err)
+
+
+def test_no_message_breaks_the_line_or_drives_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """Column names come from a file: line breaks, escape sequences and reversed writing are taken out of messages."""
+    run(raising(PolicyError("column 'a\x1b[31m\nError: fake\u202e' is bad")), [], "test")
+    captured = capsys.readouterr().err
+
+    assert len(captured.splitlines()) == 1
+    assert "\x1b" not in captured
+    assert "\u202e" not in captured
+    assert one_line("plain – ünï ✓") == "plain – ünï ✓"
+
+
+@pytest.mark.parametrize(("changed", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True)])
+def test_colours_are_for_terminals_without_no_color(changed: dict[str, str], coloured: bool) -> None:
+    """No escape sequence reaches a pipe; on a terminal NO_COLOR turns them off."""
+    pty = pytest.importorskip("pty")
+    work = process("def work(): return Outcome(text=click.style('hi', bold=True), document={})")
+    piped = subprocess.run(work, capture_output=True, check=True, env=environment(**changed))
+    ours, theirs = pty.openpty()
+    subprocess.run(work, stdout=theirs, check=True, env=environment(**changed))
+    shown = os.read(ours, 1000)
+    os.close(ours)
+    os.close(theirs)
+
+    assert piped.stdout == b"hi\n"
+    assert (b"\x1b" in shown) is coloured
+
+
+@pytest.mark.parametrize(("failure", "code"), [("None", 0), ("GuaranteeError('x')", 1)])
+def test_a_reader_that_leaves_early_is_no_error(failure: str, code: int) -> None:
+    """`anonkit … | head -1`: no traceback, and the exit code tells about the work, not about the reader."""
+    work = process(f"def work(): return Outcome(text='line\\n' * 200_000, document={{}}, failure={failure})")
+    with subprocess.Popen(work, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.readline()
+        running.stdout.close()
+        errors = running.stderr.read()
+
+    assert running.returncode == code
+    assert b"Traceback" not in errors
+    assert b"BrokenPipe" not in errors
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_signals_clean_up_and_exit_with_130(name: str, tmp_path: Path) -> None:
+    """Ctrl-C, the end of a job and the end of a terminal all run the clean-up."""
+    mark = tmp_path / "cleaned"
+    work = process(
+        "def work():\n"
+        "    try:\n"
+        f"        os.kill(os.getpid(), signal.{name})\n"
+        "        signal.pause()\n"
+        "    finally:\n"
+        f"        open({str(mark)!r}, 'w').close()\n"
+    )
+    done = subprocess.run(work, capture_output=True, check=False)
+
+    assert done.returncode == 130
+    assert mark.exists()
+    assert done.stderr.splitlines()[0] == b"Error: interrupted"
+
+
+def test_signals_are_left_as_they_were() -> None:
+    """A program that runs the command line inside itself keeps its own handlers."""
+    before = signal.getsignal(signal.SIGTERM)
+    run(command_that(lambda: 0), [], "test")
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_letters_the_terminal_does_not_have_are_escaped() -> None:
+    """A name in another script does not end the command on a Latin-1 terminal, and JSON stays JSON."""
+    work = "def work(): return Outcome(text='名', document={'name': '名'})"
+    latin = environment(PYTHONIOENCODING="latin-1", PYTHONUTF8="0")
+    text = subprocess.run(process(work), capture_output=True, check=True, env=latin)
+    document = subprocess.run(process(work, "--json"), capture_output=True, check=True, env=latin)
+
+    assert text.stdout == b"\\u540d\n"
+    assert json.loads(document.stdout) == {"ok": True, "name": "名"}
+
+
+def test_every_error_of_the_library_is_an_anonkit_error_with_a_code_of_the_contract() -> None:
+    """No error class has an exit code that the contract does not name."""
+    classes = [AnonkitError]
+    for one in classes:
+        classes += one.__subclasses__()
+    assert {one.exit_code for one in classes} <= {1, 2, 3, 4, 130}

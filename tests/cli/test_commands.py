@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`report`, `init`, `demo`, `completion`, and the group of all commands."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from anonkit.cli import COMMANDS, anonkit
+from anonkit.policy import Policy
+
+
+def test_the_report_is_shown_in_plain_words(cli: Any, released: Path) -> None:
+    """The claim, its limits and the key figures, from the data file, a sidecar, or the report alone."""
+    out = cli("report", released).out
+    for words in ("Privacy report", "Protected", "narrow", "Limits", "Homogeneity", "Checked", "Columns", "Risk"):
+        assert words in out
+    assert cli("report", released.with_name("out.params.json")).out == out
+    released.unlink()
+    assert cli("report", released.with_name("out.report.json")).out == out
+
+
+def test_the_report_as_a_document(cli: Any, released: Path) -> None:
+    """--json has the report as it stands in the file."""
+    document = cli("report", released, "--json").document
+
+    assert document["ok"] is True
+    assert document["report"] == json.loads(released.with_name("out.report.json").read_text(encoding="utf-8"))
+
+
+def test_the_page_is_rendered_anew(cli: Any, released: Path) -> None:
+    """--html writes the page elsewhere, never over a file of the release, and replaces with --force only."""
+    page = released.with_name("review.html")
+    assert cli("report", released, "--html", page).code == 0
+    assert page.read_text(encoding="utf-8") == released.with_name("out.report.html").read_text(encoding="utf-8")
+    assert cli("report", released, "--html", page).code == 2
+    assert cli("report", released, "--html", page, "--force").code == 0
+    assert cli("report", released, "--html", released.with_name("out.report.html"), "--force").code == 2
+    assert cli("validate", released).code == 0
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"format": "anonkit-report/1"}', '{"format": "anonkit-report/9"}']
+)
+def test_a_damaged_report_is_refused(cli: Any, released: Path, content: str) -> None:
+    """Exit code 3 and the file's name."""
+    released.with_name("out.report.json").write_text(content, encoding="utf-8")
+    ran = cli("report", released)
+
+    assert ran.code == 3
+    assert "out.report.json" in ran.err
+    assert "internal error" not in ran.err
+
+
+def test_a_policy_is_drafted(cli: Any, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`init` writes a policy that loads, shows it with `-o -`, and touches no file without --force."""
+    monkeypatch.chdir(table.parent)
+    ran = cli("init", table)
+
+    assert ran.code == 0
+    assert "anonkit release --policy policy.toml" in ran.out
+    draft = (table.parent / "policy.toml").read_text(encoding="utf-8")
+    assert set(Policy.load("policy.toml").columns) == {"name", "age", "zip", "sex", "illness", "income"}
+    assert cli("init", table, "-o", "-").out == draft
+    assert cli("init", table).code == 2
+    assert cli("init", table, "--force", "--target", "illness", "--quiet").out == ""
+    assert Policy.load("policy.toml").target == "illness"
+    document = cli("init", table, "-o", "other.toml", "--json").document
+    assert document["file"] == "other.toml"
+    assert document["policy"] == draft
+    assert sorted(path.name for path in table.parent.iterdir()) == ["in.csv", "other.toml", "policy.toml"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(("absent.csv",), 3), (("in.csv", "--target", "nobody"), 3), (("in.csv", "-o", "no/such/folder.toml"), 3)],
+)
+def test_a_draft_that_cannot_be_made_leaves_no_file(
+    cli: Any, table: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], code: int
+) -> None:
+    """Exit code 3 and nothing written."""
+    monkeypatch.chdir(table.parent)
+    ran = cli("init", *arguments)
+
+    assert ran.code == code
+    assert ran.err.startswith("Error: ")
+    assert [path.name for path in table.parent.iterdir()] == ["in.csv"]
+
+
+def test_the_demo_leads_from_customers_to_a_report(cli: Any, tmp_path: Path) -> None:
+    """Simulated customers, their policy, a release that validates, and where to look."""
+    folder = tmp_path / "demo"
+    ran = cli("demo", "--folder", folder, "--rows", "500")
+
+    assert ran.code == 0, ran.err
+    assert str(folder / "release.report.html") in ran.out
+    assert "customer_id (identifier)" in ran.out
+    assert cli("validate", folder / "release.parquet", "--k", "10").code == 0
+    assert cli("demo", "--folder", folder, "--rows", "500").code == 2
+    document = cli("demo", "--folder", folder, "--rows", "500", "--force", "--json").document
+    assert document["k_anonymity"]["meets"] is True
+    assert Path(document["files"]["page"]).exists()
+
+
+def test_the_commands_that_the_demo_suggests_work(cli: Any, tmp_path: Path) -> None:
+    """Every suggestion can be pasted."""
+    folder = tmp_path / "demo"
+    ran = cli("demo", "--folder", folder, "--rows", "2000")
+    suggested = [line.split()[1:] for line in ran.out.splitlines() if line.startswith("  anonkit ")]
+
+    assert len(suggested) >= 4
+    for words in suggested:
+        again = cli(*words)
+        assert again.code == 0, (words, again.err)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_are_what_the_shell_understands(cli: Any, shell: str) -> None:
+    """The script is printed alone, and the shell, where it is installed, accepts it."""
+    ran = cli("completion", shell)
+
+    assert ran.code == 0
+    assert "_ANONKIT_COMPLETE" in ran.out
+    if shutil.which(shell):
+        checked = subprocess.run([shell, "-n"], input=ran.out, capture_output=True, text=True, check=False)
+        assert checked.returncode == 0, checked.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [("anonkit rel", "release"), ("anonkit release --max", "--max-suppression"), ("anonkit completion z", "zsh")],
+)
+def test_completion_knows_commands_options_and_words(
+    cli: Any, monkeypatch: pytest.MonkeyPatch, line: str, expected: str
+) -> None:
+    """What a shell asks through the environment is answered, parameters of methods included."""
+    monkeypatch.setenv("_ANONKIT_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split()) - 1))
+
+    assert f"plain,{expected}" in cli().out.splitlines()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_begins_with_examples_and_explains_every_option(cli: Any, command: str) -> None:
+    """`COMMAND --help`: a sentence, lines to paste, then options, each with a text."""
+    ran = cli(command, "--help")
+    lines = [line.strip() for line in ran.out.splitlines()]
+    examples = [line for line in lines if f"anonkit {command}" in line and not line.startswith("Usage")]
+
+    assert ran.code == 0
+    assert len(examples) >= 2
+    assert lines.index(examples[0]) <= 5
+    found = anonkit.get_command(None, command)  # type: ignore[arg-type]
+    assert found is not None
+    assert all(one.help for one in found.params if isinstance(one, click.Option))
+
+
+def test_every_short_help_is_whole(cli: Any) -> None:
+    """No sentence in the list of commands is cut off."""
+    out = cli("--help").out
+
+    assert "..." not in out.partition("Commands:")[2]
+    assert re.findall(r"^  (\w+)  ", out, flags=re.MULTILINE) == list(COMMANDS)
+
+
+def test_an_unknown_command_is_refused_with_the_closest(cli: Any) -> None:
+    """Exit code 2 and a suggestion, in JSON too."""
+    ran = cli("relese", "--json")
+
+    assert ran.code == 2
+    assert ran.document["hint"] == "did you mean 'release'?"
+    assert cli("relese").err.splitlines() == ["Error: no such command: relese", "Hint: did you mean 'release'?"]
+
+
+def test_a_mistyped_option_is_refused_with_the_closest(cli: Any, table: Path) -> None:
+    """Exit code 2 and a suggestion, for the command's own options and the methods'."""
+    for typed, meant in (("--polcy", "--policy"), ("--max-supression", "--max-suppression")):
+        ran = cli("release", table, "out.parquet", typed, "1")
+        assert ran.code == 2
+        assert ran.err == f"Error: no such option: {typed}\nHint: did you mean {meant}?\n"
+
+
+def test_the_version_is_shown(cli: Any) -> None:
+    """`--version` names the program and its version."""
+    from anonkit import __version__
+
+    assert cli("--version").out == f"anonkit, version {__version__}\n"

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is imported when: help must be instant, so it may not load anything heavy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from anonkit.cli import COMMANDS
+
+HEAVY = {"numpy", "pyarrow", "pandas", "sklearn", "scipy", "duckdb", "jinja2", "cryptography"}
+
+
+def imported(*args: str) -> set[str]:
+    """Return the top-level packages that a command line imports."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "anonkit", *args], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr.splitlines()[-2:]
+    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return {line.rsplit("|", 1)[1].strip().split(".")[0] for line in lines}
+
+
+@pytest.mark.parametrize("args", [(), ("--help",), ("--version",), ("completion", "zsh")])
+def test_the_first_look_imports_nothing_heavy(args: tuple[str, ...]) -> None:
+    """`anonkit --help` and its like load click and nothing heavy."""
+    assert not imported(*args) & HEAVY
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "release"])
+def test_the_help_of_a_command_imports_nothing_heavy(command: str) -> None:
+    """The help of every command but `release` is as instant as `anonkit --help`."""
+    assert not imported(command, "--help") & HEAVY
+
+
+def test_the_help_of_release_imports_declarations_only() -> None:
+    """`release --help` reads the methods' parameters, and neither the engine nor the forest."""
+    assert not imported("release", "--help") & (HEAVY - {"numpy", "pyarrow", "cryptography"})
+
+
+def test_the_installed_program_is_the_module() -> None:
+    """`anonkit` and `python -m anonkit` are one program, under one name in the help."""
+    from importlib.metadata import entry_points
+
+    (script,) = entry_points(group="console_scripts", name="anonkit")
+    from anonkit.cli import main
+
+    assert script.load() is main
+    done = subprocess.run([sys.executable, "-m", "anonkit", "--help"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Usage: anonkit ")

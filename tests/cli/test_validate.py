@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`anonkit validate`: 0 only when everything declared and asked was checked and holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from anonkit.checks.validate import Validation
+
+
+def test_a_release_validates_as_it_was_made(cli: Any, released: Path) -> None:
+    """Exit code 0, every check a line, and the same in JSON."""
+    plain, document = cli("validate", released), cli("validate", released, "--json").document
+
+    assert plain.code == 0
+    assert f"{len(document['checks'])} of {len(document['checks'])} checks passed" in plain.out
+    assert document["ok"] is True
+    assert document["passed"] is True
+    assert {"name", "passed", "observed", "required"} == set(document["checks"][0])
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"), [(("--k", "3"), 0), (("--k", "60"), 1), (("--l", "1"), 0), (("--l", "4"), 1), (("--t", "0"), 1)]
+)
+def test_more_can_be_asked_than_was_promised(cli: Any, released: Path, asked: tuple[str, ...], code: int) -> None:
+    """k, l and t on top of the report's own promise."""
+    assert cli("validate", released, *asked).code == code
+
+
+def test_a_changed_file_fails(cli: Any, released: Path) -> None:
+    """Another row in the data file is seen, told on stderr and in JSON, with exit code 1."""
+    rows = pq.read_table(released)
+    pq.write_table(pa.concat_tables([rows, rows.slice(0, 1)]), released)
+    plain, quiet, ran = (
+        cli("validate", released),
+        cli("validate", released, "--quiet"),
+        cli("validate", released, "--json"),
+    )
+
+    assert plain.code == quiet.code == ran.code == 1
+    assert "FAILED" in plain.out
+    assert plain.err.startswith("Error: ")
+    assert quiet.out == ""
+    assert ran.document["ok"] is False
+    assert ran.document["code"] == "PROMISE"
+    assert any(not check["passed"] for check in ran.document["checks"])
+
+
+@pytest.mark.parametrize("suffix", [".params.json", ".report.json", ".datapackage.json"])
+def test_what_is_missing_cannot_be_checked(cli: Any, released: Path, suffix: str) -> None:
+    """A release without one of its files is not validated: exit code 3, or 1, never 0."""
+    released.with_name(f"out{suffix}").unlink()
+    ran = cli("validate", released)
+
+    assert ran.code in (1, 3)
+    assert ran.err.startswith("Error: ")
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b"\xff\xfe", b'{"format": "anonkit-report/1"}'])
+@pytest.mark.parametrize("suffix", [".params.json", ".report.json", ".datapackage.json", ".parquet"])
+def test_a_damaged_file_is_named_without_a_traceback(cli: Any, released: Path, suffix: str, content: bytes) -> None:
+    """Whatever stands in a sidecar or in the data file, the answer is a refusal or a failed check."""
+    released.with_name(f"out{suffix}").write_bytes(content)
+    ran = cli("validate", released)
+
+    assert ran.code in (1, 3)
+    assert "internal error" not in ran.err
+
+
+def test_what_does_not_exist_cannot_be_checked(cli: Any, tmp_path: Path) -> None:
+    """Exit code 3, not 0 and not wrong usage."""
+    ran = cli("validate", tmp_path / "absent.parquet")
+
+    assert ran.code == 3
+    assert "does not exist" in ran.err
+
+
+def test_any_table_can_be_asked(cli: Any, table: Path) -> None:
+    """A plain table with --qi and what is asked; names with commas in quotes, as in CSV."""
+    assert cli("validate", table, "--qi", "sex", "--k", "30").code == 0
+    assert cli("validate", table, "--qi", "sex,zip", "--k", "30").code == 1
+    assert cli("validate", table, "--qi", "sex", "--qi", "zip", "--k", "6").code == 0
+    assert cli("validate", table, "--qi", "sex", "--sensitive", "illness", "--l", "3", "--t", "0.5").code == 0
+    awkward = table.with_name("awkward.csv")
+    awkward.write_text('"a,b",c\n' + "1,2\n" * 5, encoding="utf-8")
+    assert cli("validate", awkward, "--qi", '"a,b",c', "--k", "5").code == 0
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("--k", "2"), ("--qi", "sex"), ("--qi", "sx", "--k", "2"), ("--qi", "sex", "--l", "2")]
+)
+def test_nothing_to_check_is_wrong_usage(cli: Any, table: Path, arguments: tuple[str, ...]) -> None:
+    """A plain table with nothing asked, or about no column: exit code 2, never 0."""
+    assert cli("validate", table, *arguments).code == 2
+
+
+def test_fewer_checks_than_declared_is_never_a_pass(cli: Any, released: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When a check that the report declares was not made, or none was, the exit code is 3."""
+    from anonkit.checks import validate as module
+
+    whole = module.validate(released)
+    declared = [
+        check["name"]
+        for check in json.loads(released.with_name("out.report.json").read_text())["verification"]["checks"]
+    ]
+    for left_out in declared:
+        fewer = tuple(check for check in whole.checks if check.name != left_out)
+        monkeypatch.setattr(module, "validate", lambda *a, fewer=fewer, **b: Validation(checks=fewer, disclosure=None))
+        ran = cli("validate", released)
+        assert ran.code == 3
+        assert left_out in ran.err
+    monkeypatch.setattr(module, "validate", lambda *a, **b: Validation(checks=(), disclosure=None))
+    assert cli("validate", released).code == 3
+
+
+def test_diversity_of_no_column_is_not_a_pass(cli: Any, table: Path) -> None:
+    """Diversity asked of a release without a sensitive attribute could not be checked: exit code 3."""
+    output = table.with_name("out.parquet")
+    assert (
+        cli("release", table, output, "--method", "mondrian", "--k", "3", "--identifier", "name", "--quiet").code == 0
+    )
+    ran = cli("validate", output, "--l", "2")
+
+    assert ran.code == 3
+    assert "--sensitive" in ran.err
+    assert cli("validate", output, "--l", "1", "--sensitive", "illness").code == 0

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Words and figures: nothing is rounded to look better than it is."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonkit.wording import bound, check_words, date_text, heading, number, one_in, percent
+
+
+def _read(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+@given(value=st.floats(1e-9, 1e9))
+def test_a_bound_is_never_written_smaller_than_it_is(value: float) -> None:
+    """Epsilon is rounded up, by less than one part in 100,000; float dust apart."""
+    assert value * (1 - 1e-8) <= _read(bound(value)) <= value * (1 + 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.0, "1"),
+        (8.700000000000001, "8.7"),
+        (math.log(3), "1.09862"),
+        (0.1 + 0.2, "0.3"),
+        ("inf", "∞"),
+        (math.inf, "∞"),
+        (0, "0"),
+    ],
+)
+def test_bounds_people_write_stay_as_they_are(value: object, text: str) -> None:
+    """Rounding up does not turn 8.7 into 8.70001 because of a float."""
+    assert bound(value) == text
+
+
+@given(share=st.floats(0, 1))
+def test_a_share_is_none_or_all_only_when_it_is(share: float) -> None:
+    """A risk that exists is never written as 0%, nor an incomplete one as 100%."""
+    text = percent(share)
+
+    assert (text == "0%") == (share == 0)
+    assert (text == "100%") == (share == 1)
+
+
+@given(risk=st.floats(1e-7, 1))
+def test_a_risk_in_words_is_no_smaller_than_the_risk(risk: float) -> None:
+    """`1 in n` rounds n down."""
+    n = _read(one_in(risk).removeprefix("1 in "))
+
+    assert 1 / n >= risk * (1 - 1e-8)
+    assert 1 / (n + 1) < risk
+
+
+@given(value=st.integers(-(10**15), 10**15) | st.floats(-1e12, 1e12))
+def test_numbers_can_be_read_back(value: float) -> None:
+    """Six significant digits, one decimal above ten thousand, integers exact."""
+    assert _read(number(value)) == pytest.approx(value, rel=1e-5)
+    if isinstance(value, int):
+        assert _read(number(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (True, "yes"),
+        (False, "no"),
+        (1234567, "1,234,567"),
+        (2.0, "2"),
+        (-math.inf, "−∞"),
+        (math.nan, "–"),
+        ([1, "b", None], "1, b, –"),
+        ({"p_keep": 0.5, "epsilon": 1}, "p keep 0.5, ε 1"),
+    ],
+)
+def test_values_of_every_kind_have_a_text(value: object, text: str) -> None:
+    """Whatever JSON can hold can be shown."""
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
+    [
+        ("2026-11-21T01:45:18+00:00", "21 November 2026, 01:45 UTC"),
+        ("2026-01-01T00:30:00+02:00", "31 December 2025, 22:30 UTC"),
+        ("some day", "some day"),
+    ],
+)
+def test_dates_are_written_in_utc(moment: str, text: str) -> None:
+    """A moment is shown in UTC, month by name."""
+    assert date_text(moment) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("k", "k"), ("epsilon", "ε"), ("l_diversity", "l-diversity"), ("per_level", "Per level")]
+)
+def test_symbols_stay_small_at_the_beginning_of_a_line(name: str, text: str) -> None:
+    """Headings begin with a capital, symbols do not."""
+    assert heading(name) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("k_anonymity", ("Rows in the smallest equivalence class", "at least")),
+        ("t_closeness:a:b", ("Distance of ‘a:b’ between the worst class and the whole table", "at most")),
+        ("values_in_domain:{age}", ("Values in domain: {age}", "")),
+    ],
+)
+def test_checks_are_said_in_words(name: str, words: tuple[str, str]) -> None:
+    """Known checks have a sentence, unknown ones their name; attributes are never read as a format."""
+    assert check_words(name) == words
