@@ -42,7 +42,7 @@ _HOME = {
     "release": "anonkit.pipeline",
     "validate": "anonkit.checks.validate",
 }
-__all__ = ["__version__", *_HOME, "datasets"]  # noqa: PLE0604
+__all__ = ["__version__", *_HOME, "datasets"]
 
 
 def __getattr__(name: str) -> Any:

@@ -39,12 +39,18 @@ _MANY_CLASSES = 20
 class AnonymityModel:
     """k-anonymity and what may be asked on top of it; the parameters shared by the k-anonymous methods."""
 
-    k: int = parameter(default=10, range="[2, inf)", help="smallest equivalence class allowed, in rows (people with a unit column)")
+    k: int = parameter(
+        default=10, range="[2, inf)", help="smallest equivalence class allowed, in rows (people with a unit column)"
+    )
     l: float | None = parameter(  # noqa: E741 - the field's own letter
-        default=None, range="[1, inf)", help="distinct l-diversity: different values of each sensitive attribute in every class"
+        default=None,
+        range="[1, inf)",
+        help="distinct l-diversity: different values of each sensitive attribute in every class",
     )
     entropy_l: float | None = parameter(
-        default=None, range="[1, inf)", help="entropy l-diversity: exp(entropy) of each sensitive attribute in every class"
+        default=None,
+        range="[1, inf)",
+        help="entropy l-diversity: exp(entropy) of each sensitive attribute in every class",
     )
     recursive: str | None = parameter(
         default=None, range="C,L", help="recursive (c, l)-diversity, such as 3,2: commonest < c x (l-th and rarer)"
@@ -156,7 +162,9 @@ def prepare(source: Source, policy: Policy, engine: Engine, model: AnonymityMode
         missing = column.codes == column.missing
         treatment = policy.missing_of(column.name)
         if treatment is Missing.ERROR:
-            raise PolicyError(f"column {column.name!r} has {int(missing.sum())} missing values", 'missing = "category" or "drop"')
+            raise PolicyError(
+                f"column {column.name!r} has {int(missing.sum())} missing values", 'missing = "category" or "drop"'
+            )
         if treatment is Missing.DROP:
             rows &= ~missing
     if not rows.all():
@@ -228,14 +236,20 @@ def _check_domain(column: CodedColumn, declared: Column) -> None:
     elif declared.bounds is not None:
         low, high = declared.bounds
         if not column.ordered:
-            raise PolicyError(f"column {column.name!r} has bounds but its cells are not numbers", "declare categories instead")
+            raise PolicyError(
+                f"column {column.name!r} has bounds but its cells are not numbers", "declare categories instead"
+            )
         outside = np.array([value is not None and not low <= value <= high for value in column.values], dtype=np.bool_)  # type: ignore[operator]
         rule = "bounds"
     if declared.ladder is not None and not column.ordered:
-        raise PolicyError(f"column {column.name!r} has a ladder of bin widths but its cells are not numbers", "use tree")
+        raise PolicyError(
+            f"column {column.name!r} has a ladder of bin widths but its cells are not numbers", "use tree"
+        )
     if outside is not None and outside.any():
         count = int(outside[column.codes].sum())
-        raise PolicyError(f"column {column.name!r} has {count} cells outside its declared {rule}", "correct the policy or the table")
+        raise PolicyError(
+            f"column {column.name!r} has {count} cells outside its declared {rule}", "correct the policy or the table"
+        )
 
 
 def _check_reachable(k: int, n_rows: int, units: NDArray[np.int64] | None) -> None:
@@ -277,7 +291,8 @@ def _labels(
 def _blank_notes(columns: Sequence[CodedColumn]) -> tuple[str, ...]:
     padded = [c.name for c in columns if any(isinstance(value, str) and value != value.strip() for value in c.values)]
     return tuple(
-        f"Column {name!r} has cells that begin or end with blanks; ' a' and 'a' are different values." for name in padded
+        f"Column {name!r} has cells that begin or end with blanks; ' a' and 'a' are different values."
+        for name in padded
     )
 
 
@@ -334,7 +349,10 @@ def anonymity_params(
         "target": policy.target,
         "unit": policy.unit,
         "missing_values": list(policy.missing_values),
-        "model": {"k": model.k, **{name: getattr(model, name) for name in ("l", "entropy_l", "recursive", "t", "alpha")}},
+        "model": {
+            "k": model.k,
+            **{name: getattr(model, name) for name in ("l", "entropy_l", "recursive", "t", "alpha")},
+        },
         "max_suppression": max_suppression,
         "columns": [
             {

@@ -88,7 +88,7 @@ def _sync(path: Path) -> None:
 
 
 def is_alive(pid: str) -> bool:
-    """True when a process of this number runs on this machine."""
+    """Tell whether a process of this number runs on this machine."""
     if not pid.isdigit():
         return False
     try:

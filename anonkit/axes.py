@@ -81,7 +81,9 @@ def axis_of(column: CodedColumn, borders: Sequence[int]) -> CodedAxis:
     if column.ordered:
         cuts = tuple(roundest_between(_point(column.values[at - 1]), _point(column.values[at])) for at in borders)
         interval = IntervalAxis(name=column.name, cuts=cuts, has_missing=column.missing is not None)
-        parts = np.searchsorted(np.asarray(borders, dtype=np.int64), np.arange(column.size), side="right").astype(np.int64)
+        parts = np.searchsorted(np.asarray(borders, dtype=np.int64), np.arange(column.size), side="right").astype(
+            np.int64
+        )
         if column.missing is not None:
             parts[column.missing] = interval.size - 1
         return CodedAxis(axis=interval, part_of=parts)

@@ -78,7 +78,8 @@ class Release:
 
     def __repr__(self) -> str:
         method = self.report.get("method", {}).get("name")
-        return f"<Release {method}, {self.report.get('rows', {}).get('out')} rows, {self.report.get('guarantee', {}).get('kind')}>"
+        rows = self.report.get("rows", {}).get("out")
+        return f"<Release {method}, {rows} rows, {self.report.get('guarantee', {}).get('kind')}>"
 
     def to_arrow(self) -> pa.Table:
         """Return the data as an Arrow table, categories as the owner ordered them."""
@@ -99,9 +100,9 @@ class Release:
             pandas is not installed.
         """
         try:
-            import pandas  # noqa: F401, ICN001
+            import pandas  # noqa: F401
         except ImportError:
-            raise MissingDependencyError.extra("pandas", "pandas") from None
+            raise MissingDependencyError.of_extra("pandas", "pandas") from None
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
 
@@ -119,7 +120,7 @@ class Release:
         try:
             for suffix in (DATA, *SIDECARS):
                 (staging.folder / place.name(suffix)).write_bytes(self.file_bytes(suffix))
-            if self.place is not None and self.place.stem != place.stem or self.contents is not None:
+            if (self.place is not None and self.place.stem != place.stem) or self.contents is not None:
                 _rename_in_descriptor(staging.folder / place.name(DESCRIPTOR), place)
             staging.commit([place.name(suffix) for suffix in (*SIDECARS, DATA)])
         finally:
@@ -154,7 +155,9 @@ def load(path: str | Path) -> Release:
     recover(place.folder, place.stem)
     for suffix in (DATA, PARAMS, REPORT):
         if not place.file(suffix).exists():
-            raise ReleaseFormatError(f"{str(place.file(suffix))!r} does not exist", "a release is a Parquet file with its sidecars")
+            raise ReleaseFormatError(
+                f"{str(place.file(suffix))!r} does not exist", "a release is a Parquet file with its sidecars"
+            )
     return Release(params=read_json(place.file(PARAMS)), report=read_json(place.file(REPORT)), place=place)
 
 
@@ -202,5 +205,7 @@ def _rename_in_descriptor(path: Path, place: Place) -> None:
 
 def package_name(stem: str) -> str:
     """Return a Data Package name for a file stem: lower case, letters, digits, - . _ only."""
-    cleaned = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-._") else "-" for letter in stem.lower())
+    cleaned = "".join(
+        letter if letter.isascii() and (letter.isalnum() or letter in "-._") else "-" for letter in stem.lower()
+    )
     return cleaned.strip("-") or "release"

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 
 def is_ordered(kind: pa.DataType) -> bool:
-    """True for types whose values are cut at points: numbers, dates, timestamps."""
+    """Tell types whose values are cut at points: numbers, dates, timestamps; categories are not."""
     return bool(
         pa.types.is_integer(kind)
         or pa.types.is_floating(kind)
@@ -31,7 +31,9 @@ def category_value(value: Any, ordered: bool) -> Any:
     return str(value)
 
 
-def recode_array(array: pa.Array, codes_of: Mapping[Any, int], default: int, ordered: bool) -> np.ndarray[Any, np.dtype[np.int64]]:
+def recode_array(
+    array: pa.Array, codes_of: Mapping[Any, int], default: int, ordered: bool
+) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Return the code of every cell by value, `default` for values without one, shape (len(array),)."""
     encoded = array if isinstance(array, pa.DictionaryArray) else pc.dictionary_encode(array)
     local = [codes_of.get(category_value(value, ordered), default) for value in encoded.dictionary.to_pylist()]

@@ -60,7 +60,11 @@ def build_descriptor(
         ],
         "anonkit": {
             "method": report["method"]["name"],
-            "guarantee": {"kind": guarantee["kind"], "parameters": guarantee["parameters"], "basis": guarantee["basis"]},
+            "guarantee": {
+                "kind": guarantee["kind"],
+                "parameters": guarantee["parameters"],
+                "basis": guarantee["basis"],
+            },
             "randomness": report["randomness"],
         },
     }

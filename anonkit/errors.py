@@ -92,7 +92,7 @@ class MissingDependencyError(AnonkitError, ImportError):
         super().__init__(message, hint)
 
     @classmethod
-    def extra(cls, what: str, extra: str) -> MissingDependencyError:
+    def of_extra(cls, what: str, extra: str) -> MissingDependencyError:
         """Name the extra that brings `what`."""
         return cls(f"{what} is not installed", f"pip install 'anonkit[{extra}]'")
 

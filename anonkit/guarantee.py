@@ -127,7 +127,9 @@ class KAnonymity:
         if d.entropy_l is not None:
             parts.append(f"sensitive values spread at least as evenly as {d.entropy_l:g} equally likely ones")
         if d.recursive is not None:
-            parts.append(f"no sensitive value that outweighs the rest (recursive ({d.recursive[0]:g}, {d.recursive[1]}))")
+            parts.append(
+                f"no sensitive value that outweighs the rest (recursive ({d.recursive[0]:g}, {d.recursive[1]}))"
+            )
         if d.t is not None:
             parts.append(f"sensitive values distributed within a distance of {d.t:g} of the whole table's")
         if d.alpha is not None:
@@ -137,7 +139,10 @@ class KAnonymity:
     def formal(self) -> str:
         """Say the promise as the field does."""
         unit = f"distinct values of {self.unit!r}" if self.unit else "rows"
-        text = f"For the released quasi-identifiers Q, every non-empty equivalence class of the table under Q holds at least k = {self.k} {unit}"
+        text = (
+            "For the released quasi-identifiers Q, every non-empty equivalence class of the table under Q holds at "
+            f"least k = {self.k} {unit}"
+        )
         extra = ", ".join(f"{name} = {value}" for name, value in self.diversity.asked().items())
         return f"{text}; in every class and for each sensitive attribute: {extra}." if extra else f"{text}."
 
@@ -146,8 +151,8 @@ class KAnonymity:
         out = []
         if not self.diversity.asked():
             out.append(
-                "Homogeneity: when all members of a group share a value of another column (the target included), that value is "
-                "learned about each of them without telling them apart."
+                "Homogeneity: when all members of a group share a value of another column (the target included), that "
+                "value is learned about each of them without telling them apart."
             )
         out += [
             "Background knowledge: who knows more about a person than the quasi-identifiers declared here can narrow "
@@ -158,7 +163,9 @@ class KAnonymity:
             "Membership: that a person is in the table is not hidden.",
         ]
         if self.unit is None:
-            out.append("Rows are counted, not people: a person with several rows is covered only if a unit column is declared.")
+            out.append(
+                "Rows are counted, not people: a person with several rows is covered only if a unit column is declared."
+            )
         return tuple(out)
 
     def verify(self, measured: Measured) -> list[Check]:
@@ -167,11 +174,16 @@ class KAnonymity:
         if self.unit is not None:
             people = measured.people
             checks.append(
-                Check(name="k_anonymity_people", passed=people is not None and people >= self.k, observed=people, required=self.k)
+                Check(
+                    name="k_anonymity_people",
+                    passed=people is not None and people >= self.k,
+                    observed=people,
+                    required=self.k,
+                )
             )
         for name in self.sensitive:
             found = measured.sensitive.get(name, {})
-            checks += [check for check in self._diversity_checks(name, found)]
+            checks += self._diversity_checks(name, found)
         return checks
 
     def _diversity_checks(self, name: str, found: Mapping[str, float]) -> list[Check]:
@@ -211,7 +223,6 @@ class KAnonymity:
             assumptions=self.assumptions,
             basis=CHECKED,
         )
-
 
     @classmethod
     def from_dict(cls, block: Mapping[str, Any]) -> KAnonymity:

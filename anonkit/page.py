@@ -30,6 +30,7 @@ SHOWN_BARS = 30
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _FILLS = {"generalized": Fill.HATCHED, "dropped": Fill.OPEN}
+_MODELS = ("l_diversity", "entropy_l_diversity", "recursive_c_l_diversity", "t_closeness", "alpha_k_anonymity")
 _REPORT_KEYS = (
     "format", "anonkit_version", "created", "dataset", "method", "guarantee", "budget", "columns", "rows",
     "disclosure_risk", "utility", "verification", "randomness", "domains_declared_by", "notes",
@@ -76,7 +77,7 @@ def _view(report: Mapping[str, Any]) -> dict[str, Any]:
         "report": report,
         "created": date_text(report["created"]),
         "seeded": report["randomness"] != SECURE,
-        "unchecked": report["guarantee"]["basis"] == CHECKED and not checks,
+        "unchecked": _unchecked(report["guarantee"], report["verification"]["checks"]),
         "checks": checks,
         "broken": [one for one in checks if not one["passed"]],
         "figures": _figures(report),
@@ -123,6 +124,19 @@ def _check(check: Mapping[str, Any]) -> dict[str, Any]:
     return {"text": text, "observed": number(check["observed"]), "required": required, "passed": check["passed"]}
 
 
+def _unchecked(promise: Mapping[str, Any], checks: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what a promise that has to be checked on the output says and no check looked at."""
+    if promise["basis"] != CHECKED:
+        return []
+    parameters = promise["parameters"]
+    needed = ["k_anonymity", *(["k_anonymity_people"] if parameters.get("unit") else [])]
+    needed += [
+        f"{model}:{name}" for model in _MODELS if model in parameters for name in parameters.get("sensitive", ())
+    ]
+    found = {check["name"] for check in checks}
+    return [check_words(name)[0] for name in needed if name not in found]
+
+
 def _figures(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the few figures that stand beside the claim: (figure, what it is)."""
     kind, parameters = report["guarantee"]["kind"], report["guarantee"]["parameters"]
@@ -134,7 +148,7 @@ def _figures(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     delta = parameters.get("delta", report["budget"]["delta"])
     out = [(f"ε = {bound(epsilon)}", f"privacy loss, at most, per {_short_unit(report)}")]
     if delta:
-        out.append((f"δ = {bound(delta)}", "probability that the bound fails, at most"))
+        out.append((f"δ = {bound(delta)}", "probability left outside the bound, at most"))
     elif isinstance(epsilon, int | float) and epsilon < 700:
         factor = math.exp(epsilon)
         shown = number(math.ceil(factor)) if factor >= 100 else f"{math.ceil(factor * 100) / 100:g}"
@@ -151,6 +165,8 @@ def _anonymity_figures(report: Mapping[str, Any], parameters: Mapping[str, Any])
     out += [(f"t = {number(parameters['t_closeness'])}", "asked for")] if "t_closeness" in parameters else []
     if risk:
         out.append((number(risk["k_anonymity"]["k"]), "rows in the smallest class found"))
+        people = risk["k_anonymity"]["people"]
+        out += [(number(people), "people in the smallest class found")] if people is not None else []
         out.append((one_in(risk["prosecutor"]["max"]), "highest risk of re-identification"))
     out.append((number(rows.get("out")), "rows released"))
     return out

@@ -90,7 +90,9 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
         raise ParameterError(f"{name} ({value}) must be one of {', '.join(choices)}", did_you_mean(str(value), choices))
 
 
-def check_number(name: str, value: object, low: float, high: float, *, open_low: bool = False, open_high: bool = False) -> None:
+def check_number(
+    name: str, value: object, low: float, high: float, *, open_low: bool = False, open_high: bool = False
+) -> None:
     """Refuse a number outside [low, high]; an end may be open."""
     ok = isinstance(value, int | float) and not isinstance(value, bool)
     ok = ok and (low < value if open_low else low <= value) and (value < high if open_high else value <= high)  # type: ignore[operator]

@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -106,7 +107,11 @@ class Column:
             raise PolicyError(f"{where}: categories must not be empty")
         if self.ladder is not None:
             widths = self.ladder
-            if not widths or any(w <= 0 for w in widths) or any(a >= b for a, b in zip(widths, widths[1:], strict=False)):
+            if (
+                not widths
+                or any(w <= 0 for w in widths)
+                or any(a >= b for a, b in pairwise(widths))
+            ):
                 raise PolicyError(f"{where}: ladder must be bin widths above 0, ascending", "ladder = [5, 10, 20]")
             if self.categories is not None or self.tree is not None:
                 raise PolicyError(f"{where}: a ladder of bin widths is for numeric columns", "use tree for categories")
@@ -120,7 +125,9 @@ class Column:
 
 def _check_tree(where: str, tree: Sequence[Sequence[str]]) -> None:
     if not tree or len({len(path) for path in tree}) != 1:
-        raise PolicyError(f"{where}: every row of the tree must have the same number of levels", "value,group,coarser group")
+        raise PolicyError(
+            f"{where}: every row of the tree must have the same number of levels", "value,group,coarser group"
+        )
     if len({path[0] for path in tree}) != len(tree):
         raise PolicyError(f"{where}: a value stands twice in the tree")
     for level in range(1, len(tree[0]) - 1):
@@ -175,7 +182,9 @@ class Policy:
         columns = _expect("policy", "columns", raw.get("columns", {}), dict)
         return cls(
             dataset=_optional_text("policy", "dataset", raw),
-            columns={name: _column(name, _expect("policy", name, spec, dict), folder) for name, spec in columns.items()},
+            columns={
+                name: _column(name, _expect("policy", name, spec, dict), folder) for name, spec in columns.items()
+            },
             missing=_member(Missing, "policy", "missing", raw.get("missing", "category")),
             missing_values=tuple(_texts("policy", "missing_values", raw.get("missing_values", [""]))),
             declared_by=_optional_text("policy", "declared_by", raw),
@@ -231,7 +240,11 @@ class Policy:
             columns[name] = replace(columns.get(name) or Column(name=name), role=role, sensitive=False)
 
         asked: dict[str, Role] = {}
-        groups = ((Role.IDENTIFIER, identifiers), (Role.INSENSITIVE, insensitive), (Role.QUASI_IDENTIFIER, quasi_identifiers))
+        groups = (
+            (Role.IDENTIFIER, identifiers),
+            (Role.INSENSITIVE, insensitive),
+            (Role.QUASI_IDENTIFIER, quasi_identifiers),
+        )
         singles = ((Role.TARGET, target), (Role.UNIT, unit))
         for role, names in (*groups, *((role, (name,) if name else ()) for role, name in singles)):
             for name in names:
@@ -269,7 +282,7 @@ class Policy:
         if need_target and resolved.target is None:
             free = [name for name in names if name not in self.columns]
             if not free:
-                raise PolicyError("no column has role target", "--target NAME, or role = \"target\" in the policy")
+                raise PolicyError("no column has role target", '--target NAME, or role = "target" in the policy')
             last = free[-1]
             columns[last] = replace(columns[last], role=Role.TARGET)
         return resolved
@@ -282,7 +295,7 @@ def _column(name: str, spec: Mapping[str, Any], folder: Path | None) -> Column:
     widths: tuple[float, ...] | None = None
     if isinstance(ladder, str):
         if ladder not in ("auto", "none"):
-            raise PolicyError(f"{where}: ladder must be bin widths, \"auto\" or \"none\"")
+            raise PolicyError(f'{where}: ladder must be bin widths, "auto" or "none"')
     else:
         widths = tuple(_numbers(where, "ladder", ladder))
     bounds = spec.get("bounds")
@@ -310,13 +323,17 @@ def _tree(where: str, raw: object, folder: Path | None) -> tuple[tuple[str, ...]
     if isinstance(raw, list):
         return tuple(tuple(_texts(where, "tree", path)) for path in raw)
     if not isinstance(raw, str):
-        raise PolicyError(f"{where}: tree must be a CSV file or a list of paths", 'tree = [["2541", "25**", "2***"], …]')
+        raise PolicyError(
+            f"{where}: tree must be a CSV file or a list of paths", 'tree = [["2541", "25**", "2***"], …]'
+        )
     path = (folder or Path()) / raw
     try:
         with path.open(newline="", encoding="utf-8") as file:
             return tuple(tuple(row) for row in csv.reader(file) if row)
     except FileNotFoundError:
-        raise PolicyError(f"{where}: tree file {raw!r} does not exist", "the path is relative to the policy file") from None
+        raise PolicyError(
+            f"{where}: tree file {raw!r} does not exist", "the path is relative to the policy file"
+        ) from None
     except (UnicodeDecodeError, csv.Error):
         raise PolicyError(f"{where}: tree file {raw!r} is not UTF-8 CSV") from None
 

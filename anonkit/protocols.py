@@ -55,7 +55,10 @@ class ClassSizes:
 
 @runtime_checkable
 class Engine(Protocol):
-    """The few verbs all methods reduce to. Everything privacy-relevant is in the batch functions, not here."""
+    """The few verbs all methods reduce to. Everything privacy-relevant is in the batch functions, not here.
+
+    A `source` is what this engine's own `scan`, `map_batches` or `sample` returned; no engine reads another's.
+    """
 
     name: ClassVar[str]
 
@@ -67,27 +70,27 @@ class Engine(Protocol):
         """Open a table with canonical values: types, one kind of missing, no negative zero."""
         ...
 
-    def encode(self, source: Source, columns: Sequence[str]) -> list[CodedColumn]:
+    def encode(self, source: Any, columns: Sequence[str]) -> list[CodedColumn]:
         """Return columns as integer codes with their distinct values."""
         ...
 
-    def count_sets(self, source: Source, sets: Sequence[tuple[str, ...]]) -> list[pa.Table]:
+    def count_sets(self, source: Any, sets: Sequence[tuple[str, ...]]) -> list[pa.Table]:
         """Count the rows of every combination, for several sets of columns; each table has the columns and `count`."""
         ...
 
-    def class_sizes(self, source: Source, columns: Sequence[str], k: int, unit: str | None = None) -> ClassSizes:
+    def class_sizes(self, source: Any, columns: Sequence[str], k: int, unit: str | None = None) -> ClassSizes:
         """Count the equivalence classes under some columns."""
         ...
 
-    def map_batches(self, source: Source, function: BatchMap, schema: pa.Schema) -> Source:
+    def map_batches(self, source: Any, function: BatchMap, schema: pa.Schema) -> Source:
         """Apply a batch function lazily; it may return fewer rows than it was given."""
         ...
 
-    def sample(self, source: Source, n: int, randomness: Randomness) -> Source:
+    def sample(self, source: Any, n: int, randomness: Randomness) -> Source:
         """Draw n rows without replacement by keyed row number: the same rows on every engine."""
         ...
 
-    def write(self, source: Source, path: Path, *, metadata: Mapping[str, str], randomness: Randomness | None) -> int:
+    def write(self, source: Any, path: Path, *, metadata: Mapping[str, str], randomness: Randomness | None) -> int:
         """Write one Parquet file, rows in secret random order when randomness is given; return the rows written."""
         ...
 

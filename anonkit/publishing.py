@@ -75,7 +75,7 @@ class VerifiedDraft:
         }
 
     def report(self, preset: str | None) -> dict[str, Any]:
-        """What `report.json` holds."""
+        """Return what `report.json` holds."""
         return build_report(
             version=__version__,
             method={
@@ -149,7 +149,9 @@ def _read_back(work: VerifiedDraft, data: Path, n_rows: int) -> None:
     again = recount(work.promise, data, work.data.schema, with_unit=False)
     same = again is None or (work.counted is not None and again == replace(work.counted, people=None))
     if not same or n_rows != work.n_rows:
-        raise GuaranteeError("the written file does not hold what was counted before writing", "nothing was written; check the disk")
+        raise GuaranteeError(
+            "the written file does not hold what was counted before writing", "nothing was written; check the disk"
+        )
 
 
 def write_owner_report(folder: Path, work: VerifiedDraft) -> None:

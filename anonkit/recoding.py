@@ -252,9 +252,7 @@ class LocalRecoding:
     def without(self, leaves: Sequence[int]) -> LocalRecoding:
         """Return the recoding in which these leaves, and all that hangs on their parents, are one box each."""
         gone = set(leaves)
-        nodes = [
-            None if node is not None and gone & set(node.children) else node for node in self.nodes
-        ]
+        nodes = [None if node is not None and gone & set(node.children) else node for node in self.nodes]
         return replace(self, nodes=tuple(nodes))
 
     def boxes(self) -> dict[int, tuple[str | None, ...]]:
@@ -285,7 +283,8 @@ class LocalRecoding:
         take = pa.array(row_of[leaves])
         labels = list(boxes.values())
         out = {
-            axis.name: pa.array([box[at] for box in labels], pa.string()).take(take) for at, axis in enumerate(self.axes)
+            axis.name: pa.array([box[at] for box in labels], pa.string()).take(take)
+            for at, axis in enumerate(self.axes)
         }
         return out, unknown
 
@@ -336,7 +335,9 @@ def recoding_from_dict(raw: Mapping[str, Any]) -> Recoding:
             nodes = tuple(
                 None
                 if node is None
-                else Split(axis=node["axis"], left=tuple(node["left"]), children=(node["children"][0], node["children"][1]))
+                else Split(
+                    axis=node["axis"], left=tuple(node["left"]), children=(node["children"][0], node["children"][1])
+                )
                 for node in raw["nodes"]
             )
             return LocalRecoding(axes=axes, nodes=nodes)
@@ -347,7 +348,9 @@ def recoding_from_dict(raw: Mapping[str, Any]) -> Recoding:
 
 def _axis_from_dict(raw: Mapping[str, Any]) -> IntervalAxis | CategoryAxis:
     if raw["kind"] == "intervals":
-        return IntervalAxis(name=raw["name"], cuts=tuple(point_from_text(cut) for cut in raw["cuts"]), has_missing=raw["missing"])
+        return IntervalAxis(
+            name=raw["name"], cuts=tuple(point_from_text(cut) for cut in raw["cuts"]), has_missing=raw["missing"]
+        )
     if raw["kind"] == "categories":
         return CategoryAxis(
             name=raw["name"], values=tuple(raw["values"]), has_other=raw["other"], has_missing=raw["missing"]

@@ -19,7 +19,8 @@ def roundest_between(low: Point, high: Point) -> Point:
     """
     if isinstance(low, date) and isinstance(high, date):
         return _roundest_date(low, high)
-    assert not isinstance(low, date) and not isinstance(high, date)  # noqa: S101 - one column has one type
+    if isinstance(low, date) or isinstance(high, date):
+        raise TypeError("a date and a number have no point between them")
     return _roundest_number(low, high)
 
 
@@ -45,7 +46,10 @@ def _roundest_date(low: date, high: date) -> date:
         if low < candidate <= high:
             return candidate
     if isinstance(low, datetime) and isinstance(high, datetime):
-        for unit in ({"hour": 0, "minute": 0, "second": 0, "microsecond": 0}, {"minute": 0, "second": 0, "microsecond": 0}):
+        for unit in (
+            {"hour": 0, "minute": 0, "second": 0, "microsecond": 0},
+            {"minute": 0, "second": 0, "microsecond": 0},
+        ):
             candidate = high.replace(**unit)  # type: ignore[arg-type]
             if low < candidate:
                 return candidate

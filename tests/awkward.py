@@ -104,6 +104,7 @@ KINDS = (
     _same(pa.time64("us"), *CLOCK, unit=1_000_000),
     _same(pa.time64("ns"), *CLOCK, unit=1_000_000_000),
     _same(pa.duration("us"), *SECONDS, unit=1_000_000),
+    Kind(pa.duration("ns"), pa.duration("us"), SECONDS, 1_000_000_000),
     _same(pa.decimal128(7, 2), *DECIMALS),
     Kind(pa.decimal256(9, 2), pa.decimal128(9, 2), DECIMALS),
     _categories(pa.string(), pa.string(), "low", "mid", "high", "", "é"),
@@ -141,6 +142,4 @@ def awkward_tables(draw: st.DrawFn, kinds: Sequence[Kind] = KINDS, max_rows: int
     given = pa.Table.from_arrays(columns, names=names)
     cut = draw(st.integers(0, n_rows))
     held = [kind.held(column) for kind, column in zip(chosen, columns, strict=True)]
-    return Awkward(
-        pa.concat_tables([given.slice(0, cut), given.slice(cut)]), pa.Table.from_arrays(held, names=names)
-    )
+    return Awkward(pa.concat_tables([given.slice(0, cut), given.slice(cut)]), pa.Table.from_arrays(held, names=names))

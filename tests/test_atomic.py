@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -57,10 +58,8 @@ def test_a_stop_at_any_system_call_leaves_the_old_or_the_new(
     with monkeypatch.context() as patched:
         patched.setattr(atomic.os, "replace", counted(atomic.os.replace))
         patched.setattr(atomic.os, "fsync", counted(atomic.os.fsync))
-        try:
+        with contextlib.suppress(Killed):
             staging.commit(["out.a", "out.b"])
-        except Killed:
-            pass
     monkeypatch.setattr(atomic, "is_alive", lambda pid: False)
     recover(tmp_path, "out")
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from anonkit.axes import POOLED, grouping_of, one_hot_grouping, pool_rare, tree_namer
 from anonkit.engines.encoding import coded_column, encode
 from anonkit.mechanisms.coding import CodedColumn
-from anonkit.policy import Policy
 from anonkit.recoding import GlobalRecoding
 
 CELLS = st.lists(st.sampled_from(["a", "b", "c", "rare", "rarer", None]), min_size=1, max_size=60)

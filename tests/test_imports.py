@@ -33,7 +33,11 @@ ROWS: tuple[tuple[str, ...], ...] = (
 SIBLINGS = ("methods", "engines", "consumers", "checks", "datasets")
 EVERYWHERE = ("errors", "__init__")
 HEAVY = {"sklearn", "scipy", "pandas", "polars", "duckdb", "opendp", "pyspark", "great_expectations", "matplotlib"}
-HOME_OF_HEAVY: dict[str, set[str]] = {}
+HOME_OF_HEAVY: dict[str, set[str]] = {
+    "consumers/naive_bayes.py": {"sklearn"},
+    "consumers/dtpd.py": {"sklearn"},
+    "consumers/dtcrd.py": {"sklearn"},
+}
 """Files that may import a heavy package at their top, because they are themselves imported late."""
 
 

@@ -98,6 +98,7 @@ def _k_anonymous(**more: Any) -> Report:
     promise = KAnonymity(k=10, quasi_identifiers=("age", LONG), sensitive=("income",), diversity=Diversity(l=2, t=0.4))
     checks = [
         Check(name="k_anonymity", passed=True, observed=12, required=10),
+        Check(name="l_diversity:income", passed=True, observed=2.0, required=2),
         Check(name="t_closeness:income", passed=True, observed=0.31, required=0.4),
         Check(name="identifiers_absent", passed=True, observed=0, required=0),
     ]
@@ -259,7 +260,7 @@ def test_a_secure_and_checked_release_raises_no_alarm() -> None:
 
     assert page.alerts == 0
     assert "NOT FOR RELEASE" not in page.text
-    assert "3 of 3 checks passed" in page.text
+    assert "4 of 4 checks passed" in page.text
 
 
 def test_a_seeded_release_is_marked() -> None:
@@ -275,25 +276,33 @@ def test_a_seeded_release_is_marked() -> None:
 
 def test_a_broken_promise_is_marked() -> None:
     """A failed check is told in a banner, and nothing says that the promise was checked."""
-    checks = [
-        Check(name="k_anonymity", passed=False, observed=4, required=10),
-        Check(name="x", passed=True, observed=0, required=0),
-    ]
-    page = _page(_k_anonymous(checks=checks))
+    report = _k_anonymous()
+    report["verification"]["checks"][0].update(passed=False, observed=4)
+    page = _page(report)
 
     assert page.alerts == 1
-    assert "The promise does not hold: 1 of 2 checks failed" in page.text
+    assert "The promise does not hold: 1 of 4 checks failed" in page.text
     assert "Rows in the smallest equivalence class: found 4, required at least 10" in page.text
     assert "Checked on the released table" not in page.text
 
 
-def test_a_promise_without_its_check_is_marked() -> None:
-    """A promise that has to be checked and was not does not look as if it were."""
-    page = _page(_k_anonymous(checks=[]))
+@pytest.mark.parametrize("left_out", ["k_anonymity", "k_anonymity_people", "l_diversity:income", "t_closeness:income"])
+def test_a_promise_without_its_check_is_marked(left_out: str) -> None:
+    """A part of the promise that has to be checked and was not does not look as if it were."""
+    promise = KAnonymity(
+        k=10, quasi_identifiers=("age",), sensitive=("income",), diversity=Diversity(l=2, t=0.4), unit="person"
+    )
+    names = ("k_anonymity", "k_anonymity_people", "l_diversity:income", "t_closeness:income", "identifiers_absent")
+    checks = [Check(name=name, passed=True, observed=1, required=1) for name in names if name != left_out]
+    all_checks = [*checks, Check(name=left_out, passed=True, observed=1, required=1)]
+    report, whole = ({**_k_anonymous(checks=some), "guarantee": promise.to_dict()} for some in (checks, all_checks))
+
+    page = _page(report)
 
     assert page.alerts == 1
-    assert "Nothing was checked" in page.text
-    assert "0 of 0" not in page.text
+    assert "Not all of the promise was checked" in page.text
+    assert "Checked on the released table" not in page.text
+    assert _page(whole).alerts == 0
 
 
 def test_no_guarantee_looks_like_none() -> None:
@@ -334,6 +343,18 @@ def test_one_value_in_a_class_is_pointed_out() -> None:
 
     assert "every row has the same value of illness" in text
     assert "every row has the same value of income" not in text
+
+
+def test_people_are_told_apart_from_rows() -> None:
+    """Where a unit column was declared the smallest class is counted in people too."""
+    report = _k_anonymous()
+    assert "people in the smallest class" not in _page(report).text
+
+    report["disclosure_risk"]["k_anonymity"]["people"] = 11
+
+    text = _page(report).text
+    assert "11 people in the smallest class found" in text
+    assert "Sizes and risks here count rows" in text
 
 
 def test_values_are_listed_up_to_a_limit() -> None:

@@ -15,9 +15,7 @@ TEXT = (".py", ".md", ".toml", ".txt", ".j2", ".json", ".yml", ".yaml", "")
 
 
 def _run(repository: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", *command], cwd=repository, capture_output=True, text=True, check=False
-    )
+    return subprocess.run([sys.executable, "-m", *command], cwd=repository, capture_output=True, text=True, check=False)
 
 
 def test_ruff_finds_nothing(repository: Path) -> None:

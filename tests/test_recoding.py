@@ -55,8 +55,16 @@ def test_values_not_listed_join_the_others_or_are_unknown() -> None:
         (AGE, [3], None),
         (AGE, [0, 1, 2], "*"),
         (AGE, [0, 1, 2, 3], "*"),
-        (CategoryAxis(name="c", values=tuple("abcdefg"), has_other=True, has_missing=True), [0, 1, 2, 3, 4, 7, 8], "not f|g"),
-        (CategoryAxis(name="c", values=tuple("abcdefg"), has_other=True, has_missing=True), [0, 1, 2, 7], "a|b|c|other"),
+        (
+            CategoryAxis(name="c", values=tuple("abcdefg"), has_other=True, has_missing=True),
+            [0, 1, 2, 3, 4, 7, 8],
+            "not f|g",
+        ),
+        (
+            CategoryAxis(name="c", values=tuple("abcdefg"), has_other=True, has_missing=True),
+            [0, 1, 2, 7],
+            "a|b|c|other",
+        ),
         (SEX, [0], "F"),
         (SEX, [0, 1], "F|M"),
         (SEX, [2], "other"),
@@ -84,7 +92,13 @@ def test_labels_are_unique_exactly_by_group(labels: list[str | None], random: ob
 def _local() -> LocalRecoding:
     return LocalRecoding(
         axes=(AGE, SEX),
-        nodes=(Split(axis=0, left=(0, 3), children=(1, 2)), None, Split(axis=1, left=(0,), children=(3, 4)), None, None),
+        nodes=(
+            Split(axis=0, left=(0, 3), children=(1, 2)),
+            None,
+            Split(axis=1, left=(0,), children=(3, 4)),
+            None,
+            None,
+        ),
     )
 
 
@@ -114,8 +128,13 @@ RECODINGS = [
             KeptAxis(name="n"),
             Grouping(axis=AGE, labels=("< 20", ">= 20", ">= 20", None)),
             Grouping(axis=SEX, labels=("F", "*", "*", None)),
-            Grouping(axis=IntervalAxis(name="day", cuts=(date(2020, 1, 1),), has_missing=True), labels=("a", "b", None)),
-            Grouping(axis=IntervalAxis(name="at", cuts=(datetime(2020, 1, 1, 12, 30),), has_missing=True), labels=("a", "b", None)),
+            Grouping(
+                axis=IntervalAxis(name="day", cuts=(date(2020, 1, 1),), has_missing=True), labels=("a", "b", None)
+            ),
+            Grouping(
+                axis=IntervalAxis(name="at", cuts=(datetime(2020, 1, 1, 12, 30),), has_missing=True),
+                labels=("a", "b", None),
+            ),
             Grouping(axis=IntervalAxis(name="x", cuts=(0.5, 2.0), has_missing=True), labels=("a", "b", "c", None)),
         )
     ),
@@ -135,8 +154,16 @@ def test_a_recoding_survives_json(recoding: GlobalRecoding | LocalRecoding) -> N
         {},
         {"kind": "global"},
         {"kind": "other", "columns": []},
-        {"kind": "global", "columns": [{"name": "x", "kind": "intervals", "cuts": ["about"], "missing": True, "labels": []}]},
-        {"kind": "global", "columns": [{"name": "x", "kind": "categories", "values": ["a"], "other": True, "missing": True, "labels": []}]},
+        {
+            "kind": "global",
+            "columns": [{"name": "x", "kind": "intervals", "cuts": ["about"], "missing": True, "labels": []}],
+        },
+        {
+            "kind": "global",
+            "columns": [
+                {"name": "x", "kind": "categories", "values": ["a"], "other": True, "missing": True, "labels": []}
+            ],
+        },
         {"kind": "local", "axes": [{"name": "x", "kind": "kept"}], "nodes": []},
     ],
 )

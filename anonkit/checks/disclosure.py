@@ -59,7 +59,9 @@ class Disclosure:
             "classes": self.classes,
             "k_anonymity": {"k": self.k, "people": self.people},
             "l_diversity": {
-                name: {key: found[key] for key in ("l", "entropy_l", *(k for k in found if k.startswith("recursive_c_")))}
+                name: {
+                    key: found[key] for key in ("l", "entropy_l", *(k for k in found if k.startswith("recursive_c_")))
+                }
                 for name, found in self.sensitive.items()
             },
             "t_closeness": {name: {"t": found["t"], "alpha": found["alpha"]} for name, found in self.sensitive.items()},
@@ -142,7 +144,9 @@ def columns_of(table: str | Path | pa.Table) -> list[str]:
         try:
             return [str(name) for name in connection.sql(f"SELECT * FROM {_scan(connection, table)} LIMIT 0").columns]
         except duckdb.Error:
-            raise EngineError("the table cannot be read", "CSV, TSV, JSON Lines or Parquet, by the name of the file") from None
+            raise EngineError(
+                "the table cannot be read", "CSV, TSV, JSON Lines or Parquet, by the name of the file"
+            ) from None
 
 
 def _quote(name: str) -> str:
@@ -166,7 +170,8 @@ def _sensitive(
     keys = ", ".join(f"{_quote(key)} AS q{at}" for at, key in enumerate(quasi_identifiers))
     numbered = ", ".join(f"q{at}" for at in range(len(quasi_identifiers)))
     counts = connection.execute(
-        f"WITH cells AS (SELECT {keys + ', ' if keys else ''}{_quote(name)} AS s, count(*) AS n FROM {source} GROUP BY ALL) "
+        f"WITH cells AS (SELECT {keys + ', ' if keys else ''}{_quote(name)} AS s, count(*) AS n "
+        f"FROM {source} GROUP BY ALL) "
         f"SELECT {f'dense_rank() OVER (ORDER BY {numbered}) - 1' if keys else '0'} AS class, "
         "dense_rank() OVER (ORDER BY s NULLS LAST) - 1 AS value, n, typeof(s) AS kind FROM cells"
     ).fetchnumpy()
@@ -199,7 +204,9 @@ def _diversity(
         "l": float(np.bincount(classes, minlength=n_classes).min()),
         "entropy_l": float(np.exp(np.bincount(classes, -share * np.log(share), minlength=n_classes)).min()),
         "alpha": float(share.max()),
-        "t": _earth_mover(classes, values, share, overall, n_classes) if ordered else _variation(classes, values, share, overall),
+        "t": _earth_mover(classes, values, share, overall, n_classes)
+        if ordered
+        else _variation(classes, values, share, overall),
     }
     ranked = np.lexsort((-counts, classes))
     place = np.arange(counts.size) - np.searchsorted(classes, np.arange(n_classes))[classes[ranked]]
@@ -214,7 +221,10 @@ def _diversity(
 
 
 def _variation(
-    classes: np.ndarray[Any, Any], values: np.ndarray[Any, Any], share: np.ndarray[Any, Any], overall: np.ndarray[Any, Any]
+    classes: np.ndarray[Any, Any],
+    values: np.ndarray[Any, Any],
+    share: np.ndarray[Any, Any],
+    overall: np.ndarray[Any, Any],
 ) -> float:
     q = overall[values]
     apart = np.bincount(classes, np.abs(share - q)) + 1 - np.bincount(classes, q)

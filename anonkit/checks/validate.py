@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Validation from the files alone: is this still the release its report describes, and does its promise hold?"""
+"""Validation from the files alone: whether a release is what its report describes and keeps its promise."""
 
 from __future__ import annotations
 
@@ -254,7 +254,8 @@ def _report_checks(
     if quasi_identifiers is None:
         sizes = tuple((entry["size"], entry["classes"]) for entry in report["disclosure_risk"]["class_sizes"])
         yield Check(
-            name="class_sizes", passed=sizes == disclosure.class_sizes, observed=len(disclosure.class_sizes), required=len(sizes)
+            name="class_sizes",
+            passed=sizes == disclosure.class_sizes,
+            observed=len(disclosure.class_sizes),
+            required=len(sizes),
         )
-
-

@@ -184,8 +184,8 @@ def _wrong_usage(error: click.ClickException) -> WrongUsage:
     context = getattr(error, "ctx", None)
     help_command = f"{context.command_path if context else 'anonkit'} --help"
     if isinstance(error, click.NoSuchOption):
-        close = ", ".join(error.possibilities or ())
-        return WrongUsage(f"no such option: {error.option_name}", f"did you mean {close}?" if close else help_command)
+        hint = f"did you mean {error.possibilities[0]}?" if error.possibilities else help_command
+        return WrongUsage(f"no such option: {error.option_name}", hint)
     return WrongUsage(" ".join(error.format_message().split()), help_command)
 
 

@@ -44,6 +44,8 @@ def canonical_type(name: str, given: pa.DataType) -> pa.DataType:
         return pa.timestamp("ms", given.tz)
     if pa.types.is_time(given) and given.unit == "s":
         return pa.time32("ms")
+    if pa.types.is_duration(given):
+        return pa.duration("us")
     if pa.types.is_decimal(given) and given.precision <= _MAX_DECIMAL_DIGITS:
         return pa.decimal128(given.precision, given.scale)
     if _is_plain(given):
@@ -64,7 +66,6 @@ def _is_plain(given: pa.DataType) -> bool:
         or pa.types.is_floating(given)
         or pa.types.is_timestamp(given)
         or pa.types.is_time(given)
-        or pa.types.is_duration(given)
     )
 
 

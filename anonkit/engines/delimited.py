@@ -27,6 +27,7 @@ from anonkit.policy import Policy
 
 _DELIMITERS = (",", ";", "\t", "|")
 _BLOCK = 8 << 20  # bytes parsed at a time; also the longest row
+_QUOTES = "double the quotes inside quoted cells"
 _HEAD = 1 << 20  # bytes in which the header must end
 _LINE_ENDS = (b"\n", b"\r")
 
@@ -63,7 +64,7 @@ class _Delimited:
             delimiter = max((delimiter, *_DELIMITERS), key=lambda other: len(_first_row(head, other)[0]))
             names, has_rows = _first_row(head, delimiter)
         if not names:
-            raise SourceError(f"the header of {file} has a quote that is never closed", "double the quotes inside names")
+            raise SourceError(f"the header of {file} has a quote that is never closed", _QUOTES)
         check_names(names)
         return cls(
             file=file,
@@ -78,7 +79,7 @@ class _Delimited:
         has_line_breaks = False
         for batch in shielded_iterator(self._read(), self._explain):
             if batch.schema.names != self.names:
-                raise SourceError(f"the header of {self.file} is not well-formed", "double the quotes inside names")
+                raise SourceError(f"the header of {self.file} is not well-formed", _QUOTES)
             has_line_breaks = has_line_breaks or any(map(_breaks_lines, batch.columns))
             yield batch
         failure = self._diagnose() if has_line_breaks else None
@@ -133,7 +134,7 @@ class _Delimited:
         except csv.Error:
             return SourceError(
                 f"the row that starts in line {line} of {self.file} has a quote that is never closed",
-                "double the quotes inside quoted cells",
+                _QUOTES,
             )
         finally:
             csv.field_size_limit(longest)

@@ -30,17 +30,20 @@ class Encoded:
 
 
 class _PlainEncoder:
-    """Codes a column that is no dictionary: every batch by itself, then all batches against the merged values."""
+    """Codes a column without categories: every batch by itself, then all batches against the merged values."""
 
     def __init__(self, kind: pa.DataType) -> None:
         self._kind = kind
         self._indices: list[NDArray[np.int32]] = []
+        self._source: list[int] = []  # for each batch, the number of its values
         self._values: list[pa.Array] = []
 
     def look(self, array: pa.Array) -> None:
-        local = pc.dictionary_encode(array)
+        local = array if isinstance(array, pa.DictionaryArray) else pc.dictionary_encode(array)
         self._indices.append(pc.fill_null(local.indices, MISSING).to_numpy(zero_copy_only=False))
-        self._values.append(local.dictionary)
+        if not self._values or not local.dictionary.equals(self._values[-1]):
+            self._values.append(local.dictionary)
+        self._source.append(len(self._values) - 1)
 
     def result(self) -> Encoded:
         merged = pc.dictionary_encode(pa.chunked_array(self._values, self._kind).combine_chunks())
@@ -49,12 +52,13 @@ class _PlainEncoder:
         rank[order] = np.arange(order.size, dtype=np.int32)
         rank[-1] = order.size
         codes_of = rank[merged.indices.to_numpy(zero_copy_only=False)]
+        ends = np.cumsum([len(values) for values in self._values])
+        lookups = [np.append(part, rank[-1]) for part in np.split(codes_of, ends[:-1])]  # -1, missing, is the last
         codes = np.empty(sum(part.size for part in self._indices), dtype=np.int32)
-        row = start = 0
-        for part, values in zip(self._indices, self._values, strict=True):
-            lookup = np.append(codes_of[start : start + len(values)], rank[-1])  # index -1 is the last entry: missing
-            np.take(lookup, part, out=codes[row : row + part.size], mode="wrap")
-            row, start = row + part.size, start + len(values)
+        row = 0
+        for part, source in zip(self._indices, self._source, strict=True):
+            np.take(lookups[source], part, out=codes[row : row + part.size], mode="wrap")
+            row += part.size
         return Encoded(codes=codes, values=merged.dictionary.take(pa.array(order)))
 
 
@@ -75,7 +79,7 @@ class _CategoryEncoder:
 
 
 def encode(batches: Iterable[pa.RecordBatch], fields: Sequence[pa.Field]) -> list[Encoded]:
-    """Code the columns of batches that hold these fields, in this order."""
+    """Code the columns of batches that hold these fields, in this order; text columns may come folded."""
     encoders = [
         _CategoryEncoder() if pa.types.is_dictionary(field.type) else _PlainEncoder(field.type) for field in fields
     ]

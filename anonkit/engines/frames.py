@@ -52,7 +52,7 @@ def _pandas_table(data: Any) -> pa.Table:
 
 def _pandas_column(name: str, column: Any) -> pa.Array | pa.ChunkedArray:
     def explain(error: Exception) -> SourceError:
-        return SourceError(f"column {name!r} mixes types, or is of one that Arrow does not know", "give it one plain type")
+        return SourceError(f"column {name!r} mixes types, or is of one Arrow does not know", "give it one plain type")
 
     return shielded(lambda: pa.array(column, from_pandas=True), explain)
 

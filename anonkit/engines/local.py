@@ -153,7 +153,8 @@ class LocalEngine:
         if not names:
             return {}
         fields = [source.schema.field(name) for name in names]
-        return dict(zip(names, encode(source.batches(names), fields), strict=True))
+        batches = source.batches(names) if source.parquet is None else source.parquet.folded_batches(names)
+        return dict(zip(names, encode(batches, fields), strict=True))
 
     def count_sets(self, source: LocalSource, sets: Sequence[tuple[str, ...]]) -> list[pa.Table]:
         """Count combinations in one pass. See `anonkit.protocols.Engine.count_sets`.

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from anonkit.engines.batches import drained, gather, grouped
 from anonkit.engines.failures import shielded
+from anonkit.engines.repetition import folded, repeating
 from anonkit.errors import EngineError
 from anonkit.mechanisms.keyed_words import keyed_words
 
@@ -46,6 +47,8 @@ def shuffled(
 ) -> Iterator[pa.Table]:
     """Yield all rows in pieces, in the order of their secret words; no piece before the last batch was read.
 
+    Text columns that repeat themselves come folded.
+
     Parameters
     ----------
     batches, schema
@@ -60,10 +63,12 @@ def shuffled(
         Makes a private folder for the rest.
     """
     kept, complete = gather(batches, in_memory)
+    head = pa.Table.from_batches(kept, schema)
+    places = repeating(head)
     if complete:
-        table = pa.Table.from_batches(kept, schema)
-        yield _sorted(table, row_words(key, 0, table.num_rows))
+        yield _sorted(folded(head, places), row_words(key, 0, head.num_rows))
         return
+    del head
     part = in_memory // _PARTS
     n_bytes = sum(batch.nbytes for batch in kept) * at_most // max(1, sum(batch.num_rows for batch in kept))
     bits = min(max((n_bytes // part).bit_length(), 1), _MOST_BITS)
@@ -73,7 +78,7 @@ def shuffled(
         _deal(grouped(chain(drained(kept), batches), schema, part), schema, key, files, bits)
         for file in files:
             table = shielded(partial(_read, file), spill_failed)
-            yield _sorted(table.drop_columns([_WORD]), table.column(_WORD).to_numpy())
+            yield _sorted(folded(table.drop_columns([_WORD]), places), table.column(_WORD).to_numpy())
             file.unlink()
     finally:
         shutil.rmtree(place, ignore_errors=True)

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from anonkit.engines.batches import BATCH_ROWS
 from anonkit.engines.canonical import canonical_batches
 from anonkit.engines.failures import shielded, shielded_iterator
+from anonkit.engines.repetition import FOLDED
 from anonkit.errors import EngineError, SourceError
 from anonkit.protocols import BatchMap
 
@@ -136,10 +137,21 @@ class ParquetRows:
         for part in self.parts:
             yield from self._part_batches(part, wanted)
 
+    def folded_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read some columns, texts as the dictionaries in which most files hold them anyway."""
+        wanted = pa.schema([self._folded(self.schema.field(name)) for name in columns])
+        for part in self.parts:
+            yield from self._part_batches(part, wanted)
+
+    @staticmethod
+    def _folded(field: pa.Field) -> pa.Field:
+        return field.with_type(FOLDED) if pa.types.is_string(field.type) else field
+
     def _part_batches(self, part: ParquetPart, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
         stored = [name for name in wanted.names if name in part.names]
         explain = _spill_is_gone if self.spilled else not_parquet(part.path)
-        file = shielded(lambda: pq.ParquetFile(part.path, read_dictionary=list(self.categories)), explain)
+        dictionaries = [field.name for field in wanted if pa.types.is_dictionary(field.type)]
+        file = shielded(lambda: pq.ParquetFile(part.path, read_dictionary=dictionaries), explain)
         with file:
             batches = shielded_iterator(file.iter_batches(BATCH_ROWS, columns=stored), explain)
             yield from canonical_batches((self._completed(batch, part, wanted) for batch in batches), wanted)

@@ -58,10 +58,11 @@ class SpillingCounter:
         place = {name: at for at, name in enumerate(names)}
         listed = _columns(range(len(names)))
         masks = [_grouping_id(columns, names) for columns in sets]
-        grouped = {mask: _columns(place[name] for name in columns) for mask, columns in zip(masks, sets, strict=True)}
+        grouped = {each: _columns(place[name] for name in columns) for each, columns in zip(masks, sets, strict=True)}
+        mask = f"GROUPING_ID({listed})" if len(grouped) > 1 else "0"  # one set may have more columns than it has bits
         counted = self._query(
             lambda relation: (
-                f"SELECT {listed}, GROUPING_ID({listed}), count(*) FROM {relation} "
+                f"SELECT {listed}, {mask}, count(*) FROM {relation} "
                 f"GROUP BY GROUPING SETS ({', '.join(f'({columns})' for columns in grouped.values())})"
             ),
             source,
@@ -70,8 +71,8 @@ class SpillingCounter:
         *values, mask_of, counts = counted.columns
         typed = [_from_sql(column, source.schema.field(name).type) for column, name in zip(values, names, strict=True)]
         tables = []
-        for columns, mask in zip(sets, masks, strict=True):
-            rows = pc.equal(mask_of, mask)
+        for columns, wanted in zip(sets, masks, strict=True):
+            rows = pc.equal(mask_of, wanted)
             arrays = [typed[place[name]].filter(rows) for name in columns]
             tables.append(count_table(columns, arrays, counts.filter(rows)))
         return tables

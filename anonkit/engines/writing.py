@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from anonkit.engines.failures import FOREIGN, shielded
+from anonkit.engines.repetition import FOLDED, folded, repeating
 from anonkit.errors import EngineError
 
-_LOOK = 1 << 13  # cells that tell whether a text column repeats itself
 _TYPES_KEY = "ARROW:schema"  # where Arrow looks for the types that Parquet itself does not tell
 
 
@@ -45,16 +44,15 @@ def write_parquet(pieces: Iterable[pa.Table], schema: pa.Schema, path: Path, met
 class _File:
     """A Parquet file being written.
 
-    Texts that repeat themselves are handed to Parquet as dictionaries, which is twice as fast. They are read
-    back as texts: the types that the file tells about itself are those of `schema`.
+    Folded columns of texts are read back as texts: the types the file tells about itself are those of `schema`.
     """
 
     def __init__(self, path: Path, schema: pa.Schema, metadata: Mapping[str, str], first: pa.Table) -> None:
         self._path = path
-        self._repeating = [at for at, column in enumerate(first.columns) if _repeats(column)]
+        self._repeating = repeating(first)
         handed = schema
         for at in self._repeating:
-            handed = handed.set(at, pa.field(schema.names[at], pa.dictionary(pa.int32(), pa.string())))
+            handed = handed.set(at, schema.field(at).with_type(FOLDED))
         types = schema.with_metadata(dict(metadata)).serialize().to_pybytes()
         self._metadata = {**metadata, _TYPES_KEY: base64.b64encode(types)}
         self._writer: Any = shielded(
@@ -64,10 +62,8 @@ class _File:
 
     def write(self, piece: pa.Table) -> None:
         """Append some rows."""
-        for at in self._repeating:
-            piece = piece.set_column(at, piece.field(at).name, pc.dictionary_encode(piece.column(at)))
         if piece.num_rows:
-            shielded(lambda: self._writer.write_table(piece), self._failed)
+            shielded(lambda: self._writer.write_table(folded(piece, self._repeating)), self._failed)
         self.n_rows += piece.num_rows
 
     def close(self) -> None:
@@ -84,10 +80,3 @@ class _File:
     def _failed(self, error: Exception) -> EngineError:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "the disk may be full"
         return EngineError(f"cannot write {str(self._path)!r}: {reason}")
-
-
-def _repeats(column: pa.ChunkedArray) -> bool:
-    if not pa.types.is_string(column.type):
-        return False
-    start = column.slice(0, _LOOK)
-    return len(start.unique()) <= len(start) // 2

@@ -20,6 +20,7 @@ from anonkit.mechanisms.channel import SHARED_ASSUMPTIONS, Codes, FloatArray, Tr
 from anonkit.mechanisms.exact import ceiling, check_epsilon, check_probability, epsilon_ratio
 from anonkit.mechanisms.keyed_words import Words, choose, word_type
 
+_MOST_CATEGORIES = 1 << 24
 _LOSS_TOLERATED = Fraction(1, 1 << 12)  # share of the wanted truth that rounding to 32-bit words may cost
 
 
@@ -90,7 +91,7 @@ class RandomizedResponse(TruthOrBlind):
             p_0, in (0, 1]; the paper recommends [0.35, 0.6]. 1 publishes the truth.
         """
         p = check_probability("p_keep", p_keep)
-        return cls.clear(n_categories) if p == 1 else cls._equal(n_categories, (1 - p) / n_categories)
+        return cls.clear(n_categories) if p == 1 else cls._equal(n_categories, (1 - p) / max(n_categories, 1))
 
     @classmethod
     def rrph(cls, p_keep: float) -> Self:
@@ -121,8 +122,8 @@ class RandomizedResponse(TruthOrBlind):
 
     @classmethod
     def _equal(cls, n_categories: int, blind_share: Fraction) -> Self:
-        if n_categories < 1:
-            raise ParameterError(f"n_categories ({n_categories}) must be at least 1")
+        if not 1 <= n_categories <= _MOST_CATEGORIES:
+            raise ParameterError(f"n_categories ({n_categories}) must be in [1, {_MOST_CATEGORIES}]")
         return cls._fitting(
             1 - n_categories * blind_share, lambda bits: [ceiling(blind_share * (1 << bits))] * n_categories
         )

@@ -221,7 +221,7 @@ def cut_prospects(state: Refinable, position: IntArray, n_positions: int, chance
     return Prospects(
         gain=gain + _pool_gain(state.pool, lost_rows, lost_sums),
         violating=np.rint(over_cuts(left.bad * left.rows + right.bad * right.rows)).astype(np.int64),
-        separated=over_cuts(left.rows * right.rows / (left.rows + right.rows)),
+        separated=_rounded(over_cuts(left.rows * right.rows / (left.rows + right.rows))),
     )
 
 
@@ -261,8 +261,13 @@ def split_prospects(
     return Prospects(
         gain=gain + _pool_gain(state.pool, over_groups(bad * sides.guide.rows), lost_sums),
         violating=np.rint(over_groups(bad * sides.rows)).astype(np.int64),
-        separated=over_groups((rows - sides.rows) * sides.rows / (2 * rows)),
+        separated=_rounded(over_groups((rows - sides.rows) * sides.rows / (2 * rows))),
     )
+
+
+def _rounded(separated: FloatArray) -> FloatArray:
+    """Clear the rounding errors where nothing is divided; dividing two rows gives 1/2 already."""
+    return np.where(separated < 0.25, 0.0, separated)
 
 
 def _pool_gain(pool: Guide, rows: FloatArray, sums: FloatArray) -> FloatArray:

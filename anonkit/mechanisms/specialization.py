@@ -224,7 +224,8 @@ class _Search:
 
     def _scores(self, prospects: Prospects) -> FloatArray:
         scores = prospects.gain - self.charge * prospects.violating
-        return np.where(prospects.violating <= self.available, scores, -np.inf)
+        possible = (prospects.violating <= self.available) & (prospects.separated > 0)
+        return np.where(possible, scores, -np.inf)
 
     def _free_detail(self, name: str) -> bool:
         """Refine a column as far as no row is suppressed for it; False if that is not at all."""

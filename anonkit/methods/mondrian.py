@@ -42,7 +42,9 @@ class Mondrian(AnonymityModel):
 
     name: ClassVar[str] = "mondrian"
     paper: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan: Workload-aware anonymization, KDD 2006"
-    summary: ClassVar[str] = "k-anonymity by local recoding into boxes that keep what predicts the target; nothing suppressed"
+    summary: ClassVar[str] = (
+        "k-anonymity by local recoding into boxes that keep what predicts the target; nothing suppressed"
+    )
     needs_target: ClassVar[bool] = False
 
     def guarantee(self, policy: Policy) -> KAnonymity:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -52,7 +52,7 @@ class Recoded(AnonymityModel):
 
     max_suppression: float = parameter(default=0.01, range="[0, 1]", help="largest share of rows that may be left out")
     earlier_method: str = parameter(default="rfka", range="a method's name", help="method that made the recoding")
-    recoding: Recoding = GlobalRecoding(columns=())
+    recoding: Recoding = field(default_factory=lambda: GlobalRecoding(columns=()))
     declared: tuple[Column, ...] = ()
     missing_values: tuple[str, ...] = ("",)
 
@@ -92,7 +92,7 @@ class Recoded(AnonymityModel):
             raise ReleaseFormatError("the params.json of the earlier release is damaged") from None
 
     def policy(self) -> Policy:
-        """Return the roles and types of the earlier release; identifiers and target may be absent from the new table."""
+        """Return the roles and types of the earlier release; identifiers and target may be absent."""
         absent = (Role.IDENTIFIER, Role.TARGET)
         return Policy(
             columns={column.name: column for column in self.declared},
@@ -152,7 +152,9 @@ class Recoded(AnonymityModel):
         known = {column.name for column in self.declared}
         for name in policy.columns:
             if name not in known:
-                raise PolicyError(f"column {name!r} was not in the table of the earlier release", "leave it out, or release anew")
+                raise PolicyError(
+                    f"column {name!r} was not in the table of the earlier release", "leave it out, or release anew"
+                )
         axes = self.recoding.columns if isinstance(self.recoding, GlobalRecoding) else self.recoding.axes
         for column in axes:
             axis = getattr(column, "axis", column)
@@ -161,9 +163,7 @@ class Recoded(AnonymityModel):
                 kind = "numbers or dates" if isinstance(axis, IntervalAxis) else "categories"
                 raise PolicyError(f"column {column.name!r} does not hold {kind}, as the earlier release did")
 
-    def _usable(
-        self, source: Source, policy: Policy, names: list[str]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def _usable(self, source: Source, policy: Policy, names: list[str]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return the rows the policy's treatment of missing keeps, and the rows with a value nothing is said about."""
         present, unknown = [], []
         for batch in source.batches(names):
@@ -180,8 +180,8 @@ class Recoded(AnonymityModel):
         if any_left and counts["suppressed"] <= self.max_suppression * n_rows:
             return
         raise GuaranteeError(
-            f"{counts['suppressed']} of {n_rows} rows would have to be left out ({unknown} of them for values the earlier "
-            f"table did not have), {self.max_suppression:g} of the rows may be",
+            f"{counts['suppressed']} of {n_rows} rows would have to be left out ({unknown} of them for values the "
+            f"earlier table did not have), {self.max_suppression:g} of the rows may be",
             "raise --max-suppression, wait for a larger batch, or release anew",
         )
 
@@ -199,9 +199,7 @@ class Recoded(AnonymityModel):
         return out
 
 
-def _global_classes(
-    recoding: GlobalRecoding, source: Source, engine: Engine, usable: NDArray[np.bool_]
-) -> Partition:
+def _global_classes(recoding: GlobalRecoding, source: Source, engine: Engine, usable: NDArray[np.bool_]) -> Partition:
     """Return the equivalence classes of the usable rows under a global recoding."""
     schema = pa.schema(list(recoding.types(source.schema).items()))
 

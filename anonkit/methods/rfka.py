@@ -78,7 +78,9 @@ class RFKA(AnonymityModel):
     """
 
     name: ClassVar[str] = "rfka"
-    paper: ClassVar[str] = "Huang & Zhu: k-anonymous feature selection by random-forest feature importance, 2020 (paper 001)"
+    paper: ClassVar[str] = (
+        "Huang & Zhu: k-anonymous feature selection by random-forest feature importance, 2020 (paper 001)"
+    )
     summary: ClassVar[str] = "k-anonymity by keeping, generalizing or dropping columns in the light of a random forest"
     needs_target: ClassVar[bool] = True
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
@@ -126,14 +128,16 @@ class RFKA(AnonymityModel):
         help="levels of generalization: found from the table, only those of the policy, or none",
     )
     bins: int | None = parameter(
-        default=None, range="[2, inf)", help="cut numeric columns into this many equal-width bins first (the paper's step 1)"
+        default=None,
+        range="[2, inf)",
+        help="cut numeric columns into this many equal-width bins first (the paper's step 1)",
     )
     trees: int = parameter(default=1000, range="[1, inf)", help="trees of the forest")
     forest: str = parameter(
         default="sampled",
         range="sampled | full",
         choices=FORESTS,
-        help="each tree on at most 4,096 drawn rows, or on a full bootstrap sample with all out-of-bag rows (the paper's)",
+        help="each tree on at most 4,096 drawn rows, or on a full bootstrap with all out-of-bag rows (the paper's)",
     )
 
     def __post_init__(self) -> None:

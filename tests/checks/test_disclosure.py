@@ -26,7 +26,9 @@ def _arrow(rows: list[Row], numeric: bool) -> pa.Table:
     if not numeric:
         s = [None if value is None else str(value) for value in s]
     text = pa.string()
-    return pa.table({"q": pa.array(q, text), "r": pa.array(r, text), "s": pa.array(s, pa.float64() if numeric else text)})
+    return pa.table(
+        {"q": pa.array(q, text), "r": pa.array(r, text), "s": pa.array(s, pa.float64() if numeric else text)}
+    )
 
 
 def _plain(given_rows: list[Row], numeric: bool) -> dict[str, float]:

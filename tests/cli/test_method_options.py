@@ -144,7 +144,7 @@ def test_methods_lists_and_describes(cli: Any) -> None:
 
     assert "goes left" in listed.out
     assert "goes right" in listed.out
-    assert "--epsilon NUMBER  privacy loss; (0, inf); required" in one.out
+    assert "privacy loss; (0, inf); required" in one.out
     assert "depth = 1" in one.out
     assert document["ok"] is True
     assert document["presets"] == {"paper": {"depth": 1}}

@@ -119,7 +119,7 @@ def test_the_report_follows_its_schema(name: str, engine: str, customers: pa.Tab
 
 
 def test_an_independent_recount_equals_the_report(name: str, engine: str, customers: pa.Table) -> None:
-    """k and the class sizes of the report are those of the released cells."""
+    """K and the class sizes of the report are those of the released cells."""
     release = _release(customers, name, engine)
     asked = release.report["guarantee"]["parameters"]["quasi_identifiers"]
     table = release.to_arrow()
@@ -137,7 +137,9 @@ def test_the_source_is_left_as_it_was(name: str, engine: str, customers: pa.Tabl
     assert customers.to_pylist() == before
 
 
-def test_a_seeded_release_repeats_and_is_marked_everywhere(name: str, engine: str, customers: pa.Table, tmp_path: Path) -> None:
+def test_a_seeded_release_repeats_and_is_marked_everywhere(
+    name: str, engine: str, customers: pa.Table, tmp_path: Path
+) -> None:
     """The same seed gives the same rows; every file says that it is not for release."""
     first = _release(customers, name, engine, seed=3, output=tmp_path / "a.parquet")
     second = _release(customers, name, engine, seed=3)

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A release that is killed leaves the old release or the new one, and the next command clears the rest away."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+OLD_K, NEW_K = 4, 5
+NAMES = ["out.datapackage.json", "out.params.json", "out.parquet", "out.report.html", "out.report.json"]
+
+
+class Scene:
+    """A folder with an old release in it, and a place of its own for temporary files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.temporary = folder / "tmp"
+        self.output = folder / "data" / "out.parquet"
+        self.table = folder / "in.csv"
+        self.temporary.mkdir()
+        self.output.parent.mkdir()
+        self.environment = {**os.environ, "TMPDIR": str(self.temporary)}
+
+    def command(self, *args: object) -> list[str]:
+        """Return a command line."""
+        return [sys.executable, "-m", "anonkit", *map(str, args)]
+
+    def release(self, k: int) -> list[str]:
+        """Return the command line of a release over the one that is there."""
+        roles = ("--identifier", "customer_id", "--target", "customer_value")
+        return self.command(
+            "release", self.table, self.output, "--method", "mondrian", "--k", k, *roles, "--force", "--quiet"
+        )
+
+    def run(self, command: list[str]) -> subprocess.CompletedProcess[bytes]:
+        """Run a command to its end."""
+        return subprocess.run(command, capture_output=True, check=False, env=self.environment)
+
+    def check_whole(self) -> int:
+        """Check that one whole release is there after the next command, and nothing else; return its k."""
+        validated = self.run(self.command("validate", self.output, "--json"))
+        assert validated.returncode == 0, validated.stdout[-2000:]
+        assert sorted(path.name for path in self.output.parent.iterdir()) == NAMES
+        self.check_cleared()
+        report = json.loads(self.output.with_name("out.report.json").read_text(encoding="utf-8"))
+        return int(report["method"]["parameters"]["k"])
+
+    def check_cleared(self) -> None:
+        """Check that no raw row is left among the temporary files."""
+        left = [path for path in self.temporary.rglob("*") if path.is_file() and path.stat().st_size]
+        assert left == []
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    """A scene with 3,000 customers and an old release of them."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    from anonkit.datasets import bank_customers
+
+    scene = Scene(tmp_path)
+    customers = bank_customers(3000, seed=2, customer_id=True)
+    texts = [c.cast(pa.string()) if pa.types.is_dictionary(c.type) else c for c in customers.columns]
+    pyarrow.csv.write_csv(pa.table(texts, names=customers.column_names), scene.table)
+    done = scene.run(scene.release(OLD_K))
+    assert done.returncode == 0, done.stderr
+    return scene
+
+
+def _strike(scene: Scene, number: signal.Signals, share: float, duration: float) -> int:
+    """Start a release, send it a signal after a share of its usual time, and return its exit code."""
+    with subprocess.Popen(scene.release(NEW_K), env=scene.environment, stderr=subprocess.DEVNULL) as process:
+        time.sleep(share * duration)
+        process.send_signal(number)
+        return process.wait()
+
+
+def _duration(scene: Scene) -> float:
+    begun = time.monotonic()
+    assert scene.run(scene.release(OLD_K)).returncode == 0
+    return time.monotonic() - begun
+
+
+@pytest.mark.parametrize("rounds", [4, pytest.param(60, marks=pytest.mark.slow)])
+def test_killed_at_a_random_moment(scene: Scene, rounds: int) -> None:
+    """SIGKILL at any moment: the old release or the new one validates, and no raw row survives that command."""
+    moments = random.Random(rounds)
+    duration = _duration(scene)
+    for _ in range(rounds):
+        _strike(scene, signal.SIGKILL, moments.uniform(0.2, 1.1), duration)
+        assert scene.check_whole() in (OLD_K, NEW_K)
+
+
+@pytest.mark.parametrize("rounds", [3, pytest.param(30, marks=pytest.mark.slow)])
+def test_interrupted_at_a_random_moment(scene: Scene, rounds: int) -> None:
+    """Ctrl-C at any moment once the command runs: exit code 130 or done, and cleared up without a next command."""
+    moments = random.Random(rounds)
+    duration = _duration(scene)
+    for _ in range(rounds):
+        code = _strike(scene, signal.SIGINT, moments.uniform(0.3, 1.1), duration)
+        assert code in (0, 130, -signal.SIGINT)
+        assert sorted(path.name for path in scene.output.parent.iterdir()) == NAMES
+        scene.check_cleared()
+        assert scene.check_whole() in (OLD_K, NEW_K)
+
+
+DIES_AT = """
+import os, sys
+import anonkit.atomic
+from anonkit.cli import main
+
+counts = {"left": int(sys.argv.pop(1))}
+
+def counted(call):
+    def step(*args, **kwargs):
+        counts["left"] -= 1
+        if counts["left"] < 0:
+            DIE
+        return call(*args, **kwargs)
+    return step
+
+os.replace, os.rename, os.fsync = counted(os.replace), counted(os.rename), counted(os.fsync)
+main()
+"""
+
+
+@pytest.mark.parametrize(("how", "code"), [("os.kill(os.getpid(), 9)", -9), ("raise KeyboardInterrupt", 130)])
+def test_ended_at_every_step_of_the_change(scene: Scene, how: str, code: int) -> None:
+    """Killed or interrupted before each sync and each rename, from the first to the last: one whole release."""
+    found = []
+    for step in range(100):
+        release = scene.release(NEW_K)[3:]
+        ended = scene.run([sys.executable, "-c", DIES_AT.replace("DIE", how), str(step), *release])
+        assert ended.returncode in (0, code), ended.stderr
+        found.append(scene.check_whole())
+        if ended.returncode == 0:
+            break
+        if found[-1] == NEW_K:
+            assert scene.run(scene.release(OLD_K)).returncode == 0
+    assert found[0] == OLD_K
+    assert found[-1] == NEW_K
+    assert found == sorted(found)
