@@ -11,6 +11,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from anonkit.errors import EngineError
@@ -40,8 +41,12 @@ class Staging:
             raise EngineError(f"cannot write to {str(folder)!r}: {error.strerror}") from None
 
     def discard(self) -> None:
-        """Delete what was prepared."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Delete what was prepared; what was interrupted among its renames is brought to its end instead."""
+        if (self.folder / _MARK).exists():
+            with suppress(OSError):  # left as it is then, for `recover`
+                _finish(self.folder, self.target)
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def commit(self, names: Sequence[str]) -> None:
         """Put the files in place, in the order given."""

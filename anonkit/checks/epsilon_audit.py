@@ -9,6 +9,7 @@ knows the mechanisms it audits.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,9 +26,11 @@ PILOT_SHARE = 0.1
 """Share of each sample that chooses the event; the rest bounds its probability."""
 
 _DISCRETE = 1024
+_LUCK = 1e-3  # one pilot event in so many looks better than it is: hundreds are looked at
 _THRESHOLDS = 256
 
 Sample = NDArray[Any]
+Counts = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +132,7 @@ def lower_bound_over_inputs(
     rest = [sample[cut:] for sample, cut in zip(samples, cuts, strict=True)]
     symbols = np.unique(np.concatenate([np.unique(sample) for sample in trial]))
     events = _Symbols(symbols) if len(symbols) <= _DISCRETE else _Thresholds(np.concatenate(trial))
-    choice = _choose(events.tables(trial), [len(sample) for sample in rest], alpha, delta)
+    choice = _choose(events, trial, [len(sample) for sample in rest], alpha, delta)
     frequent = (events.occurrences(rest[choice.frequent], choice), len(rest[choice.frequent]))
     rare = (events.occurrences(rest[choice.rare], choice), len(rest[choice.rare]))
     return EpsilonBound(
@@ -165,11 +168,15 @@ class _Symbols:
     def __init__(self, symbols: Sample) -> None:
         self.symbols = symbols
 
-    def tables(self, samples: Sequence[Sample]) -> NDArray[np.float64]:
+    def tables(self, samples: Sequence[Sample]) -> Counts:
         """Count each symbol in each sample, shape (n_samples, n_symbols)."""
         return np.stack(
             [np.bincount(np.searchsorted(self.symbols, sample), minlength=len(self.symbols)) for sample in samples]
         ).astype(np.float64)
+
+    def orders(self, frequent: Counts, rare: Counts) -> list[Sample]:
+        """Rank the symbols by their likelihood ratio."""
+        return [np.argsort(-frequent / rare, kind="stable")]
 
     def occurrences(self, sample: Sample, choice: _Choice) -> int:
         return int(np.isin(sample, self.symbols[list(choice.members)]).sum())
@@ -180,7 +187,7 @@ class _Symbols:
 
 
 class _Thresholds:
-    """Answers are numbers; events are the tails below and above quantiles of the pilot answers."""
+    """Answers are numbers; events are tails beyond quantiles of the pilot answers, on either side, both, or neither."""
 
     def __init__(self, pilot: Sample) -> None:
         tail = np.geomspace(1e-4, 0.5, _THRESHOLDS // 2)
@@ -190,11 +197,17 @@ class _Thresholds:
     def _bins(self, sample: Sample) -> Sample:
         return np.searchsorted(self.limits, sample, side="right")
 
-    def tables(self, samples: Sequence[Sample]) -> NDArray[np.float64]:
+    def tables(self, samples: Sequence[Sample]) -> Counts:
         """Count the answers between two neighbouring limits, shape (n_samples, n_limits + 1)."""
         return np.stack([np.bincount(self._bins(sample), minlength=len(self.limits) + 1) for sample in samples]).astype(
             np.float64
         )
+
+    def orders(self, frequent: Counts, rare: Counts) -> list[Sample]:
+        """Rank the intervals upwards, downwards, outwards and inwards: few shapes, so that luck chooses little."""
+        upwards = np.arange(len(frequent))
+        outwards = np.argsort(np.abs(upwards - (len(frequent) - 1) / 2), kind="stable")
+        return [upwards, upwards[::-1], outwards, outwards[::-1]]
 
     def occurrences(self, sample: Sample, choice: _Choice) -> int:
         return int(np.isin(self._bins(sample), np.array(choice.members)).sum())
@@ -203,19 +216,19 @@ class _Thresholds:
         return f"answer in {len(choice.members)} of {len(self.limits) + 1} intervals between pilot quantiles"
 
 
-def _choose(tables: NDArray[np.float64], trials: Sequence[int], alpha: float, delta: float) -> _Choice:
+def _choose(
+    events: _Symbols | _Thresholds, pilot: Sequence[Sample], trials: Sequence[int], alpha: float, delta: float
+) -> _Choice:
     """Pick the pair of inputs and the set of answers for which the rest of the samples promises most.
 
-    For each pair, answers are ranked by their likelihood ratio; the best event is a union of the first few of them.
+    For each pair and each ranking of the answers, the candidates are the unions of the first few.
     """
+    tables = events.tables(pilot)
     best, chosen = -math.inf, _Choice(frequent=0, rare=1, members=(0,))
     totals = tables.sum(axis=1, keepdims=True)
     smoothed = (tables + 0.5) / (totals + 0.5 * tables.shape[1])
-    for a in range(len(tables)):
-        for b in range(len(tables)):
-            if a == b:
-                continue
-            order = np.argsort(-smoothed[a] / smoothed[b], kind="stable")
+    for a, b in itertools.permutations(range(len(tables)), 2):
+        for order in events.orders(smoothed[a], smoothed[b]):
             hits = np.cumsum(tables[a][order]), np.cumsum(tables[b][order])
             expected = _expected_bound(hits, (totals[a, 0], totals[b, 0]), (trials[a], trials[b]), alpha, delta)
             size = int(np.argmax(expected))
@@ -226,17 +239,17 @@ def _choose(tables: NDArray[np.float64], trials: Sequence[int], alpha: float, de
 
 
 def _expected_bound(
-    hits: tuple[NDArray[np.float64], NDArray[np.float64]],
+    hits: tuple[Counts, Counts],
     pilot_trials: tuple[float, float],
     trials: tuple[int, int],
     alpha: float,
     delta: float,
-) -> NDArray[np.float64]:
+) -> Counts:
     """Guess the bound of many events from the pilot: limits for a pilot-sized luck and for the rest's own noise."""
     from scipy.special import betaincinv
 
-    low = betaincinv(np.maximum(hits[0], 0.5), pilot_trials[0] - hits[0] + 1, 0.1)
-    high = betaincinv(hits[1] + 1, np.maximum(pilot_trials[1] - hits[1], 0.5), 0.9)
+    low = betaincinv(np.maximum(hits[0], 0.5), pilot_trials[0] - hits[0] + 1, _LUCK)
+    high = betaincinv(hits[1] + 1, np.maximum(pilot_trials[1] - hits[1], 0.5), 1 - _LUCK)
     successes, misses = low * trials[0], high * trials[1]
     lower = betaincinv(np.maximum(successes, 0.5), trials[0] - successes + 1, alpha / 2) - delta
     upper = betaincinv(misses + 1, np.maximum(trials[1] - misses, 0.5), 1 - alpha / 2)

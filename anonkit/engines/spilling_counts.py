@@ -105,7 +105,7 @@ class SpillingCounter:
         if relation is None:
             connection.register(_STREAM, stream.reader)
         try:
-            return pa.RecordBatchReader.from_stream(connection.sql(sql(relation or _STREAM))).read_all()
+            return _read(connection.sql(sql(relation or _STREAM)))
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             failure = stream.failure or _failure(error)
         finally:
@@ -156,6 +156,10 @@ class _Stream:
         except Exception as error:
             self.failure = error
             raise
+
+
+def _read(relation: Any) -> pa.Table:
+    return pa.RecordBatchReader.from_stream(relation).read_all()
 
 
 def _failure(error: Exception) -> EngineError:

@@ -131,17 +131,13 @@ def _any(flags: pa.Array) -> bool:
 
 
 def _within_blanks(parse: Parse) -> Parse:
-    """Let a parser ignore blanks around a value; a cell of blanks alone is then missing."""
+    """Let a parser ignore blanks around a value; a cell of blanks alone is no value."""
 
     def parse_trimmed(texts: pa.Array) -> pa.Array | None:
-        first = pc.utf8_trim_whitespace(texts.drop_null()[:1])
-        if first[0].as_py() and parse(first) is None:
+        if parse(pc.utf8_trim_whitespace(texts.drop_null()[:1])) is None:
             return None  # most columns are told by their first text
         values = parse(texts)
-        if values is not None:
-            return values
-        bare = pc.utf8_trim_whitespace(texts)
-        return parse(pc.if_else(pc.equal(bare, ""), None, bare))
+        return parse(pc.utf8_trim_whitespace(texts)) if values is None else values
 
     return parse_trimmed
 

@@ -47,7 +47,8 @@ class Draw:
         """Turn uniform 64-bit words into draws, one each."""
         if self.variance == 0:
             return np.full(words.shape, self.mean)
-        uniform = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+        # 52 bits and a half: exact in a float, never 0 or 1
+        uniform = ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
         if self.shape == "uniform":
             return np.asarray(self.mean + math.sqrt(12 * self.variance) * (uniform - 0.5))
         from scipy.special import ndtri

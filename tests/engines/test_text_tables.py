@@ -123,7 +123,7 @@ def test_files_at_the_edge_of_the_format(tmp_path: Path, content: bytes, columns
     assert read(path).to_pydict() == columns
 
 
-CELLS = st.sampled_from([*TEXTS, "0", "-1", "12", "1.5", "-0.0", "1e5", "007", "+5", "0x1F", "2024-02-29", "nan", "inf", " 7", "7 "])
+CELLS = st.sampled_from([*(text for text in TEXTS if "\0" not in text), "0", "-1", "12", "1.5", "-0.0", "1e5", "007", "+5", "0x1F", "2024-02-29", "nan", "inf", " 7", "7 "])
 MANY = st.sampled_from(["9007199254740993", "12345678901234567890", "1.50", ".5", "-00", "0000-00-00", "1E400", "١٢"])
 
 
@@ -139,7 +139,7 @@ def test_a_guess_loses_nothing(tmp_path_factory: pytest.TempPathFactory, cells: 
         if pa.types.is_string(column.type):
             assert (cell or "") == text
         elif cell is None:
-            assert text.strip() == ""
+            assert text == ""
         elif pa.types.is_floating(column.type):
             assert cell == float(text)
             assert str(cell) != "-0.0"
@@ -168,7 +168,7 @@ def test_a_table_larger_than_memory_is_read_as_a_small_one(
     lines.write_bytes(b"".join(json.dumps({k: v for k, v in row.items() if v is not None}).encode() + b"\n" for row in numbers))
     with (
         patch("anonkit.engines.local._IN_MEMORY", 64),
-        patch("anonkit.engines.delimited._BLOCK", 48),
+        patch("anonkit.engines.delimited._BLOCK", 128),
         patch("anonkit.engines.json_lines._BLOCK", 64),
         LocalEngine() as engine,
     ):
@@ -221,8 +221,8 @@ def test_a_cell_that_is_not_of_the_declared_type_is_named_by_its_row(
     """The message says where to look, not what stands there."""
     path = tmp_path / "table.csv"
     path.write_bytes(delimited({"a": texts, "b": ["x"] * len(texts)}))
-    with pytest.raises(SourceError, match=rf"column 'a': the cell in row {row} is not of type {kind}$"):
-        ENGINE.scan(path, Policy(columns={"a": column})) if False else read(path, Policy(columns={"a": column}))
+    with pytest.raises(SourceError, match=rf"column 'a': the cell in row {row} is not of type {kind}\n"):
+        read(path, Policy(columns={"a": column}))
 
 
 def test_texts_that_mean_missing_are_the_policys(tmp_path: Path) -> None:

@@ -1,0 +1,106 @@
+"""The next batch, recoded like an earlier release."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import anonkit
+from anonkit.datasets import bank_customers
+from anonkit.errors import GuaranteeError, PolicyError, ReleaseFormatError
+
+PARAMETERS: dict[str, dict[str, Any]] = {"rfka": {"trees": 10}, "mondrian": {}}
+
+
+@pytest.fixture(scope="module", params=PARAMETERS)
+def earlier(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release of 2,000 customers, by each kind of recoding."""
+    output = tmp_path_factory.mktemp("earlier") / "first.parquet"
+    table = bank_customers(2_000, seed=1, customer_id=True)
+    anonkit.release(
+        table,
+        method=request.param,
+        k=8,
+        target="customer_value",
+        identifiers=["customer_id"],
+        output=output,
+        **PARAMETERS[request.param],
+    )
+    return output
+
+
+def test_the_same_table_is_recoded_to_the_same_cells(earlier: Path) -> None:
+    """Applying a recoding to its own table gives the release again."""
+    again = anonkit.apply(earlier, bank_customers(2_000, seed=1, customer_id=True))
+    first = anonkit.load(earlier).to_arrow()
+    key = [(name, "ascending") for name in first.column_names]
+
+    assert again.to_arrow().select(first.column_names).sort_by(key).equals(first.sort_by(key))
+
+
+def test_k_is_counted_anew_in_the_next_batch(earlier: Path) -> None:
+    """A later batch is recoded alike, and its own classes have k rows."""
+    batch = bank_customers(3_000, seed=2)
+    release = anonkit.apply(earlier, batch, max_suppression=0.5)
+
+    assert release.report["disclosure_risk"]["k_anonymity"]["k"] >= 8
+    assert release.report["method"]["name"] == "recoded"
+    assert release.report["rows"]["out"] + release.report["rows"]["suppressed"] == 3_000
+
+
+def test_a_batch_without_a_target_is_recoded_too(earlier: Path) -> None:
+    """Who wants to score new customers does not know their value yet."""
+    batch = bank_customers(3_000, seed=2).drop_columns(["customer_value"])
+    assert "customer_value" not in anonkit.apply(earlier, batch, max_suppression=0.5).to_arrow().column_names
+
+
+def test_a_batch_too_small_for_k_is_refused(earlier: Path, tmp_path: Path) -> None:
+    """Nothing is written when the promise cannot be kept."""
+    with pytest.raises(GuaranteeError):
+        anonkit.apply(earlier, bank_customers(6, seed=3), output=tmp_path / "out.parquet")
+    assert not list(tmp_path.iterdir())
+
+
+def test_columns_the_earlier_table_did_not_have_are_refused(earlier: Path) -> None:
+    """A new column could be an identifier."""
+    batch = bank_customers(3_000, seed=2)
+    batch = batch.append_column("phone", pa.array(["1"] * batch.num_rows))
+    with pytest.raises(PolicyError, match="'phone' was not in the table"):
+        anonkit.apply(earlier, batch)
+
+
+def test_a_column_of_another_kind_is_refused(earlier: Path) -> None:
+    """Intervals are for numbers, groups for categories."""
+    batch = bank_customers(3_000, seed=2)
+    at = batch.schema.get_field_index("age")
+    texts = batch.set_column(at, "age", batch.column("age").cast(pa.string()))
+    recoded = {c["name"] for c in anonkit.load(earlier).params["recoding"].get("columns", [])}
+    recoded |= {c["name"] for c in anonkit.load(earlier).params["recoding"].get("axes", [])}
+    if "age" in recoded:
+        with pytest.raises(PolicyError, match="column 'age' does not hold numbers"):
+            anonkit.apply(earlier, texts)
+
+
+def test_new_categories_are_never_shown(earlier: Path) -> None:
+    """A category the earlier table did not have joins the others or its row is left out."""
+    batch = bank_customers(3_000, seed=2)
+    jobs = batch.column("occupation").cast(pa.string()).to_pylist()
+    jobs[:3] = ["astronaut"] * 3
+    at = batch.schema.get_field_index("occupation")
+    changed = batch.set_column(at, "occupation", pa.array(jobs))
+    release = anonkit.apply(earlier, changed, max_suppression=0.5)
+    assert all("astronaut" not in map(str, column.to_pylist()) for column in release.to_arrow().columns)
+
+
+def test_a_damaged_params_file_is_refused(earlier: Path, tmp_path: Path) -> None:
+    """Half a recoding is no recoding."""
+    params = json.loads((earlier.parent / "first.params.json").read_text())
+    for broken in ({**params, "recoding": {}}, {k: v for k, v in params.items() if k != "model"}):
+        path = tmp_path / "x.params.json"
+        path.write_text(json.dumps(broken))
+        with pytest.raises(ReleaseFormatError):
+            anonkit.apply(path, bank_customers(100, seed=1))
