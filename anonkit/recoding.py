@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from anonkit.cells import is_ordered, recode_array
 from anonkit.errors import ReleaseFormatError
-from anonkit.rounding import Point, point_from_text, point_text
+from anonkit.rounding import Point, place, point_from_text, point_text
 
 MASK = "*"
 """What stands for everything a column does not tell."""
@@ -68,8 +68,8 @@ class IntervalAxis:
         """Return the part of every cell, shape (len(array),)."""
         values = {value: None for value in array.unique().to_pylist() if value is not None}
         keys = list(values)
-        cuts = np.array([_number(cut) for cut in self.cuts], dtype=np.float64)
-        parts = np.searchsorted(cuts, np.array([_number(key) for key in keys], dtype=np.float64), side="right")
+        cuts = np.array([place(cut) for cut in self.cuts], dtype=np.float64)
+        parts = np.searchsorted(cuts, np.array([place(key) for key in keys], dtype=np.float64), side="right")
         lookup: dict[Any, int] = dict(zip(keys, parts.tolist(), strict=True))
         lookup[None] = self.size - 1 if self.has_missing else UNKNOWN
         return recode_array(array, lookup, UNKNOWN, ordered=True)
@@ -98,13 +98,6 @@ class IntervalAxis:
         """Return the axis as it stands in `params.json`."""
         cuts = [point_text(cut) for cut in self.cuts]
         return {"name": self.name, "kind": "intervals", "cuts": cuts, "missing": self.has_missing}
-
-
-def _number(point: Any) -> float:
-    """Place a number, date or timestamp on one axis."""
-    if hasattr(point, "timestamp"):
-        return float((point.replace(tzinfo=None) - type(point)(1970, 1, 1)).total_seconds()) / 86400
-    return float(point.toordinal() - 719163) if hasattr(point, "toordinal") else float(point)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,12 @@ def roundest_between(low: Point, high: Point) -> Point:
 
 
 def _roundest_number(low: int | float, high: int | float) -> int | float:
+    if math.isinf(low) and math.isinf(high):
+        return 0.0
+    if math.isinf(low):
+        low = high - max(1.0, abs(high))
+    if math.isinf(high):
+        high = low + max(1.0, abs(low))
     a, b = Fraction(low), Fraction(high)  # exact: a float comparison must not move a row across the cut
     exponent = math.floor(math.log10(max(float(abs(a)), float(abs(b)), float(b - a), 1e-300))) + 1
     integers = isinstance(low, int) and isinstance(high, int)
@@ -60,6 +66,13 @@ def _floor(point: date, month: int) -> date:
     if isinstance(point, datetime):
         return point.replace(month=month, day=1, hour=0, minute=0, second=0, microsecond=0)
     return point.replace(month=month, day=1)
+
+
+def place(point: Point) -> float:
+    """Return where a number, a date or a timestamp stands on one axis; days for the latter two."""
+    if isinstance(point, datetime):
+        return (point.replace(tzinfo=None) - datetime(1970, 1, 1)).total_seconds() / 86400  # noqa: DTZ001 - naive both
+    return float(point.toordinal() - 719163) if isinstance(point, date) else float(point)
 
 
 def point_text(point: Point) -> str:

@@ -43,7 +43,7 @@ class Scene:
 
     def release(self, k: int) -> list[str]:
         """Return the command line of a release over the one that is there."""
-        roles = ("--identifier", "customer_id", "--target", "customer_value")
+        roles = ("--identifier", "customer_id")
         return self.command(
             "release", self.table, self.output, "--method", "mondrian", "--k", k, *roles, "--force", "--quiet"
         )
@@ -125,7 +125,7 @@ def test_interrupted_at_every_step_of_the_change(tmp_path: Path, monkeypatch: py
     output = tmp_path / "out.parquet"
 
     def release(k: int) -> None:
-        anonkit.release(table, method="mondrian", k=k, target="customer_value", output=output, force=True)
+        anonkit.release(table, method="mondrian", k=k, output=output, force=True)
 
     left = 0
 

@@ -25,7 +25,8 @@ ALPHA = 1e-3
 PILOT_SHARE = 0.1
 """Share of each sample that chooses the event; the rest bounds its probability."""
 
-_DISCRETE = 1024
+_DISTINCT_NUMBERS = 1024  # more different floats are numbers on a line, fewer are symbols
+_DISTINCT_SYMBOLS = 1 << 16
 _LUCK = 1e-3  # one pilot event in so many looks better than it is: hundreds are looked at
 _THRESHOLDS = 256
 
@@ -94,8 +95,8 @@ def lower_bound(
     Parameters
     ----------
     first, second : array, shape (n,)
-        Independent answers to the one input and to the other. Up to 1,024 distinct values are taken as symbols,
-        more as numbers on a line.
+        Independent answers to the one input and to the other. Integers and texts are symbols; floats are numbers on a
+        line, unless there are no more than 1,024 different ones.
     alpha, delta : float
         Probability that the bound is wrong; the δ of the claim (0 for pure ε).
     pilot : float
@@ -131,7 +132,9 @@ def lower_bound_over_inputs(
     trial = [sample[:cut] for sample, cut in zip(samples, cuts, strict=True)]
     rest = [sample[cut:] for sample, cut in zip(samples, cuts, strict=True)]
     symbols = np.unique(np.concatenate([np.unique(sample) for sample in trial]))
-    events = _Symbols(symbols) if len(symbols) <= _DISCRETE else _Thresholds(np.concatenate(trial))
+    numbers = np.issubdtype(symbols.dtype, np.floating)
+    discrete = len(symbols) <= (_DISTINCT_NUMBERS if numbers else _DISTINCT_SYMBOLS)
+    events = _Symbols(symbols) if discrete else _Thresholds(np.concatenate(trial))
     choice = _choose(events, trial, [len(sample) for sample in rest], alpha, delta)
     frequent = (events.occurrences(rest[choice.frequent], choice), len(rest[choice.frequent]))
     rare = (events.occurrences(rest[choice.rare], choice), len(rest[choice.rare]))
@@ -175,8 +178,16 @@ class _Symbols:
         ).astype(np.float64)
 
     def orders(self, frequent: Counts, rare: Counts) -> list[Sample]:
-        """Rank the symbols by their likelihood ratio."""
-        return [np.argsort(-frequent / rare, kind="stable")]
+        """Rank the symbols by their likelihood ratio, less two standard errors: a rare symbol is often just lucky.
+
+        If they are floats, also upwards and downwards: symbols of one tail are alike.
+        """
+        ratio = np.log((frequent + 0.5) / (rare + 0.5))
+        ranked = np.argsort(2 * np.sqrt(1 / (frequent + 0.5) + 1 / (rare + 0.5)) - ratio, kind="stable")
+        if not np.issubdtype(self.symbols.dtype, np.floating):
+            return [ranked]
+        upwards = np.arange(len(frequent))
+        return [ranked, upwards, upwards[::-1]]
 
     def occurrences(self, sample: Sample, choice: _Choice) -> int:
         return int(np.isin(sample, self.symbols[list(choice.members)]).sum())
@@ -226,9 +237,8 @@ def _choose(
     tables = events.tables(pilot)
     best, chosen = -math.inf, _Choice(frequent=0, rare=1, members=(0,))
     totals = tables.sum(axis=1, keepdims=True)
-    smoothed = (tables + 0.5) / (totals + 0.5 * tables.shape[1])
     for a, b in itertools.permutations(range(len(tables)), 2):
-        for order in events.orders(smoothed[a], smoothed[b]):
+        for order in events.orders(tables[a], tables[b]):
             hits = np.cumsum(tables[a][order]), np.cumsum(tables[b][order])
             expected = _expected_bound(hits, (totals[a, 0], totals[b, 0]), (trials[a], trials[b]), alpha, delta)
             size = int(np.argmax(expected))

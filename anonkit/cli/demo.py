@@ -21,7 +21,7 @@ TABLE, POLICY, RELEASE = "customers.csv", "policy.toml", "release.parquet"
     "--rows",
     type=click.IntRange(min=100),
     metavar="INTEGER",
-    default=20_000,
+    default=10_000,
     show_default=True,
     help="How many customers.",
 )

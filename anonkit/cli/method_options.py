@@ -89,7 +89,7 @@ class MethodCommand(click.Command):
                     formatter.write_dl([option_record(one) for one in new])
                 if len(new) < len(parameters):
                     known = ", ".join(one.option for one in parameters if one in seen)
-                    formatter.write_text(f"and as above: {known}")
+                    formatter.write_text(f"as above: {known}")
             seen.update(new)
 
 

@@ -119,10 +119,13 @@ def _lines(*lines: str) -> str:
 
 def _block(label: str, lines: Sequence[str]) -> list[str]:
     """Return lines wrapped to the terminal, a label beside the first; nothing for no lines."""
-    width = max(40, min(_WIDTH, shutil.get_terminal_size((_WIDTH, 24)).columns)) - _LABEL
-    wrapped = [part for line in lines for part in _wrap(line, width)]
+    wrapped = [part for line in lines for part in _wrap(line, _width() - _LABEL)]
     labels = [click.style(label.ljust(_LABEL), bold=True)] + [" " * _LABEL] * len(wrapped)
     return [f"{left}{line}" for left, line in zip(labels, wrapped, strict=False)]
+
+
+def _width() -> int:
+    return max(40, min(_WIDTH, shutil.get_terminal_size((_WIDTH, 24)).columns))
 
 
 def _wrap(line: str, width: int) -> list[str]:
@@ -163,13 +166,11 @@ def _rows_words(rows: Mapping[str, Any]) -> str:
 def _figures(report: Mapping[str, Any]) -> list[str]:
     budget, attacker = report["budget"], report["disclosure_risk"].get("prosecutor")
     spent = ", ".join(f"{words(key)} = {bound(budget[key])}" for key in ("epsilon", "delta") if budget.get(key))
-    risk = (
-        attacker
-        and f"of finding a person's row: {one_in(attacker['max'])} at most, {one_in(attacker['mean'])} on average"
-    )
+    chance = "of finding a person's row: {} at most, {} on average"
+    risk = [] if attacker is None else [chance.format(one_in(attacker["max"]), one_in(attacker["mean"]))]
     return [
         *_block("Columns", _column_lines(report["columns"])),
-        *_block("Risk", [risk] if risk else []),
+        *_block("Risk", risk),
         *_block("Budget", [spent] if spent else []),
         *_block("Utility", list(_measures(report["utility"]))),
     ]
@@ -194,18 +195,26 @@ def _owner_block(owner: Mapping[str, Any], owner_report: Path | None) -> list[st
     if not lines:
         return []
     title = "For the owner only: computed from the source table, not in the release, not to be published"
-    return ["", click.style(title, fg="yellow", bold=True), *(f"  {line}" for line in lines)]
+    return ["", click.style(title, fg="yellow", bold=True), *_indented(lines)]
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"  {part}" for line in lines for part in _wrap(line, _width() - 2)]
 
 
 def _measures(block: Mapping[str, Any], within: str = "") -> Iterator[str]:
-    """Yield one line a figure; what is long or nested in lists is only counted, the files have it."""
+    """Yield the figures of a block, those that belong together in one line; texts and long lists stay in the files."""
+    figures = {words(str(key)): number(value) for key, value in block.items() if _is_figure(value)}
+    if within and figures:
+        yield one_line(f"{within}: {', '.join(f'{name} {value}' for name, value in figures.items())}")
+    else:
+        yield from (one_line(f"{name}: {value}") for name, value in figures.items())
     for key, value in block.items():
-        name = f"{within}, {words(str(key))}" if within else words(str(key))
         if isinstance(value, Mapping):
-            yield from _measures(value, name)
-        elif isinstance(value, Sequence) and not isinstance(value, str):
-            flat = len(value) <= _LISTED and not any(isinstance(one, Mapping | list | tuple) for one in value)
-            if value:
-                yield one_line(f"{name}: {number(value) if flat else f'{len(value)} entries'}")
-        elif value is not None:
-            yield one_line(f"{name}: {number(value)}")
+            yield from _measures(value, f"{within}, {words(str(key))}" if within else words(str(key)))
+
+
+def _is_figure(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return 0 < len(value) <= _LISTED and all(isinstance(one, int | float) for one in value)
+    return isinstance(value, int | float)

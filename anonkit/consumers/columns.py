@@ -30,7 +30,7 @@ class Columns:
 
     def __init__(self, data: Any) -> None:
         by_name = isinstance(data, Mapping) or type(data).__module__.split(".")[0] == "pandas"
-        if by_name and not hasattr(data, "keys"):
+        if by_name and not (isinstance(data, Mapping) or hasattr(data, "columns")):
             raise SourceError("a single pandas column is not a table", "pass the whole data frame")
         table = None if by_name else _arrow(data)
         self._get: Any = data.__getitem__ if table is None else table.column

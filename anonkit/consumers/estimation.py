@@ -148,9 +148,17 @@ def make_factor(attribute: PublishedAttribute, statistics: ClassStatistics, esti
         return _published_normal(attribute, sums, class_moments(attribute, statistics).head(n_classes))
     if isinstance(sums, PowerSums) or (attribute.is_number and estimation.numbers == "normal"):
         moments = class_moments(attribute, statistics).head(n_classes)
-        return _normal(attribute, moments, _may_miss(attribute, sums), estimation)
+        exact = _is_clear(attribute, target)
+        return _normal(attribute, moments, _may_miss(attribute, sums), estimation.smoothing, exact=exact)
     counts = (sums[0] if attribute.joint_with_target else sums).astype(np.float64)
     return _shares(attribute, table_channel(attribute, target), counts, n_classes, estimation)
+
+
+def _is_clear(attribute: PublishedAttribute, target: PublishedTarget | None) -> bool:
+    """Tell whether numbers and labels were published as they are, so that sample variances need no repair."""
+    label = label_channel(target)
+    clear_label = isinstance(label, RandomizedResponse) and label.truth_probability == 1
+    return clear_label and isinstance(attribute.mechanism, TransformedResponse) and attribute.mechanism.is_clear
 
 
 def _may_miss(attribute: PublishedAttribute, sums: object) -> bool:
@@ -240,24 +248,26 @@ def _published_normal(attribute: PublishedAttribute, powers: PowerSums, errors: 
 
 
 def _normal(
-    attribute: PublishedAttribute, estimate: MomentEstimate, may_miss: bool, estimation: Estimation
+    attribute: PublishedAttribute, estimate: MomentEstimate, may_miss: bool, smoothing: float, *, exact: bool
 ) -> NormalFactor:
     known = (estimate.rows > 0) & (estimate.present > 0) & np.isfinite(estimate.mean) & np.isfinite(estimate.variance)
     weights = np.where(known, estimate.rows * estimate.present, 0.0)
     weights = weights / weights.sum() if known.any() else np.full(len(known), 1 / len(known))
     mean = np.where(known, estimate.mean, 0.0)
     mean = np.where(known, mean, weights @ mean)
-    variance, drowned = _positive_variance(estimate, known, mean, weights)
+    error = np.zeros(len(known)) if exact else estimate.variance_error
+    variance, drowned = _positive_variance(estimate.variance, error, known, weights)
+    spread = float(weights @ variance + weights @ (mean - weights @ mean) ** 2)
     missing, missing_error = None, None
     if may_miss:
         missing_error = np.nan_to_num(estimate.present_error, nan=1.0, posinf=1.0)
-        rows, least = np.maximum(estimate.rows, 0), max(estimation.smoothing, _NEVER)
+        rows, least = np.maximum(estimate.rows, 0), max(smoothing, _NEVER)
         share = np.clip(1 - np.nan_to_num(estimate.present, nan=1.0), 0, 1)
         missing = (rows * share + least) / (rows + 2 * least)
     return NormalFactor(
         attribute=attribute,
         mean=mean,
-        variance=variance,
+        variance=np.maximum(variance, _LEAST * spread or 1.0),
         mean_error=np.nan_to_num(estimate.mean_error, nan=np.inf),
         variance_error=np.nan_to_num(estimate.variance_error, nan=np.inf),
         missing=missing,
@@ -267,23 +277,22 @@ def _normal(
 
 
 def _positive_variance(
-    estimate: MomentEstimate, known: BoolArray, mean: FloatArray, weights: FloatArray
+    estimate: FloatArray, error: FloatArray, known: BoolArray, weights: FloatArray
 ) -> tuple[FloatArray, int]:
-    """Return usable variances, and in how many classes the noise drowns the estimate.
+    """Return variances that are not negative, and in how many classes the noise drowns the estimate.
 
     Each is drawn towards the pooled one as if the variances of classes differed by half of it (a normal prior): a
     precise estimate stays as it is, a hopeless one becomes the pooled one.
     """
-    raw = np.where(known, estimate.variance, 0.0)
-    error = np.where(known, estimate.variance_error, np.inf)
+    raw = np.where(known, estimate, 0.0)
+    doubt = np.where(known, error, np.inf)
     pooled = float(weights @ raw)
     if pooled <= 0:  # says only that it is below its own error
-        pooled = float(np.sqrt(weights[known] ** 2 @ error[known] ** 2))
+        pooled = float(np.sqrt(weights[known] ** 2 @ doubt[known] ** 2))
     prior = (_CLASS_SPREAD * pooled) ** 2
-    trust = np.divide(prior, prior + error**2, out=np.ones_like(error), where=error > 0)
-    variance = np.maximum(pooled + trust * (raw - pooled), np.where(error > 0, _FLOOR * (1 - trust) * pooled, 0))
-    spread = pooled + float(weights @ (mean - weights @ mean) ** 2)
-    return np.maximum(variance, _LEAST * spread or 1.0), int((known & (raw <= 0) & (error > 0)).sum())
+    trust = np.divide(prior, prior + doubt**2, out=np.ones_like(doubt), where=doubt > 0)
+    variance = np.maximum(pooled + trust * (raw - pooled), _FLOOR * (1 - trust) * pooled)
+    return np.maximum(variance, 0.0), int((known & (raw <= 0) & (doubt > 0)).sum())
 
 
 def _drowned_note(name: str, drowned: int) -> tuple[str, ...]:

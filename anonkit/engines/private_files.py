@@ -9,6 +9,7 @@ import tempfile
 import weakref
 from pathlib import Path
 
+from anonkit.engines.failures import shielded
 from anonkit.errors import EngineError
 
 try:
@@ -48,13 +49,7 @@ class PrivateFolder:
         """
         if self._path is None:
             sweep()
-            try:
-                self._path, lock = _make()
-            except OSError as error:
-                raise EngineError(
-                    f"no private folder can be made in {tempfile.gettempdir()!r}: {error.strerror}",
-                    "set TMPDIR to a folder with room",
-                ) from None
+            self._path, lock = shielded(_make, _cannot_make)
             self._delete = weakref.finalize(self, _remove, self._path, lock, os.getpid())
         return self._path
 
@@ -73,6 +68,11 @@ def _make() -> tuple[Path, int]:
         return fresh, lock
     fcntl.flock(lock, fcntl.LOCK_EX)
     return fresh.rename(fresh.with_name(_PREFIX + fresh.name.removeprefix(_NEW))), lock
+
+
+def _cannot_make(error: Exception) -> EngineError:
+    reason = error.strerror if isinstance(error, OSError) else "there is none"
+    return EngineError(f"no private folder can be made among temporary files: {reason}", "TMPDIR names their folder")
 
 
 def _remove(folder: Path, lock: int, owner: int) -> None:

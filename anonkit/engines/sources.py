@@ -150,7 +150,7 @@ class ParquetRows:
     def _part_batches(self, part: ParquetPart, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
         stored = [name for name in wanted.names if name in part.names]
         explain = _spill_is_gone if self.spilled else not_parquet(part.path)
-        dictionaries = [field.name for field in wanted if pa.types.is_dictionary(field.type)]
+        dictionaries = [name for name in stored if pa.types.is_dictionary(wanted.field(name).type)]
         file = shielded(lambda: pq.ParquetFile(part.path, read_dictionary=dictionaries), explain)
         with file:
             batches = shielded_iterator(file.iter_batches(BATCH_ROWS, columns=stored), explain)

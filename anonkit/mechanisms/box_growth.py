@@ -16,7 +16,7 @@ LISTED = -2
 """Stands for the last code going left at a node that lists its codes."""
 
 _DETAIL = 0.1  # what the whole detail of the table is worth, when all that is known of the target is worth 1
-_BALANCE = 1.5  # after a cut that broke a requirement, the smaller side must grow by this
+_BALANCE = 1.25  # after a cut that broke a requirement, the smaller side must grow by this
 _POWER_STEPS = 4
 
 
@@ -187,7 +187,8 @@ class Growth:
         self._min_rows = max((r.k for r in requirements if isinstance(r, AtLeastK)), default=1)
         self._views = _views(columns, constrained=bool(self._requirements))
         self._view_column = np.array([view.column for view in self._views] + [-1])
-        spread = (guide**2 / self._rows[:, None]).sum() - (guide.sum(axis=0) ** 2).sum() / self._rows.sum()
+        squares = np.sort(guide**2 / self._rows[:, None], axis=None)  # sorted, so that their order cannot matter
+        spread = squares.sum() - (guide.sum(axis=0) ** 2).sum() / self._rows.sum()
         self._guide_worth = 1.0 / spread if spread > 0 else 0.0
         self._open = np.zeros(1, dtype=np.int64)
         self._floor = self._lowest(1)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.coding import CodedColumn
+from anonkit.rounding import Point, place
 
 Groups = NDArray[np.int32]
 """Group of every code of a column, shape (column.size,), numbered in the order of each group's smallest code."""
@@ -167,15 +168,17 @@ def equal_width_groups(column: CodedColumn, n_bins: int, bounds: tuple[float, fl
     Parameters
     ----------
     column : CodedColumn
-        Ordered; its values are numbers.
+        Ordered: numbers, dates or timestamps.
     n_bins : int
         Number of bins over the bounds, in [2, inf); empty bins are not numbered.
     bounds : (low, high), optional
         Public bounds; without them the smallest and largest value.
     """
     values = [value for value in column.values if value is not None]
-    numbers = np.array([float(cast(SupportsFloat, value)) for value in values])
-    low, high = bounds or (numbers.min(initial=np.inf), numbers.max(initial=-np.inf))
+    numbers = np.array([place(cast(Point, value)) for value in values], dtype=np.float64)
+    finite = numbers[np.isfinite(numbers)]
+    low, high = bounds or (finite.min(initial=np.inf), finite.max(initial=-np.inf))
     width = (high - low) / n_bins if high > low else 1.0
-    bins = np.clip(np.floor((numbers - low) / width), 0, n_bins - 1).astype(np.int64)
+    first = low if np.isfinite(low) else 0.0
+    bins = np.clip(np.floor((numbers - first) / width), 0, n_bins - 1).astype(np.int64)
     return number_groups(np.concatenate((bins, np.full(column.size - len(values), n_bins))))

@@ -140,8 +140,8 @@ def grow_boxes(
 
     Each box is cut where the cut keeps most of the target's class probabilities (share of their variance explained)
     and, as far as these leave it open, most of the columns' detail (share of their values told apart). Cutting ends
-    where no part would meet the requirements. The forest's probabilities are out of fold for the rows that it learns
-    from, so a row's own label never guides its own box.
+    where no cut leaves two parts that meet the requirements. The probabilities of a row never come from its own label
+    (see `soft_labels`), so the boxes follow what is true of other rows too.
 
     Parameters
     ----------

@@ -10,10 +10,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.discrete_laplace import BoolArray, IntArray, Words, bernoulli_exp, rate_of
+
+
+_LARGEST_BLOCK = 1 << 12
+"""Proposals of the exponential mechanism thrown at once for one choice."""
 
 
 def selection_rate(epsilon: float | Fraction, sensitivity: int, *, one_sided: bool) -> int:
@@ -96,13 +99,15 @@ def exponential_mechanism(
         raise ParameterError("every choice needs a candidate of positive weight")
     best = np.where(measure > 0, scores, np.iinfo(np.int64).min).max(axis=1)
     chosen = np.full(scores.shape[0], -1, dtype=np.int64)
-    open_rows = np.arange(scores.shape[0])
+    open_rows, block = np.arange(scores.shape[0]), 1
     while open_rows.size:
-        ticket = words.below(cumulated[open_rows, -1])
-        proposed = (cumulated[open_rows] <= ticket[:, np.newaxis]).sum(axis=1)
-        kept = bernoulli_exp(best[open_rows] - scores[open_rows, proposed], rate, words)
-        chosen[open_rows[kept]] = proposed[kept]
-        open_rows = open_rows[~kept]
+        tickets = words.below(np.repeat(cumulated[open_rows, -1], block)).reshape(-1, block)
+        proposed = np.stack([np.searchsorted(cumulated[r], t, side="right") for r, t in zip(open_rows, tickets)])
+        kept = bernoulli_exp(best[open_rows, np.newaxis] - scores[open_rows[:, np.newaxis], proposed], rate, words)
+        done = kept.any(axis=1)
+        first = kept.argmax(axis=1)
+        chosen[open_rows[done]] = proposed[done, first[done]]
+        open_rows, block = open_rows[~done], min(2 * block, _LARGEST_BLOCK)
     return chosen
 
 
@@ -151,7 +156,3 @@ def _uniform_member(heads: BoolArray, words: Words) -> IntArray:
     rank = words.below(heads.sum(axis=1, dtype=np.int64))
     return np.asarray((np.cumsum(heads, axis=1) <= rank[:, np.newaxis]).sum(axis=1), dtype=np.int64)
 
-
-def one_hot(chosen: IntArray, n_candidates: int) -> NDArray[np.bool_]:
-    """Return which candidate each choice took as booleans, shape (n_choices, n_candidates)."""
-    return np.asarray(chosen[:, np.newaxis] == np.arange(n_candidates), dtype=bool)

@@ -26,7 +26,7 @@ from anonkit.mechanisms.equivalence import (
     suppressed_rows,
 )
 
-_HISTOGRAM_CELLS = 4_000_000  # larger tables of sensitive values are left to the check of the one refinement chosen
+_HISTOGRAM_CELLS = 1_000_000  # larger tables of sensitive values are left to the check of the one refinement chosen
 
 
 def _each(axes: FloatArray, work: Callable[[FloatArray], NDArray[np.number]], width: int) -> FloatArray:
@@ -149,12 +149,12 @@ class _Cells:
     @property
     def last(self) -> BoolArray:
         """Mark the last cell of each class."""
-        return np.append(self.classes[1:] != self.classes[:-1], [True] * min(1, self.classes.size))
+        return np.append(self.classes[1:] != self.classes[:-1], True)
 
     def upto(self, values: FloatArray) -> FloatArray:
         """Sum values over the cells of the same class up to each cell; the cells are the last axis."""
         total = np.cumsum(values, axis=-1)
-        first = np.append([0] * min(1, self.classes.size), np.flatnonzero(self.last)[:-1] + 1)
+        first = np.append(0, np.flatnonzero(self.last)[:-1] + 1)
         before = (total[..., first] - values[..., first])[..., self.classes]
         return np.asarray(total - before)
 
@@ -309,7 +309,7 @@ def _distinct(state: Refinable, cells: _Cells, values: IntArray) -> tuple[FloatA
     """Count the distinct values among the entries of the class up to each cell, and after it."""
     pairs = state.partition.classes * (int(values.max(initial=0)) + 1) + values
     order, ascending = ranked(pairs)
-    begins = np.flatnonzero(np.append([True] * min(1, pairs.size), ascending[1:] != ascending[:-1]))
+    begins = np.append(0, np.flatnonzero(ascending[1:] != ascending[:-1]) + 1)
     first = np.minimum.reduceat(cells.cell[order], begins)  # cell in which the class first has the value
     last = np.maximum.reduceat(cells.cell[order], begins)
     begun = np.bincount(first, minlength=cells.rows.size).astype(np.float64)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from anonkit.mechanisms.coding import UNLABELLED, CodedColumn, IntArray, densify
+from anonkit.mechanisms.coding import UNLABELLED, CodedColumn, IntArray, combine, densify
 from anonkit.mechanisms.equivalence import FloatArray
 from anonkit.randomness import Randomness
 
@@ -25,13 +25,13 @@ def soft_labels(columns: Sequence[CodedColumn], entry: IntArray, labels: IntArra
     """Sum the class probabilities of the rows of each entry.
 
     Every labelled row is in one of five folds and gets its probabilities from a gradient boosted forest (Friedman
-    2001) that learned from the other four; an unlabelled row gets the mean of the five forests. A row's own label
-    therefore says nothing about its own probabilities.
+    2001) that learned from the other four; an unlabelled row gets the mean of the five forests. No row's
+    probabilities come from its own label.
 
     Parameters
     ----------
     columns : sequence of CodedColumn
-        The features of the distinct entries, shape (n_entries,) each, in an order that depends on their values only.
+        The features of the entries, shape (n_entries,) each, in an order that does not depend on that in the table.
     entry : IntArray
         The entry of each row, shape (n_rows,).
     labels : IntArray
@@ -52,7 +52,8 @@ def soft_labels(columns: Sequence[CodedColumn], entry: IntArray, labels: IntArra
         return np.empty((n_entries, 0))
     features = np.stack([_feature(column) for column in columns], axis=1)
     categorical = [not column.ordered for column in columns]
-    sorted_rows = np.lexsort((classes, entry[labelled]))
+    cell, _ = combine([column.codes for column in columns], n_entries)
+    sorted_rows = np.lexsort((classes, cell[entry[labelled]]))  # rows that are alike may change places
     learners = sorted_rows[Randomness.seeded(seed).permutation(labelled.size)[:_ROWS]]
     where, classes = entry[labelled[learners]], classes[learners]
     n_folds = min(_FOLDS, learners.size)

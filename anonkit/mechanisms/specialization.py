@@ -25,7 +25,7 @@ from anonkit.mechanisms.ladder import Groups, Ladder, equal_mass, number_groups
 from anonkit.mechanisms.refinable_column import RefinableColumn, refinable_column
 from anonkit.mechanisms.refinement import Guide, Prospects, Refinable
 
-SUPPRESSION_CHARGE = 0.5
+SUPPRESSION_CHARGE = 0.25
 """What a refinement pays for a row it suppresses, as a share of the guide's mean variance per row. Rows worth more
 than the detail bought with them stay, even when the limit would let them go."""
 
@@ -313,6 +313,8 @@ class _Search:
 
     def reason(self, name: str) -> Drop:
         """Say why a column is dropped."""
+        if self.state.kept.size == 0:
+            return Drop(reason=DropReason.SUPPRESSION, suppressed=0, available=0)
         prospects = self.columns[name].offers(self.state, 0.0).prospects
         possible = prospects.violating[prospects.separated > 0]
         available = max(self.available, 0)

@@ -121,7 +121,7 @@ def test_the_help_has_a_heading_a_method_and_says_nothing_twice(cli: Any) -> Non
     assert left < out.index("--epsilon NUMBER") < right
     assert "privacy loss; (0, inf); required" in out
     assert out.count("--choice near|far") == 1
-    assert "and as above: --choice" in out[right:]
+    assert "as above: --choice" in out[right:]
     assert left < out.index("--depth INTEGER") < right < out.index("--depth NUMBER")
     assert "--shuffle / --no-shuffle" in out[right:]
 

@@ -50,7 +50,7 @@ def test_people_read_what_was_promised_and_done(cli: Any, table: Path, quick: tu
         f"Released {output}: 60 of 60 rows",
         "k = 3",
         "passed",
-        "dropped: name (identifier)",
+        "name (identifier)",
         "out.report.html",
     ):
         assert words in ran.out.replace("\n           ", " ")

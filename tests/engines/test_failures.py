@@ -107,7 +107,11 @@ TEXT_FAILURES: dict[str, tuple[str, bytes, str]] = {
         f'{{"a":1}}\n{{"a":2}}\n{{"a":"{PLANTED}"}}\n'.encode(),
         "row 3 of .*: column 'a' changes from number to string",
     ),
-    "JSON: nested": ("t.jsonl", f'{{"a":{{"b":"{PLANTED}"}}}}\n'.encode(), "column 'a' holds values of type list, struct"),
+    "JSON: nested": (
+        "t.jsonl",
+        f'{{"a":{{"b":"{PLANTED}"}}}}\n'.encode(),
+        "column 'a' holds values of type list, struct",
+    ),
     "JSON: a key twice": ("t.jsonl", f'{{"a":1,"a":"{PLANTED}"}}\n'.encode(), "row 1 of .* is not an object"),
     "JSON: Latin-1": ("t.jsonl", f'{{"a":"Müller {PLANTED}"}}\n'.encode("latin1"), "is not UTF-8"),
     "JSON: blank key": ("t.jsonl", f'{{"":"{PLANTED}"}}\n'.encode(), "column 1 has no name"),
@@ -134,7 +138,10 @@ def test_a_cell_of_another_type_is_not_quoted(engine: LocalEngine, tmp_path: Pat
     path = tmp_path / "t.csv"
     path.write_text(f"a,b\n{ROWS}")
     policy = Policy(columns={"b": Column(name="b", type=kind)})
-    assert f"column 'b': the cell in row 1 is not of type {kind}" in refusal(lambda: read_all(engine, path, policy)).message
+    assert (
+        f"column 'b': the cell in row 1 is not of type {kind}"
+        in refusal(lambda: read_all(engine, path, policy)).message
+    )
 
 
 class _Pretender:
@@ -163,7 +170,10 @@ FRAMES: dict[str, tuple[Callable[[], Any], str]] = {
     "pandas: lists": (lambda: pd.DataFrame({"a": [[PLANTED]]}), "column 'a' holds values of type list, struct or map"),
     "pandas: bytes": (lambda: pd.DataFrame({"a": [PLANTED.encode()]}), "column 'a' holds values of type binary"),
     "pandas: objects": (lambda: pd.DataFrame({"a": [SimpleNamespace(a=PLANTED)]}), "column 'a' mixes types"),
-    "pandas: half a character": (lambda: pd.DataFrame({"a": [PLANTED + "\ud800"]}, dtype=object), "column 'a' mixes types"),
+    "pandas: half a character": (
+        lambda: pd.DataFrame({"a": [PLANTED + "\ud800"]}, dtype=object),
+        "column 'a' mixes types",
+    ),
     "pandas: large integers": (lambda: pd.DataFrame({"a": [2**80]}), "column 'a' mixes types"),
     "pandas: periods": (lambda: pd.DataFrame({"a": pd.period_range("2024", periods=2)}), "values of type extension"),
     "pandas: a name twice": (lambda: pd.DataFrame([[1, PLANTED]], columns=["a", "a"]), "columns 1 and 2 have the same"),
@@ -171,9 +181,15 @@ FRAMES: dict[str, tuple[Callable[[], Any], str]] = {
     "pandas: no columns": (lambda: pd.DataFrame(index=[PLANTED]), "the table has no columns"),
     "Polars: lists": (lambda: pl.DataFrame({"a": [[PLANTED]]}), "column 'a' holds values of type list, struct or map"),
     "Polars: objects": (lambda: pl.DataFrame({"a": pl.Series([object()], dtype=pl.Object)}), "column 'a' holds values"),
-    "Arrow: struct": (lambda: pa.table({"a": [{PLANTED: PLANTED}]}), "column 'a' holds values of type list, struct or map"),
+    "Arrow: struct": (
+        lambda: pa.table({"a": [{PLANTED: PLANTED}]}),
+        "column 'a' holds values of type list, struct or map",
+    ),
     "Arrow: binary": (lambda: pa.table({"a": [PLANTED.encode()]}), "column 'a' holds values of type binary"),
-    "Arrow: a name twice": (lambda: pa.Table.from_arrays([pa.array([PLANTED])] * 2, names=["a", "a"]), "columns 1 and 2"),
+    "Arrow: a name twice": (
+        lambda: pa.Table.from_arrays([pa.array([PLANTED])] * 2, names=["a", "a"]),
+        "columns 1 and 2",
+    ),
     "Arrow: not UTF-8": (_not_utf8, "column 'a' holds cells that are not of type string"),
     "Arrow: long decimals": (lambda: pa.table({"a": pa.array([1], pa.decimal256(50))}), "values of type decimal256"),
     "Arrow: time of day in a date": (lambda: pa.table({"a": pa.array([1], pa.date64())}), "column 'a' holds cells"),
@@ -219,7 +235,12 @@ def test_folders_that_are_no_table_are_refused(engine: LocalEngine, tmp_path: Pa
     for folder in (empty, mixed, keys / "k=1", keys / f"other={PLANTED}", types):
         folder.mkdir(parents=True)
     (empty / "_SUCCESS").touch()
-    for place in (mixed / "a.parquet", keys / "k=1" / "a.parquet", keys / f"other={PLANTED}" / "a.parquet", types / "a.parquet"):
+    for place in (
+        mixed / "a.parquet",
+        keys / "k=1" / "a.parquet",
+        keys / f"other={PLANTED}" / "a.parquet",
+        types / "a.parquet",
+    ):
         pq.write_table(good, place)
     (mixed / "notes.txt").write_text(PLANTED)
     pq.write_table(pa.table({"a": [PLANTED]}), types / "b.parquet")
@@ -256,7 +277,10 @@ def test_failures_of_duckdb_are_not_passed_on(tmp_path: Path) -> None:
 
     with patch("anonkit.engines.local._CODES_IN_MEMORY", -1), LocalEngine() as engine:
         source = engine.scan(pa.table({"a": [PLANTED]}), Policy())
-        for kind, words in ((duckdb.ConversionException, "counting rows failed"), (duckdb.OutOfMemoryException, "memory")):
+        for kind, words in (
+            (duckdb.ConversionException, "counting rows failed"),
+            (duckdb.OutOfMemoryException, "memory"),
+        ):
             with patch("anonkit.engines.spilling_counts._read", side_effect=kind(PLANTED)):
                 assert words in refusal(lambda: engine.class_sizes(source, ["a"], 1), EngineError).message
         assert engine.class_sizes(source, ["a"], 1).classes == 1

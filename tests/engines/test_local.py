@@ -115,9 +115,7 @@ def test_counts_come_in_the_order_of_their_combinations(
 
 
 @given(table=awkward_tables(), data=st.data(), k=st.integers(1, 4))
-def test_class_sizes_are_those_of_the_oracle(
-    engine: LocalEngine, table: Awkward, data: st.DataObject, k: int
-) -> None:
+def test_class_sizes_are_those_of_the_oracle(engine: LocalEngine, table: Awkward, data: st.DataObject, k: int) -> None:
     """Classes, rows below k and the histogram, by rows and by people."""
     names = table.given.column_names
     columns = some_columns(data, names)

@@ -70,7 +70,9 @@ def _zstd(content: bytes) -> bytes:
     return bytes(pa.Codec("zstd").compress(content, asbytes=True))
 
 
-@pytest.mark.parametrize(("ending", "compress"), [("", bytes), (".gz", gzip.compress), (".zst", _zstd), (".GZ", gzip.compress)])
+@pytest.mark.parametrize(
+    ("ending", "compress"), [("", bytes), (".gz", gzip.compress), (".zst", _zstd), (".GZ", gzip.compress)]
+)
 @pytest.mark.parametrize(("kind", "delimiter"), [(".csv", ","), (".tsv", "\t"), (".csv", ";"), (".txt", "|")])
 def test_delimited_files_bring_their_types(
     tmp_path: Path, kind: str, delimiter: str, ending: str, compress: Callable[[bytes], bytes]
@@ -110,7 +112,18 @@ def test_json_lines_bring_their_types(tmp_path: Path, ending: str, compress: Cal
         (b'"a,b";c\n1;2\n', {"a,b": [1], "c": [2]}),
         (b"a\n1,5\n2,5\n", {"a": ["1", "2"]}),
     ],
-    ids=["header", "header alone", "blank lines", "mark", "old Mac", "no end", "one column", "header of two lines", "comma in header", "ragged"],
+    ids=[
+        "header",
+        "header alone",
+        "blank lines",
+        "mark",
+        "old Mac",
+        "no end",
+        "one column",
+        "header of two lines",
+        "comma in header",
+        "ragged",
+    ],
 )
 def test_files_at_the_edge_of_the_format(tmp_path: Path, content: bytes, columns: dict[str, list[Any]]) -> None:
     """A header without rows is a table of none; an empty line is a missing cell only where a row has one cell."""
@@ -123,7 +136,25 @@ def test_files_at_the_edge_of_the_format(tmp_path: Path, content: bytes, columns
     assert read(path).to_pydict() == columns
 
 
-CELLS = st.sampled_from([*(text for text in TEXTS if "\0" not in text), "0", "-1", "12", "1.5", "-0.0", "1e5", "007", "+5", "0x1F", "2024-02-29", "nan", "inf", " 7", "7 "])
+CELLS = st.sampled_from(
+    [
+        *(text for text in TEXTS if "\0" not in text),
+        "0",
+        "-1",
+        "12",
+        "1.5",
+        "-0.0",
+        "1e5",
+        "007",
+        "+5",
+        "0x1F",
+        "2024-02-29",
+        "nan",
+        "inf",
+        " 7",
+        "7 ",
+    ]
+)
 MANY = st.sampled_from(["9007199254740993", "12345678901234567890", "1.50", ".5", "-00", "0000-00-00", "1E400", "١٢"])
 
 
@@ -161,11 +192,16 @@ def test_a_table_larger_than_memory_is_read_as_a_small_one(
         late = data.draw(st.sampled_from(["1", "", "2024-02-29", "x", "2.5", "007", "9007199254740993"]))
         at = data.draw(st.integers(0, n_rows))
         columns[name] = [start] * at + [late] * (n_rows - at)
-    numbers = [{"n": None, "w": at, "late": None if at < n_rows - 1 else 1.5, "t": f"2024-01-{at % 28 + 1:02d}"} for at in range(n_rows)]
+    numbers = [
+        {"n": None, "w": at, "late": None if at < n_rows - 1 else 1.5, "t": f"2024-01-{at % 28 + 1:02d}"}
+        for at in range(n_rows)
+    ]
     folder = tmp_path_factory.getbasetemp()
     table, lines = folder / "large.csv", folder / "large.jsonl"
     table.write_bytes(delimited(columns))
-    lines.write_bytes(b"".join(json.dumps({k: v for k, v in row.items() if v is not None}).encode() + b"\n" for row in numbers))
+    lines.write_bytes(
+        b"".join(json.dumps({k: v for k, v in row.items() if v is not None}).encode() + b"\n" for row in numbers)
+    )
     with (
         patch("anonkit.engines.local._IN_MEMORY", 64),
         patch("anonkit.engines.delimited._BLOCK", 128),

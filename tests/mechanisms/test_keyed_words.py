@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -46,7 +48,7 @@ def test_blocks_cover_every_row_once(n: int) -> None:
     """Blocks follow each other without gap or overlap."""
     blocks = list(row_blocks(n))
     assert sum(block.stop - block.start for block in blocks) == n
-    assert all(first.stop == second.start for first, second in zip(blocks, blocks[1:], strict=False))
+    assert all(first.stop == second.start for first, second in pairwise(blocks))
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint16, np.int32, np.int64, np.uint64])

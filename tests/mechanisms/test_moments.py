@@ -19,7 +19,8 @@ VALUES = st.lists(st.floats(-50, 50) | st.just(np.nan), min_size=1, max_size=30)
 @given(VALUES, VALUES, st.floats(-20, 20), st.floats(-20, 20))
 def test_power_sums_of_parts_add_up(first: list[float], second: list[float], origin: float, other: float) -> None:
     """Sums about different origins add up to the sums of the whole."""
-    parts = [PowerSums.of(np.array(v), np.zeros(len(v), dtype=int), 1, o) for v, o in ((first, origin), (second, other))]
+    halves = ((first, origin), (second, other))
+    parts = [PowerSums.of(np.array(v), np.zeros(len(v), dtype=int), 1, about) for v, about in halves]
     both = np.array(first + second)
     whole = PowerSums.of(both, np.zeros(len(both), dtype=int), 1, origin)
     total = parts[0] + parts[1]

@@ -22,20 +22,24 @@ CLASSES = Categories(values=("no", "yes"))
 
 
 def category(**change: Any) -> PublishedAttribute:
+    """A category of three codes at ε = 1."""
     return PublishedAttribute(
         **{"name": "colour", "domain": COLOURS, "mechanism": RandomizedResponse.from_epsilon(3, 1.0), **change}
     )
 
 
 def number() -> PublishedAttribute:
+    """A number on a grid at ε = 1."""
     return PublishedAttribute(name="age", domain=GRID, mechanism=BandResponse.square_wave(1.0, 8))
 
 
 def target() -> PublishedTarget:
+    """A label randomized at ε = 1."""
     return PublishedTarget(name="bought", domain=CLASSES, mechanism=RandomizedResponse.from_epsilon(2, 1.0))
 
 
 def joint() -> PublishedTable:
+    """A table whose rows answer one attribute, jointly with the class."""
     return PublishedTable(
         target=PublishedTarget(name="bought", domain=CLASSES, mechanism=None),
         attributes=(
@@ -52,6 +56,7 @@ def joint() -> PublishedTable:
 
 
 def separate() -> PublishedTable:
+    """A table with one attribute of each mechanism."""
     trr = TransformedResponse(multiplier=PUBLISHED["N(1,1)"][0], offset=PUBLISHED["N(1,1)"][1])
     matrix = ResponseMatrix.from_probabilities([[0.8, 0.2], [0.2, 0.8]])
     return PublishedTable(

@@ -33,6 +33,7 @@ def channels(draw: st.DrawFn) -> RandomizedResponse:
 
 
 def shares_of(size: int, seed: int) -> np.ndarray:
+    """Some distribution."""
     return np.random.default_rng(seed).dirichlet(np.ones(size))
 
 

@@ -20,11 +20,13 @@ SETTINGS = st.sampled_from(sorted(PUBLISHED))
 
 
 def trr(setting: str = "N(1,1)", presence: RandomizedResponse | None = None) -> TransformedResponse:
+    """One of the published settings."""
     multiplier, offset = PUBLISHED[setting]
     return TransformedResponse(multiplier=multiplier, offset=offset, presence=presence)
 
 
 def sums_of(values: np.ndarray, origin: float = 0.0) -> PowerSums:
+    """Power sums of rows of one class."""
     return PowerSums.of(values, np.zeros(len(values), dtype=np.int64), 1, origin)
 
 
@@ -195,7 +197,8 @@ def test_there_is_no_epsilon() -> None:
 def test_the_warning_figures_are_those_of_the_specification() -> None:
     """1.22 r²/√n for N(1,1), 2.47 r²/√n for N(2,10)."""
     assert trr("N(1,1)").relative_error_of_variance(1, 1) == pytest.approx(1.2247, abs=1e-4)
-    assert trr("N(2,10)").relative_error_of_variance(5, 25_000) == pytest.approx(2.474 * 25 / math.sqrt(25_000), rel=1e-3)
+    expected = 2.474 * 25 / math.sqrt(25_000)
+    assert trr("N(2,10)").relative_error_of_variance(5, 25_000) == pytest.approx(expected, rel=1e-3)
 
 
 def test_breach_widths_are_those_of_the_table() -> None:
@@ -217,7 +220,7 @@ def test_a_mean_of_zero_is_refused() -> None:
     [{"offset": Draw(mean=1, variance=1)}, {"scale": 0.0}, {"step": -1.0}, {"bounds": (1.0, 1.0)}],
 )
 def test_impossible_parameters_are_refused(change: dict[str, object]) -> None:
-    """b with a mean, no scale, no step, bounds in the wrong order."""
+    """An offset with a mean, no scale, no step, bounds in the wrong order."""
     multiplier, offset = PUBLISHED["N(1,1)"]
     with pytest.raises(ParameterError):
         TransformedResponse(**{"multiplier": multiplier, "offset": offset, **change})  # type: ignore[arg-type]

@@ -61,7 +61,9 @@ def test_a_table_smaller_than_k_is_refused() -> None:
 def test_a_table_without_a_target_keeps_detail_only() -> None:
     """Without labels the boxes keep as much of the columns as k allows."""
     frame = pd.DataFrame({"q": list(range(40))})
-    release = anonkit.release(frame, method="mondrian", k=5, policy=anonkit.Policy(columns={"q": anonkit.Column(name="q")}))
+    release = anonkit.release(
+        frame, method="mondrian", k=5, policy=anonkit.Policy(columns={"q": anonkit.Column(name="q")})
+    )
     assert release.to_pandas()["q"].nunique() > 1
 
 

@@ -142,9 +142,7 @@ CONSTRAINTS = [{"l": 2.0}, {"entropy_l": 1.5}, {"recursive": "3,2"}, {"t": 0.2},
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=lambda c: next(iter(c)))
 @pytest.mark.parametrize("method", ["rfka", "mondrian"])
-def test_diversity_is_kept_and_reported(
-    small_customers: pa.Table, constraint: dict[str, Any], method: str
-) -> None:
+def test_diversity_is_kept_and_reported(small_customers: pa.Table, constraint: dict[str, Any], method: str) -> None:
     """Each constraint is asked of every class, checked on the output, and stands in the report."""
     parameters = {**constraint, **({"trees": 10} if method == "rfka" else {})}
     release = anonkit.release(
@@ -250,7 +248,15 @@ def test_cells_outside_the_declared_domain_are_refused_by_count() -> None:
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"k": 1}, {"k": 2.5}, {"max_suppression": 1.5}, {"importance": "best"}, {"trees": 0}, {"t": 2}, {"recursive": "3"}],
+    [
+        {"k": 1},
+        {"k": 2.5},
+        {"max_suppression": 1.5},
+        {"importance": "best"},
+        {"trees": 0},
+        {"t": 2},
+        {"recursive": "3"},
+    ],
 )
 def test_a_parameter_outside_its_range_is_refused_by_name(parameters: dict[str, Any]) -> None:
     """The message names the parameter and its range."""

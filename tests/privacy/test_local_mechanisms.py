@@ -84,6 +84,7 @@ def _runs(channel: Channel) -> list[list[int]]:
 
 
 def audit(channel: Channel, inputs: list[int]) -> EpsilonBound:
+    """Audit 200,000 answers to each of some inputs."""
     samples = [
         channel.randomize(np.full(ROWS, code, dtype=np.int32), key=KEY, stream=stream)
         for stream, code in enumerate(inputs)
@@ -155,9 +156,8 @@ def test_a_budget_not_halved_is_caught(size: int) -> None:
     whole = RandomizedResponse.from_epsilon(size, 1.0)
     samples = []
     for code in (0, 1):
-        first, second = (
-            whole.randomize(np.full(ROWS, code, dtype=np.int32), key=KEY, stream=10 * code + stream) for stream in (0, 1)
-        )
+        codes = np.full(ROWS, code, dtype=np.int32)
+        first, second = (whole.randomize(codes, key=KEY, stream=10 * code + stream) for stream in (0, 1))
         samples.append(first * size + second)
     assert lower_bound_over_inputs(samples).lower_bound > 1.0
 

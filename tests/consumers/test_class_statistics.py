@@ -1,0 +1,138 @@
+"""Sums of a randomized table: they add up, and refuse what cannot have been published."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonkit.consumers.class_statistics import ClassStatistics
+from anonkit.consumers.columns import Columns
+from anonkit.errors import ReleaseFormatError, SourceError
+from anonkit.mechanisms.band_response import BandResponse
+from anonkit.mechanisms.moments import PowerSums
+from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
+from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.mechanisms.transformed_response import PUBLISHED, TransformedResponse
+
+from .conftest import CLASSES, COLOURS, HEIGHTS, colours_by_class, publish_table
+
+TRR = TransformedResponse(multiplier=PUBLISHED["N(1,1)"][0], offset=PUBLISHED["N(1,1)"][1])
+TARGET = PublishedTarget(name="class", domain=CLASSES, mechanism=RandomizedResponse.clear(2))
+COLOUR = PublishedAttribute(name="colour", domain=COLOURS, mechanism=RandomizedResponse.equal(3, 0.5))
+BAND = PublishedAttribute(name="height", domain=HEIGHTS, mechanism=BandResponse.square_wave(2.0, 12))
+POWERS = PublishedAttribute(name="height", domain=None, mechanism=TRR)
+
+
+def joint_table() -> PublishedTable:
+    """Both attributes answered one per row, jointly with the class."""
+    mechanisms = RandomizedResponse.from_epsilon(6, 2.0), BandResponse.square_wave(2.0, 12, segments=2)
+    return PublishedTable(
+        target=PublishedTarget(name="class", domain=CLASSES, mechanism=None),
+        attributes=tuple(
+            PublishedAttribute(name=each.name, domain=each.domain, mechanism=mechanism, joint_with_target=True)
+            for each, mechanism in zip((COLOUR, BAND), mechanisms, strict=True)
+        ),
+        asked_column="asked",
+    )
+
+
+TABLES = [
+    PublishedTable(target=TARGET, attributes=(COLOUR, BAND)),
+    PublishedTable(target=TARGET, attributes=(COLOUR, POWERS)),
+    joint_table(),
+    PublishedTable(target=None, attributes=(COLOUR,)),
+]
+
+
+def summed(table: PublishedTable, released: dict[str, np.ndarray], *cuts: int) -> ClassStatistics:
+    """Sum a table in batches that end at the cuts."""
+    statistics = ClassStatistics(table)
+    edges = [0, *cuts, len(next(iter(released.values())))]
+    for start, stop in zip(edges, edges[1:], strict=False):
+        statistics.add(Columns({name: column[start:stop] for name, column in released.items()}))
+    return statistics
+
+
+def assert_same(first: ClassStatistics, second: ClassStatistics) -> None:
+    """Equal counts, equal power sums."""
+    assert np.array_equal(first.label_counts, second.label_counts)
+    for name, sums in first.sums.items():
+        other = second.sums[name]
+        if isinstance(sums, PowerSums):
+            assert isinstance(other, PowerSums)
+            assert np.allclose(sums.sums, other.about(sums.origin).sums, rtol=1e-9)
+            assert np.array_equal(sums.blanks, other.blanks)
+        else:
+            assert np.array_equal(sums, other)
+
+
+@pytest.mark.parametrize("table", TABLES)
+@given(cuts=st.lists(st.integers(1, 299), max_size=4))
+def test_batches_add_up_to_the_whole(table: PublishedTable, cuts: list[int]) -> None:
+    """However a table is cut, the sums are those of the whole."""
+    released = publish_table(table, colours_by_class(300, 1), 1)
+    assert_same(summed(table, released), summed(table, released, *sorted(cuts)))
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_parts_summed_elsewhere_merge(table: PublishedTable) -> None:
+    """Two machines, one table; and the sums survive JSON."""
+    released = publish_table(table, colours_by_class(300, 1), 1)
+    halves = [summed(table, {name: column[part] for name, column in released.items()}) for part in (slice(150), slice(150, None))]
+    halves[0].merge(halves[1])
+    assert_same(halves[0], summed(table, released))
+    assert_same(ClassStatistics.from_dict(table, json.loads(json.dumps(halves[0].to_dict()))), halves[0])
+
+
+def test_rows_answer_only_what_they_were_asked() -> None:
+    """With one attribute per row the answers of both attributes together are the rows."""
+    table = joint_table()
+    statistics = summed(table, publish_table(table, colours_by_class(300, 1), 1))
+    totals = [int(np.asarray(sums).sum()) for sums in statistics.sums.values()]
+    assert sum(totals) == 300
+    assert min(totals) > 100
+
+
+def test_only_the_attributes_asked_for_are_summed() -> None:
+    """A table of frequencies needs one column."""
+    table = TABLES[0]
+    statistics = ClassStatistics(table, only=("colour",))
+    statistics.add(Columns({"colour": ["red"], "class": ["no"]}))
+    assert list(statistics.sums) == ["colour"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"colour": ["red", "marker-7"]},
+        {"colour": ["red", None]},
+        {"class": ["no", "marker-7"]},
+        {"height": [3.5, 1e9]},
+        {"height": [3.5, None]},
+    ],
+)
+def test_values_that_cannot_have_been_published_are_refused(change: dict[str, Any]) -> None:
+    """The message counts rows and names the column; it shows no cell."""
+    data = {"colour": ["red", "blue"], "height": [3.5, 3.5], "class": ["no", "yes"], **change}
+    with pytest.raises(SourceError, match="1 of 2 rows hold a value outside the published domain") as caught:
+        ClassStatistics(TABLES[0]).add(Columns(data))
+    assert "marker" not in str(caught.value)
+    assert next(iter(change)) in str(caught.value)
+
+
+def test_other_tables_do_not_merge() -> None:
+    """Sums of tables with different parameters mean different things."""
+    with pytest.raises(ReleaseFormatError, match="different parameters"):
+        ClassStatistics(TABLES[0]).merge(ClassStatistics(TABLES[1]))
+
+
+@pytest.mark.parametrize("raw", [{}, {"label_counts": [1], "sums": {}}, {"label_counts": [1, 2], "sums": {"x": {}}}])
+def test_damaged_sums_are_refused(raw: dict[str, Any]) -> None:
+    """Missing keys and wrong shapes are format errors."""
+    with pytest.raises(ReleaseFormatError):
+        ClassStatistics.from_dict(TABLES[0], raw)
