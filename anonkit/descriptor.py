@@ -81,6 +81,7 @@ def _sidecar(name: str, file: tuple[str, str], form: str, mediatype: str) -> dic
     return {
         "$schema": _RESOURCE_PROFILE,
         "name": name,
+        "type": "file",  # tools guess a type from names such as report.json otherwise
         "path": file[0],
         "format": form,
         "mediatype": mediatype,

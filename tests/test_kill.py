@@ -93,7 +93,7 @@ def _duration(scene: Scene) -> float:
     return time.monotonic() - begun
 
 
-@pytest.mark.parametrize("rounds", [3, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [3, pytest.param(40, marks=pytest.mark.slow)])
 def test_killed_at_a_random_moment(scene: Scene, rounds: int) -> None:
     """SIGKILL at any moment: the old release or the new one validates, and no raw row survives that command."""
     moments = random.Random(rounds)
@@ -103,7 +103,7 @@ def test_killed_at_a_random_moment(scene: Scene, rounds: int) -> None:
         assert scene.check_whole() in (OLD_K, NEW_K)
 
 
-@pytest.mark.parametrize("rounds", [2, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_interrupted_at_a_random_moment(scene: Scene, rounds: int) -> None:
     """Ctrl-C at any moment once the command runs: exit code 130 or done, and cleared up without a next command."""
     moments = random.Random(rounds)

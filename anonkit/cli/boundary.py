@@ -64,29 +64,31 @@ def run(command: click.Command, args: Sequence[str], name: str) -> int:
         The program's name in help texts.
     """
     as_json = _wants_json(args)
-    exit_code = 0
     _never_fail_on_a_letter()
+    result = _work(command, args, name)
     try:
         try:
-            with _signals_interrupt(), warnings.catch_warnings():
-                if not os.environ.get(DEBUG):
-                    warnings.simplefilter("ignore")  # libraries warn in their own words, which may quote cells
-                result = _invoke(command, list(args), name)
-            if isinstance(result, Outcome):
-                exit_code = result.exit_code
-                _show(result, as_json)
-            elif isinstance(result, int):
-                exit_code = result
-            sys.stdout.flush()
-        except BrokenPipeError:
-            raise
+            _show(result, as_json)
         except (Exception, KeyboardInterrupt) as error:
-            refusal = _refusal(error)
-            exit_code = refusal.exit_code
-            _show_refusal(refusal, as_json)
+            if isinstance(error, BrokenPipeError):
+                raise
+            result = _refusal(error)
+            _show(result, as_json)
     except BrokenPipeError:  # whoever read the output has seen enough; the work itself is done
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return exit_code
+    return result if isinstance(result, int) else result.exit_code
+
+
+def _work(command: click.Command, args: Sequence[str], name: str) -> Outcome | AnonkitError | int:
+    """Do what the command line says; what goes wrong is a result too."""
+    try:
+        with _signals_interrupt(), warnings.catch_warnings():
+            if not os.environ.get(DEBUG):
+                warnings.simplefilter("ignore")  # libraries warn in their own words, which may quote cells
+            result = _invoke(command, list(args), name)
+    except (Exception, KeyboardInterrupt) as error:
+        return _refusal(error)
+    return result if isinstance(result, Outcome | int) else 0
 
 
 def _invoke(command: click.Command, args: list[str], name: str) -> object:
@@ -105,7 +107,15 @@ def _invoke(command: click.Command, args: list[str], name: str) -> object:
 # --- showing -------------------------------------------------------------------------------------------------
 
 
-def _show(outcome: Outcome, as_json: bool) -> None:
+def _show(result: Outcome | AnonkitError | int, as_json: bool) -> None:
+    if isinstance(result, AnonkitError):
+        _show_refusal(result, as_json)
+    elif isinstance(result, Outcome):
+        _show_outcome(result, as_json)
+    sys.stdout.flush()
+
+
+def _show_outcome(outcome: Outcome, as_json: bool) -> None:
     failure = outcome.failure
     if as_json:
         _print_json({"ok": failure is None, **({} if failure is None else _as_document(failure)), **outcome.document})

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
-from anonkit.errors import ParameterError
+from anonkit.errors import EngineError, ParameterError
 
 
 def refuse_existing(path: Path, force: bool) -> None:
@@ -23,7 +24,7 @@ def write_text(path: Path, text: str, *, force: bool) -> None:
     ------
     ParameterError
         There is one already and `force` is not set.
-    OSError
+    EngineError
         It cannot be written.
     """
     refuse_existing(path, force)
@@ -31,5 +32,8 @@ def write_text(path: Path, text: str, *, force: bool) -> None:
     try:
         part.write_text(text, encoding="utf-8")
         os.replace(part, path)
+    except OSError as error:
+        raise EngineError(f"cannot write {str(path)!r}: {os.strerror(error.errno or 0)}") from None
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)

@@ -101,4 +101,5 @@ class _Bars:
 
     def _render(self, share: float) -> None:
         self._bar.make_step(max(0, int(share * _PARTS) - self._bar.pos))
+        self._bar.show_percent = self._bar.pos > 0  # a step that does not tell how far it is shows its seconds only
         self._bar.render_progress()

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from anonkit.consumers.class_statistics import ClassStatistics
-from anonkit.consumers.estimation import Estimation
 from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
 from anonkit.errors import ReleaseFormatError
 from anonkit.mechanisms.channel import FloatArray
@@ -57,8 +56,6 @@ def to_json(model: NaiveBayes) -> str:
 
 def from_json(kind: Callable[..., _Kind], text: str) -> _Kind:
     """Rebuild a fitted model; see `NaiveBayes.from_json`."""
-    from anonkit.consumers.naive_bayes import Model
-
     try:
         raw = json.loads(text)
     except json.JSONDecodeError:
@@ -75,14 +72,11 @@ def from_json(kind: Callable[..., _Kind], text: str) -> _Kind:
         )
     except (KeyError, TypeError):
         raise ReleaseFormatError("the model file lacks a key") from None
-    table = PublishedTable.from_params(params)
     model = kind(None if columns is not None else params, **settings)
-    model.table_ = table
-    model.statistics_ = ClassStatistics.from_dict(table, statistics)
-    model.classes_ = np.array(classes, dtype=None if columns is not None else object)
+    model.fit_statistics(ClassStatistics.from_dict(PublishedTable.from_params(params), statistics))
     if columns is not None:
         model.n_features_in_ = int(columns)
-    model.model_ = Model(model.statistics_, Estimation(**settings))
+        model.classes_ = np.array(classes)
     return model
 
 

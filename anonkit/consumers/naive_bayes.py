@@ -164,6 +164,17 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._learn(X, y, params, classes)
 
+    def fit_statistics(self, statistics: ClassStatistics) -> Self:
+        """Learn from sums that were made before, here or elsewhere; further batches can follow."""
+        self._forget()
+        self._describe(statistics.table)
+        self.statistics_.merge(statistics)
+        self.model_ = Model(self.statistics_, self._estimation())
+        return self
+
+    def _estimation(self) -> Estimation:
+        return Estimation(estimator=self.estimator, smoothing=self.smoothing, numbers=self.numbers)
+
     def _forget(self) -> None:
         for name in ("statistics_", "table_", "classes_", "model_"):
             self.__dict__.pop(name, None)
@@ -171,7 +182,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _learn(
         self, X: Any, y: Any, params: Mapping[str, Any] | PublishedTable | None, classes: Sequence[Any] | None
     ) -> Self:
-        estimation = Estimation(estimator=self.estimator, smoothing=self.smoothing, numbers=self.numbers)
+        estimation = self._estimation()
         first = not hasattr(self, "statistics_")
         chosen = self.params if params is None else params
         if first and chosen is not None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Axis = tuple[str, tuple[object, ...]]
 Axes = tuple[Axis, ...]
 Params = Mapping[str, Any] | PublishedTable
-_UNSMOOTHED = Estimation(smoothing=0.0)
+_UNSMOOTHED = Estimation(estimator="moment", smoothing=0.0)
 _MOMENTS: Axis = ("moment", ("mean", "variance", "present"))
 
 
@@ -154,10 +154,12 @@ def two_way(released: Any, params: Params, rows: str, columns: str, *, level: fl
     if table.asked_column is not None:
         raise ParameterError("each row answers one attribute only: two were never seen together")
     sides = [_described(table, name) for name in (rows, columns)]
+    first, second = (side.value_channel(1) for side in sides)
+    if BandResponse in (type(first), type(second)):
+        raise ParameterError("a band response cannot be inverted cell by cell", "publish the number in bins instead")
     codes = [answer_codes(side, data) for side in sides]
     if any(bool((side == UNKNOWN).any()) for side in codes):
         raise SourceError("some rows hold a value outside the published domains")
-    first, second = (side.value_channel(1) for side in sides)
     counts = np.zeros((first.n_outputs, second.n_outputs))
     np.add.at(counts, (codes[0], codes[1]), 1.0)
     n_rows = _refuse_no_rows(counts.sum())

@@ -76,14 +76,23 @@ class Categories:
 
 
 class CategoryColumns:
-    """The dictionary columns of a table, as numbers on their way to disk, as categories at the end."""
+    """The dictionary columns of a table, as numbers on their way to disk, as categories at the end.
 
-    def __init__(self, schema: pa.Schema) -> None:
-        self._schema = schema
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Names and types of the table: its dictionaries are categories.
+    moved : pyarrow.Schema, optional
+        Names and types of its batches, where texts may be folded: those dictionaries pass as they are.
+    """
+
+    def __init__(self, schema: pa.Schema, moved: pa.Schema | None = None) -> None:
+        self._moved = moved or schema
         self._of = {at: Categories() for at, column in enumerate(schema) if pa.types.is_dictionary(column.type)}
-        fields = [pa.field(field.name, pa.int32()) if at in self._of else field for at, field in enumerate(schema)]
-        self.stored_schema = pa.schema(fields)
+        self.stored_schema = self._moved
         """Names and types while categories are numbers."""
+        for at in self._of:
+            self.stored_schema = self.stored_schema.set(at, schema.field(at).with_type(pa.int32()))
 
     def __bool__(self) -> bool:
         return bool(self._of)
@@ -103,5 +112,5 @@ class CategoryColumns:
             codes = categories.codes[columns[at].to_numpy()]
             values = pa.array(categories.values, pa.string())
             indices = pa.array(codes, mask=codes == len(values))
-            columns[at] = pa.DictionaryArray.from_arrays(indices, values, ordered=self._schema.field(at).type.ordered)
-        return pa.Table.from_arrays(columns, schema=self._schema)
+            columns[at] = pa.DictionaryArray.from_arrays(indices, values, ordered=self._moved.field(at).type.ordered)
+        return pa.Table.from_arrays(columns, schema=self._moved)

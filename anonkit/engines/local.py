@@ -153,8 +153,7 @@ class LocalEngine:
         if not names:
             return {}
         fields = [source.schema.field(name) for name in names]
-        batches = source.batches(names) if source.parquet is None else source.parquet.folded_batches(names)
-        return dict(zip(names, encode(batches, fields), strict=True))
+        return dict(zip(names, encode(source.folded_batches(names), fields), strict=True))
 
     def count_sets(self, source: LocalSource, sets: Sequence[tuple[str, ...]]) -> list[pa.Table]:
         """Count combinations in one pass. See `anonkit.protocols.Engine.count_sets`.
@@ -220,22 +219,29 @@ class LocalEngine:
         With `randomness` the order of the rows is secret and the same on every engine. One `Randomness` writes
         one order: two files written with it can be joined row by row.
         """
+        pieces = self._in_order(source) if randomness is None else self._shuffled(source, randomness.key("shuffle"))
+        return write_parquet(pieces, source.schema, path, metadata)
+
+    def _in_order(self, source: LocalSource) -> Iterator[pa.Table]:
+        names = source.schema.names
+        columns = CategoryColumns(source.schema, source.folded_schema)
+        if columns:  # which categories occur is known after a pass only
+            for _ in columns.numbered(source.folded_batches(names)):
+                pass
+        pieces = grouped(columns.numbered(source.folded_batches(names)), columns.stored_schema, _IN_MEMORY // 4)
+        return map(columns.restored, pieces)
+
+    def _shuffled(self, source: LocalSource, key: bytes) -> Iterator[pa.Table]:
         columns = CategoryColumns(source.schema)
-        if randomness is None:
-            if columns:  # the categories that occur are known after a pass only
-                for _ in columns.numbered(source.batches()):
-                    pass
-            pieces = grouped(columns.numbered(source.batches()), columns.stored_schema, _IN_MEMORY // 4)
-        else:
-            pieces = shuffled(
-                columns.numbered(source.batches()),
-                columns.stored_schema,
-                randomness.key("shuffle"),
-                at_most=source.at_most,
-                in_memory=_IN_MEMORY,
-                folder=self._new_folder,
-            )
-        return write_parquet(map(columns.restored, pieces), source.schema, path, metadata)
+        pieces = shuffled(
+            columns.numbered(source.batches()),
+            columns.stored_schema,
+            key,
+            at_most=source.at_most,
+            in_memory=_IN_MEMORY,
+            folder=self._new_folder,
+        )
+        return map(columns.restored, pieces)
 
 
 def _lowest_words(key: bytes, n_rows: int, n: int) -> np.ndarray[Any, np.dtype[np.int64]]:

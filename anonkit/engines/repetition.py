@@ -27,9 +27,9 @@ def _repeats(column: pa.ChunkedArray) -> bool:
 
 
 def folded(table: pa.Table, places: Iterable[int]) -> pa.Table:
-    """Return the table with the text columns at these places as dictionaries."""
+    """Return the table with the text columns at these places as dictionaries, one for all chunks of a column."""
     for at in places:
         column = table.column(at)
-        if column.type != FOLDED:
-            table = table.set_column(at, table.field(at).with_type(FOLDED), pc.dictionary_encode(column))
+        column = column.unify_dictionaries() if column.type == FOLDED else pc.dictionary_encode(column)
+        table = table.set_column(at, table.field(at).with_type(FOLDED), column)
     return table

@@ -74,6 +74,15 @@ class LocalSource:
             yield batch
         self._n_rows = n_rows
 
+    @property
+    def folded_schema(self) -> pa.Schema:
+        """Names and types as `folded_batches` returns them."""
+        return self._schema if self.parquet is None else self.parquet.folded_schema
+
+    def folded_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read some columns, the texts folded where that is less work."""
+        return self.batches(columns) if self.parquet is None else self.parquet.folded_batches(columns)
+
 
 def table_source(table: pa.Table) -> LocalSource:
     """Return a source over canonical rows in memory."""
@@ -139,13 +148,14 @@ class ParquetRows:
 
     def folded_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read some columns, texts as the dictionaries in which most files hold them anyway."""
-        wanted = pa.schema([self._folded(self.schema.field(name)) for name in columns])
+        wanted = pa.schema([self.folded_schema.field(name) for name in columns])
         for part in self.parts:
             yield from self._part_batches(part, wanted)
 
-    @staticmethod
-    def _folded(field: pa.Field) -> pa.Field:
-        return field.with_type(FOLDED) if pa.types.is_string(field.type) else field
+    @property
+    def folded_schema(self) -> pa.Schema:
+        """Names and types of all columns as `folded_batches` returns them."""
+        return pa.schema([f.with_type(FOLDED) if pa.types.is_string(f.type) else f for f in self.schema])
 
     def _part_batches(self, part: ParquetPart, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
         stored = [name for name in wanted.names if name in part.names]

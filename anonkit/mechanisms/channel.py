@@ -215,7 +215,7 @@ class TruthOrBlind(Channel):
 
     @abstractmethod
     def marginal(self, n_classes: int) -> Self:
-        """Return the channel of the value alone when a code is `class * n_values + value` and nobody looks at the class.
+        """Return the channel of the value alone, when a code is `class * n_values + value` and the class is ignored.
 
         Exact, word by word: the answers of all classes that show the same value are one answer.
         """

@@ -36,7 +36,7 @@ def adult_sample(draw: int) -> pd.DataFrame:
 
 def breast_cancer(draw: int) -> pd.DataFrame:
     """Return Breast Cancer Wisconsin, scores as categories; `draw` changes nothing."""
-    frame = pd.read_csv(DATA / "breast_cancer_wisconsin.csv", dtype=str)
+    frame = pd.read_csv(DATA / "breast_cancer_wisconsin.csv", na_values="?").dropna()
     return frame.drop(columns="Sample_code_number").rename(columns={"Class": "target"})
 
 

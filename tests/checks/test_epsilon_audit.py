@@ -41,10 +41,7 @@ def test_bounds_are_valid_and_close_for_a_coin() -> None:
     """Over 200 audits of Warner's coin with ε = 1 at alpha = 5 %, few bounds are above 1 and most above 0.9."""
     rng, p = np.random.default_rng(0), math.e / (1 + math.e)
     bounds = np.array(
-        [
-            lower_bound(rng.random(20_000) < p, rng.random(20_000) < 1 - p, alpha=0.05).lower_bound
-            for _ in range(200)
-        ]
+        [lower_bound(rng.random(20_000) < p, rng.random(20_000) < 1 - p, alpha=0.05).lower_bound for _ in range(200)]
     )
     assert (bounds > 1).mean() <= 0.05
     assert np.median(bounds) > 0.9

@@ -238,6 +238,19 @@ def test_a_reader_that_leaves_early_is_no_error(failure: str, code: int) -> None
     assert b"BrokenPipe" not in errors
 
 
+def test_a_pipe_that_breaks_inside_the_work_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """Only a reader of the output may leave; a broken pipe to anything else means that the work was not done."""
+    assert run(raising(BrokenPipeError(errno.EPIPE, "x")), [], "test") == 3
+    assert capsys.readouterr().err.startswith("Error: Broken pipe")
+
+
+def test_a_result_that_cannot_be_shown_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is no JSON is an internal error, in JSON."""
+    outcome = Outcome(text="", document={"figure": float("nan")})
+    assert run(command_that(lambda: outcome), ["--json"], "test") == 3
+    assert json.loads(capsys.readouterr().out)["code"] == "INTERNAL"
+
+
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_signals_clean_up_and_exit_with_130(name: str, tmp_path: Path) -> None:
     """Ctrl-C, the end of a job and the end of a terminal all run the clean-up."""

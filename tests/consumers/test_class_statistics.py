@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def summed(table: PublishedTable, released: dict[str, np.ndarray], *cuts: int) -
     """Sum a table in batches that end at the cuts."""
     statistics = ClassStatistics(table)
     edges = [0, *cuts, len(next(iter(released.values())))]
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in pairwise(edges):
         statistics.add(Columns({name: column[start:stop] for name, column in released.items()}))
     return statistics
 
@@ -83,7 +84,10 @@ def test_batches_add_up_to_the_whole(table: PublishedTable, cuts: list[int]) -> 
 def test_parts_summed_elsewhere_merge(table: PublishedTable) -> None:
     """Two machines, one table; and the sums survive JSON."""
     released = publish_table(table, colours_by_class(300, 1), 1)
-    halves = [summed(table, {name: column[part] for name, column in released.items()}) for part in (slice(150), slice(150, None))]
+    halves = [
+        summed(table, {name: column[part] for name, column in released.items()})
+        for part in (slice(150), slice(150, None))
+    ]
     halves[0].merge(halves[1])
     assert_same(halves[0], summed(table, released))
     assert_same(ClassStatistics.from_dict(table, json.loads(json.dumps(halves[0].to_dict()))), halves[0])

@@ -68,7 +68,9 @@ def test_unreadable_columns_are_named_and_no_cell_is_shown(frame: Any, message: 
 
 
 @pytest.mark.parametrize(
-    "data", [pd.Series([1]), [[1, 2]], 3, pd.DataFrame([[1, 2]], columns=["x", "x"])], ids=["series", "list", "int", "twice"]
+    "data",
+    [pd.Series([1]), [[1, 2]], 3, pd.DataFrame([[1, 2]], columns=["x", "x"])],
+    ids=["series", "list", "int", "twice"],
 )
 def test_what_is_no_table_with_named_columns_is_refused(data: Any) -> None:
     """A single column, nested lists, a number, and two columns of one name."""

@@ -177,7 +177,7 @@ def test_a_key_of_another_type_than_declared_is_refused(tmp_path: Path) -> None:
     """Partition keys keep to the policy as cells do."""
     (tmp_path / "year=often").mkdir()
     pq.write_table(pa.table({"row": [1]}), tmp_path / "year=often" / "part.parquet")
-    with pytest.raises(SourceError, match="column 'year': .* is not of type integer"):
+    with pytest.raises(SourceError, match=r"column 'year': .* is not of type integer"):
         ENGINE.scan(tmp_path, Policy(columns={"year": Column(name="year", type=ColumnType.INTEGER)}))
 
 

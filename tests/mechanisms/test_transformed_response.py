@@ -84,9 +84,7 @@ def test_the_error_of_the_mean_for_given_rows_is_that_of_the_paper(setting: str,
     y = np.random.default_rng(seed).normal(3, 2, 40)
     mechanism = trr(setting)
     a, b = mechanism.multiplier, mechanism.offset
-    expected = (a.variance * (y**2).sum() + 40 * a.mean**2 * b.variance) / (
-        1600 * a.mean**2 * (a.mean**2 + a.variance)
-    )
+    expected = (a.variance * (y**2).sum() + 40 * a.mean**2 * b.variance) / (1600 * a.mean**2 * (a.mean**2 + a.variance))
     assert mechanism.mean_error_fixed_rows(sums_of(y))[0] == pytest.approx(math.sqrt(expected))
 
 

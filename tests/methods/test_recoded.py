@@ -35,11 +35,11 @@ def earlier(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def test_the_same_table_is_recoded_to_the_same_cells(earlier: Path) -> None:
     """Applying a recoding to its own table gives the release again."""
-    again = anonkit.apply(earlier, bank_customers(2_000, seed=1, customer_id=True))
+    again = anonkit.apply(earlier, bank_customers(2_000, seed=1, customer_id=True)).to_arrow()
     first = anonkit.load(earlier).to_arrow()
-    key = [(name, "ascending") for name in first.column_names]
+    rows = [sorted(map(repr, table.select(first.column_names).to_pylist())) for table in (first, again)]
 
-    assert again.to_arrow().select(first.column_names).sort_by(key).equals(first.sort_by(key))
+    assert rows[0] == rows[1]
 
 
 def test_k_is_counted_anew_in_the_next_batch(earlier: Path) -> None:

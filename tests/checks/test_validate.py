@@ -1,0 +1,184 @@
+"""Validation from the files alone: a tampered release fails, each change with its own message."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import anonkit
+from anonkit.errors import ParameterError, ReleaseFormatError
+
+
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory, small_customers: pa.Table) -> Path:
+    """A release nobody has touched."""
+    output = tmp_path_factory.mktemp("release") / "out.parquet"
+    anonkit.release(
+        small_customers,
+        method="rfka",
+        k=5,
+        trees=10,
+        target="customer_value",
+        sensitive=["customer_value"],
+        output=output,
+    )
+    return output
+
+
+@pytest.fixture
+def copy(untouched: Path, tmp_path: Path) -> Path:
+    """A copy to tamper with."""
+    for path in untouched.parent.iterdir():
+        shutil.copy(path, tmp_path)
+    return tmp_path / untouched.name
+
+
+def _rewrite(path: Path, change: Callable[[pa.Table], pa.Table]) -> None:
+    metadata = pq.read_schema(path).metadata
+    table = change(pq.read_table(path, partitioning=None))
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+
+
+def _edit(path: Path, change: Callable[[dict], object]) -> None:  # type: ignore[type-arg]
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+
+
+def _flip_a_byte(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 1
+    path.write_bytes(bytes(content))
+
+
+def _sidecar(path: Path, kind: str) -> Path:
+    return path.with_name(f"out.{kind}")
+
+
+TAMPERING: dict[str, tuple[Callable[[Path], object], set[str]]] = {
+    "one row removed": (lambda p: _rewrite(p, lambda t: t.slice(1)), {"hash:data", "rows", "class_sizes"}),
+    "one row repeated": (lambda p: _rewrite(p, lambda t: pa.concat_tables([t, t.slice(0, 1)])), {"hash:data", "rows"}),
+    "an identifier added": (
+        lambda p: _rewrite(p, lambda t: t.append_column("name", pa.array(map(str, range(len(t)))))),
+        {"hash:data", "columns"},
+    ),
+    "a column removed": (
+        lambda p: _rewrite(p, lambda t: t.drop_columns([t.column_names[0]])),
+        {"hash:data", "columns"},
+    ),
+    "k lowered in the report": (
+        lambda p: _edit(_sidecar(p, "report.json"), lambda d: d["guarantee"]["parameters"].update(k=2)),
+        {"hash:report", "manifest:report.json"},
+    ),
+    "k raised in the report": (
+        lambda p: _edit(_sidecar(p, "report.json"), lambda d: d["guarantee"]["parameters"].update(k=10_000)),
+        {"hash:report", "manifest:report.json", "k_anonymity"},
+    ),
+    "the recoding edited": (
+        lambda p: _edit(_sidecar(p, "params.json"), lambda d: d["recoding"].update(columns=[])),
+        {"hash:params", "manifest:params.json"},
+    ),
+    "the page edited": (
+        lambda p: _sidecar(p, "report.html").write_text("all is well"),
+        {"hash:page", "manifest:report.html"},
+    ),
+    "metadata dropped by another tool": (
+        lambda p: pq.write_table(pq.read_table(p).replace_schema_metadata(None), p),
+        {"hash:data", "manifest"},
+    ),
+    "a hash edited": (
+        lambda p: _edit(_sidecar(p, "datapackage.json"), lambda d: d["resources"][0].update(hash="sha256:" + "0" * 64)),
+        {"hash:data"},
+    ),
+}
+
+
+def test_an_untouched_release_passes(untouched: Path) -> None:
+    """Every check holds, and there are many."""
+    validation = anonkit.validate(untouched)
+    assert validation.passed
+    assert len(validation.checks) > 10
+    assert validation.disclosure is not None
+
+
+@pytest.mark.parametrize("tampering", TAMPERING)
+def test_a_tampered_release_fails_by_name(copy: Path, tampering: str) -> None:
+    """Each kind of change is found by the checks that are there for it."""
+    change, expected = TAMPERING[tampering]
+    change(copy)
+    failed = {check.name for check in anonkit.validate(copy).checks if not check.passed}
+    assert expected <= failed
+
+
+def test_a_flipped_byte_never_passes(copy: Path) -> None:
+    """The file is found changed, or cannot be read at all."""
+    _flip_a_byte(copy)
+    try:
+        assert not anonkit.validate(copy).passed
+    except anonkit.AnonkitError as error:
+        assert error.exit_code == 3
+
+
+@pytest.mark.parametrize("kind", ["params.json", "report.json", "datapackage.json"])
+def test_a_missing_sidecar_cannot_be_checked(copy: Path, kind: str) -> None:
+    """Less than the whole release is no release."""
+    _sidecar(copy, kind).unlink()
+    with pytest.raises(ReleaseFormatError, match="does not exist"):
+        anonkit.validate(copy)
+
+
+def test_a_missing_page_fails(copy: Path) -> None:
+    """The page is a file of the release too."""
+    _sidecar(copy, "report.html").unlink()
+    assert "hash:page" in {check.name for check in anonkit.validate(copy).checks if not check.passed}
+
+
+def test_more_can_be_asked_than_was_promised(untouched: Path) -> None:
+    """--k, --l and --t are checked on top of the report's promise."""
+    assert anonkit.validate(untouched, k=5).passed
+    assert not anonkit.validate(untouched, k=400).passed
+    assert not anonkit.validate(untouched, l=99).passed
+    assert not anonkit.validate(untouched, t=0.0).passed
+
+
+def test_any_table_can_be_checked(tmp_path: Path) -> None:
+    """A table that is no release: name the quasi-identifiers and what is asked."""
+    frame = pd.DataFrame({"q": ["a"] * 3 + ["b"] * 2, "s": [1, 1, 2, 1, 2]})
+    frame.to_csv(tmp_path / "in.csv", index=False)
+    for table in (frame, tmp_path / "in.csv"):
+        assert anonkit.validate(table, quasi_identifiers=["q"], k=2).passed
+        assert not anonkit.validate(table, quasi_identifiers=["q"], k=3).passed
+        assert anonkit.validate(table, quasi_identifiers=["q"], sensitive=["s"], k=2, l=2).passed
+        assert not anonkit.validate(table, quasi_identifiers=["q"], sensitive=["s"], l=3).passed
+
+
+def test_a_known_defect_of_peers_is_not_ours() -> None:
+    """l = 1 although rows were reordered, and a missing quasi-identifier is a value: a peer says l = 3 and k = 3."""
+    frame = pd.DataFrame({"q": ["a", "b", "a", "b", None], "s": [1, 2, 1, 3, 1]}).iloc[[4, 2, 0, 3, 1]]
+    found = anonkit.validate(frame, quasi_identifiers=["q"], sensitive=["s"], k=1, l=1).disclosure
+    assert found is not None
+    assert (found.k, found.sensitive["s"]["l"]) == (1, 1.0)
+
+
+def test_an_empty_table_keeps_no_promise() -> None:
+    """Nothing there is not the same as everybody protected."""
+    empty = pa.table({"q": pa.array([], pa.string())})
+    assert not anonkit.validate(empty, quasi_identifiers=["q"], k=2).passed
+
+
+def test_a_check_of_nothing_is_refused() -> None:
+    """Without quasi-identifiers, or without anything asked, there is nothing to evaluate."""
+    table = pa.table({"q": ["a"]})
+    with pytest.raises(ParameterError, match="quasi-identifiers"):
+        anonkit.validate(table, k=2)
+    with pytest.raises(ParameterError, match="nothing is asked"):
+        anonkit.validate(table, quasi_identifiers=["q"])
+    with pytest.raises(ParameterError, match="did you mean 'q'|known: q"):
+        anonkit.validate(table, quasi_identifiers=["qq"], k=2)
