@@ -28,6 +28,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("measures",),
     ("publishing",),
     ("pipeline",),
+    ("recipe",),
     ("cli", "__main__"),
 )
 SIBLINGS = ("methods", "engines", "consumers", "checks", "datasets")

@@ -17,7 +17,7 @@ from anonkit.consumers.columns import Columns
 from anonkit.errors import ReleaseFormatError, SourceError
 from anonkit.mechanisms.channel import Channel, FloatArray
 from anonkit.mechanisms.domains import UNKNOWN, Categories, Grid
-from anonkit.mechanisms.moments import PowerSums
+from anonkit.mechanisms.moments import N_POWERS, PowerSums
 from anonkit.mechanisms.published import PublishedAttribute, PublishedTable
 
 IntArray = NDArray[np.int64]
@@ -156,9 +156,21 @@ class ClassStatistics:
             statistics.sums = {name: _sums_from_dict(sums) for name, sums in raw["sums"].items()}
         except (KeyError, TypeError, ValueError, AttributeError):
             raise ReleaseFormatError("the statistics of a model lack a key or have one of the wrong kind") from None
-        if statistics.label_counts.shape != (statistics.n_classes,):
-            raise ReleaseFormatError("the statistics of a model do not fit its classes")
+        statistics._check_shapes()
         return statistics
+
+    def _check_shapes(self) -> None:
+        """Refuse sums that are not those of the described table."""
+        fits = self.label_counts.shape == (self.n_classes,) and set(self.sums) == self.only
+        for attribute in self.table.attributes if fits else ():
+            sums = self.sums[attribute.name]
+            if isinstance(attribute.mechanism, Channel):
+                rows = 1 if attribute.joint_with_target else self.n_classes
+                fits = fits and isinstance(sums, np.ndarray) and sums.shape == (rows, attribute.mechanism.n_outputs)
+            else:
+                fits = fits and isinstance(sums, PowerSums) and sums.sums.shape == (self.n_classes, N_POWERS)
+        if not fits:
+            raise ReleaseFormatError("the statistics of a model do not fit its params")
 
 
 def answer_codes(attribute: PublishedAttribute, data: Columns, rows: slice | IntArray = slice(None)) -> IntArray:

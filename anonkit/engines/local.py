@@ -6,7 +6,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
@@ -14,17 +13,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from anonkit.engines.batches import drained, gather, grouped
 from anonkit.engines.categories import Categories, CategoryColumns
 from anonkit.engines.counting import count_classes, count_combinations
 from anonkit.engines.encoding import Encoded, coded_column, encode
-from anonkit.engines.failures import shielded
 from anonkit.engines.names import check_names
 from anonkit.engines.private_files import PrivateFolder
 from anonkit.engines.reading import open_table
-from anonkit.engines.shuffling import row_words, shuffled, spill_failed
+from anonkit.engines.shuffling import row_words, shuffled
 from anonkit.engines.sources import LocalSource, ParquetRows, mapped_source, spilled_rows, table_source
 from anonkit.engines.spilling_counts import SpillingCounter
 from anonkit.engines.untyped import Kinds, Untyped, schema_of, type_table, typed_batches
@@ -103,7 +100,9 @@ class LocalEngine:
             settled = dict(kinds)
             rest = typed_batches(batches, table, kinds, n_head)
             folder = self._new_folder()
-            source = self._spilled(chain(typed.to_batches(), rest), schema_of(settled), folder)
+            head = typed.to_batches()
+            del typed  # from here on every batch is let go once it is on disk
+            source = self._spilled(chain(drained(head), rest), schema_of(settled), folder)
             if kinds == settled:
                 return source
             shutil.rmtree(folder)
@@ -120,14 +119,14 @@ class LocalEngine:
         path = folder / "rows.parquet"
         categories = {column.name: Categories() for column in schema if pa.types.is_dictionary(column.type)}
         stored = pa.schema([(c.name, pa.string() if c.name in categories else c.type) for c in schema])
-        n_rows = 0
-        writer = shielded(lambda: pq.ParquetWriter(path, stored, compression="lz4"), spill_failed)
-        with writer:
+
+        def as_texts() -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 for name, seen in categories.items():
                     seen.look(batch.column(name))
-                shielded(partial(writer.write_batch, batch.cast(stored)), spill_failed)
-                n_rows += batch.num_rows
+                yield batch.cast(stored)
+
+        n_rows = write_parquet(grouped(as_texts(), stored, _IN_MEMORY // 4), stored, path, {})
         orders = {name: pa.array(seen.values, pa.string()) for name, seen in categories.items()}
         return spilled_rows(str(path), schema, n_rows, orders).source()
 

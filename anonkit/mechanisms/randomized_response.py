@@ -212,13 +212,14 @@ class RandomizedResponse(TruthOrBlind):
             return codes.copy()
         word = words.dtype.type
         kept = words < word(self.truth_weight)
-        blind = words - word(self.truth_weight)  # wraps around where kept: those are not used
         if self._equal_weight is not None:
+            blind = words - word(self.truth_weight)  # wraps around where kept: those are not used
             np.floor_divide(blind, word(self._equal_weight), out=blind)
-        else:
-            blind[kept] = 0
-            blind = np.searchsorted(self._blind_ends, blind, side="right").astype(words.dtype)
-        return choose(kept, codes, blind.astype(codes.dtype))
+            return choose(kept, codes, blind.astype(codes.dtype))
+        answers, unseen = codes.copy(), ~kept
+        places = words[unseen] - word(self.truth_weight)
+        answers[unseen] = np.searchsorted(self._blind_ends, places, side="right")
+        return answers
 
     def response_matrix(self) -> FloatArray:
         """Return the response probabilities, shape (m, m)."""
@@ -291,6 +292,8 @@ class RandomizedResponse(TruthOrBlind):
         """
         try:
             size = int(params["categories"])
+            if not 1 <= size <= _MOST_CATEGORIES:
+                raise ReleaseFormatError(f"randomized response: categories must be in [1, {_MOST_CATEGORIES}]")
             blind = params["blind_weights"] if "blind_weights" in params else [params["blind_weight"]] * size
             if len(blind) != size:
                 raise ReleaseFormatError("randomized response: categories and blind_weights differ in number")

@@ -135,8 +135,24 @@ def test_other_tables_do_not_merge() -> None:
         ClassStatistics(TABLES[0]).merge(ClassStatistics(TABLES[1]))
 
 
-@pytest.mark.parametrize("raw", [{}, {"label_counts": [1], "sums": {}}, {"label_counts": [1, 2], "sums": {"x": {}}}])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {},
+        {"label_counts": [1], "sums": {}},
+        {"label_counts": [1, 2], "sums": {"x": {}}},
+        {"label_counts": [1, 2], "sums": {}},
+    ],
+)
 def test_damaged_sums_are_refused(raw: dict[str, Any]) -> None:
     """Missing keys and wrong shapes are format errors."""
     with pytest.raises(ReleaseFormatError):
+        ClassStatistics.from_dict(TABLES[0], raw)
+
+
+def test_sums_of_another_shape_are_refused() -> None:
+    """Counts of one answer too few do not fit the params."""
+    raw = summed(TABLES[0], publish_table(TABLES[0], colours_by_class(50, 1), 1)).to_dict()
+    raw["sums"]["colour"]["counts"] = [[1, 2], [3, 4]]
+    with pytest.raises(ReleaseFormatError, match="do not fit"):
         ClassStatistics.from_dict(TABLES[0], raw)

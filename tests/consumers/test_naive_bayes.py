@@ -202,6 +202,36 @@ def test_randomized_rows_are_predicted_through_the_channel(name: str) -> None:
     assert aware[:, 1].mean() == pytest.approx(0.4, abs=0.03)
 
 
+@pytest.mark.parametrize("name", ["bins", "piecewise", "square wave", "labels and band", "joint"])
+def test_numbers_on_a_grid_may_be_taken_as_normal(name: str) -> None:
+    """Means and variances of the classes come back within 4 standard errors, cells apart."""
+    described = RELEASES[name]
+    model = NaiveBayes(described, numbers="normal").fit(publish_table(described, colours_by_class(N, 5), 1))
+    height = model.model_.factors[1]
+    assert np.all(np.abs(height.mean - [4, 8]) < 4 * height.mean_error + 0.05)  # type: ignore[union-attr]
+    assert np.all(np.abs(height.variance - 2.25 - 1 / 12) < 4 * height.variance_error + 0.1)  # type: ignore[union-attr]
+    with pytest.raises(ParameterError, match="histogram"):
+        model.predict({"colour": ["red"], "height": HEIGHTS.midpoints()[:1]}, released=True)
+
+
+@pytest.mark.parametrize("clear", [True, False])
+def test_a_missing_label_is_an_answer_but_no_class(clear: bool) -> None:
+    """Labels may be missing: that is hidden like any label, and nothing is ever predicted as missing."""
+    classes = Categories(values=CLASSES.values, has_missing=True)
+    label = RandomizedResponse.clear(3) if clear else RandomizedResponse.equal(3, 0.6)
+    described = PublishedTable(
+        target=PublishedTarget(name="class", domain=classes, mechanism=label),
+        attributes=(PublishedAttribute(name="colour", domain=COLOURS, mechanism=RandomizedResponse.equal(3, 0.6)),),
+    )
+    truth = dict(colours_by_class(N, 5))
+    truth["class"] = np.where(np.random.default_rng(0).random(N) < 0.2, None, truth["class"])
+    model = NaiveBayes(described).fit(publish_table(described, truth, 1))
+    factor = model.model_.factors[0]
+    assert list(model.classes_) == ["no", "yes"]
+    assert np.all(np.abs(factor.probabilities - COLOUR_SHARES) < 4 * factor.errors + 0.01)  # type: ignore[union-attr]
+    assert model.model_.prior.probabilities == pytest.approx([0.6, 0.4], abs=0.02)
+
+
 def test_joint_rows_are_predicted_by_the_value_alone() -> None:
     """The class shown in a joint answer is what is to be predicted: it does not count as evidence."""
     described = joint(4.0)

@@ -154,7 +154,12 @@ CASES: dict[str, tuple[PublishedTable, Any, np.ndarray]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+FAST = ("frequencies", "by class", "moments by class")
+
+
+@pytest.mark.parametrize(
+    "case", [case if case in FAST else pytest.param(case, marks=pytest.mark.slow) for case in CASES]
+)
 def test_intervals_cover_the_truth_as_often_as_they_say(case: str) -> None:
     """Over 500 runs of 1,500 rows every 95 % interval holds the truth in 92.5 to 98 % of them."""
     described, ask, truth = CASES[case]

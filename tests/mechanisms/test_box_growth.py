@@ -126,10 +126,11 @@ def test_the_first_cut_is_the_one_that_tells_most_of_the_target() -> None:
 
 
 def test_cuts_that_tell_nothing_of_the_target_still_keep_detail() -> None:
-    """Without a guide boxes are cut as finely as k allows, by the column that tells most values apart."""
+    """Without a guide boxes are cut as finely as k allows, in the middle first."""
     column = _column("a", [at // 5 for at in range(40)], ordered=True)
     growth = Growth([column], Partition.whole(40), np.empty((40, 0)), [AtLeastK(5)])
     growth.grow()
+    assert growth.splits.at_most[0] == 3
     assert (np.bincount(growth.node)[growth.splits.column < 0] == 5).all()
 
 
@@ -152,14 +153,15 @@ def test_numbers_that_nobody_has_are_shared_between_the_sides() -> None:
     assert growth.splits.at_most[0] == 4
 
 
-def test_categories_that_nobody_has_go_with_the_larger_side() -> None:
+@pytest.mark.parametrize(("first", "listed"), [(2, 0), (5, 3)])
+def test_categories_that_nobody_has_go_with_the_larger_side(first: int, listed: int) -> None:
     """Only the codes of the smaller side are listed."""
-    column = _column("a", [0, 0, 3, 3, 3, 3, 3], ordered=False, size=6)
+    column = _column("a", [0] * first + [3] * (7 - first), ordered=False, size=6)
     growth = Growth([column], Partition.whole(7), np.empty((7, 0)), [AtLeastK(2)])
     growth.grow()
-    listed, listed_from = growth.splits.listed()
+    codes, listed_from = growth.splits.listed()
     assert growth.splits.at_most[0] == LISTED
-    assert listed.tolist() == [0]
+    assert codes.tolist() == [listed]
     assert listed_from.tolist() == [0, 1, 1, 1]
 
 
@@ -174,13 +176,14 @@ def test_three_classes_order_categories_by_where_they_differ_most() -> None:
     assert set(growth.splits.listed()[0].tolist()) in ({0, 2}, {1, 3})
 
 
-def test_a_forbidden_cut_gives_way_to_an_allowed_one() -> None:
-    """When the cut that tells most breaks diversity, categories are cut across the target."""
-    sensitive = np.array([0, 0, 1, 1] * 10)
-    column = _column("a", [0, 1, 2, 3] * 10, ordered=False)  # 0, 1 hold one value, 2, 3 the other
-    other = _column("b", [0, 1, 1, 0] * 10, ordered=False)
-    guide = 100.0 * sensitive[:, None]
-    growth = Growth([column, other], Partition.whole(40), guide, [AtLeastK(10), DistinctL(sensitive, 2)])
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_a_forbidden_cut_gives_way_to_an_allowed_one(n_columns: int) -> None:
+    """When the cuts that tell most break diversity, categories are cut across the target, or another column is."""
+    sensitive = np.array([0, 1, 0, 1] * 10)
+    by_target = _column("a", [0, 1, 2, 3] * 10, ordered=False)
+    across = _column("b", [0, 0, 0, 0, 1, 1, 1, 1] * 5, ordered=False)
+    requirements: list[Requirement] = [AtLeastK(20), DistinctL(sensitive, 2)]
+    growth = Growth([by_target, across][:n_columns], Partition.whole(40), 100.0 * sensitive[:, None], requirements)
     growth.grow()
-    assert growth.splits.column[0] == 1
-    assert (np.bincount(growth.node)[growth.splits.column < 0] == 20).all()
+    sizes = np.bincount(growth.node)[growth.splits.column < 0]
+    assert sizes.tolist() == [20, 20]

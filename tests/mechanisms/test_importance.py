@@ -69,11 +69,12 @@ def _sums_of_equal_rows(keys: np.ndarray, probabilities: np.ndarray) -> np.ndarr
     return np.array([probabilities[inverse.reshape(-1) == at].mean(axis=0) for at in range(inverse.max() + 1)])
 
 
-@pytest.mark.parametrize("name", IMPORTANCE_STRATEGIES)
+@pytest.mark.parametrize("name", ["rf-oob", "rf-gini", "mutual-info"])
 def test_a_planted_feature_comes_first(name: str) -> None:
-    """The column that determines the label is judged most important, the column of noise least."""
-    if name == "hamdist":
-        pytest.skip("counts pairs that differ, so it prefers many values (see the next tests)")
+    """The column that determines the label is judged most important, the column of noise least.
+
+    `hamdist` counts pairs that differ, and prefers many values.
+    """
     columns, labels = _planted()
     ranking = IMPORTANCE_STRATEGIES[name].score(Evidence(columns, labels, size=ForestSize(trees=50))).ranking
     assert [feature.column for feature in ranking] == ["b", "c", "a"]

@@ -142,11 +142,14 @@ def test_tables_must_not_contradict_themselves() -> None:
     """Repeated names, joint answers without one per row, labels randomized twice or not at all."""
     answers = joint().attributes
     unlabelled = PublishedTarget(name="bought", domain=CLASSES, mechanism=None)
+    identity = ResponseMatrix.from_probabilities([[float(i == j) for j in range(6)] for i in range(6)])
+    unfit = category(mechanism=identity, joint_with_target=True)
     for change in (
         {"attributes": (category(), category())},
         {"attributes": answers, "target": unlabelled},
         {"attributes": answers, "asked_column": "asked"},
         {"attributes": (number(),), "target": unlabelled},
+        {"attributes": (unfit,), "target": unlabelled, "asked_column": "asked"},
         {"attributes": (answers[0], number()), "target": unlabelled, "asked_column": "asked"},
     ):
         with pytest.raises(ParameterError):

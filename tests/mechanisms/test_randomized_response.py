@@ -236,7 +236,10 @@ def test_codes_out_of_range_are_counted_not_shown() -> None:
         channel.randomize(np.array([0.5]), key=KEY, stream=0)
 
 
-@pytest.mark.parametrize("damage", [{"truth_weight": "x"}, {"blind_weights": [1]}, {"word_bits": None}])
+@pytest.mark.parametrize(
+    "damage",
+    [{"truth_weight": "x"}, {"blind_weights": [1]}, {"word_bits": None}, {"categories": 10**12}, {"categories": 0}],
+)
 def test_damaged_params_are_refused(damage: dict[str, object]) -> None:
     """A key of the wrong kind is a format error."""
     params = {**RandomizedResponse.equal(3, 0.5).to_params(), **damage}

@@ -77,3 +77,12 @@ def test_the_order_of_rows_does_not_matter() -> None:
     shuffle = rng.permutation(200)
     column = [_numbers(20)]
     assert (soft_labels(column, entry, labels, 3) == soft_labels(column, entry[shuffle], labels[shuffle], 3)).all()
+
+
+def test_the_order_of_entries_that_are_alike_does_not_matter() -> None:
+    """Entries of one combination of codes, told apart by what a requirement looks at, may change places."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 80)
+    column = CodedColumn(name="x", codes=np.repeat(np.arange(20), 4).astype(np.int32), values=range(20), ordered=True)
+    swapped = np.arange(80).reshape(20, 4)[:, ::-1].ravel()
+    assert (soft_labels([column], np.arange(80), labels, 0) == soft_labels([column], swapped, labels, 0)[swapped]).all()

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`anonkit run`: a whole release described in one file."""
+
+from __future__ import annotations
+
+import click
+
+from anonkit.cli.options import dry_run_option, force_option, json_option, quiet_option
+from anonkit.cli.outcome import Outcome
+from anonkit.cli.progress import progress_bars
+
+
+@click.command(name="run")
+@click.argument("recipe", metavar="RECIPE")
+@click.option("--output", metavar="OUT", help="Where the release goes instead of where the recipe says.")
+@dry_run_option
+@force_option
+@quiet_option
+@json_option
+def command(recipe: str, *, output: str | None, dry_run: bool, force: bool, quiet: bool) -> Outcome:
+    """Make the release a recipe describes.
+
+    \b
+    anonkit run recipes/bank-rfka.toml
+    anonkit run recipes/adult-rfka.toml --output /tmp/adult.parquet --force
+
+    A recipe is a TOML file with method, input (or simulate), output, policy and parameters; its paths are relative
+    to its own folder.
+    """
+    from anonkit.cli.summary import release_document, release_text
+    from anonkit.recipe import Recipe
+
+    with progress_bars(quiet) as progress:
+        made = Recipe.load(recipe).run(output=output, force=force, dry_run=dry_run, progress=progress)
+    return Outcome(text=release_text(made), document=release_document(made), notes=made.report["notes"], quiet=quiet)

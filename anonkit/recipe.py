@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recipes: a whole release described in one TOML file, so that it can be read, reviewed and run again."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anonkit.bundle import Release
+from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.errors import PolicyError, did_you_mean
+from anonkit.pipeline import release
+from anonkit.policy import Policy
+from anonkit.protocols import Progress, no_progress
+
+_KEYS = ("method", "preset", "input", "simulate", "output", "policy", "engine", "parameters")
+_SIMULATE_KEYS = ("rows", "seed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """One release, described.
+
+    Paths are relative to the recipe's folder.
+    """
+
+    folder: Path
+    method: str
+    preset: str | None
+    input: str | None
+    """The table; None when simulated customers are released."""
+    simulate: Mapping[str, int] | None
+    """`rows` and `seed` of simulated bank customers."""
+    output: str
+    policy: Policy
+    engine: str
+    parameters: Mapping[str, Any]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Recipe:
+        """Read a recipe.
+
+        Raises
+        ------
+        PolicyError
+            The file is not there, is not TOML, or has keys a recipe does not know or lacks one it needs.
+        """
+        path = Path(path)
+        try:
+            with path.open("rb") as file:
+                raw = tomllib.load(file)
+        except FileNotFoundError:
+            raise PolicyError(f"recipe {str(path)!r} does not exist") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+            raise PolicyError(f"recipe {str(path)!r} is not TOML") from None
+        return cls._from_dict(raw, path)
+
+    @classmethod
+    def _from_dict(cls, raw: Mapping[str, Any], path: Path) -> Recipe:
+        for key in raw:
+            if key not in _KEYS:
+                raise PolicyError(f"recipe {path.name!r}: unknown key {key!r}", did_you_mean(key, _KEYS))
+        if ("input" in raw) == ("simulate" in raw):
+            raise PolicyError(f"recipe {path.name!r} needs either input or simulate", 'input = "table.csv"')
+        for key in ("method", "output"):
+            if not isinstance(raw.get(key), str):
+                raise PolicyError(f"recipe {path.name!r}: {key} must be a text", f'{key} = "…"')
+        simulate = raw.get("simulate")
+        if simulate is not None and (not isinstance(simulate, dict) or not set(simulate) <= set(_SIMULATE_KEYS)):
+            raise PolicyError(f"recipe {path.name!r}: simulate must be a table", "simulate = { rows = 5000, seed = 1 }")
+        return cls(
+            folder=path.parent,
+            method=raw["method"],
+            preset=raw.get("preset"),
+            input=raw.get("input"),
+            simulate=simulate,
+            output=raw["output"],
+            policy=_policy(raw.get("policy"), path.parent, simulated=simulate is not None),
+            engine=raw.get("engine", "local"),
+            parameters=raw.get("parameters", {}),
+        )
+
+    def run(
+        self,
+        *,
+        output: str | Path | None = None,
+        force: bool = False,
+        dry_run: bool = False,
+        progress: Progress = no_progress,
+    ) -> Release:
+        """Make the release; the same errors as `anonkit.release`.
+
+        Parameters
+        ----------
+        output : path, optional
+            Instead of the recipe's own.
+        """
+        source: Any = (
+            bank_customers(self.simulate.get("rows", 5_000), self.simulate.get("seed", 0))
+            if self.simulate is not None
+            else self.folder / str(self.input)
+        )
+        return release(
+            source,
+            method=self.method,
+            preset=self.preset,
+            output=self.folder / self.output if output is None else output,
+            policy=self.policy,
+            engine=self.engine,
+            force=force,
+            dry_run=dry_run,
+            progress=progress,
+            **self.parameters,
+        )
+
+
+def _policy(raw: object, folder: Path, *, simulated: bool) -> Policy:
+    if isinstance(raw, str):
+        return Policy.load(folder / raw)
+    if isinstance(raw, dict):
+        return Policy.from_dict(raw, folder=folder)
+    return bank_customers_policy() if simulated else Policy()
