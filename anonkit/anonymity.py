@@ -322,6 +322,11 @@ def draft_recoded(
     """
     types = recoding.types(source.schema)
     names = [name for name in policy.columns if name in types or _passes(policy.column(name))]
+    if not any(name != policy.unit for name in names):
+        raise GuaranteeError(
+            "no column can be released: every quasi-identifier would have to be dropped, and there is nothing else",
+            "allow more suppression, or ask for a smaller k",
+        )
     schema = pa.schema([(name, types.get(name, source.schema.field(name).type)) for name in names])
     data = engine.map_batches(source, partial(_recode_batch, recoding=recoding, kept=kept, schema=schema), schema)
     return Draft(data=data, params=params, columns=columns, rows=rows, details=details, owner=owner, notes=notes)

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonkit.atomic import Staging, recover
-from anonkit.errors import MissingDependencyError, ParameterError, ReleaseFormatError
+from anonkit.errors import EngineError, MissingDependencyError, ParameterError, ReleaseFormatError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,7 +137,10 @@ class Release:
 
 
 def refuse_existing(place: Place, force: bool) -> None:
-    """Refuse to touch a release that is there, unless forced."""
+    """Refuse to touch a release that is there, unless forced; refuse a folder that cannot be written to."""
+    standing = next(folder for folder in (place.folder, *place.folder.absolute().parents) if folder.exists())
+    if not standing.is_dir() or not os.access(standing, os.W_OK | os.X_OK):
+        raise EngineError(f"cannot write to {str(place.folder)!r}", "choose another output, or mend its permissions")
     recover(place.folder, place.stem)
     existing = place.existing()
     if existing and not force:

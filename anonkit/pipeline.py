@@ -172,7 +172,7 @@ def _perturb(
     """Open the source, make the draft, recount it, and refuse it when the promise does not hold."""
     progress("reading", 0.0)
     table = engine.scan(source, declared)
-    policy = declared.resolve(table.schema.names, need_target=method.needs_target)
+    policy = declared.resolve(table.schema.names, target_use=method.target_use)
     promise = method.guarantee(policy)
     draft = method.release(table, policy, engine=engine, rng=randomness, progress=progress)
     progress("checking", 0.0)

@@ -49,6 +49,17 @@ class Missing(StrEnum):
     """The table is refused."""
 
 
+class TargetUse(StrEnum):
+    """What a method does when no column is declared the target."""
+
+    REQUIRED = "required"
+    """The last column without a role is taken; a table without one is refused."""
+    OPTIONAL = "optional"
+    """The last column without a role is taken, if there is one."""
+    AS_DECLARED = "as declared"
+    """None is taken."""
+
+
 class ColumnType(StrEnum):
     """How the cells of a text file are read. Parquet and data frames bring their own types."""
 
@@ -260,10 +271,10 @@ class Policy:
                 assign(name, Role.SENSITIVE)
         return replace(self, columns=columns)
 
-    def resolve(self, names: Sequence[str], *, need_target: bool = True) -> Policy:
+    def resolve(self, names: Sequence[str], *, target_use: TargetUse = TargetUse.REQUIRED) -> Policy:
         """Return the policy for a table with these columns, in table order, every column declared.
 
-        Without a declared target the last column that has no role is the target.
+        Without a declared target the last column that has no role is the target, as far as `target_use` says so.
 
         Raises
         ------
@@ -279,8 +290,10 @@ class Policy:
             if len(holders) > 1:
                 raise PolicyError(f"columns {', '.join(map(repr, holders))} all have role {role}: one at most")
         resolved = replace(self, columns=columns)
-        if need_target and resolved.target is None:
+        if resolved.target is None and target_use is not TargetUse.AS_DECLARED:
             free = [name for name in names if name not in self.columns]
+            if not free and target_use is TargetUse.OPTIONAL:
+                return resolved
             if not free:
                 raise PolicyError("no column has role target", '--target NAME, or role = "target" in the policy')
             last = free[-1]

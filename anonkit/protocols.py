@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from anonkit.guarantee import Guarantee
-from anonkit.policy import Policy
+from anonkit.policy import Policy, TargetUse
 from anonkit.randomness import Randomness
 
 if TYPE_CHECKING:
@@ -124,8 +124,8 @@ class Method(Protocol):
     """Where it was published."""
     summary: ClassVar[str]
     """One line for `anonkit methods`."""
-    needs_target: ClassVar[bool]
-    """True when a table without a target is refused."""
+    target_use: ClassVar[TargetUse]
+    """What is done when no column is declared the target."""
 
     def guarantee(self, policy: Policy) -> Guarantee:
         """State the promise. There is no data argument, by design."""

@@ -71,7 +71,7 @@ def _floor(point: date, month: int) -> date:
 def place(point: Point) -> float:
     """Return where a number, a date or a timestamp stands on one axis; days for the latter two."""
     if isinstance(point, datetime):
-        return (point.replace(tzinfo=None) - datetime(1970, 1, 1)).total_seconds() / 86400  # noqa: DTZ001 - naive both
+        return (point.replace(tzinfo=None) - datetime(1970, 1, 1)).total_seconds() / 86400
     return float(point.toordinal() - 719163) if isinstance(point, date) else float(point)
 
 

@@ -49,7 +49,7 @@ def test_the_parquet_file_names_its_sidecars_and_nothing_of_the_source(release: 
 
 
 def test_a_data_package_validator_accepts_the_descriptor(release: anonkit.Release) -> None:
-    """frictionless reads the descriptor and finds the data as described."""
+    """Frictionless reads the descriptor and finds the data as described."""
     with system.use_context(trusted=True):
         report = Package(str(_folder(release) / "out.datapackage.json")).validate()
     assert report.valid, report.flatten(["type", "note"])

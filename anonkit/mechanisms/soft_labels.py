@@ -95,6 +95,11 @@ def _told(
     if present.size < 2:
         told[:, present] = 1.0
         return told
+    telling = ~np.isnan(features[rows]).all(axis=0)  # a column that is missing in all rows teaches nothing
+    if not telling.any():
+        told[:, present] = np.bincount(np.searchsorted(present, classes)) / classes.size
+        return told
+    features, categorical = features[:, telling], [kind for kind, kept in zip(categorical, telling, strict=True) if kept]
     forest = HistGradientBoostingClassifier(
         learning_rate=0.1,
         max_iter=max(25, min(100, _TREES // present.size)),

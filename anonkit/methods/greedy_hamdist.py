@@ -10,7 +10,7 @@ from anonkit.anonymity import AnonymityModel
 from anonkit.guarantee import KAnonymity
 from anonkit.methods.rfka import RFKA
 from anonkit.parameters import parameter
-from anonkit.policy import Policy
+from anonkit.policy import Policy, TargetUse
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.randomness import Randomness
 
@@ -29,7 +29,7 @@ class GreedyHamdist(AnonymityModel):
     name: ClassVar[str] = "greedy-hamdist"
     paper: ClassVar[str] = "Zhang, Mohammed, Dave, Al Hasan: Feature selection under anonymity constraint, TDP 2017"
     summary: ClassVar[str] = "the comparator of the published rfka: greedy selection of values by Hamming distance"
-    needs_target: ClassVar[bool] = True
+    target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
 
     bins: int = parameter(default=5, range="[2, inf)", help="cut numeric columns into this many equal-width bins first")
     max_suppression: float = parameter(default=0.0, range="[0, 1]", help="largest share of rows that may be left out")

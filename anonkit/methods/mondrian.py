@@ -20,7 +20,7 @@ from anonkit.anonymity import (
 from anonkit.axes import boxes_of
 from anonkit.guarantee import KAnonymity
 from anonkit.mechanisms.mondrian import grow_boxes
-from anonkit.policy import Policy
+from anonkit.policy import Policy, TargetUse
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.randomness import Randomness
 from anonkit.recoding import LocalRecoding
@@ -45,7 +45,7 @@ class Mondrian(AnonymityModel):
     summary: ClassVar[str] = (
         "k-anonymity by local recoding into boxes that keep what predicts the target; nothing suppressed"
     )
-    needs_target: ClassVar[bool] = False
+    target_use: ClassVar[TargetUse] = TargetUse.OPTIONAL
 
     def guarantee(self, policy: Policy) -> KAnonymity:
         """State the promise: k-anonymity and the diversity asked for."""

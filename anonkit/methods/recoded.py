@@ -25,7 +25,7 @@ from anonkit.errors import GuaranteeError, PolicyError, ReleaseFormatError
 from anonkit.guarantee import KAnonymity
 from anonkit.mechanisms.equivalence import Partition, Requirement, suppressed_rows
 from anonkit.parameters import check_number, parameter
-from anonkit.policy import Column, ColumnType, Missing, Policy, Role
+from anonkit.policy import Column, ColumnType, Missing, Policy, Role, TargetUse
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.randomness import Randomness
 from anonkit.recoding import GlobalRecoding, IntervalAxis, KeptAxis, LocalRecoding, Recoding, recoding_from_dict
@@ -48,7 +48,7 @@ class Recoded(AnonymityModel):
     paper: ClassVar[str] = "the method of the earlier release"
     summary: ClassVar[str] = "the next batch, recoded like an earlier k-anonymous release"
 
-    needs_target: ClassVar[bool] = False
+    target_use: ClassVar[TargetUse] = TargetUse.AS_DECLARED
 
     max_suppression: float = parameter(default=0.01, range="[0, 1]", help="largest share of rows that may be left out")
     earlier_method: str = parameter(default="rfka", range="a method's name", help="method that made the recoding")

@@ -40,7 +40,7 @@ from anonkit.mechanisms.random_forest import PUBLISHED, ForestSize
 from anonkit.mechanisms.selection import Decision, select_features
 from anonkit.mechanisms.specialization import Drop, DropReason, specialize
 from anonkit.parameters import check_choice, check_number, parameter
-from anonkit.policy import Policy
+from anonkit.policy import Policy, TargetUse
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.randomness import Randomness
 from anonkit.recoding import GlobalRecoding, Grouping, KeptAxis
@@ -82,7 +82,7 @@ class RFKA(AnonymityModel):
         "Huang & Zhu: k-anonymous feature selection by random-forest feature importance, 2020 (paper 001)"
     )
     summary: ClassVar[str] = "k-anonymity by keeping, generalizing or dropping columns in the light of a random forest"
-    needs_target: ClassVar[bool] = True
+    target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         {
             "paper": MappingProxyType(

@@ -42,6 +42,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[LocalEngine]:
         if request.param == "disk":
             stack.enter_context(patch("anonkit.engines.local._IN_MEMORY", 16))
             stack.enter_context(patch("anonkit.engines.local._CODES_IN_MEMORY", -1))
+            stack.enter_context(patch("anonkit.engines.local._SAMPLED_AT_ONCE", 3))
         yield stack.enter_context(LocalEngine())
 
 
