@@ -20,7 +20,7 @@ from anonkit.errors import EngineError
 from anonkit.protocols import ClassSizes
 
 _STREAM = "anonkit_stream"
-_GLOB = frozenset("*?[]{}")
+_GLOB = frozenset("*?[]{}")  # some versions of DuckDB take these for wildcards even where such a file exists
 _MOST_GROUPED = 60  # columns that fit into one GROUPING_ID
 
 

@@ -276,10 +276,12 @@ def test_utility_on_adult_under_the_held_out_protocol(adult: Any, names: Any, fl
     from sklearn.metrics import roc_auc_score
 
     from anonkit.axes import pool_rare
-    from anonkit.engines.encoding import encode_column
+    from anonkit.engines.local import LocalEngine
+    from anonkit.policy import Policy
 
-    names = [name for name in adult.column_names if name != "income"] if names is None else names
-    table = [pool_rare(encode_column(n, adult.column(n).chunks, adult.schema.field(n).type), 10) for n in names]
+    engine = LocalEngine()
+    names = names or [name for name in adult.column_names if name != "income"]
+    table = [pool_rare(column, 10) for column in engine.encode(engine.scan(adult, Policy()), names)]
     labels = np.array(adult.column("income").to_pylist()) == ">50K"
     half = np.random.default_rng(11).permutation(labels.size) < labels.size // 2
     evidence = Evidence(table, np.where(half, labels, UNLABELLED))
