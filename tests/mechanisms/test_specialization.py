@@ -269,7 +269,7 @@ def test_tiny_tables(n_rows: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("names", "floors"), [(USUAL_EIGHT, (0.872, 0.876)), (None, (0.89, 0.90))])
+@pytest.mark.parametrize(("names", "floors"), [(USUAL_EIGHT, (0.87, 0.87)), (None, (0.88, 0.895))])
 def test_utility_on_adult_under_the_held_out_protocol(adult: Any, names: Any, floors: Any) -> None:
     """Half A's labels choose, half B scores the AUC of a forest on the release; k = 10, 0 and 1 % suppressed."""
     from sklearn.ensemble import RandomForestClassifier
