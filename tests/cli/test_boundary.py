@@ -255,7 +255,9 @@ def test_a_result_that_cannot_be_shown_is_an_error(capsys: pytest.CaptureFixture
 def test_signals_clean_up_and_exit_with_130(name: str, tmp_path: Path) -> None:
     """Ctrl-C, the end of a job and the end of a terminal all run the clean-up."""
     mark = tmp_path / "cleaned"
+    usual = "signal.default_int_handler" if name == "SIGINT" else "signal.SIG_DFL"
     work = process(
+        f"signal.signal(signal.{name}, {usual})  # under nohup or in the background it may be ignored\n"
         "def work():\n"
         "    try:\n"
         f"        os.kill(os.getpid(), signal.{name})\n"
