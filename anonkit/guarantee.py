@@ -297,10 +297,10 @@ class LocalDP:
             )
         if not self._bounded:
             return "No bound holds for any released column: see what is not protected."
-        worst = max(self._bounded.values())
+        worst = math.ceil(max(self._bounded.values()) * 1e5) / 1e5
         return (
             "A whole row is not protected by any bound. Taken alone, each of the columns "
-            f"{', '.join(self._bounded)} was randomized: what it shows is at most e to the {worst:.6g} times as likely "
+            f"{', '.join(self._bounded)} was randomized: what it shows is at most e to the {worst:g} times as likely "
             f"under one true value as under any other. {self._unprotected_words()}"
         )
 

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from anonkit.atomic import Staging
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.release_files import read_true_table
 from anonkit.errors import ParameterError, SourceError
@@ -82,6 +85,7 @@ def reconstruct(
     test: Any = None,
     predictions: str | Path | None = None,
     model: str | Path | None = None,
+    force: bool = False,
     **settings: Any,
 ) -> Reconstruction:
     """Learn a naive Bayes model from a randomized release, and score it on a table of true values.
@@ -96,6 +100,8 @@ def reconstruct(
         Parquet file to write the predictions to, one row per row of `test`.
     model : path, optional
         JSON file to write the model to.
+    force : bool
+        Replace these two files when they are there.
     **settings
         `estimator`, `smoothing`, `numbers` of `NaiveBayes`.
 
@@ -116,6 +122,7 @@ def reconstruct(
         raise ParameterError("predictions need a table to predict from", "--test TABLE")
     if predictions is not None and not str(predictions).endswith(".parquet"):
         raise ParameterError(f"predictions ({predictions}) must end in .parquet")
+    _refuse_existing((predictions, model), force)
     learned = NaiveBayes.from_release(release, **settings)
     scores, predicted = None, None
     if test is not None:
@@ -124,9 +131,10 @@ def reconstruct(
         predicted = _predictions(learned, shares)
         scores = _scores(learned, table, shares)
     if predictions is not None and predicted is not None:
-        _write_parquet(predicted, Path(predictions))
+        _write(Path(predictions), partial(pq.write_table, predicted))
     if model is not None:
-        _write_text(learned.to_json() + "\n", Path(model))
+        text = learned.to_json() + "\n"
+        _write(Path(model), lambda aside: aside.write_text(text, encoding="utf-8"))
     return Reconstruction(model=learned, scores=scores, predictions=predicted)
 
 
@@ -173,13 +181,17 @@ def _area(truth: NDArray[np.int64], shares: FloatArray) -> float | None:
     return float(np.mean(areas)) if areas else None
 
 
-def _write_parquet(table: pa.Table, path: Path) -> None:
-    import pyarrow.parquet as pq
+def _write(path: Path, write: Callable[[Path], object]) -> None:
+    """Write a file aside and put it in place when it is complete."""
+    staging = Staging(path.parent, path.stem)
+    try:
+        write(staging.folder / path.name)
+        staging.commit([path.name])
+    finally:
+        staging.discard()
 
-    with _unfinished(path) as aside:
-        pq.write_table(table, aside)
 
-
-def _write_text(text: str, path: Path) -> None:
-    with _unfinished(path) as aside:
-        aside.write_text(text, encoding="utf-8")
+def _refuse_existing(paths: Sequence[str | Path | None], force: bool) -> None:
+    for path in paths:
+        if path is not None and Path(path).exists() and not force:
+            raise ParameterError(f"{str(path)!r} exists", "--force replaces it")
