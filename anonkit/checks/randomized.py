@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Randomized tables read anew: the loss that the published integers have, and whether every cell is a possible answer."""
+"""Randomized tables read anew: the loss their published integers have, and whether every cell is a possible answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from anonkit.errors import ReleaseFormatError
-from anonkit.guarantee import Check, LocalDP
+from anonkit.guarantee import Check
+from anonkit.local_dp import LocalDP
 from anonkit.mechanisms.domains import Categories, Grid
 from anonkit.mechanisms.published import PublishedAttribute, PublishedTable
 from anonkit.mechanisms.transformed_response import TransformedResponse

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 @click.command(name="reconstruct")
 @click.argument("release", metavar="OUT")
-@click.option("--test", metavar="TABLE", help="True values to predict from: CSV, TSV or Parquet; scored with a target.")
-@click.option("--predictions", metavar="FILE", help="Write class and probabilities of each row of the test table there.")
+@click.option(
+    "--test", metavar="TABLE", help="True values to predict from (CSV, TSV, Parquet); scored when they hold the target."
+)
+@click.option("--predictions", metavar="FILE", help="Write class and probabilities of each test row there.")
 @click.option("--model", metavar="FILE", help="Write the model there, as JSON.")
 @force_option
 @quiet_option

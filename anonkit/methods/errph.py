@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from anonkit.errors import PolicyError
-from anonkit.guarantee import LocalDP
+from anonkit.local_dp import LocalDP
 from anonkit.mechanisms.domains import Grid
 from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.parameters import check_choice, check_number, parameter

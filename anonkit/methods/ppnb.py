@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from anonkit.guarantee import LocalDP
+from anonkit.local_dp import LocalDP
 from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.methods.trr import NumberNoise, reconstruction_notes
 from anonkit.parameters import check_choice, parameter

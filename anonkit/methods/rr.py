@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from anonkit.guarantee import LocalDP
+from anonkit.local_dp import LocalDP
 from anonkit.mechanisms.band_response import LARGEST_BAND_EPSILON, BandResponse
 from anonkit.mechanisms.channel import TruthOrBlind
 from anonkit.mechanisms.domains import Categories, Grid
