@@ -24,7 +24,7 @@ OPEN = LocalDP(epsilon=math.inf, attributes={"a": 1.0, "n": math.inf, "y": math.
 
 
 def test_a_bounded_loss_is_said_as_a_factor_that_is_rounded_up() -> None:
-    """e to the 1.5 is 4.4817: the words must not promise less."""
+    """The factor of 1.5 is 4.4817: the words must not promise less."""
     assert "at most 4.49 times" in BOUNDED.statement()
     assert "epsilon = 1.5:" in BOUNDED.formal()
 

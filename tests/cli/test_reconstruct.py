@@ -70,11 +70,12 @@ def released_table(cli: Any, table: Path, quick: tuple[str, ...]) -> Path:
 
 def test_without_public_domains_the_release_is_refused(cli: Any, table: Path) -> None:
     """The column is named, the hint points at init; nothing is written."""
-    ran = cli("release", "--method", "rr", "--epsilon", "1", "--identifier", "name", table, table.with_name("o.parquet"))
+    output = table.with_name("o.parquet")
+    ran = cli("release", "--method", "rr", "--epsilon", "1", "--identifier", "name", table, output)
     assert ran.code == 3
     assert "no column is declared" in ran.err
     assert "anonkit init" in ran.err
-    assert not table.with_name("o.parquet").exists()
+    assert not output.exists()
 
 
 def test_domains_from_data_go_ahead_and_say_so(cli: Any, table: Path) -> None:
