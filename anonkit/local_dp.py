@@ -143,7 +143,6 @@ class LocalDP:
             self,
             parameters={
                 "epsilon": loss_json(self.epsilon),
-                "delta": 0,
                 "one_answer_per_row": self.one_answer,
                 "randomized": list(self._bounded),
                 "clear": list(self.clear),
