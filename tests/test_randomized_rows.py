@@ -21,7 +21,7 @@ KEY = bytes(range(32))
 MODELS: list[tuple[str, dict[str, Any]]] = [
     ("rr", {"epsilon": 2.0}),
     ("rr", {"epsilon": 0.5, "label": "clear"}),
-    ("rr", {"epsilon": 8.0, "budget": "split"}),
+    ("rr", {"epsilon": 8.0, "allocation": "split"}),
     ("errph", {"epsilon": 1.0, "bins": 4}),
     ("ppnb", {"p_keep": 0.35, "label": "randomize"}),
 ]
@@ -58,7 +58,7 @@ def test_the_key_is_not_shown(small_customers: pa.Table) -> None:
 
 
 def test_a_row_answers_exactly_the_attribute_it_was_asked(small_customers: pa.Table) -> None:
-    """With budget `sample` every other attribute of the row is null."""
+    """With allocation `sample` every other attribute of the row is null."""
     function = randomizer("rr", {"epsilon": 2.0}, small_customers)
     for row in function(small_customers.combine_chunks().to_batches()[0], 0).to_pylist():
         answered = {name for name, value in row.items() if value is not None}

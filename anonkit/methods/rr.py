@@ -19,7 +19,7 @@ from anonkit.public_domains import attributes_of, bounds_of, categories_of, may_
 from anonkit.randomization import ASKED_COLUMN, LABELS, clear_target, draft_randomized, local_promise
 from anonkit.randomness import Randomness
 
-BUDGETS = ("sample", "split")
+ALLOCATIONS = ("sample", "split")
 _COARSE_BINS, _FINE_BINS = 8, 64
 _FINE_FROM = 1.0
 
@@ -28,7 +28,7 @@ _FINE_FROM = 1.0
 class RR:
     """Randomize each row within one epsilon.
 
-    With budget `sample` a row answers one attribute, drawn at random, and the answer hides the label with it; with
+    With allocation `sample` a row answers one attribute, drawn at random, and the answer hides the label with it; with
     `split` it answers all of them, each with a share of epsilon. Numbers are published as bins below an epsilon of 1 an
     answer, else by the square wave mechanism.
 
@@ -46,11 +46,11 @@ class RR:
     target_use: ClassVar[TargetUse] = TargetUse.AS_DECLARED
 
     epsilon: float = parameter(range="(0, 40]", help="privacy loss of a whole row, the label included")
-    budget: str = parameter(
+    allocation: str = parameter(
         default="sample",
         range="one of these",
         help="a row answers one attribute with all of epsilon, or every attribute with a share",
-        choices=BUDGETS,
+        choices=ALLOCATIONS,
     )
     label: str = parameter(
         default="randomize", range="one of these", help="what is done to the target", choices=LABELS
@@ -58,7 +58,7 @@ class RR:
 
     def __post_init__(self) -> None:
         check_number("epsilon", self.epsilon, 0, 40, open_low=True)
-        check_choice("budget", self.budget, BUDGETS)
+        check_choice("allocation", self.allocation, ALLOCATIONS)
         check_choice("label", self.label, LABELS)
 
     def published(self, policy: Policy) -> PublishedTable:
@@ -72,7 +72,7 @@ class RR:
         columns = attributes_of(policy)
         hidden = policy.target is not None and self.label == "randomize"
         classes = categories_of(policy.column(str(policy.target))) if hidden else None
-        if self.budget == "split":
+        if self.allocation == "split":
             share = self.epsilon / (len(columns) + (classes is not None))
             target = clear_target(policy) if classes is None else _randomized_target(policy, classes, share)
             return PublishedTable(target=target, attributes=tuple(_attribute(one, share, None) for one in columns))

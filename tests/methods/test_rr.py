@@ -16,9 +16,9 @@ from anonkit.methods.rr import RR
 
 @settings(max_examples=30)
 @given(st.floats(0.05, 20), st.sampled_from(["sample", "split"]))
-def test_the_loss_of_a_row_is_never_above_what_was_given(epsilon: float, budget: str) -> None:
+def test_the_loss_of_a_row_is_never_above_what_was_given(epsilon: float, allocation: str) -> None:
     """Realised from the integers, and close to the target."""
-    promise = RR(epsilon=epsilon, budget=budget).guarantee(bank_customers_policy())
+    promise = RR(epsilon=epsilon, allocation=allocation).guarantee(bank_customers_policy())
     assert 0.99 * epsilon < promise.epsilon <= epsilon * (1 + 1e-12)
 
 
@@ -40,14 +40,14 @@ def test_numbers_go_by_what_is_best_at_this_epsilon(epsilon: float, square: bool
 def test_one_answer_a_row_teaches_more_than_all_of_them(tmp_path: Path) -> None:
     """Epsilon 4 for whole rows, 20,000 customers: `sample` beats the commonest class, and `split` by far."""
     accuracy, majority = {}, 0.0
-    for budget in ("sample", "split"):
-        output = tmp_path / f"{budget}.parquet"
+    for allocation in ("sample", "split"):
+        output = tmp_path / f"{allocation}.parquet"
         anonkit.release(
-            bank_customers(20_000, seed=1), method="rr", epsilon=4.0, budget=budget, policy=bank_customers_policy(),
+            bank_customers(20_000, seed=1), method="rr", epsilon=4.0, allocation=allocation, policy=bank_customers_policy(),
             seed=1, output=output,
         )  # fmt: skip
         scores = anonkit.reconstruct(output, test=bank_customers(2_000, seed=2)).scores
         assert scores is not None
-        accuracy[budget], majority = scores.accuracy, scores.majority
+        accuracy[allocation], majority = scores.accuracy, scores.majority
     assert accuracy["sample"] > majority + 0.1
     assert accuracy["sample"] > accuracy["split"] + 0.1
