@@ -77,9 +77,7 @@ def clear_target(policy: Policy) -> PublishedTarget | None:
 def local_promise(table: PublishedTable, policy: Policy) -> LocalDP:
     """Return what the mechanisms of a table promise."""
     target = table.target
-    losses = {attribute.name: attribute.epsilon for attribute in table.attributes}
-    if target is not None and target.epsilon is not None:
-        losses[target.name] = target.epsilon
+    losses = table.losses
     transformed = [each.name for each in table.attributes if isinstance(each.mechanism, TransformedResponse)]
     return LocalDP(
         epsilon=table.record_epsilon,
@@ -129,9 +127,6 @@ def draft_randomized(
     params = table.to_params()
     if policy.domains_from_data:
         params["conditions"] = list(conditions_of(policy))
-    losses = {each.name: each.epsilon for each in table.attributes}
-    if table.target is not None and table.target.epsilon is not None:
-        losses[table.target.name] = table.target.epsilon
     return Draft(
         data=engine.map_batches(source, randomize, schema),
         params=params,
@@ -141,7 +136,7 @@ def draft_randomized(
             "budget": {
                 "epsilon": loss_json(table.record_epsilon),
                 "delta": 0,
-                "per_attribute": [{"name": name, "epsilon": loss_json(loss)} for name, loss in losses.items()],
+                "per_attribute": [{"name": name, "epsilon": loss_json(loss)} for name, loss in table.losses.items()],
             },
             "published_measures": _published_measures(table),
         },

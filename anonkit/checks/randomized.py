@@ -33,10 +33,7 @@ class PublishedLoss:
 
 def published_loss(table: PublishedTable) -> PublishedLoss:
     """Return the loss of each answer and of a row, from the integers of the mechanisms."""
-    losses = {attribute.name: attribute.epsilon for attribute in table.attributes}
-    if table.target is not None and table.target.epsilon is not None:
-        losses[table.target.name] = table.target.epsilon
-    return PublishedLoss(epsilon=table.record_epsilon, attributes=losses)
+    return PublishedLoss(epsilon=table.record_epsilon, attributes=table.losses)
 
 
 def randomized_checks(data: Path, params: Mapping[str, Any], guarantee: Mapping[str, Any]) -> Iterator[Check]:
