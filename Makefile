@@ -15,7 +15,7 @@ demo: $(STAMP)  ## release simulated bank customers, then print where the releas
 	$(BIN)/anonkit demo --folder demo
 
 test: $(STAMP)  ## everything a change must pass
-	$(BIN)/python -m pytest -q -p no:cacheprovider
+	$(BIN)/python -m pytest -q -p no:cacheprovider --durations 15
 
 test-slow: $(STAMP)  ## the long audits and utility targets
 	$(BIN)/python -m pytest -q -m slow

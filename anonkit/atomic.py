@@ -38,7 +38,7 @@ class Staging:
             self.folder = folder / f"{_prefix(stem)}{os.getpid()}-{secrets.token_hex(4)}"
             self.folder.mkdir(mode=0o700)
         except OSError as error:
-            raise EngineError(f"cannot write to {str(folder)!r}: {_reason(error)}") from None
+            raise EngineError(f"cannot write to {str(folder)!r}: {reason_of(error)}") from None
 
     def discard(self) -> None:
         """Delete what was prepared; what was interrupted among its renames is brought to its end instead."""
@@ -60,7 +60,7 @@ class Staging:
             _sync(self.folder)
             _finish(self.folder, self.target)
         except OSError as error:
-            raise EngineError(f"cannot write to {str(self.target)!r}: {_reason(error)}") from None
+            raise EngineError(f"cannot write to {str(self.target)!r}: {reason_of(error)}") from None
 
 
 def recover(folder: Path, stem: str) -> None:
@@ -80,7 +80,8 @@ def _finish(staged: Path, target: Path) -> None:
     shutil.rmtree(staged, ignore_errors=True)
 
 
-def _reason(error: OSError) -> str:
+def reason_of(error: OSError) -> str:
+    """Return why the system refused, without what it was asked."""
     return os.strerror(error.errno) if error.errno is not None else "the system gives no reason"
 
 

@@ -154,6 +154,12 @@ class KAnonymity:
                 "Homogeneity: when all members of a group share a value of another column (the target included), that "
                 "value is learned about each of them without telling them apart."
             )
+        elif set(self.diversity.asked()) == {"l_diversity"}:
+            out.append(
+                "Skewness: distinct l-diversity counts values, not how often they occur. A value that nearly all "
+                "members of a group share can be guessed with little risk of error; t-closeness and entropy "
+                "l-diversity limit that."
+            )
         out += [
             "Background knowledge: who knows more about a person than the quasi-identifiers declared here can narrow "
             "the group down further.",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from anonkit import __version__
-from anonkit.atomic import Staging
+from anonkit.atomic import Staging, reason_of
 from anonkit.bundle import (
     DATA,
     DESCRIPTOR,
@@ -31,7 +31,7 @@ from anonkit.bundle import (
 from anonkit.checks.disclosure import Disclosure
 from anonkit.descriptor import build_descriptor
 from anonkit.engines.private_files import PrivateFolder
-from anonkit.errors import GuaranteeError
+from anonkit.errors import EngineError, GuaranteeError
 from anonkit.guarantee import Check, Guarantee
 from anonkit.measures import recount
 from anonkit.page import render_page
@@ -111,6 +111,8 @@ def publish(work: VerifiedDraft, place: Place | None, preset: str | None, engine
                     params=work.params, report=json.loads(contents[REPORT]), contents=contents, owner=work.owner
                 )
             staging.commit([place.name(suffix) for suffix in (*SIDECARS, DATA)])
+        except OSError as error:
+            raise EngineError(f"cannot write to {str(target.folder)!r}: {reason_of(error)}") from None
         finally:
             staging.discard()
     return replace(load(target.file(DATA)), owner=work.owner)

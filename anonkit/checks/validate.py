@@ -21,6 +21,32 @@ from anonkit.guarantee import Check, Diversity, KAnonymity
 
 
 @dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """What the caller asks, on top of what a release promises."""
+
+    quasi_identifiers: Sequence[str] | None
+    sensitive: Sequence[str]
+    k: int | None
+    l: float | None  # noqa: E741 - the field's own letter
+    t: float | None
+
+    @property
+    def anything(self) -> bool:
+        """Tell whether some k, l or t is asked."""
+        return not (self.k is self.l is self.t is None)
+
+    def checks(self, disclosure: Disclosure, sensitive: Sequence[str]) -> Iterator[Check]:
+        """Compare with a recount; an empty table keeps no promise."""
+        promise = KAnonymity(
+            k=1 if self.k is None else self.k,
+            quasi_identifiers=(),
+            sensitive=tuple(sensitive),
+            diversity=Diversity(l=self.l, t=self.t),
+        )
+        yield from (check for check in promise.verify(disclosure) if self.k is not None or check.name != "k_anonymity")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Validation:
     """What was looked at, and what was found."""
 
@@ -71,10 +97,9 @@ def validate(
     ParameterError
         Nothing to check was named, or a column is not there.
     """
+    asked = _Asked(quasi_identifiers=quasi_identifiers, sensitive=sensitive, k=k, l=l, t=t)
     place = _place_of(table)
-    if place is None:
-        return _validate_table(_as_table(table), quasi_identifiers, sensitive, k, l, t)
-    return _validate_release(place, quasi_identifiers, sensitive, k, l, t)
+    return _validate_table(_as_table(table), asked) if place is None else _validate_release(place, asked)
 
 
 def _place_of(table: object) -> Place | None:
@@ -100,23 +125,16 @@ def _as_table(table: Any) -> Any:
     raise ParameterError(f"a {type(table).__name__} is not a table")
 
 
-def _validate_table(
-    table: Any,
-    quasi_identifiers: Sequence[str] | None,
-    sensitive: Sequence[str],
-    k: int | None,
-    l: float | None,  # noqa: E741
-    t: float | None,
-) -> Validation:
-    if quasi_identifiers is None:
+def _validate_table(table: Any, asked: _Asked) -> Validation:
+    if asked.quasi_identifiers is None:
         raise ParameterError("no quasi-identifiers are named", "--qi age,zip,sex: a plain table does not say them")
-    if k is None and l is None and t is None:
+    if not asked.anything:
         raise ParameterError("nothing is asked of the table", "--k 10, --l 2 or --t 0.2")
-    if (l is not None or t is not None) and not sensitive:
+    if (asked.l is not None or asked.t is not None) and not asked.sensitive:
         raise ParameterError("l and t are about sensitive attributes", "--sensitive NAME")
-    _refuse_unknown([*quasi_identifiers, *sensitive], columns_of(table))
-    disclosure = measure(table, quasi_identifiers, sensitive=sensitive)
-    return Validation(checks=tuple(_asked(disclosure, sensitive, k, l, t)), disclosure=disclosure)
+    _refuse_unknown([*asked.quasi_identifiers, *asked.sensitive], columns_of(table))
+    disclosure = measure(table, asked.quasi_identifiers, sensitive=asked.sensitive)
+    return Validation(checks=tuple(asked.checks(disclosure, asked.sensitive)), disclosure=disclosure)
 
 
 def _refuse_unknown(names: Sequence[str], columns: Sequence[str]) -> None:
@@ -125,28 +143,7 @@ def _refuse_unknown(names: Sequence[str], columns: Sequence[str]) -> None:
             raise ParameterError(f"column {name!r} is not in the table", did_you_mean(name, columns))
 
 
-def _asked(
-    disclosure: Disclosure,
-    sensitive: Sequence[str],
-    k: int | None,
-    l: float | None,  # noqa: E741
-    t: float | None,
-) -> Iterator[Check]:
-    """Check what the caller asks; an empty table keeps no promise."""
-    promise = KAnonymity(
-        k=1 if k is None else k, quasi_identifiers=(), sensitive=tuple(sensitive), diversity=Diversity(l=l, t=t)
-    )
-    yield from (check for check in promise.verify(disclosure) if k is not None or check.name != "k_anonymity")
-
-
-def _validate_release(
-    place: Place,
-    quasi_identifiers: Sequence[str] | None,
-    sensitive: Sequence[str],
-    k: int | None,
-    l: float | None,  # noqa: E741
-    t: float | None,
-) -> Validation:
+def _validate_release(place: Place, asked: _Asked) -> Validation:
     release = load(place.file(DATA))
     descriptor = read_descriptor(place)
     try:
@@ -163,21 +160,19 @@ def _validate_release(
     disclosure = None
     if release.report["guarantee"]["kind"] == KAnonymity.kind:
         promise = KAnonymity.from_dict(release.report["guarantee"])
-        names = [*(promise.quasi_identifiers if quasi_identifiers is None else quasi_identifiers)]
-        watched = tuple(dict.fromkeys((*promise.sensitive, *sensitive)))
-        if quasi_identifiers is not None:
-            _refuse_unknown(names, schema.names)
-        _refuse_unknown(sensitive, schema.names)
+        given = asked.quasi_identifiers
+        watched = tuple(dict.fromkeys((*promise.sensitive, *asked.sensitive)))
+        _refuse_unknown([*(given or ()), *asked.sensitive], schema.names)
         disclosure = measure(
             place.file(DATA),
-            [name for name in names if name in schema.names],
+            [name for name in (promise.quasi_identifiers if given is None else given) if name in schema.names],
             sensitive=[name for name in watched if name in schema.names],
             recursive=(2, 3) if promise.diversity.recursive is None else (2, 3, promise.diversity.recursive[1]),
         )
         promised = [check for check in promise.verify(disclosure) if check.name != "k_anonymity_people"]
-        checks += [*promised, *_report_checks(release.report, disclosure, quasi_identifiers)]
-        checks += [check for check in _asked(disclosure, watched, k, l, t) if check not in checks]
-    elif not (k is l is t is None):
+        checks += [*promised, *_report_checks(release.report, disclosure, given)]
+        checks += [check for check in asked.checks(disclosure, watched) if check not in checks]
+    elif asked.anything:
         raise ParameterError("k, l and t can be asked of k-anonymous releases only", "this one promises something else")
     else:
         checks += _answer_checks(place, release)

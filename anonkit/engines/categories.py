@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,53 +20,54 @@ MISSING = -1
 class Categories:
     """Numbers the categories of a column by first sight, and orders them when all batches were seen.
 
-    Every batch brings a dictionary of its own. The merged order keeps the order of each of them as long as
-    they do not contradict each other; a category new in a later batch stands right after its predecessor there.
+    Every batch brings a dictionary of its own. The common order keeps the order of each of them; when they
+    contradict each other, it is the order of first sight.
 
     Privacy
     -------
     A dictionary lists categories that no row holds: values of suppressed rows, for one. They are left out.
     """
 
-    __slots__ = ("_last", "_last_numbers", "_numbers", "_order", "_used")
+    __slots__ = ("_before", "_last", "_last_numbers", "_numbers", "_settled", "_used")
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
-        self._order: list[str] = []
+        self._before: dict[str, set[str]] = {}  # for each category, those right before it in some dictionary
         self._used = np.zeros(0, dtype=bool)
         self._last: pa.Array | None = None
         self._last_numbers = np.array([MISSING], dtype=np.int32)
+        self._settled: list[str] | None = None
 
     def look(self, array: pa.DictionaryArray) -> NDArray[np.int32]:
         """Return the number of every cell, shape (len(array),), `MISSING` where there is none."""
         if self._last is None or not array.dictionary.equals(self._last):
-            self._merge(array.dictionary.to_pylist())
+            self._meet(array.dictionary.to_pylist())
             self._last = array.dictionary
         indices: NDArray[Any] = pc.fill_null(array.indices, MISSING).to_numpy(zero_copy_only=False)
         numbers: NDArray[np.int32] = self._last_numbers[indices]  # index -1 is the last entry: missing
         self._used[numbers[numbers != MISSING]] = True
+        self._settled = None
         return numbers
 
-    def _merge(self, texts: list[str]) -> None:
-        fresh: dict[str | None, list[str]] = {}  # by the known category they follow
-        anchor: str | None = None
+    def _meet(self, texts: list[str]) -> None:
         for text in texts:
-            if text in self._numbers:
-                anchor = text
-            else:
-                self._numbers[text] = len(self._numbers)
-                fresh.setdefault(anchor, []).append(text)
-        order = fresh.get(None, [])
-        for text in self._order:
-            order += [text, *fresh.get(text, [])]
-        self._order = order
+            self._numbers.setdefault(text, len(self._numbers))
+            self._before.setdefault(text, set())
+        for earlier, later in pairwise(texts):
+            self._before[later].add(earlier)
         self._used = np.concatenate([self._used, np.zeros(len(self._numbers) - self._used.size, dtype=bool)])
         self._last_numbers = np.array([*map(self._numbers.__getitem__, texts), MISSING], dtype=np.int32)
 
     @property
     def values(self) -> list[str]:
         """The categories that occur, in order."""
-        return [text for text in self._order if self._used[self._numbers[text]]]
+        if self._settled is None:
+            try:
+                order = list(TopologicalSorter(self._before).static_order())
+            except CycleError:
+                order = list(self._numbers)
+            self._settled = [text for text in order if self._used[self._numbers[text]]]
+        return self._settled
 
     @property
     def codes(self) -> NDArray[np.int32]:

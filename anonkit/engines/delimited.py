@@ -89,20 +89,23 @@ class _Delimited:
     def _read(self) -> Iterator[pa.RecordBatch]:
         if not self.has_rows:  # the fast reader takes a header without a line end for an empty file
             return
-        yield from pacsv.open_csv(
-            self.file.open(),
-            read_options=pacsv.ReadOptions(block_size=_BLOCK),
-            parse_options=pacsv.ParseOptions(
-                delimiter=self.delimiter,
-                newlines_in_values=True,
-                ignore_empty_lines=len(self.names) > 1,  # in a table of one column an empty line is a missing cell
-            ),
-            convert_options=pacsv.ConvertOptions(
-                column_types=dict.fromkeys(self.names, pa.string()),
-                null_values=list(self.missing_values),
-                strings_can_be_null=True,
-            ),
+        parsing = pacsv.ParseOptions(
+            delimiter=self.delimiter,
+            newlines_in_values=True,
+            ignore_empty_lines=len(self.names) > 1,  # in a table of one column an empty line is a missing cell
         )
+        conversion = pacsv.ConvertOptions(
+            column_types=dict.fromkeys(self.names, pa.string()),
+            null_values=list(self.missing_values),
+            strings_can_be_null=True,
+        )
+        with self.file.open() as stream:
+            yield from pacsv.open_csv(
+                stream,
+                read_options=pacsv.ReadOptions(block_size=_BLOCK),
+                parse_options=parsing,
+                convert_options=conversion,
+            )
 
     def _explain(self, error: Exception) -> SourceError:
         if isinstance(error, pa.ArrowInvalid):
@@ -125,7 +128,7 @@ class _Delimited:
                 for row in rows:
                     if row and len(row) != len(self.names):
                         return SourceError(
-                            f"line {line} of {self.file} has {len(row)} cells where the header has {len(self.names)}",
+                            f"line {line} of {self.file} has {_cells(len(row))} where the header has {len(self.names)}",
                             "quote cells that hold the delimiter",
                         )
                     line = rows.line_num + 1
@@ -147,6 +150,10 @@ def _first_row(head: str, delimiter: str) -> tuple[list[str], bool]:
     with suppress(csv.Error):
         return next(filter(None, csv.reader(text, delimiter=delimiter, strict=True)), []), bool(text.read(1))
     return [], False
+
+
+def _cells(n: int) -> str:
+    return "1 cell" if n == 1 else f"{n} cells"
 
 
 def _breaks_lines(texts: pa.StringArray) -> bool:

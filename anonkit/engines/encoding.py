@@ -106,6 +106,9 @@ def coded_column(name: str, kind: pa.DataType, encoded: Encoded) -> CodedColumn:
 
 
 def _python_values(values: pa.Array, ordered: bool) -> list[Any]:
+    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
+        numbers: list[Any] = values.to_numpy(zero_copy_only=False).tolist()  # many times as fast as cell by cell
+        return numbers
     if pa.types.is_timestamp(values.type):
         values = values.cast(pa.timestamp("us", values.type.tz))
     return [category_value(value, ordered) for value in values.to_pylist()]

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
@@ -161,11 +162,12 @@ class LocalEngine:
         come as texts. Combinations that no row has are not in it.
         """
         names = list(dict.fromkeys(name for columns in sets for name in columns))
-        if self._fits(source, names) or not all(sets):
+        if self._fits(source, names):
             columns = self._encoded(source, names)
             n_rows = source.n_rows
             return [count_combinations(columns, each, n_rows) for each in sets]
-        return self._counter.count_sets(source, sets)
+        counted = iter(self._counter.count_sets(source, [each for each in sets if each]))
+        return [next(counted) if each else count_combinations({}, each, source.n_rows) for each in sets]
 
     def class_sizes(self, source: LocalSource, columns: Sequence[str], k: int, unit: str | None = None) -> ClassSizes:
         """Count equivalence classes. See `anonkit.protocols.Engine.class_sizes`.
@@ -219,18 +221,19 @@ class LocalEngine:
         one order: two files written with it can be joined row by row.
         """
         pieces = self._in_order(source) if randomness is None else self._shuffled(source, randomness.key("shuffle"))
-        return write_parquet(pieces, source.schema, path, metadata)
+        with closing(pieces):  # rows on disk go at once, also when writing fails
+            return write_parquet(pieces, source.schema, path, metadata)
 
-    def _in_order(self, source: LocalSource) -> Iterator[pa.Table]:
+    def _in_order(self, source: LocalSource) -> Generator[pa.Table, None, None]:
         names = source.schema.names
         columns = CategoryColumns(source.schema, source.folded_schema)
         if columns:  # which categories occur is known after a pass only
             for _ in columns.numbered(source.folded_batches(names)):
                 pass
         pieces = grouped(columns.numbered(source.folded_batches(names)), columns.stored_schema, _IN_MEMORY // 4)
-        return map(columns.restored, pieces)
+        yield from map(columns.restored, pieces)
 
-    def _shuffled(self, source: LocalSource, key: bytes) -> Iterator[pa.Table]:
+    def _shuffled(self, source: LocalSource, key: bytes) -> Generator[pa.Table, None, None]:
         columns = CategoryColumns(source.schema)
         pieces = shuffled(
             columns.numbered(source.batches()),
@@ -240,7 +243,8 @@ class LocalEngine:
             in_memory=_IN_MEMORY,
             folder=self._new_folder,
         )
-        return map(columns.restored, pieces)
+        with closing(pieces):
+            yield from map(columns.restored, pieces)
 
 
 def _lowest_words(key: bytes, n_rows: int, n: int) -> np.ndarray[Any, np.dtype[np.int64]]:

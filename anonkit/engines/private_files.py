@@ -14,7 +14,7 @@ from anonkit.errors import EngineError
 
 try:
     import fcntl
-except ImportError:  # Windows cannot delete what another process holds open, so nothing needs a lock there
+except ImportError:  # Windows: folders of killed processes stay until someone deletes them
     fcntl = None  # type: ignore[assignment]
 
 _PREFIX = "anonkit-raw-"

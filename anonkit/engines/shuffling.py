@@ -8,7 +8,7 @@ each file is then sorted in memory, which gives the order that sorting the whole
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import chain
@@ -44,7 +44,7 @@ def shuffled(
     at_most: int,
     in_memory: int,
     folder: Callable[[], Path],
-) -> Iterator[pa.Table]:
+) -> Generator[pa.Table, None, None]:
     """Yield all rows in pieces, in the order of their secret words; no piece before the last batch was read.
 
     Text columns that repeat themselves come folded.

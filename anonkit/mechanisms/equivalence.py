@@ -8,6 +8,7 @@ does too (Machanavajjhala et al. 2007; Li et al. 2007; Wong et al. 2006). The se
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
@@ -150,7 +151,7 @@ class DistinctL:
 
 
 @dataclass(frozen=True, eq=False)
-class HistogramRequirement:
+class HistogramRequirement(ABC):
     """A requirement on how often each sensitive value occurs in a class."""
 
     name: ClassVar[str]
@@ -172,13 +173,13 @@ class HistogramRequirement:
         """Return the same requirement on a selection of the entries."""
         return replace(self, sensitive=self.sensitive[entries])
 
+    @abstractmethod
     def measure(self, counts: FloatArray, overall: FloatArray) -> FloatArray:
         """Return what is bounded, from histograms of shape (..., m) and the released table's own, shape (m,)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def breaks(self, counts: FloatArray, overall: FloatArray) -> BoolArray:
         """Tell which histograms break the requirement, shape (...)."""
-        raise NotImplementedError
 
     def overall(self, partition: Partition, kept: BoolArray) -> FloatArray:
         """Return the histogram of the entries still in the release, shape (m,)."""

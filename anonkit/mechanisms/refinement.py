@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every possible refinement of one column would gain and cost, all at once.
 
-A partition is judged by how much of a guide's variance lies between its classes; suppressed rows are one class
-together. The guide is a vector per row that stands for its target without knowing it (out-of-bag class
-probabilities), known for some or all rows.
+A partition is judged by how much of the guide's variance lies between its classes; suppressed rows are one class
+together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonkit.mechanisms.coding import IntArray, densify, ranked
 from anonkit.mechanisms.equivalence import (
@@ -25,39 +23,9 @@ from anonkit.mechanisms.equivalence import (
     Requirement,
     suppressed_rows,
 )
+from anonkit.mechanisms.guide import Guide, each_axis
 
 _HISTOGRAM_CELLS = 1_000_000  # larger tables of sensitive values are left to the check of the one refinement chosen
-
-
-def _each(axes: FloatArray, work: Callable[[FloatArray], NDArray[np.number]], width: int) -> FloatArray:
-    """Work on every axis of a guide alike; shape (n_axes, width), also without any axis."""
-    return np.array([work(axis) for axis in axes], dtype=np.float64).reshape(len(axes), width)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Guide:
-    """Sums of the guide over the rows behind each entry."""
-
-    rows: FloatArray
-    """Rows with a known guide, shape (n_entries,)."""
-    sums: FloatArray
-    """Sum of the guide over them, shape (n_axes, n_entries)."""
-
-    def at(self, entries: NDArray[np.integer] | BoolArray) -> Guide:
-        """Return the guide of some entries."""
-        return Guide(rows=self.rows[entries], sums=self.sums[:, entries])
-
-    def over(self, groups: IntArray, n_groups: int) -> Guide:
-        """Return the guide summed over groups of entries."""
-        return Guide(
-            rows=np.bincount(groups, self.rows, minlength=n_groups).astype(np.float64),
-            sums=_each(self.sums, lambda axis: np.bincount(groups, axis, minlength=n_groups), n_groups),
-        )
-
-    @property
-    def explained(self) -> FloatArray:
-        """Squared length of the sum over its rows: what each entry adds to the variance between entries."""
-        return np.asarray((self.sums**2).sum(axis=0) / np.maximum(self.rows, 1.0))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -213,7 +181,7 @@ def cut_prospects(state: Refinable, position: IntArray, n_positions: int, chance
         return np.asarray(np.cumsum(steps)[: n_positions - 1])
 
     lost_rows = over_cuts(left.bad * left.guide.rows + right.bad * right.guide.rows)
-    lost_sums = _each(left.bad * left.guide.sums + right.bad * right.guide.sums, over_cuts, n_positions - 1)
+    lost_sums = each_axis(left.bad * left.guide.sums + right.bad * right.guide.sums, over_cuts, n_positions - 1)
     fresh = (
         (~left.bad & (left.guide.rows > 0)).astype(float) + (~right.bad & (right.guide.rows > 0)) - (unsplit.rows > 0)
     )
@@ -257,7 +225,7 @@ def split_prospects(
 
     fresh = (~bad & (sides.guide.rows > 0)) - cells.last * (whole.rows > 0).astype(float)
     gain = over_groups(sides.good - cells.last * whole.explained - chance * fresh)
-    lost_sums = _each(bad * sides.guide.sums, over_groups, n_groups)
+    lost_sums = each_axis(bad * sides.guide.sums, over_groups, n_groups)
     return Prospects(
         gain=gain + _pool_gain(state.pool, over_groups(bad * sides.guide.rows), lost_sums),
         violating=np.rint(over_groups(bad * sides.rows)).astype(np.int64),

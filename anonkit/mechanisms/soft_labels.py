@@ -95,11 +95,11 @@ def _told(
     if present.size < 2:
         told[:, present] = 1.0
         return told
-    telling = ~np.isnan(features[rows]).all(axis=0)  # a column that is missing in all rows teaches nothing
-    if not telling.any():
+    telling = np.flatnonzero(~np.isnan(features[rows]).all(axis=0))  # a column missing in all rows teaches nothing
+    if telling.size == 0:
         told[:, present] = np.bincount(np.searchsorted(present, classes)) / classes.size
         return told
-    features, categorical = features[:, telling], [kind for kind, kept in zip(categorical, telling, strict=True) if kept]
+    features, categorical = features[:, telling], [categorical[at] for at in telling.tolist()]
     forest = HistGradientBoostingClassifier(
         learning_rate=0.1,
         max_iter=max(25, min(100, _TREES // present.size)),

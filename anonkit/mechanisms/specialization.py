@@ -3,10 +3,9 @@
 
 The default search of `rfka`. A selection that takes the most important feature at full detail first spends the
 classes on it; here every column gets as much detail as pays for the rows it costs. The gain of a refinement is
-the share of a guide's variance that moves between the classes. The guide stands for the target but never saw the
-label of its own row (out-of-bag class probabilities of the forest), so the search does not chase noise in the
-labels. Taxonomies are cut as in top-down specialization for classification (Fung, Wang & Yu 2005); without one,
-ordered columns are cut anywhere and categories are divided in the order of their mean guide (Breiman et al. 1984).
+the part of the guide's variance that it moves between the classes, weighted by the column's importance. Taxonomies
+are cut as in top-down specialization for classification (Fung, Wang & Yu 2005); without one, ordered columns are
+cut anywhere and categories are divided in the order of their mean guide (Breiman et al. 1984).
 """
 
 from __future__ import annotations
@@ -21,17 +20,22 @@ import numpy as np
 from anonkit.mechanisms.coding import CodedColumn
 from anonkit.mechanisms.distinct_rows import DistinctRows, released_partition
 from anonkit.mechanisms.equivalence import BoolArray, FloatArray, Requirement, suppressed_rows
+from anonkit.mechanisms.guide import guide_of
 from anonkit.mechanisms.ladder import Groups, Ladder, equal_mass, number_groups
 from anonkit.mechanisms.refinable_column import RefinableColumn, refinable_column
-from anonkit.mechanisms.refinement import Guide, Prospects, Refinable
+from anonkit.mechanisms.refinement import Prospects, Refinable
 
 SUPPRESSION_CHARGE = 0.25
 """What a refinement pays for a row it suppresses, as a share of the guide's mean variance per row. Rows worth more
 than the detail bought with them stay, even when the limit would let them go."""
 
+IMPORTANCE_EXPONENT = 0.25
+"""Gains are weighted by the column's importance, relative to the largest, to this power: among refinements that
+tell about as much, those of columns the forest relies on come first, also where a column tells something only
+together with another."""
+
+_LEAST_IMPORTANCE = 1e-3  # relative importance of a column that has none or less
 _GRID = 64  # ranges of an ordered column between which the search may cut
-_AXES = 4  # principal axes of the class probabilities that guide
-_QUANTUM = 2.0**-24  # the guide is rounded to multiples of it: its sums are then exact, in whatever order
 _NEGLIGIBLE = 1e-9  # share of the guide's variance
 
 
@@ -105,7 +109,7 @@ def specialize(
         Out-of-bag class probabilities; NaN rows guide nothing but count. n_classes may be 0: then columns are
         refined in order of importance as far as it costs no row.
     importance : mapping of column name to float
-        Decides between equal gains, and who is first when detail costs nothing.
+        Weights the gains, and says who is first when detail costs nothing.
     requirements : sequence of Requirement
         What every class of the release must meet.
     max_suppressed : int
@@ -154,18 +158,6 @@ def _atoms(column: CodedColumn, ladder: Ladder | None) -> Groups:
     return number_groups(np.append(ranges, column.size) if column.missing is not None else ranges)
 
 
-def _guide_axes(probabilities: FloatArray) -> FloatArray:
-    """Return the principal axes of the class probabilities about their mean, shape (n_axes, n_rows); NaN stays."""
-    known = ~np.isnan(probabilities).any(axis=1)
-    if probabilities.shape[1] < 2 or not known.any():
-        return np.full((0, len(probabilities)), np.nan)
-    centred = probabilities - probabilities[known].mean(axis=0)
-    spread, axes = np.linalg.eigh(centred[known].T @ centred[known])
-    axes = axes[:, ::-1][:, :_AXES][:, spread[::-1][:_AXES] > _NEGLIGIBLE * spread[-1]]
-    axes = axes * np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1, 1)
-    return np.asarray((np.rint(centred @ axes / _QUANTUM) * _QUANTUM).T)
-
-
 class _Search:
     """The state of one search."""
 
@@ -180,7 +172,7 @@ class _Search:
     ) -> None:
         self.atoms = {column.name: _atoms(column, ladders.get(column.name)) for column in columns}
         distinct = DistinctRows.of([_coarsened(column, self.atoms[column.name]) for column in columns], requirements)
-        guide, self.total = _guide_of(probabilities, distinct)
+        guide, self.total = guide_of(probabilities, distinct)
         self.charge = SUPPRESSION_CHARGE * self.total / max(guide.rows.sum(), 1.0)
         self.begin = partial(Refinable.start, guide=guide, requirements=distinct.requirements)
         self.whole = distinct.whole
@@ -191,6 +183,7 @@ class _Search:
             column.name: refinable_column(column, self.atoms[column.name], ladders.get(column.name))
             for column in by_importance
         }
+        self.weights = _weights([importance.get(name, 0.0) for name in self.columns])
         self.steps: list[Step] = []
         self.earlier: list[RefinableColumn] = []
         """For each step the column as it was before."""
@@ -208,10 +201,10 @@ class _Search:
             pass
 
     def _best_step(self) -> bool:
-        """Make the refinement with the largest gain less the charge for its suppressed rows; False if none pays."""
+        """Make the refinement with the largest score; False if none pays for the rows it suppresses."""
         chance = self.state.chance(self.total)
         offers = [column.offers(self.state, chance) for column in self.columns.values()]
-        scores = [self._scores(offer.prospects) for offer in offers]
+        scores = [self._scores(offer.prospects, weight) for offer, weight in zip(offers, self.weights, strict=True)]
         while True:
             best = [score.max(initial=-np.inf) for score in scores]
             at = int(np.argmax(best))
@@ -222,8 +215,8 @@ class _Search:
                 return True
             scores[at][choice] = -np.inf  # breaks a requirement that was only estimated
 
-    def _scores(self, prospects: Prospects) -> FloatArray:
-        scores = prospects.gain - self.charge * prospects.violating
+    def _scores(self, prospects: Prospects, weight: float) -> FloatArray:
+        scores = weight * (prospects.gain - self.charge * prospects.violating)
         possible = (prospects.violating <= self.available) & (prospects.separated > 0)
         return np.where(possible, scores, -np.inf)
 
@@ -325,16 +318,14 @@ class _Search:
         return Drop(reason=reason, suppressed=fewest, available=available)
 
 
+def _weights(importance: Sequence[float]) -> list[float]:
+    """Return what gains are multiplied by, 1 for the most important column."""
+    top = max(importance)
+    if top <= 0:
+        return [1.0] * len(importance)
+    return [max(value / top, _LEAST_IMPORTANCE) ** IMPORTANCE_EXPONENT for value in importance]
+
+
 def _coarsened(column: CodedColumn, atoms: Groups) -> CodedColumn:
     n_atoms = int(atoms.max(initial=-1)) + 1
     return replace(column, codes=atoms[column.codes], values=range(n_atoms))
-
-
-def _guide_of(probabilities: FloatArray, distinct: DistinctRows) -> tuple[Guide, float]:
-    """Return the guide of the distinct rows and its total sum of squares."""
-    axes = _guide_axes(probabilities)
-    known = ~np.isnan(probabilities).any(axis=1) if len(axes) else np.zeros(len(probabilities), dtype=bool)
-    entry, n_entries = distinct.entry[known], distinct.whole.classes.size
-    rows = np.ones(int(known.sum()))
-    guide = Guide(rows=rows, sums=axes[:, known]).over(entry, n_entries)
-    return guide, float((axes[:, known] ** 2).sum())

@@ -59,7 +59,8 @@ def main() -> None:
         ratios.append(ours / group_by)
         print(
             f"selection {ours:.2f} s (kept {len(selection.kept)} of 8), group-by {group_by:.2f} s "
-            f"({classes[0]:,} classes), ratio {ratios[-1]:.2f}, memory above the codes {(after - before) / 1024:.0f} MB",
+            f"({classes[0]:,} classes), ratio {ratios[-1]:.2f}, "
+            f"memory above the codes {(after - before) / 1024:.0f} MB",
             flush=True,
         )
     print(f"median ratio {np.median(ratios):.2f}")

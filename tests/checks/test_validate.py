@@ -120,10 +120,12 @@ def test_a_tampered_release_fails_by_name(copy: Path, tampering: str) -> None:
 def test_a_flipped_byte_never_passes(copy: Path) -> None:
     """The file is found changed, or cannot be read at all."""
     _flip_a_byte(copy)
+    outcome: list[str] = []
     try:
-        assert not anonkit.validate(copy).passed
+        outcome.append("passed" if anonkit.validate(copy).passed else "failed")
     except anonkit.AnonkitError as error:
-        assert error.exit_code == 3
+        outcome.append(f"exit code {error.exit_code}")
+    assert outcome in (["failed"], ["exit code 3"])
 
 
 @pytest.mark.parametrize("kind", ["params.json", "report.json", "datapackage.json"])
@@ -180,5 +182,5 @@ def test_a_check_of_nothing_is_refused() -> None:
         anonkit.validate(table, k=2)
     with pytest.raises(ParameterError, match="nothing is asked"):
         anonkit.validate(table, quasi_identifiers=["q"])
-    with pytest.raises(ParameterError, match="did you mean 'q'|known: q"):
+    with pytest.raises(ParameterError, match=r"did you mean 'q'\?|known: q"):
         anonkit.validate(table, quasi_identifiers=["qq"], k=2)

@@ -74,8 +74,16 @@ def read_all(engine: LocalEngine, data: Any, policy: Policy | None = None) -> No
 
 
 TEXT_FAILURES: dict[str, tuple[str, bytes, str]] = {
-    "ragged row": ("t.csv", f"a,b\n{ROWS}{PLANTED},1,2\n".encode(), "line 5 of .* has 3 cells where the header has 2"),
-    "short row": ("t.csv", f"a,b\n{ROWS}{PLANTED}\n".encode(), "line 5 of .* has 1 cells where the header has 2"),
+    "ragged row": (
+        "t.csv",
+        f"a,b\n{ROWS}{PLANTED},1,2\n".encode(),
+        "line 5 of .* has 3 cells where the header has 2",
+    ),
+    "short row": (
+        "t.csv",
+        f"a,b\n{ROWS}{PLANTED}\n".encode(),
+        "line 5 of .* has 1 cell where the header has 2",
+    ),
     "open quote": ("t.csv", f'a,b\n{ROWS}1,"{PLANTED}\n{ROWS}'.encode(), "line 5 of .* has a quote that is never"),
     "open quote in a middle cell": ("t.csv", f'a,b\n"{PLANTED},1\n{ROWS}'.encode(), "line 2 .* has a quote"),
     "open quotes that pair up": ("t.csv", f'a,b\n1,"{PLANTED}\n2,"{PLANTED}\n'.encode(), "line 2 .* has a quote"),

@@ -62,11 +62,10 @@ def test_a_failed_write_leaves_no_rows_behind(temporary: Path, tmp_path: Path) -
         before = everything(temporary)
         with (
             patch.object(pq.ParquetWriter, "write_table", side_effect=OSError(28, "No space left on device")),
-            pytest.raises(EngineError, match="No space left"),
+            pytest.raises(EngineError, match="No space left") as kept,
         ):
             engine.write(source, tmp_path / "x.parquet", metadata={}, randomness=Randomness.seeded(1))
-        gc.collect()
-        assert everything(temporary) == before
+        assert everything(temporary) == before, f"though {kept} holds on to the frames of the write"
 
 
 def test_a_forgotten_engine_is_cleaned_up(temporary: Path) -> None:

@@ -24,7 +24,9 @@ from anonkit.mechanisms.equivalence import (
 SENSITIVE_VALUES = 3
 
 
-def coded(name: str, codes: Any, *, size: int | None = None, ordered: bool = False, missing: bool = False) -> CodedColumn:
+def coded(
+    name: str, codes: Any, *, size: int | None = None, ordered: bool = False, missing: bool = False
+) -> CodedColumn:
     """Return a column of made-up values; the last is missing when asked."""
     codes = np.asarray(codes, dtype=np.int32)
     size = int(codes.max(initial=-1)) + 1 if size is None else size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
@@ -22,6 +23,7 @@ from anonkit.mechanisms.random_forest import ForestSize
 from tests.mechanisms.coded_tables import coded, tables
 
 SMALL = ForestSize(trees=10)
+Features = Callable[[list[CodedColumn]], tuple[Feature, ...]]
 
 
 def _planted(n_rows: int = 300) -> tuple[list[CodedColumn], np.ndarray]:
@@ -46,14 +48,14 @@ def _shuffled(columns: list[CodedColumn], rows: np.ndarray, order: list[int]) ->
 
 @pytest.mark.parametrize("features", [column_features, one_hot_features])
 @pytest.mark.parametrize("name", IMPORTANCE_STRATEGIES)
-def test_no_result_depends_on_the_order_of_rows_and_columns(name: str, features: object) -> None:
+def test_no_result_depends_on_the_order_of_rows_and_columns(name: str, features: Features) -> None:
     """Shuffled rows and columns give the same importances and, row by row, the same probabilities."""
     columns, labels = _planted()
     random = np.random.default_rng(1)
     rows, order = random.permutation(labels.size), random.permutation(3).tolist()
-    straight = Evidence(columns, labels, features(columns), size=SMALL)  # type: ignore[operator]
+    straight = Evidence(columns, labels, features(columns), size=SMALL)
     mixed_columns = _shuffled(columns, rows, order)
-    mixed = Evidence(mixed_columns, labels[rows], features(mixed_columns), size=SMALL)  # type: ignore[operator]
+    mixed = Evidence(mixed_columns, labels[rows], features(mixed_columns), size=SMALL)
     strategy = IMPORTANCE_STRATEGIES[name]
     assert strategy.score(straight).features == strategy.score(mixed).features
     assert strategy.score(straight).values.tolist() == strategy.score(mixed).values.tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def test_automatic_levels_are_nested_and_keep_ordered_groups_together(table: lis
     column = table[0]
     levels = automatic_ladder(column).levels
     assert levels[0].tolist() == list(range(column.size))
-    for finer, coarser in zip(levels, levels[1:], strict=False):
+    for finer, coarser in pairwise(levels):
         assert coarser.max() < finer.max()
         assert all(len(set(coarser[finer == group].tolist())) == 1 for group in finer)
     if column.ordered:

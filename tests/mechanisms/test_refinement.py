@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from anonkit.mechanisms.coding import CodedColumn
 from anonkit.mechanisms.distinct_rows import DistinctRows
 from anonkit.mechanisms.equivalence import Requirement
+from anonkit.mechanisms.guide import Guide
 from anonkit.mechanisms.ladder import automatic_ladder, full_detail
 from anonkit.mechanisms.refinable_column import RefinableColumn, refinable_column
-from anonkit.mechanisms.refinement import Guide, Refinable
+from anonkit.mechanisms.refinement import Refinable
 from tests.mechanisms.coded_tables import requirements, tables
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -37,7 +39,7 @@ def _released(table: list[CodedColumn], selection: Selection) -> list[np.ndarray
 
 
 @given(_problems())
-def test_what_is_released_meets_everything_asked(problem) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_released_meets_everything_asked(problem: Any) -> None:
     """The rows kept meet the requirements by definition, within the limit unless nothing could be kept."""
     table, ranking, asked, limit, ladders = problem
     selection = select_features(table, ranking, asked, limit, ladders)
@@ -48,7 +50,7 @@ def test_what_is_released_meets_everything_asked(problem) -> None:  # type: igno
 
 
 @given(_problems())
-def test_no_dropped_feature_could_be_added_at_the_end(problem) -> None:  # type: ignore[no-untyped-def]
+def test_no_dropped_feature_could_be_added_at_the_end(problem: Any) -> None:
     """The result is maximal: adding a dropped feature, at its coarsest, suppresses more than the limit."""
     table, ranking, asked, limit, ladders = problem
     if any(isinstance(requirement, TCloseness) for requirement in asked):
@@ -68,14 +70,16 @@ def test_no_dropped_feature_could_be_added_at_the_end(problem) -> None:  # type:
             row
             for rows in classes_of(projected, range(codes.size))
             for row in rows
-            if not all(holds([np.zeros(codes.size, np.int64)], np.isin(np.arange(codes.size), rows), [r]) for r in asked)
+            if not all(
+                holds([np.zeros(codes.size, np.int64)], np.isin(np.arange(codes.size), rows), [r]) for r in asked
+            )
         ]
         assert len(gone) > limit
         assert decision.suppressed > limit
 
 
 @given(_problems())
-def test_dropped_features_say_which_requirement_broke(problem) -> None:  # type: ignore[no-untyped-def]
+def test_dropped_features_say_which_requirement_broke(problem: Any) -> None:
     """A dropped feature names a requirement and how many rows break it; the counts never exceed the table."""
     table, ranking, asked, limit, ladders = problem
     for decision in select_features(table, ranking, asked, limit, ladders).decisions:
@@ -87,7 +91,7 @@ def test_dropped_features_say_which_requirement_broke(problem) -> None:  # type:
 
 
 @given(_problems(), st.randoms(use_true_random=False))
-def test_the_order_of_rows_and_columns_does_not_matter(problem, shuffle) -> None:  # type: ignore[no-untyped-def]
+def test_the_order_of_rows_and_columns_does_not_matter(problem: Any, shuffle: Any) -> None:
     """Shuffled rows and columns give the same groups and the same decisions."""
     table, ranking, asked, limit, ladders = problem
     rows = list(range(table[0].codes.size))
