@@ -101,7 +101,8 @@ def exponential_mechanism(
     open_rows, block = np.arange(scores.shape[0]), 1
     while open_rows.size:
         tickets = words.below(np.repeat(cumulated[open_rows, -1], block)).reshape(-1, block)
-        proposed = np.stack([np.searchsorted(cumulated[r], t, side="right") for r, t in zip(open_rows, tickets, strict=True)])
+        pairs = zip(open_rows, tickets, strict=True)
+        proposed = np.stack([np.searchsorted(cumulated[row], ticket, side="right") for row, ticket in pairs])
         kept = bernoulli_exp(best[open_rows, np.newaxis] - scores[open_rows[:, np.newaxis], proposed], rate, words)
         done = kept.any(axis=1)
         first = kept.argmax(axis=1)
