@@ -4,6 +4,7 @@
 To declare what a table holds:  `Policy`, `Column`, `Role`.
 To release:                     `release(source, method="rfka", k=10)` gives a `Release`.
 To read a release:              `load("out.parquet")`.
+To learn from a randomized one: `reconstruct("out.parquet", test="test.csv")`.
 To recode the next batch:       `apply("out.params.json", new)`.
 To look at a release:           `validate("out.parquet")`.
 To draft a policy:              `draft_policy(table)`.
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from anonkit.bundle import Release as Release
     from anonkit.bundle import load as load
     from anonkit.checks.validate import validate as validate
+    from anonkit.consumers.reconstruction import reconstruct as reconstruct
     from anonkit.drafting import draft_policy as draft_policy
     from anonkit.errors import AnonkitError as AnonkitError
     from anonkit.pipeline import apply as apply
@@ -39,6 +41,7 @@ _HOME = {
     "apply": "anonkit.pipeline",
     "draft_policy": "anonkit.drafting",
     "load": "anonkit.bundle",
+    "reconstruct": "anonkit.consumers.reconstruction",
     "release": "anonkit.pipeline",
     "validate": "anonkit.checks.validate",
 }

@@ -86,7 +86,7 @@ class Guarantee(Protocol):
 
     def not_protected(self) -> tuple[str, ...]: ...
 
-    def verify(self, measured: Measured) -> list[Check]: ...
+    def verify(self, measured: Any) -> list[Check]: ...
 
     def to_dict(self) -> dict[str, Any]: ...
 
@@ -286,6 +286,7 @@ class NoGuarantee:
 
     reason: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    assumptions: tuple[str, ...] = ()
 
     def statement(self) -> str:
         """Say that nothing is promised."""
@@ -299,12 +300,17 @@ class NoGuarantee:
         """Say what an attacker may learn: anything."""
         return ("Everything: treat the release like the source table.",)
 
-    def verify(self, measured: Measured) -> list[Check]:
+    def verify(self, measured: object) -> list[Check]:
         """Nothing is promised, so nothing is checked."""
         return []
 
     def to_dict(self) -> dict[str, Any]:
         """Return the guarantee block of the report."""
         return guarantee_block(
-            self, parameters=self.parameters, unit=None, adjacency=None, assumptions=(), basis=BY_CONSTRUCTION
+            self,
+            parameters=self.parameters,
+            unit=None,
+            adjacency=None,
+            assumptions=self.assumptions,
+            basis=BY_CONSTRUCTION,
         )

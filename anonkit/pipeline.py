@@ -16,12 +16,13 @@ from anonkit.drafting import likely_identifiers
 from anonkit.engines import open_engine
 from anonkit.engines.private_files import PrivateFolder
 from anonkit.errors import GuaranteeError, ParameterError
-from anonkit.guarantee import Check
-from anonkit.measures import owner_measures, recount, release_utility
+from anonkit.guarantee import Check, KAnonymity
+from anonkit.measures import answer_checks, owner_measures, recount, release_utility
 from anonkit.methods import make_method
 from anonkit.methods.recoded import Recoded
 from anonkit.policy import Policy
 from anonkit.protocols import Draft, Engine, Method, Progress, Source, no_progress
+from anonkit.public_domains import with_domains_of
 from anonkit.publishing import VerifiedDraft, publish, write_owner_report
 from anonkit.randomness import Randomness
 
@@ -41,6 +42,7 @@ def release(
     engine: str = "local",
     force: bool = False,
     dry_run: bool = False,
+    domains_from_data: bool = False,
     owner_report: str | Path | None = None,
     seed: int | None = None,
     progress: Progress = no_progress,
@@ -68,6 +70,9 @@ def release(
         Replace a release that is there.
     dry_run : bool
         Do everything except writing; the report tells what a release would be.
+    domains_from_data : bool
+        Read categories and bounds that the policy does not declare from the table. Only for methods that need public
+        domains; every file then says that the claim is conditional on these domains being public knowledge.
     owner_report : path, optional
         Folder for the measures that are computed from the source and must not be published.
     seed : int, optional
@@ -105,10 +110,11 @@ def release(
     declared = declared.with_roles(
         target=target, unit=unit, identifiers=identifiers, sensitive=sensitive, insensitive=insensitive
     )
-    method.guarantee(declared)  # what cannot be promised is refused before any data is opened
+    if not domains_from_data:
+        method.guarantee(declared)  # what cannot be promised is refused before any data is opened
     randomness = Randomness.secure() if seed is None else Randomness.seeded(seed)
     with closing(open_engine(engine)) as opened, closing(PrivateFolder()) as private:
-        work = _perturb(source, method, declared, opened, randomness, progress, private)
+        work = _perturb(source, method, declared, opened, randomness, progress, private, domains_from_data)
         if dry_run:
             return Release(params=work.params, report=work.report(preset), contents={}, owner=work.owner)
         if owner_report is not None:
@@ -168,18 +174,27 @@ def _perturb(
     randomness: Randomness,
     progress: Progress,
     private: PrivateFolder,
+    domains_from_data: bool,
 ) -> VerifiedDraft:
     """Open the source, make the draft, recount it, and refuse it when the promise does not hold."""
     progress("reading", 0.0)
     table = engine.scan(source, declared)
     policy = declared.resolve(table.schema.names, target_use=method.target_use)
+    if domains_from_data:
+        policy = with_domains_of(policy, table, engine)
     promise = method.guarantee(policy)
+    if domains_from_data and isinstance(promise, KAnonymity):
+        raise ParameterError(f"method {method.name!r} needs no public domains", "leave --domains-from-data out")
     draft = method.release(table, policy, engine=engine, rng=randomness, progress=progress)
     progress("checking", 0.0)
     spool = private.path / "draft.parquet"
     n_rows = engine.write(draft.data, spool, metadata={}, randomness=randomness)
     counted = recount(promise, spool, draft.data.schema, with_unit=True)
-    checks = [*([] if counted is None else promise.verify(counted)), *_structure_checks(draft, policy)]
+    checks = [
+        *([] if counted is None else promise.verify(counted)),
+        *answer_checks(promise, spool, draft.params),
+        *_structure_checks(draft, policy),
+    ]
     _refuse_broken(checks)
     return VerifiedDraft(
         method=method,
@@ -199,7 +214,8 @@ def _perturb(
 
 def _structure_checks(draft: Draft, policy: Policy) -> list[Check]:
     """Check that nothing reaches the output that must not."""
-    names = [name for name in draft.data.schema.names if name != policy.unit]
+    made = {column["name"] for column in draft.columns if column["action"] == "synthesized"}
+    names = [name for name in draft.data.schema.names if name != policy.unit and name not in made]
     stray = [name for name in names if name not in policy.columns or not policy.column(name).is_released]
     return [Check(name="identifiers_absent", passed=not stray, observed=len(stray), required=0)]
 

@@ -170,6 +170,8 @@ class Policy:
     """Licence of the release, by name, for the catalogue descriptor."""
     optional: frozenset[str] = frozenset()
     """Declared columns that a table may lack; set by `anonkit apply`, not from a file."""
+    domains_from_data: tuple[str, ...] = ()
+    """Columns whose domain was read from the table: a claim that rests on it is conditional. Not from a file."""
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:

@@ -127,6 +127,7 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, preset: str | 
         "format": FORMAT,
         "method": work.method.name,
         "randomness": work.randomness,
+        **({"conditions": work.draft.params["conditions"]} if "conditions" in work.draft.params else {}),
         "sidecars": {suffix.lstrip("."): sha256(content) for suffix, content in files.items()},
     }
     data = folder / place.name(DATA)

@@ -16,7 +16,7 @@ from anonkit.pipeline import release
 from anonkit.policy import Policy
 from anonkit.protocols import Progress, no_progress
 
-_KEYS = ("method", "preset", "input", "simulate", "output", "policy", "engine", "parameters")
+_KEYS = ("method", "preset", "input", "simulate", "output", "policy", "engine", "parameters", "domains_from_data")
 _SIMULATE_KEYS = ("rows", "seed")
 
 
@@ -38,6 +38,8 @@ class Recipe:
     policy: Policy
     engine: str
     parameters: Mapping[str, Any]
+    domains_from_data: bool = False
+    """True: domains the policy does not declare are read from the table, and the claim is conditional."""
 
     @classmethod
     def load(cls, path: str | Path) -> Recipe:
@@ -81,6 +83,7 @@ class Recipe:
             policy=_policy(raw.get("policy"), path.parent, simulated=simulate is not None),
             engine=raw.get("engine", "local"),
             parameters=raw.get("parameters", {}),
+            domains_from_data=raw.get("domains_from_data") is True,
         )
 
     def run(
@@ -112,6 +115,7 @@ class Recipe:
             engine=self.engine,
             force=force,
             dry_run=dry_run,
+            domains_from_data=self.domains_from_data,
             progress=progress,
             **self.parameters,
         )

@@ -42,6 +42,10 @@ _CHECKS = {
     "recursive_c_l_diversity": ("Commonest value of ‘{}’ against the rarer ones in the worst class (c)", "below"),
     "t_closeness": ("Distance of ‘{}’ between the worst class and the whole table", "at most"),
     "alpha_k_anonymity": ("Share of the commonest value of ‘{}’ in the worst class", "at most"),
+    "epsilon": ("Privacy loss of a row, from the published parameters", "at most"),
+    "epsilon_per_attribute": ("Answers whose privacy loss is that of the published parameters", "exactly"),
+    "budget": ("Privacy loss in the budget", "exactly"),
+    "domain": ("Cells of ‘{}’ outside its published domain", "exactly"),
     "identifiers_absent": ("Columns in the data that must not be there", "exactly"),
 }
 

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from anonkit.bundle import DATA, DESCRIPTOR, METADATA_KEY, Place, Release, load, sha256
 from anonkit.checks.disclosure import Disclosure, columns_of, measure
+from anonkit.checks.randomized import randomized_checks
 from anonkit.errors import ParameterError, ReleaseFormatError, did_you_mean
 from anonkit.guarantee import Check, Diversity, KAnonymity
 
@@ -173,6 +174,8 @@ def _validate_release(place: Place, asked: _Asked) -> Validation:
         checks += [check for check in asked.checks(disclosure, watched) if check not in checks]
     elif asked.anything:
         raise ParameterError("k, l and t can be asked of k-anonymous releases only", "this one promises something else")
+    else:
+        checks += _answer_checks(place, release)
     return Validation(checks=tuple(checks), disclosure=disclosure)
 
 
@@ -233,6 +236,20 @@ def _domain_checks(place: Place, release: Release) -> Iterator[Check]:
             continue  # the `columns` check says that it is missing
         strangers = [value for value in pc.unique(cells).to_pylist() if value not in set(column["labels"])]
         yield Check(name=f"domain:{column['name']}", passed=not strangers, observed=len(strangers), required=0)
+
+
+def _answer_checks(place: Place, release: Release) -> Iterator[Check]:
+    """Read the parameters of a randomized table anew: its loss, its budget, its domains, its rows."""
+    report = release.report
+    yield from randomized_checks(place.file(DATA), release.params, report["guarantee"])
+    stated, budget = report["guarantee"]["parameters"].get("epsilon"), report["budget"]["epsilon"]
+    if stated is not None:
+        yield Check(name="budget", passed=stated == budget, observed=budget, required=stated)
+    try:
+        n_rows = pq.read_metadata(place.file(DATA)).num_rows
+    except (pa.ArrowException, OSError):
+        raise ReleaseFormatError(f"{str(place.file(DATA))!r} is not a readable Parquet file") from None
+    yield Check(name="rows", passed=n_rows == report["rows"]["out"], observed=n_rows, required=report["rows"]["out"])
 
 
 def _randomness_check(report: Mapping[str, Any]) -> Check:

@@ -14,7 +14,7 @@ from anonkit.cli.boundary import run
 from anonkit.cli.outcome import WrongUsage
 from anonkit.errors import did_you_mean
 
-COMMANDS = ("release", "validate", "report", "init", "apply", "run", "methods", "demo", "completion")
+COMMANDS = ("release", "reconstruct", "validate", "report", "init", "apply", "run", "methods", "demo", "completion")
 """Names of the commands, each a module here with the click command `command`, in the order of the work."""
 
 

@@ -40,6 +40,11 @@ MISSING = ("category", "drop", "error")
     type=click.Choice(MISSING),
     help="A missing cell is one more value (the default), drops its row, or is refused.",
 )
+@click.option(
+    "--domains-from-data",
+    is_flag=True,
+    help="Read undeclared categories and bounds from the table: the claim is then conditional on their being public.",
+)
 @engine_option
 @dry_run_option
 @click.option("--owner-report", metavar="DIR", help="Write the figures that must not be published there.")
@@ -61,6 +66,7 @@ def command(
     sensitive: tuple[str, ...],
     insensitive: tuple[str, ...],
     missing: str | None,
+    domains_from_data: bool,
     engine: str,
     dry_run: bool,
     owner_report: str | None,
@@ -76,6 +82,7 @@ def command(
     anonkit release --k 10 in.csv out.parquet
     anonkit release --target income --identifier name --sensitive illness --l 2 in.csv out.parquet
     anonkit release --method mondrian --policy policy.toml --dry-run in.parquet out.parquet
+    anonkit release --method rr --epsilon 4 --policy policy.toml in.csv out.parquet
 
     IN is CSV, TSV or JSON Lines (also .gz, .zst), or a Parquet file or folder. OUT ends in .parquet, its sidecars get
     the same stem; or in / for a folder. Columns without a role are quasi-identifiers: known to an attacker.
@@ -101,6 +108,7 @@ def command(
             engine=engine,
             force=force,
             dry_run=dry_run,
+            domains_from_data=domains_from_data,
             owner_report=owner_report,
             seed=seed,
             progress=progress,

@@ -2,6 +2,7 @@
 """What a receiver of a release runs: nothing here needs Spark, the owner's methods, or forests.
 
 To train on a randomized table:      `NaiveBayes`.
+To do so from files and score it:    `reconstruct`.
 To read tables off it:               `frequencies`, `histogram`, `moments`, `two_way`, `by_class`.
 To compare with older proposals:     `WarnerDecisionTree` (DTPD), `AdditiveNoiseDecisionTree` (DTCRD).
 """
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from anonkit.consumers.dtcrd import AdditiveNoiseDecisionTree as AdditiveNoiseDecisionTree
     from anonkit.consumers.dtpd import WarnerDecisionTree as WarnerDecisionTree
     from anonkit.consumers.naive_bayes import NaiveBayes as NaiveBayes
+    from anonkit.consumers.reconstruction import reconstruct as reconstruct
     from anonkit.consumers.tables import by_class as by_class
     from anonkit.consumers.tables import frequencies as frequencies
     from anonkit.consumers.tables import histogram as histogram
@@ -29,6 +31,7 @@ _HOME = {
     "frequencies": "tables",
     "histogram": "tables",
     "moments": "tables",
+    "reconstruct": "reconstruction",
     "two_way": "tables",
 }
 __all__ = list(_HOME)

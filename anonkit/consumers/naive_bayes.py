@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from anonkit.consumers.class_statistics import ClassStatistics, IntArray
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.estimation import Estimation, Prior, make_factor, make_prior
 from anonkit.consumers.factors import Factor
+from anonkit.consumers.release_files import open_randomized
 from anonkit.errors import ParameterError, SourceError
 from anonkit.mechanisms.channel import FloatArray
 from anonkit.mechanisms.domains import UNKNOWN, Categories
@@ -163,6 +165,30 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             All labels, with the first batch, when there are no params.
         """
         return self._learn(X, y, params, classes)
+
+    @classmethod
+    def from_release(cls, path: str | Path, **settings: Any) -> Self:
+        """Learn from a release on disk, batch by batch: its Parquet file and its `params.json`, nothing else.
+
+        Parameters
+        ----------
+        path : path
+            The Parquet file of the release, or any other of its files.
+        **settings
+            `estimator`, `smoothing`, `numbers`, as for the constructor.
+
+        Raises
+        ------
+        ReleaseFormatError
+            A file is missing or damaged, or the release was not randomized and needs no reconstruction.
+        """
+        data, params = open_randomized(path)
+        model = cls(params, **settings)
+        for batch in data:
+            model.partial_fit(batch)
+        if not hasattr(model, "model_"):
+            raise SourceError("the release has no rows to learn from")
+        return model
 
     def fit_statistics(self, statistics: ClassStatistics) -> Self:
         """Learn from sums that were made before, here or elsewhere; further batches can follow."""

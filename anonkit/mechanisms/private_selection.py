@@ -14,7 +14,6 @@ import numpy as np
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.discrete_laplace import BoolArray, IntArray, Words, bernoulli_exp, rate_of
 
-
 _LARGEST_BLOCK = 1 << 12
 """Proposals of the exponential mechanism thrown at once for one choice."""
 
@@ -102,7 +101,8 @@ def exponential_mechanism(
     open_rows, block = np.arange(scores.shape[0]), 1
     while open_rows.size:
         tickets = words.below(np.repeat(cumulated[open_rows, -1], block)).reshape(-1, block)
-        proposed = np.stack([np.searchsorted(cumulated[r], t, side="right") for r, t in zip(open_rows, tickets)])
+        pairs = zip(open_rows, tickets, strict=True)
+        proposed = np.stack([np.searchsorted(cumulated[row], ticket, side="right") for row, ticket in pairs])
         kept = bernoulli_exp(best[open_rows, np.newaxis] - scores[open_rows[:, np.newaxis], proposed], rate, words)
         done = kept.any(axis=1)
         first = kept.argmax(axis=1)

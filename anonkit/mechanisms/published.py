@@ -307,6 +307,14 @@ class PublishedTable:
         return any(attribute.joint_with_target for attribute in self.attributes)
 
     @property
+    def losses(self) -> dict[str, float]:
+        """Privacy loss of each answer by column, the target's too unless it is part of the attributes' answers."""
+        losses = {attribute.name: attribute.epsilon for attribute in self.attributes}
+        if self.target is not None and self.target.epsilon is not None:
+            losses[self.target.name] = self.target.epsilon
+        return losses
+
+    @property
     def record_epsilon(self) -> float:
         """Privacy loss of a whole record, target included: the sum over what a row answers, else the largest."""
         losses = [attribute.epsilon for attribute in self.attributes]

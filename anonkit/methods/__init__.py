@@ -19,6 +19,10 @@ METHODS: Mapping[str, str] = {
     "rfka": "anonkit.methods.rfka:RFKA",
     "greedy-hamdist": "anonkit.methods.greedy_hamdist:GreedyHamdist",
     "mondrian": "anonkit.methods.mondrian:Mondrian",
+    "rr": "anonkit.methods.rr:RR",
+    "errph": "anonkit.methods.errph:ERRPH",
+    "trr": "anonkit.methods.trr:TRR",
+    "ppnb": "anonkit.methods.ppnb:PPNB",
 }
 
 

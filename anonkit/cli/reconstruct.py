@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`anonkit reconstruct`: what a receiver learns from a randomized release."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import click
+
+from anonkit.cli.boundary import one_line
+from anonkit.cli.options import force_option, json_option, quiet_option
+from anonkit.cli.outcome import Outcome
+
+if TYPE_CHECKING:
+    from anonkit.consumers.reconstruction import Reconstruction, Scores
+
+
+@click.command(name="reconstruct")
+@click.argument("release", metavar="OUT")
+@click.option(
+    "--test", metavar="TABLE", help="True values to predict from (CSV, TSV, Parquet); scored when they hold the target."
+)
+@click.option("--predictions", metavar="FILE", help="Write class and probabilities of each test row there.")
+@click.option("--model", metavar="FILE", help="Write the model there, as JSON.")
+@force_option
+@quiet_option
+@json_option
+def command(
+    release: str, *, test: str | None, predictions: str | None, model: str | None, force: bool, quiet: bool
+) -> Outcome:
+    """Learn a naive Bayes model from a randomized release.
+
+    \b
+    anonkit reconstruct out.parquet
+    anonkit reconstruct out.parquet --test test.csv --predictions predictions.parquet
+    anonkit reconstruct out.parquet --model model.json --json
+
+    OUT is the Parquet file of a release by rr, errph, trr or ppnb; its params.json stands beside it, and nothing else
+    is needed. Learning from a release costs no privacy.
+    """
+    from anonkit.consumers.reconstruction import reconstruct
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        made = reconstruct(release, test=test, predictions=predictions, model=model, force=force)
+        document = made.to_dict()
+    notes = list(dict.fromkeys(str(one.message) for one in caught if one.category.__module__.startswith("anonkit")))
+    return Outcome(
+        text=_text(release, made, predictions, model),
+        document={**document, "predictions": predictions, "model": model, "notes": notes},
+        notes=notes,
+        quiet=quiet,
+    )
+
+
+def _text(release: str, made: Reconstruction, predictions: str | None, model: str | None) -> str:
+    from anonkit.wording import number, percent
+
+    told = made.to_dict()
+    head = f"Learned {told['target']} from {number(told['rows'])} rows of {release}"
+    lines = [click.style(one_line(head), bold=True)]
+    shares = ", ".join(f"{name} {percent(one['share'])}" for name, one in told["classes"].items())
+    lines.append(one_line(f"Classes    {shares}"))
+    lines += [] if made.scores is None else _score_lines(made.scores, list(told["classes"]))
+    lines += [f"Written    {path}" for path in (predictions, model) if path is not None]
+    return "\n".join(lines)
+
+
+def _score_lines(scores: Scores, classes: list[str]) -> list[str]:
+    from anonkit.wording import number, percent
+
+    area = "–" if scores.auc is None else f"{scores.auc:.3f}"
+    lines = [
+        f"Accuracy   {percent(scores.accuracy)} of {number(scores.n)} rows "
+        f"(the commonest class alone: {percent(scores.majority)})",
+        f"Balanced   {percent(scores.balanced_accuracy)}, AUC {area}",
+        "Confusion  rows of the true class, predicted as " + one_line(", ".join(classes)),
+    ]
+    table = zip(classes, scores.confusion, strict=True)
+    return lines + [one_line(f"           {name}: {', '.join(number(count) for count in row)}") for name, row in table]

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the files of a randomized release to a model, its predictions and its scores: `anonkit reconstruct`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from anonkit.atomic import Staging
+from anonkit.consumers.columns import Columns
+from anonkit.consumers.release_files import read_true_table
+from anonkit.errors import ParameterError, SourceError
+from anonkit.mechanisms.channel import FloatArray
+from anonkit.mechanisms.domains import UNKNOWN
+
+if TYPE_CHECKING:
+    from anonkit.consumers.naive_bayes import NaiveBayes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scores:
+    """How well a model predicts the target of a table it has not seen."""
+
+    n: int
+    """Rows of the table."""
+    accuracy: float
+    """Share of the rows whose class was predicted."""
+    balanced_accuracy: float
+    """Mean over the classes that occur of the share that was predicted."""
+    auc: float | None
+    """Area under the ROC curve; with several classes the mean of one against the rest. None where one class occurs."""
+    majority: float
+    """Share of the commonest class: what needs no model."""
+    confusion: tuple[tuple[int, ...], ...]
+    """Rows of true class (row) and predicted class (column), in the order of the classes."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the scores for `--json`."""
+        return {
+            "n": self.n,
+            "accuracy": self.accuracy,
+            "balanced_accuracy": self.balanced_accuracy,
+            "auc": self.auc,
+            "majority": self.majority,
+            "confusion": [list(row) for row in self.confusion],
+        }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reconstruction:
+    """A model learned from a release, with what was made of it."""
+
+    model: NaiveBayes
+    scores: Scores | None = None
+    """When a test table was given that holds the target."""
+    predictions: pa.Table | None = None
+    """When a test table was given: the predicted class and the probability of every class, row by row."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the outcome for `--json`."""
+        prior = self.model.model_.prior
+        return {
+            "rows": self.model.statistics_.n_rows,
+            "target": self.model.table_.target.name if self.model.table_.target else None,
+            "classes": {
+                str(name): {"share": float(share), "standard_error": float(error)}
+                for name, share, error in zip(self.model.classes_, prior.probabilities, prior.errors, strict=True)
+            },
+            "attributes": [attribute.name for attribute in self.model.table_.attributes],
+            **({} if self.scores is None else self.scores.to_dict()),
+        }
+
+
+def reconstruct(
+    release: str | Path,
+    *,
+    test: Any = None,
+    predictions: str | Path | None = None,
+    model: str | Path | None = None,
+    force: bool = False,
+    **settings: Any,
+) -> Reconstruction:
+    """Learn a naive Bayes model from a randomized release, and score it on a table of true values.
+
+    Parameters
+    ----------
+    release : path
+        The Parquet file of the release; its `params.json` stands beside it. Nothing else is needed.
+    test : path or table, optional
+        True values to predict from; scored when it holds the target.
+    predictions : path, optional
+        Parquet file to write the predictions to, one row per row of `test`.
+    model : path, optional
+        JSON file to write the model to.
+    force : bool
+        Replace these two files when they are there.
+    **settings
+        `estimator`, `smoothing`, `numbers` of `NaiveBayes`.
+
+    Raises
+    ------
+    ParameterError
+        The release was not randomized, or predictions are asked for without a table to predict from.
+    ReleaseFormatError, SourceError
+        A file is missing or damaged, or does not fit the params.
+
+    Privacy
+    -------
+    Post-processing of what was published: no privacy loss. The test table stays where it is.
+    """
+    from anonkit.consumers.naive_bayes import NaiveBayes
+
+    if predictions is not None and test is None:
+        raise ParameterError("predictions need a table to predict from", "--test TABLE")
+    if predictions is not None and not str(predictions).endswith(".parquet"):
+        raise ParameterError(f"predictions ({predictions}) must end in .parquet")
+    _refuse_existing((predictions, model), force)
+    learned = NaiveBayes.from_release(release, **settings)
+    scores, predicted = None, None
+    if test is not None:
+        table = read_true_table(test, learned.table_) if isinstance(test, str | Path) else test
+        shares = learned.predict_proba(table)
+        predicted = _predictions(learned, shares)
+        scores = _scores(learned, table, shares)
+    if predictions is not None and predicted is not None:
+        _write(Path(predictions), partial(pq.write_table, predicted))
+    if model is not None:
+        text = learned.to_json() + "\n"
+        _write(Path(model), lambda aside: aside.write_text(text, encoding="utf-8"))
+    return Reconstruction(model=learned, scores=scores, predictions=predicted)
+
+
+def _predictions(model: NaiveBayes, shares: FloatArray) -> pa.Table:
+    target = model.table_.target
+    assert target is not None  # noqa: S101 - a model has a target
+    columns: Mapping[str, Any] = {target.name: pa.array(model.classes_[shares.argmax(axis=1)], pa.string())}
+    return pa.table({**columns, **{f"P({name})": shares[:, at] for at, name in enumerate(model.classes_)}})
+
+
+def _scores(model: NaiveBayes, test: Any, shares: FloatArray) -> Scores | None:
+    """Return the scores of predicted shares, or None when the table does not hold the target."""
+    target, columns = model.table_.target, Columns(test)
+    if target is None or target.name not in columns:
+        return None
+    truth = columns.codes(target.name, target.domain)
+    if (truth == UNKNOWN).any():
+        count = int((truth == UNKNOWN).sum())
+        raise SourceError(f"{count} of {truth.size} rows of the test table hold a label that is not among the classes")
+    if truth.size == 0:
+        raise SourceError("the test table has no rows")
+    size, guessed = target.domain.size, shares.argmax(axis=1)
+    confusion = np.bincount(truth * size + guessed, minlength=size * size).reshape(size, size)
+    rows = confusion.sum(axis=1)
+    seen = rows > 0
+    return Scores(
+        n=int(truth.size),
+        accuracy=float(np.trace(confusion) / truth.size),
+        balanced_accuracy=float((np.diag(confusion)[seen] / rows[seen]).mean()),
+        auc=_area(truth, shares),
+        majority=float(rows.max() / truth.size),
+        confusion=tuple(tuple(int(count) for count in row) for row in confusion),
+    )
+
+
+def _area(truth: NDArray[np.int64], shares: FloatArray) -> float | None:
+    """Return the area under the ROC curve, of the second class of two or the mean of each class against the rest."""
+    from sklearn.metrics import roc_auc_score
+
+    classes = [1] if shares.shape[1] == 2 else range(shares.shape[1])
+    areas = [
+        float(roc_auc_score(truth == one, shares[:, one])) for one in classes if 0 < (truth == one).sum() < truth.size
+    ]
+    return float(np.mean(areas)) if areas else None
+
+
+def _write(path: Path, write: Callable[[Path], object]) -> None:
+    """Write a file aside and put it in place when it is complete."""
+    staging = Staging(path.parent, path.stem)
+    try:
+        write(staging.folder / path.name)
+        staging.commit([path.name])
+    finally:
+        staging.discard()
+
+
+def _refuse_existing(paths: Sequence[str | Path | None], force: bool) -> None:
+    for path in paths:
+        if path is not None and Path(path).exists() and not force:
+            raise ParameterError(f"{str(path)!r} exists", "--force replaces it")

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files a receiver opens: a randomized release with its params, and tables of true values to predict from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pc_csv
+import pyarrow.parquet as pq
+
+from anonkit.bundle import DATA, PARAMS, Place, read_json
+from anonkit.errors import ParameterError, ReleaseFormatError, SourceError
+from anonkit.mechanisms.published import FORMAT, PublishedTable
+
+_BATCH_ROWS = 1 << 17
+_TEXT = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t", ".csv.zst": ",", ".tsv.zst": "\t"}
+
+
+def open_randomized(path: str | Path) -> tuple[Iterator[pa.RecordBatch], PublishedTable]:
+    """Open a randomized release: its rows in batches, and what was done to them.
+
+    Raises
+    ------
+    ParameterError
+        The release was not randomized: it is an ordinary table.
+    ReleaseFormatError
+        A file is missing or damaged.
+    """
+    place = Place.of(path)
+    params = read_json(place.file(PARAMS))
+    if params.get("format") != FORMAT:
+        raise ParameterError(
+            f"{str(place.file(DATA))!r} was not randomized, so there is nothing to reconstruct",
+            "it is an ordinary table: train on it as it is",
+        )
+    return _batches(place.file(DATA)), PublishedTable.from_params(params)
+
+
+def _batches(path: Path) -> Iterator[pa.RecordBatch]:
+    try:
+        with pq.ParquetFile(path) as file:
+            yield from file.iter_batches(_BATCH_ROWS)
+    except FileNotFoundError:
+        raise ReleaseFormatError(f"{str(path)!r} does not exist", "params.json alone holds no rows") from None
+    except (pa.ArrowException, OSError):
+        raise ReleaseFormatError(f"{str(path)!r} is not a readable Parquet file") from None
+
+
+def read_true_table(path: str | Path, table: PublishedTable) -> pa.Table:
+    """Read a table of true values, CSV, TSV (also .gz, .zst) or Parquet, with the types the params declare.
+
+    Raises
+    ------
+    SourceError
+        It is not there, cannot be read, or is of another kind.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise SourceError(f"{str(path)!r} does not exist")
+    try:
+        if path.suffix == DATA:
+            return pq.read_table(path, partitioning=None)
+        return _read_text(path, table)
+    except pa.ArrowException:
+        raise SourceError(f"{str(path)!r} cannot be read as a table") from None
+
+
+def _read_text(path: Path, table: PublishedTable) -> pa.Table:
+    kind = next((suffix for suffix in _TEXT if path.name.endswith(suffix)), None)
+    if kind is None:
+        raise SourceError(f"{str(path)!r} is not CSV, TSV or Parquet", f"known: {', '.join([*_TEXT, DATA])}")
+    types: dict[str, Any] = {one.name: pa.float64() if one.is_number else pa.string() for one in table.attributes}
+    if table.target is not None:
+        types[table.target.name] = pa.string()
+    return pc_csv.read_csv(
+        path,
+        parse_options=pc_csv.ParseOptions(delimiter=_TEXT[kind], newlines_in_values=True),
+        convert_options=pc_csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True),
+    )

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Local differential privacy as a promise: what randomizing every row by itself protects, and what it does not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from anonkit.guarantee import BY_CONSTRUCTION, Check, guarantee_block
+
+
+class MeasuredLoss(Protocol):
+    """What the published parameters of a randomized table say when they are read anew."""
+
+    @property
+    def epsilon(self) -> float:
+        """Privacy loss of a whole row, recomputed from the published integers."""
+        ...
+
+    @property
+    def attributes(self) -> Mapping[str, float]:
+        """Privacy loss of each answer, recomputed."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalDP:
+    """Every row was randomized by itself: what is shown is nearly as likely under any other true row."""
+
+    kind: ClassVar[str] = "local-dp"
+
+    epsilon: float
+    """Privacy loss of a whole row, realised, in [0, inf]."""
+    attributes: Mapping[str, float]
+    """Privacy loss of each answer, the target's too when it is randomized alone, realised."""
+    one_answer: bool = False
+    """True when a row answers one attribute only: the loss of a row is then the largest, else the sum."""
+    clear: tuple[str, ...] = ()
+    """Columns published unchanged."""
+    transformed: tuple[str, ...] = ()
+    """Numbers published by a transformation for which no bound holds."""
+    hidden_with: str | None = None
+    """The target, when every answer hides it together with the attribute."""
+    assumptions: tuple[str, ...] = ()
+    conditional: tuple[str, ...] = ()
+    """Columns whose domain was read from the table: the promise holds only if it is public all the same."""
+
+    @property
+    def _bounded(self) -> dict[str, float]:
+        return {name: loss for name, loss in self.attributes.items() if not math.isinf(loss)}
+
+    def statement(self) -> str:
+        """Say the promise in plain words."""
+        if not self.conditional:
+            return self._claim()
+        names = ", ".join(self.conditional)
+        return (
+            f"CONDITIONAL: the domains of {names} were read from the table, and what follows holds only if they are "
+            f"public knowledge. {self._claim()}"
+        )
+
+    def _claim(self) -> str:
+        if not math.isinf(self.epsilon):
+            factor = math.exp(self.epsilon)
+            times = f"{math.ceil(factor * 100) / 100:,.2f}" if factor < 1e6 else f"{factor:.1e}"
+            which = "one attribute of it" if self.one_answer else "every attribute of it"
+            return (
+                f"Each row was randomized by itself, {which} answered at random: whatever a released row shows, it is "
+                f"at most {times} times as likely under one true row as under any other. This holds against anybody, "
+                "whatever else is known."
+            )
+        if not self._bounded:
+            return "No bound holds for any released column: see what is not protected."
+        worst = math.ceil(max(self._bounded.values()) * 1e5) / 1e5
+        return (
+            "A whole row is not protected by any bound. Taken alone, each of the columns "
+            f"{', '.join(self._bounded)} was randomized: what it shows is at most e to the {worst:g} times as likely "
+            f"under one true value as under any other. {self._unprotected_words()}"
+        )
+
+    def _unprotected_words(self) -> str:
+        parts = []
+        if self.clear:
+            parts.append(f"Published unchanged: {', '.join(self.clear)}.")
+        if self.transformed:
+            parts.append(f"Multiplied and shifted at random, for which no bound holds: {', '.join(self.transformed)}.")
+        return " ".join(parts)
+
+    def formal(self) -> str:
+        """Say the promise as the field does."""
+        rule = "the largest" if self.one_answer else "the sum"
+        loss = "inf" if math.isinf(self.epsilon) else f"{self.epsilon:.12g}"
+        joint = f" Each answer is drawn for attribute and {self.hidden_with!r} together." if self.hidden_with else ""
+        return (
+            f"The randomizer M of one row is epsilon-locally differentially private with epsilon = {loss}: for all "
+            "rows x, x' of the declared domains and all outputs y, Pr[M(x) = y] <= exp(epsilon) Pr[M(x') = y]. It is "
+            f"{rule} of the losses of its answers.{joint}"
+        )
+
+    def not_protected(self) -> tuple[str, ...]:
+        """Say what an attacker may still learn."""
+        out = []
+        if self.clear:
+            out.append(f"{', '.join(self.clear)}: published as they are, in the rows they belong to.")
+        if self.transformed:
+            out.append(
+                f"{', '.join(self.transformed)}: no formal bound; zeros, signs and outliers can be learned from what "
+                "is shown."
+            )
+        if self.epsilon > 5:
+            out.append("A large privacy loss: several columns of one row together can point to its true values.")
+        return (
+            *out,
+            "Patterns of the population: what the table teaches about everybody is also learned about each person.",
+            "Rows are protected, not people: who has several rows loses the stated privacy once a row.",
+            "Repetition: every further release of the same rows with fresh noise adds its own loss.",
+            "The number of rows is published.",
+        )
+
+    def verify(self, measured: MeasuredLoss) -> list[Check]:
+        """Compare the promise with the loss that the published parameters have."""
+        same = measured.attributes == dict(self.attributes)
+        return [
+            Check(
+                name="epsilon",
+                passed=measured.epsilon <= self.epsilon,
+                observed=loss_json(measured.epsilon),
+                required=loss_json(self.epsilon),
+            ),
+            Check(
+                name="epsilon_per_attribute",
+                passed=same,
+                observed=len(measured.attributes),
+                required=len(self.attributes),
+            ),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the guarantee block of the report."""
+        return guarantee_block(
+            self,
+            parameters={
+                "epsilon": loss_json(self.epsilon),
+                "one_answer_per_row": self.one_answer,
+                "randomized": list(self._bounded),
+                "clear": list(self.clear),
+                "transformed": list(self.transformed),
+                "hidden_with_each_answer": self.hidden_with,
+                "losses": [loss_json(loss) for loss in self.attributes.values()],
+                "answers": list(self.attributes),
+                "domains_from_data": list(self.conditional),
+            },
+            unit="one row",
+            adjacency="replace one record",
+            assumptions=self.assumptions,
+            basis=BY_CONSTRUCTION,
+        )
+
+    @classmethod
+    def from_dict(cls, block: Mapping[str, Any]) -> LocalDP:
+        """Read the promise back from the guarantee block of a report."""
+        told = block["parameters"]
+        return cls(
+            epsilon=float(told["epsilon"]),
+            attributes=dict(zip(told["answers"], (float(loss) for loss in told["losses"]), strict=True)),
+            one_answer=bool(told["one_answer_per_row"]),
+            clear=tuple(told["clear"]),
+            transformed=tuple(told["transformed"]),
+            hidden_with=told["hidden_with_each_answer"],
+            assumptions=tuple(block["assumptions"]),
+            conditional=tuple(told["domains_from_data"]),
+        )
+
+
+def loss_json(epsilon: float) -> float | str:
+    """Return a privacy loss for JSON, which has no infinity."""
+    return "inf" if math.isinf(epsilon) else epsilon

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Randomized response with partial hiding (ERRPH) on every attribute: local differential privacy by construction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from anonkit.errors import PolicyError
+from anonkit.local_dp import LocalDP
+from anonkit.mechanisms.domains import Grid
+from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
+from anonkit.parameters import check_choice, check_number, parameter
+from anonkit.policy import Column, Policy, TargetUse
+from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.public_domains import attributes_of, bounds_of, categories_of, may_be_missing
+from anonkit.randomization import (
+    LABELS,
+    AnswerStrength,
+    clear_target,
+    draft_randomized,
+    local_promise,
+    refuse_unclear_strength,
+)
+from anonkit.randomness import Randomness
+
+
+@dataclass(frozen=True, kw_only=True)
+class ERRPH(AnswerStrength):
+    """Publish each category as itself with probability p_0, else as a category drawn without looking.
+
+    Numbers are published as one of `bins` equal bins of their public bounds. The label is randomized too, unless it is
+    asked for in the clear.
+
+    Privacy
+    -------
+    Local differential privacy per row: the losses of the attributes of a row add up. With a clear label no bound holds
+    for the row, only for each attribute alone.
+    """
+
+    name: ClassVar[str] = "errph"
+    paper: ClassVar[str] = "Zhang & Tang: Chinese Journal of Computers 30(8), 2007, section 3"
+    summary: ClassVar[str] = "local differential privacy by randomized response on categories and bins"
+    target_use: ClassVar[TargetUse] = TargetUse.AS_DECLARED
+
+    bins: int | None = parameter(
+        default=None, range="[2, 4096]", help="publish each number as one of so many equal bins of its bounds"
+    )
+    label: str = parameter(
+        default="randomize", range="one of these", help="what is done to the target", choices=LABELS
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.bins is not None:
+            check_number("bins", self.bins, 2, 4096)
+        check_choice("label", self.label, LABELS)
+        refuse_unclear_strength(self)
+
+    def published(self, policy: Policy) -> PublishedTable:
+        """Return what is done to each column.
+
+        Raises
+        ------
+        PolicyError
+            A column has no public domain, or is a number and no bins are given.
+        """
+        return PublishedTable(
+            target=self._target(policy),
+            attributes=tuple(self._attribute(column) for column in attributes_of(policy)),
+        )
+
+    def _target(self, policy: Policy) -> PublishedTarget | None:
+        if policy.target is None or self.label == "clear":
+            return clear_target(policy)
+        domain = categories_of(policy.column(policy.target))
+        return PublishedTarget(name=policy.target, domain=domain, mechanism=self.channel(domain.size))
+
+    def _attribute(self, column: Column) -> PublishedAttribute:
+        if column.bounds is None:
+            domain = categories_of(column)
+            return PublishedAttribute(name=column.name, domain=domain, mechanism=self.channel(domain.size))
+        if self.bins is None:
+            raise PolicyError(
+                f"column {column.name!r} is a number, which randomized response publishes as a bin",
+                "--bins 8, or --method ppnb for numbers",
+            )
+        lower, upper = bounds_of(column)
+        grid = Grid(lower=lower, upper=upper, cells=self.bins, has_missing=may_be_missing(column))
+        return PublishedAttribute(name=column.name, domain=grid, mechanism=self.channel(grid.size))
+
+    def guarantee(self, policy: Policy) -> LocalDP:
+        """State the promise: the losses of the mechanisms."""
+        return local_promise(self.published(policy), policy)
+
+    def release(
+        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
+    ) -> Draft:
+        """Randomize the table batch by batch."""
+        progress("randomizing", 0.0)
+        return draft_randomized(source, policy, engine, rng, self.published(policy))

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PPNB: randomized response on categories, transformed response on numbers, for a naive Bayes that undoes both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from anonkit.local_dp import LocalDP
+from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
+from anonkit.methods.trr import NumberNoise, reconstruction_notes
+from anonkit.parameters import check_choice, parameter
+from anonkit.policy import Column, Policy, TargetUse
+from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.public_domains import attributes_of, categories_of
+from anonkit.randomization import (
+    LABELS,
+    AnswerStrength,
+    clear_target,
+    draft_randomized,
+    local_promise,
+    refuse_unclear_strength,
+)
+from anonkit.randomness import Randomness
+
+
+@dataclass(frozen=True, kw_only=True)
+class PPNB(AnswerStrength, NumberNoise):
+    """Publish categories by ERRPH and numbers by TRR; `anonkit reconstruct` learns a naive Bayes model from it.
+
+    Privacy
+    -------
+    Each category alone is protected by its epsilon. Numbers have no formal bound, and the label is published unchanged
+    unless `label` says randomize: a whole row is therefore not protected by any bound. Method `rr` protects whole rows.
+    """
+
+    name: ClassVar[str] = "ppnb"
+    paper: ClassVar[str] = "Zhang & Tang: Chinese Journal of Computers 30(8), 2007"
+    summary: ClassVar[str] = "the published method: ERRPH on categories, TRR on numbers, clear label; for naive Bayes"
+    target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({"paper": {"p_keep": 0.35, "center": False}})
+
+    label: str = parameter(default="clear", range="one of these", help="what is done to the target", choices=LABELS)
+
+    def __post_init__(self) -> None:
+        AnswerStrength.__post_init__(self)
+        NumberNoise.__post_init__(self)
+        check_choice("label", self.label, LABELS)
+        refuse_unclear_strength(self)
+
+    def published(self, policy: Policy) -> PublishedTable:
+        """Return what is done to each column.
+
+        Raises
+        ------
+        PolicyError
+            A column has no public domain.
+        """
+        return PublishedTable(
+            target=self._target(policy),
+            attributes=tuple(self._attribute(column) for column in attributes_of(policy)),
+        )
+
+    def _target(self, policy: Policy) -> PublishedTarget | None:
+        if policy.target is None or self.label == "clear":
+            return clear_target(policy)
+        domain = categories_of(policy.column(policy.target))
+        return PublishedTarget(name=policy.target, domain=domain, mechanism=self.channel(domain.size))
+
+    def _attribute(self, column: Column) -> PublishedAttribute:
+        if column.bounds is not None:
+            return self.transformed(column, self.channel(2))
+        domain = categories_of(column)
+        return PublishedAttribute(name=column.name, domain=domain, mechanism=self.channel(domain.size))
+
+    def guarantee(self, policy: Policy) -> LocalDP:
+        """State the promise: a bound for each category alone, none for the row."""
+        return local_promise(self.published(policy), policy)
+
+    def release(
+        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
+    ) -> Draft:
+        """Randomize the table batch by batch."""
+        progress("randomizing", 0.0)
+        table = self.published(policy)
+        notes = reconstruction_notes(table, policy, source.n_rows)
+        return draft_randomized(source, policy, engine, rng, table, notes=notes)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Randomized response with one budget for the whole row: local differential privacy, the label included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from anonkit.local_dp import LocalDP
+from anonkit.mechanisms.band_response import LARGEST_BAND_EPSILON, BandResponse
+from anonkit.mechanisms.channel import TruthOrBlind
+from anonkit.mechanisms.domains import Categories, Grid
+from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
+from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.parameters import check_choice, check_number, parameter
+from anonkit.policy import Column, Policy, TargetUse
+from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.public_domains import attributes_of, bounds_of, categories_of, may_be_missing
+from anonkit.randomization import ASKED_COLUMN, LABELS, clear_target, draft_randomized, local_promise
+from anonkit.randomness import Randomness
+
+ALLOCATIONS = ("sample", "split")
+_COARSE_BINS, _FINE_BINS = 8, 64
+_FINE_FROM = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RR:
+    """Randomize each row within one epsilon.
+
+    With allocation `sample` a row answers one attribute, drawn at random, and the answer hides the label with it; with
+    `split` it answers all of them, each with a share of epsilon. Numbers are published as bins below an epsilon of 1 an
+    answer, else by the square wave mechanism.
+
+    Privacy
+    -------
+    Local differential privacy per row with the epsilon given, the label included unless it is asked for in the clear.
+    """
+
+    name: ClassVar[str] = "rr"
+    paper: ClassVar[str] = (
+        "Kairouz, Bonawitz, Ramage: Discrete distribution estimation under local privacy, ICML 2016; numbers: Li et "
+        "al., SIGMOD 2020"
+    )
+    summary: ClassVar[str] = "local differential privacy of whole rows, label included, within one epsilon"
+    target_use: ClassVar[TargetUse] = TargetUse.AS_DECLARED
+
+    epsilon: float = parameter(range="(0, 40]", help="privacy loss of a whole row, the label included")
+    allocation: str = parameter(
+        default="sample",
+        range="one of these",
+        help="a row answers one attribute with all of epsilon, or every attribute with a share",
+        choices=ALLOCATIONS,
+    )
+    label: str = parameter(
+        default="randomize", range="one of these", help="what is done to the target", choices=LABELS
+    )
+
+    def __post_init__(self) -> None:
+        check_number("epsilon", self.epsilon, 0, 40, open_low=True)
+        check_choice("allocation", self.allocation, ALLOCATIONS)
+        check_choice("label", self.label, LABELS)
+
+    def published(self, policy: Policy) -> PublishedTable:
+        """Return what is done to each column.
+
+        Raises
+        ------
+        PolicyError
+            A column has no public domain.
+        """
+        columns = attributes_of(policy)
+        hidden = policy.target is not None and self.label == "randomize"
+        classes = categories_of(policy.column(str(policy.target))) if hidden else None
+        if self.allocation == "split":
+            share = self.epsilon / (len(columns) + (classes is not None))
+            target = clear_target(policy) if classes is None else _randomized_target(policy, classes, share)
+            return PublishedTable(target=target, attributes=tuple(_attribute(one, share, None) for one in columns))
+        target = (
+            clear_target(policy)
+            if classes is None
+            else PublishedTarget(name=str(policy.target), domain=classes, mechanism=None)
+        )
+        return PublishedTable(
+            target=target,
+            attributes=tuple(_attribute(one, self.epsilon, classes) for one in columns),
+            asked_column=ASKED_COLUMN,
+        )
+
+    def guarantee(self, policy: Policy) -> LocalDP:
+        """State the promise: the realised losses, never above the epsilon given."""
+        return local_promise(self.published(policy), policy)
+
+    def release(
+        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
+    ) -> Draft:
+        """Randomize the table batch by batch."""
+        progress("randomizing", 0.0)
+        return draft_randomized(source, policy, engine, rng, self.published(policy))
+
+
+def _randomized_target(policy: Policy, classes: Categories, epsilon: float) -> PublishedTarget:
+    mechanism = RandomizedResponse.from_epsilon(classes.size, epsilon)
+    return PublishedTarget(name=str(policy.target), domain=classes, mechanism=mechanism)
+
+
+def _attribute(column: Column, epsilon: float, classes: Categories | None) -> PublishedAttribute:
+    """Return what is done to a column, its answer joint with the class when classes are given."""
+    segments = 1 if classes is None else classes.size
+    domain: Categories | Grid
+    mechanism: TruthOrBlind
+    if column.bounds is None:
+        domain = categories_of(column)
+        mechanism = RandomizedResponse.from_epsilon(segments * domain.size, epsilon)
+    else:
+        lower, upper = bounds_of(column)
+        cells = _COARSE_BINS if epsilon < _FINE_FROM else _FINE_BINS
+        domain = Grid(lower=lower, upper=upper, cells=cells, has_missing=may_be_missing(column))
+        if _FINE_FROM <= epsilon <= LARGEST_BAND_EPSILON:
+            mechanism = BandResponse.square_wave(epsilon, cells, has_missing=domain.has_missing, segments=segments)
+        else:
+            mechanism = RandomizedResponse.from_epsilon(segments * domain.size, epsilon)
+    return PublishedAttribute(
+        name=column.name, domain=domain, mechanism=mechanism, joint_with_target=classes is not None
+    )

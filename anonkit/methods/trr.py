@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transformed randomized response (TRR) on numbers: published moments, no formal guarantee."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from anonkit.errors import PolicyError
+from anonkit.guarantee import NoGuarantee
+from anonkit.mechanisms.published import PublishedAttribute, PublishedTable
+from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.mechanisms.transformed_response import NO_GUARANTEE, PUBLISHED, TransformedResponse
+from anonkit.parameters import check_choice, parameter
+from anonkit.policy import Column, Policy, TargetUse
+from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.public_domains import attributes_of, bounds_of, conditions_of, may_be_missing
+from anonkit.randomization import clear_target, draft_randomized
+from anonkit.randomness import Randomness
+
+_PRESENCE_P_KEEP = 0.5
+_POOR_RECONSTRUCTION = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberNoise:
+    """How numbers are multiplied and shifted; the parameters shared by `trr` and `ppnb`."""
+
+    noise: str = parameter(
+        default="N(1,1)",
+        range="one of these",
+        help="distribution of the multiplier, as mean and variance",
+        choices=tuple(PUBLISHED),
+    )
+    center: bool = parameter(
+        default=True, range="on or off", help="standardize numbers by their public bounds first; the paper does not"
+    )
+
+    def __post_init__(self) -> None:
+        check_choice("noise", self.noise, tuple(PUBLISHED))
+
+    def transformed(self, column: Column, presence: RandomizedResponse) -> PublishedAttribute:
+        """Return what is done to a number; whether it is missing goes through `presence` when it may be.
+
+        Raises
+        ------
+        PolicyError
+            It is to be standardized and has no public bounds.
+        """
+        multiplier, offset = PUBLISHED[self.noise]
+        hidden = presence if may_be_missing(column) else None
+        mechanism = (
+            TransformedResponse.centred(multiplier, offset, bounds_of(column), presence=hidden)
+            if self.center
+            else TransformedResponse(multiplier=multiplier, offset=offset, presence=hidden)
+        )
+        return PublishedAttribute(name=column.name, domain=None, mechanism=mechanism)
+
+
+def reconstruction_notes(table: PublishedTable, policy: Policy, n_rows: int) -> list[str]:
+    """Return warnings about numbers that consumers cannot reconstruct, judged by public bounds and the row count."""
+    n_classes = 1 if table.target is None else table.target.domain.size
+    out = []
+    for attribute in table.attributes:
+        bounds, mechanism = policy.column(attribute.name).bounds, attribute.mechanism
+        if bounds is None or not isinstance(mechanism, TransformedResponse) or n_rows == 0:
+            continue
+        # a number spread evenly over its bounds; most are narrower, which makes matters worse
+        away, spread = abs(sum(bounds) / 2 - mechanism.centre), (bounds[1] - bounds[0]) / 12**0.5
+        error = mechanism.relative_error_of_variance(away / spread, max(n_rows // n_classes, 1))
+        if error > _POOR_RECONSTRUCTION:
+            out.append(
+                f"Column {attribute.name!r} lies far from zero: the spread that consumers reconstruct is off by about "
+                f"{error:.0%}. --center avoids this."
+            )
+    return out
+
+
+@dataclass(frozen=True, kw_only=True)
+class TRR(NumberNoise):
+    """Publish each number x as a·x + b with fresh secret a and b of published moments.
+
+    Numbers are standardized by their public bounds first, so that the noise does not grow with their distance from
+    zero. The target is published unchanged; categories are not for this method.
+
+    Privacy
+    -------
+    None that can be stated formally: zeros, signs and outliers can be learned. Do not use it to protect people; it is
+    here for comparison with the literature.
+    """
+
+    name: ClassVar[str] = "trr"
+    paper: ClassVar[str] = "Zhang & Tang: Chinese Journal of Computers 30(8), 2007, section 4"
+    summary: ClassVar[str] = "numbers multiplied and shifted at random; no formal guarantee"
+    target_use: ClassVar[TargetUse] = TargetUse.AS_DECLARED
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({"paper": {"center": False}})
+
+    def published(self, policy: Policy) -> PublishedTable:
+        """Return what is done to each column.
+
+        Raises
+        ------
+        PolicyError
+            A column is not a declared number.
+        """
+        attributes = []
+        for column in attributes_of(policy):
+            if column.categories is not None or column.tree is not None:
+                raise PolicyError(
+                    f"column {column.name!r} has categories, which trr cannot transform",
+                    "--method ppnb, or role insensitive to leave it out",
+                )
+            bounds_of(column)
+            attributes.append(self.transformed(column, RandomizedResponse.equal(2, _PRESENCE_P_KEEP)))
+        return PublishedTable(target=clear_target(policy), attributes=tuple(attributes))
+
+    def guarantee(self, policy: Policy) -> NoGuarantee:
+        """Say that nothing is promised, and why."""
+        table = self.published(policy)
+        names = [attribute.name for attribute in table.attributes]
+        return NoGuarantee(
+            reason=NO_GUARANTEE.removeprefix("No formal guarantee: ").capitalize(),
+            parameters={"transformed": names, "clear": [] if table.target is None else [table.target.name]},
+            assumptions=conditions_of(policy),
+        )
+
+    def release(
+        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
+    ) -> Draft:
+        """Transform the table batch by batch."""
+        progress("randomizing", 0.0)
+        table = self.published(policy)
+        notes = reconstruction_notes(table, policy, source.n_rows)
+        return draft_randomized(source, policy, engine, rng, table, notes=notes)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The public domains that differential privacy needs: from the policy, or read from the table on the owner's word."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from anonkit.cells import category_value
+from anonkit.errors import PolicyError
+from anonkit.mechanisms.domains import Categories
+from anonkit.policy import Column, Missing, Policy, Role
+from anonkit.protocols import Engine, Source
+
+_INIT_HINT = "`anonkit init` drafts a policy to fill in; role insensitive leaves a column out"
+_RANDOMIZED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
+
+
+def attributes_of(policy: Policy) -> tuple[Column, ...]:
+    """Return the columns that are randomized, sorted by name: quasi-identifiers and sensitive attributes.
+
+    Raises
+    ------
+    PolicyError
+        There is none.
+    """
+    names = sorted(policy.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE))
+    if not names:
+        raise PolicyError("no column is declared that could be randomized", _INIT_HINT)
+    return tuple(policy.column(name) for name in names)
+
+
+def categories_of(column: Column) -> Categories:
+    """Return the public categories of a column.
+
+    Raises
+    ------
+    PolicyError
+        None are declared.
+    """
+    declared = column.categories or tuple(path[0] for path in column.tree or ())
+    if not declared:
+        raise PolicyError(
+            f"column {column.name!r} has no public domain: declare its categories or bounds", _INIT_HINT
+        )
+    return Categories(values=declared, has_missing=may_be_missing(column))
+
+
+def bounds_of(column: Column) -> tuple[float, float]:
+    """Return the public bounds of a number.
+
+    Raises
+    ------
+    PolicyError
+        None are declared.
+    """
+    if column.bounds is None:
+        raise PolicyError(
+            f"column {column.name!r} has no public domain: declare its categories or bounds", _INIT_HINT
+        )
+    return column.bounds
+
+
+def may_be_missing(column: Column) -> bool:
+    """Tell whether missing is declared as one more value of the domain (`missing = "category"`).
+
+    Raises
+    ------
+    PolicyError
+        Rows with a missing value shall be dropped: the number of rows would then tell about the data.
+    """
+    if column.missing is Missing.DROP:
+        raise PolicyError(
+            f"column {column.name!r}: dropping rows tells who had a missing value", 'missing = "category" hides it'
+        )
+    return column.missing is Missing.CATEGORY
+
+
+def conditions_of(policy: Policy) -> tuple[str, ...]:
+    """Return the condition of domains that were read from the table; nothing when all were declared."""
+    if not policy.domains_from_data:
+        return ()
+    names = ", ".join(policy.domains_from_data)
+    return (
+        f"CONDITIONAL: the domains of {names} were read from the table. The claim holds only if these categories and "
+        "bounds are public knowledge; otherwise they reveal rare categories and extreme values.",
+    )
+
+
+def with_domains_of(policy: Policy, source: Source, engine: Engine) -> Policy:
+    """Return the policy with the domains of a table's own values where none are declared.
+
+    Numbers get their smallest and largest value as bounds, everything else the categories that occur; missing is one
+    more value where it occurs. `Policy.domains_from_data` names the columns.
+
+    Privacy
+    -------
+    Such a domain tells rare categories and extreme values of the table. A promise that rests on it holds only if it is
+    public knowledge all the same.
+    """
+    wanted = [
+        name
+        for name in policy.names(*_RANDOMIZED)
+        if (column := policy.column(name)).categories is None and column.bounds is None and column.tree is None
+    ]
+    columns = dict(policy.columns)
+    for coded in engine.encode(source, wanted):
+        values = [value for value in coded.values if value is not None]
+        column = columns[coded.name]
+        if coded.missing is not None and column.missing is None:
+            column = replace(column, missing=Missing.CATEGORY)
+        if column.role is not Role.TARGET and _is_number(source.schema.field(coded.name).type) and len(set(values)) > 1:
+            numbers = np.array(values, dtype=np.float64)
+            column = replace(column, bounds=(float(numbers.min()), float(numbers.max())))
+        elif values:
+            column = replace(column, categories=tuple(category_value(value, False) for value in values))
+        columns[coded.name] = column
+    return replace(policy, columns=columns, domains_from_data=tuple(wanted))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))

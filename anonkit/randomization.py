@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all randomized-response methods share: public domains, the promise of a table's mechanisms, and its draft."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from anonkit.errors import ParameterError, PolicyError
+from anonkit.local_dp import LocalDP, loss_json
+from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
+from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.mechanisms.transformed_response import TransformedResponse, breach_width
+from anonkit.parameters import check_number, parameter
+from anonkit.policy import Policy, Role
+from anonkit.protocols import Draft, Engine, Source
+from anonkit.public_domains import categories_of, conditions_of
+from anonkit.randomized_rows import RandomizeBatch
+from anonkit.randomness import Randomness
+
+ASKED_COLUMN = "asked_attribute"
+"""Name of the column that tells which attribute a row answers."""
+
+LABELS = ("randomize", "clear")
+"""What may be done to the target."""
+
+_CONFIDENCES = (0.999, 0.99, 0.95, 0.5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerStrength:
+    """How often a category is answered truthfully; the parameters shared by the methods after Zhang & Tang."""
+
+    p_keep: float | None = parameter(
+        default=None, range="(0, 1)", help="p_0: probability of the truth in each category; the paper has 0.35 to 0.6"
+    )
+    epsilon: float | None = parameter(
+        default=None, range="(0, 40]", help="privacy loss of each attribute, instead of p_keep"
+    )
+
+    def __post_init__(self) -> None:
+        if self.p_keep is not None:
+            check_number("p_keep", self.p_keep, 0, 1, open_low=True, open_high=True)
+        if self.epsilon is not None:
+            check_number("epsilon", self.epsilon, 0, 40, open_low=True)
+
+    def channel(self, n_categories: int) -> RandomizedResponse:
+        """Return the randomized response on so many categories."""
+        if self.epsilon is not None:
+            return RandomizedResponse.from_epsilon(n_categories, self.epsilon)
+        assert self.p_keep is not None  # noqa: S101 - `refuse_unclear_strength` came first
+        return RandomizedResponse.equal(n_categories, self.p_keep)
+
+
+def refuse_unclear_strength(model: AnswerStrength) -> None:
+    """Refuse a model in which the probability of the truth is not given, or given twice."""
+    if (model.p_keep is None) == (model.epsilon is None):
+        said = "are both given" if model.epsilon is not None else "are both absent"
+        raise ParameterError(f"p_keep and epsilon {said}: one of them is needed", "--p-keep 0.5")
+
+
+# --- the promise -------------------------------------------------------------------------------------------------
+
+
+def clear_target(policy: Policy) -> PublishedTarget | None:
+    """Return the description of a target that is published unchanged."""
+    if policy.target is None:
+        return None
+    domain = categories_of(policy.column(policy.target))
+    return PublishedTarget(name=policy.target, domain=domain, mechanism=RandomizedResponse.clear(domain.size))
+
+
+def local_promise(table: PublishedTable, policy: Policy) -> LocalDP:
+    """Return what the mechanisms of a table promise."""
+    target = table.target
+    losses = table.losses
+    transformed = [each.name for each in table.attributes if isinstance(each.mechanism, TransformedResponse)]
+    return LocalDP(
+        epsilon=table.record_epsilon,
+        attributes=losses,
+        one_answer=table.asked_column is not None,
+        clear=tuple(name for name, loss in losses.items() if loss == np.inf and name not in transformed),
+        transformed=tuple(transformed),
+        hidden_with=target.name if table.joint and target is not None else None,
+        assumptions=assumptions_of(table, policy),
+        conditional=policy.domains_from_data,
+    )
+
+
+def assumptions_of(table: PublishedTable, policy: Policy) -> tuple[str, ...]:
+    """Return what must be true besides, in whole sentences."""
+    said = dict.fromkeys(
+        text[:1].upper() + text[1:] + "." for attribute in table.attributes for text in attribute.mechanism.assumptions
+    )
+    return (*conditions_of(policy), *said)
+
+
+# --- the draft ---------------------------------------------------------------------------------------------------
+
+
+def draft_randomized(
+    source: Source,
+    policy: Policy,
+    engine: Engine,
+    rng: Randomness,
+    table: PublishedTable,
+    *,
+    notes: Sequence[str] = (),
+) -> Draft:
+    """Return the draft of a table whose every released cell went through its mechanism.
+
+    Privacy
+    -------
+    The noise key lives in the batch function only; it is never written, shown or logged.
+    """
+    if ASKED_COLUMN in policy.columns and table.asked_column is not None:
+        raise PolicyError(f"column {ASKED_COLUMN!r} has a name that the release needs", "rename it")
+    _refuse_wrong_types(source.schema, table)
+    types = _types(table)
+    names = [name for name in (*policy.columns, ASKED_COLUMN) if name in types]
+    schema = pa.schema([(name, types[name]) for name in names])
+    randomize = RandomizeBatch(table=table, key=rng.key("noise"), schema=schema)
+    params = table.to_params()
+    if policy.domains_from_data:
+        params["conditions"] = list(conditions_of(policy))
+    return Draft(
+        data=engine.map_batches(source, randomize, schema),
+        params=params,
+        columns=_column_entries(policy, table),
+        rows={"in": source.n_rows, "suppressed": 0},
+        details={
+            "budget": {
+                "epsilon": loss_json(table.record_epsilon),
+                "delta": 0,
+                "per_attribute": [{"name": name, "epsilon": loss_json(loss)} for name, loss in table.losses.items()],
+            },
+            "published_measures": _published_measures(table),
+        },
+        notes=notes,
+    )
+
+
+def _types(table: PublishedTable) -> dict[str, pa.DataType]:
+    category = pa.dictionary(pa.int32(), pa.string())
+    types = {each.name: pa.float64() if each.is_number else category for each in table.attributes}
+    if table.target is not None:
+        types[table.target.name] = category
+    if table.asked_column is not None:
+        types[table.asked_column] = category
+    return types
+
+
+def _refuse_wrong_types(schema: pa.Schema, table: PublishedTable) -> None:
+    for attribute in table.attributes:
+        kind = schema.field(attribute.name).type
+        number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        if attribute.is_number and not (number or pa.types.is_null(kind)):
+            raise PolicyError(
+                f"column {attribute.name!r} has bounds but its cells are not numbers", "declare categories instead"
+            )
+
+
+# --- the report --------------------------------------------------------------------------------------------------
+
+
+def _column_entries(policy: Policy, table: PublishedTable) -> list[dict[str, Any]]:
+    told: dict[str, dict[str, Any]] = {each.name: _facts(each) for each in table.attributes}
+    if table.target is not None:
+        told[table.target.name] = _target_facts(table.target)
+    out = []
+    for name, column in policy.columns.items():
+        entry = {"name": name, "role": str(column.role), "sensitive": column.is_sensitive}
+        if name in told:
+            out.append({**entry, **told[name]})
+        else:
+            reason = (
+                "identifiers are never released"
+                if column.role in (Role.IDENTIFIER, Role.UNIT)
+                else f"declared {column.role}: only what is randomized is released"
+            )
+            out.append({**entry, "action": "dropped", "reason": reason})
+    if table.asked_column is not None:
+        reason = "which attribute the row answers; drawn without a look at the data"
+        out.append({"name": table.asked_column, "role": "insensitive", "action": "synthesized", "reason": reason})
+    return out
+
+
+def _facts(attribute: PublishedAttribute) -> dict[str, Any]:
+    mechanism = attribute.mechanism
+    facts: dict[str, Any] = {
+        "action": "randomized",
+        "mechanism": mechanism.mechanism,
+        "epsilon": loss_json(attribute.epsilon),
+    }
+    if isinstance(mechanism, RandomizedResponse):
+        facts |= {"p_keep": mechanism.truth_probability, "breach": float(mechanism.breach().max())}
+    domain = attribute.answers()
+    if domain is not None:
+        facts["released_values"] = domain.size
+    return facts
+
+
+def _target_facts(target: PublishedTarget) -> dict[str, Any]:
+    mechanism = target.mechanism
+    if mechanism is None:
+        return {"action": "randomized", "reason": "hidden together with each answer"}
+    if isinstance(mechanism, RandomizedResponse) and mechanism.truth_probability == 1:
+        return {"action": "kept", "reason": "the class label is published unchanged, as the method does or as asked"}
+    return {"action": "randomized", "mechanism": mechanism.mechanism, "epsilon": loss_json(mechanism.epsilon)}
+
+
+def _published_measures(table: PublishedTable) -> dict[str, Any]:
+    """Return the measures of the method's own paper; they come second to epsilon."""
+    out: dict[str, Any] = {}
+    answered = [each for each in table.attributes if isinstance(each.mechanism, RandomizedResponse)]
+    if answered:
+        out["breach"] = {
+            "how": "share of true answers times the chance that a true answer is believed; read epsilon first",
+            **{each.name: float(each.mechanism.breach().max()) for each in answered},  # type: ignore[union-attr]
+        }
+    if any(isinstance(each.mechanism, TransformedResponse) for each in table.attributes):
+        out["breach_width"] = breach_widths()
+    return out
+
+
+def breach_widths() -> Mapping[str, Any]:
+    """Return table 2 of the paper: the width of the interval that holds a normal value, in standard deviations."""
+    return {
+        "how": "in standard deviations of the attribute; it ignores what is shown, so it describes the data, not the "
+        "protection",
+        **{
+            f"{confidence:.1%}".replace(".0%", "%"): round(breach_width(1.0, confidence), 2)
+            for confidence in _CONFIDENCES
+        },
+    }

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches of a table as randomized answers: the one place where true cells meet the noise of a release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from anonkit.cells import recode_array
+from anonkit.errors import PolicyError
+from anonkit.mechanisms.channel import Channel, Codes, FloatArray
+from anonkit.mechanisms.domains import UNKNOWN, Categories, Grid
+from anonkit.mechanisms.keyed_words import asked_attribute
+from anonkit.mechanisms.published import PublishedAttribute, PublishedTable
+from anonkit.mechanisms.transformed_response import TransformedResponse
+
+_LABEL_STREAM, _ASKED_STREAM = 2**32 - 1, 2**32 - 2
+"""Streams of the noise key that no attribute has: attribute i has stream i."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomizeBatch:
+    """Randomizes a batch: a pure function of the batch and its first row number."""
+
+    table: PublishedTable
+    key: bytes = field(repr=False)
+    schema: pa.Schema
+
+    def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
+        """Return the answers of the rows, in the columns of the schema."""
+        shown = dict(self._answers(batch, row))
+        return pa.RecordBatch.from_arrays([shown[name] for name in self.schema.names], schema=self.schema)
+
+    def _answers(self, batch: pa.RecordBatch, row: int) -> Iterator[tuple[str, pa.Array]]:
+        table, asked = self.table, None
+        if table.asked_column is not None:
+            names = [attribute.name for attribute in table.attributes]
+            asked = asked_attribute(self.key, _ASKED_STREAM, row, batch.num_rows, len(names))
+            yield table.asked_column, _labelled(asked, names, None)
+        labels = None if table.target is None else _codes(batch, table.target.name, table.target.domain)
+        classes = None if labels is None else labels.copy()
+        for stream, attribute in enumerate(table.attributes):
+            blank = None if asked is None else asked != stream
+            if isinstance(attribute.mechanism, TransformedResponse):
+                yield attribute.name, self._transformed(attribute, attribute.mechanism, batch, row, stream, blank)
+                continue
+            answers = self._randomized(attribute, batch, row, stream, labels)
+            if attribute.joint_with_target and classes is not None:
+                size = _size(attribute)
+                np.copyto(classes, answers // size, where=~blank if blank is not None else True)
+                answers = answers % size
+            yield attribute.name, _shown(attribute, answers, blank)
+        if table.target is not None and labels is not None and classes is not None:
+            if table.target.mechanism is not None:
+                small = labels.astype(_small(table.target.mechanism))
+                classes = table.target.mechanism.randomize(
+                    small, key=self.key, stream=_LABEL_STREAM, first_row=row
+                ).astype(np.int64)
+            yield table.target.name, _labelled(classes, list(table.target.domain.labels()), None)
+
+    def _randomized(
+        self,
+        attribute: PublishedAttribute,
+        batch: pa.RecordBatch,
+        row: int,
+        stream: int,
+        labels: NDArray[np.int64] | None,
+    ) -> NDArray[np.int64]:
+        domain, mechanism = attribute.domain, attribute.mechanism
+        assert domain is not None and isinstance(mechanism, Channel)  # noqa: S101, PT018 - TRR was handled before
+        codes = _codes(batch, attribute.name, domain)
+        if attribute.joint_with_target and labels is not None:
+            codes = labels * domain.size + codes
+        answers = mechanism.randomize(codes.astype(_small(mechanism)), key=self.key, stream=stream, first_row=row)
+        return answers.astype(np.int64)
+
+    def _transformed(
+        self,
+        attribute: PublishedAttribute,
+        mechanism: TransformedResponse,
+        batch: pa.RecordBatch,
+        row: int,
+        stream: int,
+        blank: NDArray[np.bool_] | None,
+    ) -> pa.Array:
+        numbers = _numbers(batch, attribute.name)
+        if mechanism.presence is None:
+            _refuse_missing(attribute.name, np.isnan(numbers))
+        shown = mechanism.randomize(numbers, key=self.key, stream=stream, first_row=row)
+        return pa.array(shown, mask=np.isnan(shown) if blank is None else np.isnan(shown) | blank)
+
+
+def _size(attribute: PublishedAttribute) -> int:
+    answers = attribute.answers()
+    assert answers is not None  # noqa: S101 - TRR has no codes
+    return answers.size
+
+
+def _small(mechanism: Channel) -> type[np.integer[Any]]:
+    """Return the smallest integer type that holds every code and answer."""
+    largest = max(mechanism.n_inputs, mechanism.n_outputs)
+    return np.uint8 if largest <= 1 << 8 else np.uint16 if largest <= 1 << 16 else np.int32
+
+
+def _codes(batch: pa.RecordBatch, name: str, domain: Categories | Grid) -> NDArray[np.int64]:
+    """Return the codes of a column, or refuse cells that the declared domain does not have."""
+    if isinstance(domain, Grid):
+        numbers = _numbers(batch, name)
+        if not domain.has_missing:
+            _refuse_missing(name, np.isnan(numbers))
+        return domain.encode(numbers).astype(np.int64)
+    array = batch.column(name)
+    if not domain.has_missing:
+        _refuse_missing(name, array.is_null().to_numpy(zero_copy_only=False))
+    codes = recode_array(array, domain.codes_of, UNKNOWN, False)
+    if (codes == UNKNOWN).any():
+        raise PolicyError(
+            f"column {name!r} has cells outside its declared categories", "correct the policy or the table"
+        )
+    return codes
+
+
+def _numbers(batch: pa.RecordBatch, name: str) -> FloatArray:
+    floats = pc.fill_null(batch.column(name).cast(pa.float64()), np.nan)
+    return np.asarray(floats.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _refuse_missing(name: str, missing: NDArray[np.bool_]) -> None:
+    if missing.any():
+        raise PolicyError(
+            f"column {name!r} has missing values, which its declared domain does not have",
+            'missing = "category" in the policy: absence is then randomized too',
+        )
+
+
+def _shown(attribute: PublishedAttribute, answers: Codes, blank: NDArray[np.bool_] | None) -> pa.Array:
+    domain = attribute.answers()
+    if isinstance(domain, Categories):
+        return _labelled(answers, domain.labels(), blank)
+    assert domain is not None  # noqa: S101 - TRR has no codes
+    numbers = domain.decode(answers)
+    return pa.array(numbers, mask=np.isnan(numbers) if blank is None else np.isnan(numbers) | blank)
+
+
+def _labelled(codes: Codes, labels: Sequence[str | None], blank: NDArray[np.bool_] | None) -> pa.Array:
+    """Return codes as a dictionary array; the code of missing, and what is not asked, is null."""
+    names = [label for label in labels if label is not None]
+    absent = codes >= len(names)
+    mask = absent if blank is None else absent | blank
+    indices = pa.array(np.where(mask, 0, codes).astype(np.int32), mask=mask)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(names, pa.string()))

@@ -1,0 +1,101 @@
+"""`anonkit release` of randomized tables and `anonkit reconstruct`: end to end on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv as pc_csv
+import pytest
+
+from anonkit.datasets import bank_customers, bank_customers_policy_toml
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Path:
+    """A folder with customers to release, customers to predict, and the policy."""
+    pc_csv.write_csv(bank_customers(2_000, seed=1), tmp_path / "in.csv")
+    pc_csv.write_csv(bank_customers(300, seed=2), tmp_path / "test.csv")
+    (tmp_path / "policy.toml").write_text(bank_customers_policy_toml())
+    return tmp_path
+
+
+def released(cli: Any, bank: Path, *options: str) -> Any:
+    """Release the customers."""
+    return cli("release", "--policy", bank / "policy.toml", bank / "in.csv", bank / "out.parquet", *options)
+
+
+def test_from_a_table_to_scores(cli: Any, bank: Path) -> None:
+    """Release, validate, reconstruct: the scores are those the contract names."""
+    assert released(cli, bank, "--method", "ppnb", "--p-keep", "0.5").code == 0
+    assert cli("validate", bank / "out.parquet").code == 0
+    ran = cli(
+        "reconstruct", bank / "out.parquet", "--test", bank / "test.csv", "--predictions", bank / "p.parquet",
+        "--model", bank / "m.json", "--json",
+    )  # fmt: skip
+
+    assert ran.code == 0, ran.err
+    assert {"accuracy", "balanced_accuracy", "auc", "n", "confusion"} <= set(ran.document)
+    assert ran.document["n"] == 300
+    assert ran.document["accuracy"] > ran.document["majority"]
+    assert (bank / "p.parquet").exists()
+    assert (bank / "m.json").exists()
+
+
+def test_people_read_the_scores_as_text(cli: Any, bank: Path) -> None:
+    """Accuracy beside what needs no model."""
+    released(cli, bank, "--method", "rr", "--epsilon", "8", "--quiet")
+    ran = cli("reconstruct", bank / "out.parquet", "--test", bank / "test.csv")
+    assert ran.code == 0
+    assert "Accuracy" in ran.out
+    assert "the commonest class alone" in ran.out
+
+
+def test_an_ordinary_release_is_wrong_usage(cli: Any, released_table: Path) -> None:
+    """Exit code 2, and a hint."""
+    ran = cli("reconstruct", released_table)
+    assert ran.code == 2
+    assert "was not randomized" in ran.err
+    assert "Hint: it is an ordinary table" in ran.err
+
+
+@pytest.fixture
+def released_table(cli: Any, table: Path, quick: tuple[str, ...]) -> Path:
+    """A k-anonymous release."""
+    output = table.with_name("out.parquet")
+    assert cli("release", table, output, *quick, "--quiet").code == 0
+    return output
+
+
+def test_without_public_domains_the_release_is_refused(cli: Any, table: Path) -> None:
+    """The column is named, the hint points at init; nothing is written."""
+    output = table.with_name("o.parquet")
+    ran = cli("release", "--method", "rr", "--epsilon", "1", "--identifier", "name", table, output)
+    assert ran.code == 3
+    assert "no column is declared" in ran.err
+    assert "anonkit init" in ran.err
+    assert not output.exists()
+
+
+def test_domains_from_data_go_ahead_and_say_so(cli: Any, table: Path) -> None:
+    """The claim is conditional, first thing said."""
+    ran = cli(
+        "release", "--method", "rr", "--epsilon", "1", "--identifier", "name", "--target", "income",
+        "--domains-from-data", table, table.with_name("o.parquet"),
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert "CONDITIONAL" in ran.out
+
+
+def test_a_changed_loss_is_found(cli: Any, bank: Path) -> None:
+    """Params or report edited by hand: validation fails, by hash and by the integers."""
+    released(cli, bank, "--method", "rr", "--epsilon", "2", "--quiet")
+    report = bank / "out.report.json"
+    told = json.loads(report.read_text())
+    told["guarantee"]["parameters"]["epsilon"] = 0.5
+    report.write_text(json.dumps(told))
+    ran = cli("validate", bank / "out.parquet", "--json")
+    failed = {check["name"] for check in ran.document["checks"] if not check["passed"]}
+    assert ran.code == 1
+    assert {"hash:report", "epsilon", "budget"} <= failed
