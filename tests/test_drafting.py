@@ -19,7 +19,7 @@ from anonkit.datasets import bank_customers
 from anonkit.drafting import draft_policy
 from anonkit.engines import open_engine
 from anonkit.errors import PolicyError
-from anonkit.policy import Policy, Role
+from anonkit.policy import Policy, Role, TargetUse
 from anonkit.protocols import Engine
 
 MARK = "Xq7Wj"
@@ -90,7 +90,7 @@ def test_any_table_gives_a_valid_policy(engine: Engine, table: pa.Table, data: s
 
     policy = parse(text)
     assert list(policy.columns) == table.column_names
-    assert policy.resolve(table.column_names, need_target=False) == policy
+    assert policy.resolve(table.column_names, target_use=TargetUse.AS_DECLARED) == policy
     assert policy.target == target or target is None
     assert all(line.isprintable() for line in text.split("\n"))
 

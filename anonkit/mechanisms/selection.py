@@ -62,8 +62,8 @@ def select_features(
     """Keep features in the order of the ranking as long as the requirements hold.
 
     Requirements only get harder as classes are refined, so a feature that was dropped could not be added to the
-    final selection either: the result is maximal (t-closeness apart when rows are suppressed, since the table it is
-    measured against then changes).
+    final selection either: the result is maximal. Where rows may be suppressed that is so for k and distinct l; a
+    class that breaks a requirement on shares (entropy or recursive l, t, alpha) may have parts that do not.
 
     Parameters
     ----------
