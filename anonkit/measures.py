@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from anonkit.checks.central import central_checks
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.randomized import randomized_checks
 from anonkit.checks.utility import SAMPLE, predictive_utility
@@ -33,8 +34,11 @@ def recount(promise: Guarantee, data: Path, schema: pa.Schema, *, with_unit: boo
 
 
 def answer_checks(promise: Guarantee, data: Path, params: Mapping[str, Any]) -> list[Check]:
-    """Check a randomized table against its own parameters; nothing for a table that was not randomized."""
-    return [] if isinstance(promise, KAnonymity) else list(randomized_checks(data, params, promise.to_dict()))
+    """Check a table with noise against its own parameters; nothing for a table without."""
+    if isinstance(promise, KAnonymity):
+        return []
+    check = central_checks if "accounting" in params else randomized_checks
+    return list(check(data, params, promise.to_dict()))
 
 
 def release_utility(

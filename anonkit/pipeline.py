@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.bundle import PARAMS, Place, Release, read_json, refuse_existing
+from anonkit.central_dp import CentralDP
 from anonkit.drafting import likely_identifiers
 from anonkit.engines import open_engine
 from anonkit.engines.private_files import PrivateFolder
@@ -207,7 +208,11 @@ def _perturb(
         checks=checks,
         utility=release_utility(promise, spool, engine, policy, counted, randomness),
         owner={**draft.owner, **owner_measures(promise, table, engine, policy, randomness)},
-        notes=[*_role_notes(declared, policy), *_identifier_notes(declared, policy, engine, table), *draft.notes],
+        notes=[
+            *_role_notes(declared, policy),
+            *([] if isinstance(promise, CentralDP) else _identifier_notes(declared, policy, engine, table)),
+            *draft.notes,
+        ],
         randomness=randomness.label,
     )
 

@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[1] / "anonkit"
 ROWS: tuple[tuple[str, ...], ...] = (
     ("errors", "randomness"),
     ("policy", "parameters", "rounding", "atomic"),
-    ("guarantee", "local_dp"),
+    ("guarantee", "local_dp", "central_dp"),
     ("report", "charts", "wording", "schemas"),
     ("tabulation",),
     ("page", "descriptor"),

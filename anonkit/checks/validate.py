@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from anonkit.bundle import DATA, DESCRIPTOR, METADATA_KEY, Place, Release, load, sha256
+from anonkit.checks.central import central_checks
 from anonkit.checks.disclosure import Disclosure, columns_of, measure
 from anonkit.checks.randomized import randomized_checks
 from anonkit.errors import ParameterError, ReleaseFormatError, did_you_mean
@@ -239,9 +240,10 @@ def _domain_checks(place: Place, release: Release) -> Iterator[Check]:
 
 
 def _answer_checks(place: Place, release: Release) -> Iterator[Check]:
-    """Read the parameters of a randomized table anew: its loss, its budget, its domains, its rows."""
+    """Read the parameters of a table with noise anew: its loss, its budget, its domains, its rows."""
     report = release.report
-    yield from randomized_checks(place.file(DATA), release.params, report["guarantee"])
+    check = central_checks if "accounting" in release.params else randomized_checks
+    yield from check(place.file(DATA), release.params, report["guarantee"])
     stated, budget = report["guarantee"]["parameters"].get("epsilon"), report["budget"]["epsilon"]
     if stated is not None:
         yield Check(name="budget", passed=stated == budget, observed=budget, required=stated)

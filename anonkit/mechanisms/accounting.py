@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a release draws from the data and what that costs a row: planned before any data is seen, charged on the way.
+
+Amounts are whole units of 2**-52 of epsilon, the unit in which mechanisms state their rates, so that what is planned,
+charged and claimed are the same integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.central_dp import ADD_OR_REMOVE, REPLACE
+from anonkit.errors import BudgetError, ParameterError
+from anonkit.mechanisms.discrete_laplace import RATE_BITS
+
+LAPLACE = "discrete-laplace"
+PERMUTE_AND_FLIP = "permute-and-flip"
+EXPONENTIAL = "exponential"
+MECHANISMS = (LAPLACE, PERMUTE_AND_FLIP, EXPONENTIAL)
+
+
+
+
+LARGEST_EPSILON = 40.0
+_ONE = 1 << RATE_BITS
+_DIGITS = 90
+_SLACK = Decimal(10) ** -60
+
+IntArray = NDArray[np.int64]
+
+
+def units_of(epsilon: float | Fraction) -> int:
+    """Return epsilon in whole units of 2**-52, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        When epsilon is not in (0, 40].
+    """
+    if isinstance(epsilon, bool) or not math.isfinite(epsilon) or not 0 < epsilon <= LARGEST_EPSILON:
+        raise ParameterError(f"epsilon ({epsilon}) must be in (0, {LARGEST_EPSILON:g}]", "0.1 to 2 is usual")
+    return math.floor(Fraction(epsilon) * _ONE)
+
+
+def shares(units: int, weights: Sequence[int | Fraction]) -> list[int]:
+    """Divide units in proportion to public weights; the parts are whole and add up to `units` exactly.
+
+    Parts are rounded down and the last part of positive weight takes what is left over.
+
+    Raises
+    ------
+    ParameterError
+        When a weight is negative, or all are 0.
+    """
+    total = sum(map(Fraction, weights), Fraction(0))
+    if any(weight < 0 for weight in weights) or total == 0:
+        raise ParameterError("weights of a budget must be at least 0 and not all 0")
+    parts = [math.floor(units * Fraction(weight) / total) for weight in weights]
+    last = max(position for position, weight in enumerate(weights) if weight > 0)
+    parts[last] += units - sum(parts)
+    return parts
+
+
+def rate_within(units: int, sensitivity: int) -> int:
+    """Return the highest rate at which a draw of this sensitivity costs at most `units`.
+
+    Raises
+    ------
+    ParameterError
+        When not even the lowest rate is that cheap, or the rate would be 64 or more.
+    """
+    rate = units // sensitivity
+    if not 1 <= rate < 64 * _ONE:
+        raise ParameterError(
+            f"a draw of epsilon {units / _ONE:.3g} at sensitivity {sensitivity} is outside the range of the noise",
+            "spend more, or divide it less",
+        )
+    return rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draw:
+    """One kind of draw on the path of a row: the line of an account."""
+
+    purpose: str
+    """What is drawn, in words."""
+    mechanism: str
+    """One of `MECHANISMS`."""
+    rate: int
+    """In units of 2**-52 per step of what is counted or scored."""
+    sensitivity: int
+    """In steps: for noise the sum of the changes one row makes, for a choice the width of the range of changes."""
+    times: int = 1
+    """How often it is drawn on the path of one row."""
+    level: int | None = None
+    """Level of the tree, 0 at the root; None when it is not drawn in a tree."""
+    ends_path: bool = False
+    """True for a draw in a leaf: a path has those of one level only, after the other draws of all levels above."""
+
+    @property
+    def units(self) -> int:
+        """What it costs a row on its path, in units of 2**-52."""
+        return self.rate * self.sensitivity * self.times
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the line, ready for JSON."""
+        return {
+            "purpose": self.purpose,
+            "mechanism": self.mechanism,
+            "rate": self.rate,
+            "rate_unit": f"2**-{RATE_BITS}",
+            "sensitivity": self.sensitivity,
+            "times": self.times,
+            "level": self.level,
+            "ends_path": self.ends_path,
+            "epsilon": rounded_up(Fraction(self.units, _ONE)),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bootstrap:
+    """Every tree takes each row several times: so often as a secret word of row and tree says, independently.
+
+    With M copies a path costs M times its units, and the loss of a tree is ln E[exp(M * loss)], summed over the trees:
+    a mixture over M of outcomes each within exp(M * loss) of those without the row.
+    """
+
+    trees: int
+    weights: tuple[int, ...]
+    """How many of 2**word_bits words give 0, 1, 2, ... copies."""
+    word_bits: int = 32
+
+    def __post_init__(self) -> None:
+        if sum(self.weights) != 1 << self.word_bits or min(self.weights) < 0:
+            raise ParameterError("the weights of a bootstrap must add up to all words")
+
+    def loss(self, path: Fraction) -> Fraction:
+        """Return an upper bound, tight to 1e-60, of the loss of a row whose single copy loses `path` in a tree."""
+        with localcontext() as context:
+            context.prec = _DIGITS
+            per_copy = Decimal(path.numerator) / Decimal(path.denominator)
+            mean = sum((Decimal(w) * (per_copy * k).exp() for k, w in enumerate(self.weights)), Decimal(0))
+            return Fraction(((mean / 2**self.word_bits).ln() + _SLACK) * self.trees)
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the description, ready for JSON."""
+        return {"trees": self.trees, "weights": list(self.weights), "word_bits": self.word_bits}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accounting:
+    """Everything a release draws from the data, and the epsilon that makes for the unit of privacy.
+
+    Draws on the same rows add up, disjoint rows count once (parallel composition), and a unit of several rows, or a
+    replaced row (one goes, one comes), loses the epsilon of a row for each of them.
+    """
+
+    draws: tuple[Draw, ...]
+    bootstrap: Bootstrap | None = None
+    rows_per_unit: int = 1
+    """Most rows of one unit that are used."""
+    adjacency: str = ADD_OR_REMOVE
+
+    @property
+    def path_units(self) -> int:
+        """What the most expensive path costs, in units of 2**-52."""
+        return most_expensive_path([(one.level, one.ends_path, one.units) for one in self.draws])
+
+    @property
+    def row_loss(self) -> Fraction:
+        """Loss of one row that comes or goes."""
+        path = Fraction(self.path_units, _ONE)
+        return path if self.bootstrap is None else self.bootstrap.loss(path)
+
+    @property
+    def epsilon(self) -> float:
+        """Loss of the unit of privacy under the adjacency, rounded up to a float."""
+        return rounded_up(self.row_loss * self.rows_per_unit * (2 if self.adjacency == REPLACE else 1))
+
+    def to_params(self) -> dict[str, Any]:
+        """Return `accounting` and `composition` of the params."""
+        return {
+            "accounting": [draw.to_params() for draw in self.draws],
+            "composition": {
+                "adjacency": self.adjacency,
+                "rows_per_unit": self.rows_per_unit,
+                "bootstrap": None if self.bootstrap is None else self.bootstrap.to_params(),
+            },
+        }
+
+
+def most_expensive_path(draws: Sequence[tuple[int | None, bool, int]]) -> int:
+    """Return the largest sum over the paths of (level, ends_path, units): see `Draw`."""
+    everywhere = sum(units for level, _, units in draws if level is None)
+    inner = [(level, units) for level, ends, units in draws if level is not None and not ends]
+    ends: dict[int, int] = {}
+    for level, is_end, units in draws:
+        if level is not None and is_end:
+            ends[level] = ends.get(level, 0) + units
+    if not ends:
+        return everywhere + sum(units for _, units in inner)
+    return everywhere + max(units + sum(one for at, one in inner if at < end) for end, units in ends.items())
+
+
+def rounded_up(value: Fraction) -> float:
+    """Return the smallest float that is not below a rational."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+class PathAccount:
+    """What has been charged to each path of a growing tree; a path is a group of rows with all it came from.
+
+    Parameters
+    ----------
+    limit : int
+        Units that may be spent on any path.
+    groups : int
+        Disjoint groups of rows at the start.
+    """
+
+    def __init__(self, limit: int, groups: int) -> None:
+        self.limit = limit
+        self.spent: IntArray = np.zeros(groups, dtype=np.int64)
+        self.most = 0
+
+    def charge(self, purpose: str, units: int, groups: NDArray[np.bool_] | None = None) -> None:
+        """Charge a draw before it is made, in every group or in some.
+
+        Raises
+        ------
+        BudgetError
+            When a path has less left. Nothing is charged then.
+        """
+        if units < 1:
+            raise ParameterError("a draw must be charged at least one unit")
+        after = self.spent + (units if groups is None else np.where(groups, units, 0))
+        if after.size and int(after.max()) > self.limit:
+            raise BudgetError(
+                f"{purpose} would exceed the planned epsilon ({self.limit / _ONE:.6g})",
+                "a bug in the method: its plan spends more than its claim; nothing was released",
+            )
+        self.spent = after
+        self.most = max(self.most, int(after.max(initial=0)))
+
+    def branch(self, parents: IntArray) -> None:
+        """Divide groups: group g of the result continues the path of group `parents[g]`; the rest is closed."""
+        self.spent = self.spent[parents]

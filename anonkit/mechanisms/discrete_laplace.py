@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exact integer noise: the discrete Laplace and geometric laws and Bernoulli(exp(-x)), on secure words only.
+
+Every probability is reached by comparing uniform integers, after Canonne, Kamath and Steinke (2020, arXiv
+2004.00010, algorithms 1 and 2), done for whole arrays at a time. No float takes part in a draw.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.randomness import Randomness
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+RATE_BITS = 52
+"""A rate is an integer in units of 2**-52 per integer step of what is noised."""
+
+_ONE = 1 << RATE_BITS
+_HALF_BITS = RATE_BITS // 2
+_HALF_MASK = (1 << _HALF_BITS) - 1
+_LARGEST_EXPONENT_BITS = 28
+_LARGEST_STEPS = 1 << 36
+_BUFFER = 1 << 12
+
+
+class Words:
+    """Uniform integers from a secure stream, read ahead in blocks so that small draws stay cheap."""
+
+    __slots__ = ("_block", "_rng", "_used")
+
+    def __init__(self, rng: Randomness) -> None:
+        self._rng = rng
+        self._block: NDArray[np.uint64] = np.empty(0, dtype=np.uint64)
+        self._used = 0
+
+    def take(self, n: int) -> NDArray[np.uint64]:
+        """Return `n` uniform 64-bit words."""
+        if n > self._block.size - self._used:
+            if n >= _BUFFER:
+                return self._rng.words(n)
+            self._block, self._used = self._rng.words(_BUFFER), 0
+        taken = self._block[self._used : self._used + n]
+        self._used += n
+        return taken
+
+    def fractions(self, n: int) -> IntArray:
+        """Return `n` uniform integers in [0, 2**52)."""
+        return (self.take(n) >> np.uint64(64 - RATE_BITS)).astype(np.int64)
+
+    def below(self, bounds: IntArray) -> IntArray:
+        """Return, for each bound, a uniform integer in [0, bound); bounds are in [1, 2**63)."""
+        limits = bounds.astype(np.uint64)
+        # the largest multiple of the bound that fits in a word; 0 stands for 2**64 itself
+        ceilings = np.uint64(0) - (np.uint64(0) - limits) % limits
+        words = self.take(limits.size)
+        bad = np.flatnonzero((words >= ceilings) & (ceilings != 0))
+        if bad.size:
+            words = words.copy()
+        while bad.size:
+            words[bad] = self.take(bad.size)
+            bad = bad[(words[bad] >= ceilings[bad]) & (ceilings[bad] != 0)]
+        return (words % limits).astype(np.int64)
+
+
+def bernoulli_exp(steps: IntArray, rate: int, words: Words) -> BoolArray:
+    """Draw Bernoulli(exp(-steps * rate / 2**52)) for each entry.
+
+    Parameters
+    ----------
+    steps : int64 array, any shape
+        Each in [0, 2**63). Exponents from 2**28 on are drawn as 2**28, which no draw can tell from them.
+    rate : int
+        In units of 2**-52 per step; below 2**58.
+    words : Words
+
+    Returns
+    -------
+    bool array
+        Of the shape of `steps`.
+    """
+    # flooring all scores at a fixed distance below the best keeps the range of their changes, hence the guarantee
+    flat = np.minimum(steps.reshape(-1), min(_LARGEST_STEPS, (_ONE << _LARGEST_EXPONENT_BITS) // rate))
+    # steps * rate overflows 64 bits, so the rate is taken in two halves of 26 bits
+    low = flat * (rate & _HALF_MASK)
+    carried = flat * (rate >> _HALF_BITS) + (low >> _HALF_BITS)
+    whole = carried >> _HALF_BITS
+    fraction = ((carried & _HALF_MASK) << _HALF_BITS) | (low & _HALF_MASK)
+    alive = np.flatnonzero(_exp_fraction(fraction, words))
+    left = whole[alive]
+    result = np.zeros(flat.size, dtype=bool)
+    while alive.size:
+        done = left == 0
+        result[alive[done]] = True
+        alive, left = alive[~done], left[~done] - 1
+        kept = _exp_fraction(np.full(alive.size, _ONE, dtype=np.int64), words)
+        alive, left = alive[kept], left[kept]
+    return result.reshape(steps.shape)
+
+
+def _exp_fraction(fraction: IntArray, words: Words) -> BoolArray:
+    """Draw Bernoulli(exp(-f)) for f = fraction / 2**52 in [0, 1]: von Neumann's alternating series."""
+    odd = np.ones(fraction.size, dtype=bool)
+    alive = np.arange(fraction.size)
+    k = 1
+    while alive.size:
+        kept = words.fractions(alive.size) < fraction[alive]
+        if k > 1:
+            kept &= words.below(np.full(alive.size, k, dtype=np.int64)) == 0
+        alive = alive[kept]
+        k += 1
+        odd[alive] = k % 2 == 1
+    return odd
+
+
+def _run_lengths(n: int, words: Words) -> IntArray:
+    """Count how often Bernoulli(1/e) succeeds in a row: P(v) = (1 - 1/e) exp(-v)."""
+    length = np.zeros(n, dtype=np.int64)
+    alive = np.arange(n)
+    while alive.size:
+        alive = alive[_exp_fraction(np.full(alive.size, _ONE, dtype=np.int64), words)]
+        length[alive] += 1
+    return length
+
+
+def geometric(n: int, rate: int, words: Words) -> IntArray:
+    """Draw `n` integers y >= 0 with P(y) proportional to exp(-y * rate / 2**52).
+
+    A uniform offset is kept with probability exp(-offset) and a run of whole steps is added; dividing the sum by
+    the rate and dropping the remainder leaves exactly this law.
+    """
+    out = np.empty(n, dtype=np.int64)
+    filled = 0
+    while filled < n:
+        offsets = words.fractions(2 * (n - filled) + 8)
+        offsets = offsets[_exp_fraction(offsets, words)][: n - filled]
+        out[filled : filled + offsets.size] = offsets
+        filled += offsets.size
+    return (out + _ONE * _run_lengths(n, words)) // rate
+
+
+def discrete_laplace(n: int, rate: int, words: Words) -> IntArray:
+    """Draw `n` integers with P(y) proportional to exp(-|y| * rate / 2**52).
+
+    Parameters
+    ----------
+    n : int
+    rate : int
+        epsilon / sensitivity in units of 2**-52, as made by `accounting.rate_within`; below 2**58.
+    words : Words
+
+    Returns
+    -------
+    int64 array, shape (n,)
+
+    Privacy
+    -------
+    Added to integer counts of which one row changes one by at most the sensitivity (or several, by that much in
+    sum), the sums are epsilon-differentially private, exactly: there is no float whose last bits could tell.
+    """
+    out = np.empty(n, dtype=np.int64)
+    filled = 0
+    while filled < n:
+        size = geometric(n - filled + 8, rate, words)
+        negative = (words.take(size.size) & np.uint64(1)).astype(bool)
+        kept = ~(negative & (size == 0))
+        drawn = np.where(negative, -size, size)[kept][: n - filled]
+        out[filled : filled + drawn.size] = drawn
+        filled += drawn.size
+    return out
+
+
+def noisy_counts(counts: IntArray, rate: int, words: Words) -> IntArray:
+    """Return counts with independent discrete Laplace noise, same shape.
+
+    Privacy
+    -------
+    Differentially private with epsilon = sensitivity * rate / 2**52, when one row changes the counts by at most
+    `sensitivity` in sum.
+    """
+    noise = discrete_laplace(counts.size, rate, words)
+    return np.asarray(counts + noise.reshape(counts.shape), dtype=np.int64)

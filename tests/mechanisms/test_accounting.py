@@ -1,0 +1,102 @@
+"""The account of a release: what is planned, charged and claimed are the same integers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonkit.central_dp import REPLACE
+from anonkit.errors import BudgetError, ParameterError
+from anonkit.mechanisms.accounting import (
+    LAPLACE,
+    PERMUTE_AND_FLIP,
+    Accounting,
+    Bootstrap,
+    Draw,
+    PathAccount,
+    rate_within,
+    rounded_up,
+    shares,
+    units_of,
+)
+
+ONE = 1 << 52
+SPLIT = Draw(purpose="split", mechanism=PERMUTE_AND_FLIP, rate=ONE // 8, sensitivity=2, level=0)
+EARLY = Draw(purpose="leaf", mechanism=LAPLACE, rate=ONE // 2, sensitivity=1, level=0, ends_path=True)
+LATE = replace(EARLY, level=1)
+
+
+@given(st.integers(1, 1 << 57), st.lists(st.integers(0, 50), min_size=1, max_size=9).filter(any))
+def test_shares_add_up_exactly(units: int, weights: list[int]) -> None:
+    """No unit is lost or made, and a weight of 0 gets nothing."""
+    parts = shares(units, weights)
+    assert sum(parts) == units
+    assert all(part >= 0 and (part == 0 or weight > 0) for part, weight in zip(parts, weights, strict=True))
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, math.inf, math.nan, 41, True])
+def test_an_epsilon_outside_its_range_is_refused(epsilon: float) -> None:
+    """The message tells the range."""
+    with pytest.raises(ParameterError, match="must be in"):
+        units_of(epsilon)
+
+
+def test_a_rate_never_costs_more_than_it_may() -> None:
+    """Rounded down; and what cannot be drawn is refused."""
+    assert rate_within(10, 3) == 3
+    with pytest.raises(ParameterError, match="outside the range"):
+        rate_within(1, 2)
+    with pytest.raises(ParameterError, match="outside the range"):
+        rate_within(units_of(40.0) * 2, 1)
+
+
+def test_a_path_pays_for_the_levels_above_its_leaf() -> None:
+    """A leaf at the root pays no split, a leaf below pays it; the dearer path is the claim."""
+    assert Accounting(draws=(SPLIT, EARLY, LATE)).epsilon == 0.75
+    assert Accounting(draws=(SPLIT, EARLY)).epsilon == 0.5
+    assert Accounting(draws=(replace(SPLIT, level=None), replace(EARLY, level=None, ends_path=False))).epsilon == 0.75
+    assert Accounting(draws=()).epsilon == 0
+
+
+def test_units_of_several_rows_and_replaced_rows_pay_for_each() -> None:
+    """c rows lose c times as much, a replaced row twice."""
+    draws = (replace(LATE, times=3),)
+    assert Accounting(draws=draws).epsilon == 1.5
+    assert Accounting(draws=draws, rows_per_unit=4, adjacency=REPLACE).epsilon == 12
+
+
+def test_a_bootstrap_costs_more_than_the_sum_of_its_trees() -> None:
+    """Copies of a row: ln E[e^(M eps)] a tree, which for 0 or 2 copies can be said in one line."""
+    coin = Bootstrap(trees=3, weights=(1 << 31, 0, 1 << 31))
+    found = Accounting(draws=(LATE,), bootstrap=coin).epsilon
+    assert found == pytest.approx(3 * math.log((1 + math.e) / 2), rel=1e-12)
+    assert found > 3 * 0.5
+    with pytest.raises(ParameterError, match="add up"):
+        Bootstrap(trees=1, weights=(1, 2))
+
+
+@given(st.integers(1, 10**30), st.integers(1, 10**30))
+def test_a_claim_is_never_rounded_below_what_it_is(numerator: int, denominator: int) -> None:
+    """The float is the smallest one that is not below."""
+    value = Fraction(numerator, denominator)
+    assert Fraction(rounded_up(value)) >= value > Fraction(math.nextafter(rounded_up(value), 0))
+
+
+def test_an_account_refuses_to_overspend_and_charges_nothing_then() -> None:
+    """Every path is looked at by itself."""
+    account = PathAccount(10, 1)
+    account.charge("split", 6)
+    account.branch(np.array([0, 0]))
+    account.charge("leaf", 4, np.array([True, False]))
+    with pytest.raises(BudgetError, match="exceed"):
+        account.charge("leaf", 1)
+    assert account.spent.tolist() == [10, 6]
+    assert account.most == 10
+    with pytest.raises(ParameterError, match="at least one"):
+        account.charge("nothing", 0)
