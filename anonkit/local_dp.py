@@ -39,6 +39,8 @@ class LocalDP:
     """True when a row answers one attribute only: the loss of a row is then the largest, else the sum."""
     clear: tuple[str, ...] = ()
     """Columns published unchanged."""
+    unbounded: tuple[str, ...] = ()
+    """Columns answered at random in which some answer is certain under one true value and impossible under another."""
     transformed: tuple[str, ...] = ()
     """Numbers published by a transformation for which no bound holds."""
     hidden_with: str | None = None
@@ -84,6 +86,8 @@ class LocalDP:
         parts = []
         if self.clear:
             parts.append(f"Published unchanged: {', '.join(self.clear)}.")
+        if self.unbounded:
+            parts.append(f"Some answers rule true values out for certain: {', '.join(self.unbounded)}.")
         if self.transformed:
             parts.append(f"Multiplied and shifted at random, for which no bound holds: {', '.join(self.transformed)}.")
         return " ".join(parts)
@@ -104,6 +108,11 @@ class LocalDP:
         out = []
         if self.clear:
             out.append(f"{', '.join(self.clear)}: published as they are, in the rows they belong to.")
+        if self.unbounded:
+            out.append(
+                f"{', '.join(self.unbounded)}: some answers are never given under some true values, so that whoever "
+                "sees one rules those out for certain; a category without blind answers betrays its owners."
+            )
         if self.transformed:
             out.append(
                 f"{', '.join(self.transformed)}: no formal bound; zeros, signs and outliers can be learned from what "
@@ -146,6 +155,7 @@ class LocalDP:
                 "one_answer_per_row": self.one_answer,
                 "randomized": list(self._bounded),
                 "clear": list(self.clear),
+                "unbounded": list(self.unbounded),
                 "transformed": list(self.transformed),
                 "hidden_with_each_answer": self.hidden_with,
                 "losses": [loss_json(loss) for loss in self.attributes.values()],
@@ -167,6 +177,7 @@ class LocalDP:
             attributes=dict(zip(told["answers"], (float(loss) for loss in told["losses"]), strict=True)),
             one_answer=bool(told["one_answer_per_row"]),
             clear=tuple(told["clear"]),
+            unbounded=tuple(told.get("unbounded", ())),
             transformed=tuple(told["transformed"]),
             hidden_with=told["hidden_with_each_answer"],
             assumptions=tuple(block["assumptions"]),

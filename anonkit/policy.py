@@ -16,6 +16,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
+from anonkit.answer_design import KEYS as ANSWER_KEYS
+from anonkit.answer_design import AnswerDesign, design_of
 from anonkit.errors import PolicyError, did_you_mean
 
 _Member = TypeVar("_Member", bound=StrEnum)
@@ -95,6 +97,8 @@ class Column:
     """False: kept at full detail or dropped, never coarsened (`ladder = "none"`)."""
     missing: Missing | None = None
     """Overrides the policy's treatment of missing values."""
+    answers: AnswerDesign | None = None
+    """How answers about it are drawn when not evenly (`answer_weights`, `response_matrix`); for errph and ppnb."""
 
     @property
     def is_sensitive(self) -> bool:
@@ -161,7 +165,8 @@ class Policy:
     dataset: str | None = None
     """The owner's name for the data, under which budget is kept."""
     columns: Mapping[str, Column] = field(default_factory=dict)
-    missing: Missing = Missing.CATEGORY
+    missing: Missing | None = None
+    """What missing values mean where a column does not say; None: a category, which local methods want declared."""
     missing_values: tuple[str, ...] = ("",)
     """Texts that mean missing in CSV and TSV."""
     declared_by: str | None = None
@@ -198,7 +203,7 @@ class Policy:
             columns={
                 name: _column(name, _expect("policy", name, spec, dict), folder) for name, spec in columns.items()
             },
-            missing=_member(Missing, "policy", "missing", raw.get("missing", "category")),
+            missing=None if "missing" not in raw else _member(Missing, "policy", "missing", raw["missing"]),
             missing_values=tuple(_texts("policy", "missing_values", raw.get("missing_values", [""]))),
             declared_by=_optional_text("policy", "declared_by", raw),
             license=_optional_text("policy", "license", raw),
@@ -234,7 +239,7 @@ class Policy:
 
     def missing_of(self, name: str) -> Missing:
         """Return the treatment of missing values in a column."""
-        return self.column(name).missing or self.missing
+        return self.column(name).missing or self.missing or Missing.CATEGORY
 
     def with_roles(
         self,
@@ -305,7 +310,8 @@ class Policy:
 
 def _column(name: str, spec: Mapping[str, Any], folder: Path | None) -> Column:
     where = f"column {name!r}"
-    _refuse_unknown(where, spec, ("role", "sensitive", "type", "categories", "bounds", "ladder", "tree", "missing"))
+    known = ("role", "sensitive", "type", "categories", "bounds", "ladder", "tree", "missing", *ANSWER_KEYS)
+    _refuse_unknown(where, spec, known)
     ladder = spec.get("ladder", "auto")
     widths: tuple[float, ...] | None = None
     if isinstance(ladder, str):
@@ -331,6 +337,7 @@ def _column(name: str, spec: Mapping[str, Any], folder: Path | None) -> Column:
         tree=_tree(where, spec["tree"], folder) if "tree" in spec else None,
         generalize=ladder != "none",
         missing=None if "missing" not in spec else _member(Missing, where, "missing", spec["missing"]),
+        answers=design_of(where, spec, folder),
     )
 
 

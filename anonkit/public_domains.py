@@ -21,6 +21,8 @@ _RANDOMIZED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
 def attributes_of(policy: Policy) -> tuple[Column, ...]:
     """Return the columns that are randomized, sorted by name: quasi-identifiers and sensitive attributes.
 
+    A column that does not say what missing means gets the policy's own `missing`, if the policy has one.
+
     Raises
     ------
     PolicyError
@@ -29,7 +31,8 @@ def attributes_of(policy: Policy) -> tuple[Column, ...]:
     names = sorted(policy.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE))
     if not names:
         raise PolicyError("no column is declared that could be randomized", _INIT_HINT)
-    return tuple(policy.column(name) for name in names)
+    columns = (policy.column(name) for name in names)
+    return tuple(replace(column, missing=column.missing or policy.missing) for column in columns)
 
 
 def categories_of(column: Column) -> Categories:
@@ -109,7 +112,7 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine) -> Policy:
     for coded in engine.encode(source, wanted):
         values = [value for value in coded.values if value is not None]
         column = columns[coded.name]
-        if coded.missing is not None and column.missing is None:
+        if coded.missing is not None and column.missing is None and policy.missing is None:
             column = replace(column, missing=Missing.CATEGORY)
         if column.role is not Role.TARGET and _is_number(source.schema.field(coded.name).type) and len(set(values)) > 1:
             numbers = np.array(values, dtype=np.float64)

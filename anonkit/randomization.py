@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from anonkit.errors import ParameterError, PolicyError
+from anonkit.errors import PolicyError
 from anonkit.local_dp import LocalDP, loss_json
 from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.mechanisms.response_matrix import ResponseMatrix
 from anonkit.mechanisms.transformed_response import TransformedResponse, breach_width
-from anonkit.parameters import check_number, parameter
 from anonkit.policy import Policy, Role
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.public_domains import categories_of, conditions_of
@@ -31,47 +30,27 @@ LABELS = ("randomize", "clear")
 _CONFIDENCES = (0.999, 0.99, 0.95, 0.5)
 
 
-@dataclass(frozen=True, kw_only=True)
-class AnswerStrength:
-    """How often a category is answered truthfully; the parameters shared by the methods after Zhang & Tang."""
-
-    p_keep: float | None = parameter(
-        default=None, range="(0, 1)", help="p_0: probability of the truth in each category; the paper has 0.35 to 0.6"
-    )
-    epsilon: float | None = parameter(
-        default=None, range="(0, 40]", help="privacy loss of each attribute, instead of p_keep"
-    )
-
-    def __post_init__(self) -> None:
-        if self.p_keep is not None:
-            check_number("p_keep", self.p_keep, 0, 1, open_low=True, open_high=True)
-        if self.epsilon is not None:
-            check_number("epsilon", self.epsilon, 0, 40, open_low=True)
-
-    def channel(self, n_categories: int) -> RandomizedResponse:
-        """Return the randomized response on so many categories."""
-        if self.epsilon is not None:
-            return RandomizedResponse.from_epsilon(n_categories, self.epsilon)
-        assert self.p_keep is not None  # noqa: S101 - `refuse_unclear_strength` came first
-        return RandomizedResponse.equal(n_categories, self.p_keep)
-
-
-def refuse_unclear_strength(model: AnswerStrength) -> None:
-    """Refuse a model in which the probability of the truth is not given, or given twice."""
-    if (model.p_keep is None) == (model.epsilon is None):
-        said = "are both given" if model.epsilon is not None else "are both absent"
-        raise ParameterError(f"p_keep and epsilon {said}: one of them is needed", "--p-keep 0.5")
-
-
 # --- the promise -------------------------------------------------------------------------------------------------
 
 
 def clear_target(policy: Policy) -> PublishedTarget | None:
-    """Return the description of a target that is published unchanged."""
+    """Return the description of a target that is published unchanged.
+
+    Raises
+    ------
+    PolicyError
+        It has no public categories, or the policy designs answers for it.
+    """
     if policy.target is None:
         return None
-    domain = categories_of(policy.column(policy.target))
-    return PublishedTarget(name=policy.target, domain=domain, mechanism=RandomizedResponse.clear(domain.size))
+    column = policy.column(policy.target)
+    if column.answers is not None:
+        raise PolicyError(
+            f"column {column.name!r}: {column.answers.key} is for a label that is randomized, this one stays clear",
+            "--label randomize, or leave the key out",
+        )
+    domain = categories_of(column)
+    return PublishedTarget(name=column.name, domain=domain, mechanism=RandomizedResponse.clear(domain.size))
 
 
 def local_promise(table: PublishedTable, policy: Policy) -> LocalDP:
@@ -79,16 +58,29 @@ def local_promise(table: PublishedTable, policy: Policy) -> LocalDP:
     target = table.target
     losses = table.losses
     transformed = [each.name for each in table.attributes if isinstance(each.mechanism, TransformedResponse)]
+    clear = [each.name for each in table.attributes if _is_clear(each.mechanism)]
+    clear += [target.name] if target is not None and _is_clear(target.mechanism) else []
+    betrayed = [name for name, loss in losses.items() if loss == np.inf and name not in (*transformed, *clear)]
     return LocalDP(
         epsilon=table.record_epsilon,
         attributes=losses,
         one_answer=table.asked_column is not None,
-        clear=tuple(name for name, loss in losses.items() if loss == np.inf and name not in transformed),
+        clear=tuple(clear),
+        unbounded=tuple(betrayed),
         transformed=tuple(transformed),
         hidden_with=target.name if table.joint and target is not None else None,
         assumptions=assumptions_of(table, policy),
         conditional=policy.domains_from_data,
     )
+
+
+def _is_clear(mechanism: object) -> bool:
+    """Tell whether every answer is the truth."""
+    if isinstance(mechanism, RandomizedResponse):
+        return mechanism.truth_probability == 1
+    if isinstance(mechanism, ResponseMatrix):
+        return bool((np.diagonal(mechanism.response_matrix()) == 1).all())
+    return False
 
 
 def assumptions_of(table: PublishedTable, policy: Policy) -> tuple[str, ...]:
@@ -197,7 +189,9 @@ def _facts(attribute: PublishedAttribute) -> dict[str, Any]:
         "epsilon": loss_json(attribute.epsilon),
     }
     if isinstance(mechanism, RandomizedResponse):
-        facts |= {"p_keep": mechanism.truth_probability, "breach": float(mechanism.breach().max())}
+        facts["p_keep"] = mechanism.truth_probability
+    if isinstance(mechanism, RandomizedResponse | ResponseMatrix):
+        facts["breach"] = float(mechanism.breach().max())
     domain = attribute.answers()
     if domain is not None:
         facts["released_values"] = domain.size
@@ -208,7 +202,7 @@ def _target_facts(target: PublishedTarget) -> dict[str, Any]:
     mechanism = target.mechanism
     if mechanism is None:
         return {"action": "randomized", "reason": "hidden together with each answer"}
-    if isinstance(mechanism, RandomizedResponse) and mechanism.truth_probability == 1:
+    if _is_clear(mechanism):
         return {"action": "kept", "reason": "the class label is published unchanged, as the method does or as asked"}
     return {"action": "randomized", "mechanism": mechanism.mechanism, "epsilon": loss_json(mechanism.epsilon)}
 
@@ -216,7 +210,7 @@ def _target_facts(target: PublishedTarget) -> dict[str, Any]:
 def _published_measures(table: PublishedTable) -> dict[str, Any]:
     """Return the measures of the method's own paper; they come second to epsilon."""
     out: dict[str, Any] = {}
-    answered = [each for each in table.attributes if isinstance(each.mechanism, RandomizedResponse)]
+    answered = [each for each in table.attributes if isinstance(each.mechanism, RandomizedResponse | ResponseMatrix)]
     if answered:
         out["breach"] = {
             "how": "share of true answers times the chance that a true answer is believed; read epsilon first",

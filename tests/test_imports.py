@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).parents[1] / "anonkit"
 
 ROWS: tuple[tuple[str, ...], ...] = (
     ("errors", "randomness"),
+    ("answer_design",),
     ("policy", "parameters", "rounding", "atomic"),
     ("guarantee", "local_dp", "central_dp"),
     ("report", "charts", "wording", "schemas"),
@@ -20,7 +21,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("page", "descriptor"),
     ("bundle",),
     ("protocols", "mechanisms", "trees", "cells"),
-    ("recoding", "public_domains", "randomized_rows"),
+    ("recoding", "public_domains", "randomized_rows", "answer_strength"),
     ("axes",),
     ("anonymity", "randomization"),
     ("methods", "engines", "consumers", "checks", "datasets"),

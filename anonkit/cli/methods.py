@@ -54,7 +54,7 @@ def describe(name: str) -> dict[str, Any]:
         "name": name,
         "summary": method.summary,
         "paper": method.paper,
-        "guarantee": None if promise is None else {"kind": promise.kind, "statement": promise.statement()},
+        "guarantee": _claim(method, promise),
         "parameters": [_parameter(one) for one in parameters_of(method)],
         "presets": {preset: dict(chosen) for preset, chosen in presets_of(method).items()},
     }
@@ -69,6 +69,14 @@ def _promise(method: Any) -> Guarantee | None:
     except (TypeError, AnonkitError):
         return None
     return promise
+
+
+def _claim(method: Any, promise: Guarantee | None) -> dict[str, Any] | None:
+    """Return kind and words of the promise; in general terms where the method has such and the policy decides."""
+    general: Mapping[str, str] | None = getattr(method, "promise", None)
+    if general is not None:
+        return dict(general)
+    return None if promise is None else {"kind": promise.kind, "statement": promise.statement()}
 
 
 def _parameter(one: Parameter) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.mechanisms.alias_table import AliasTable
 from anonkit.mechanisms.channel import SHARED_ASSUMPTIONS, Codes, FloatArray, TruthOrBlind
 from anonkit.mechanisms.exact import ceiling, check_epsilon, check_probability, epsilon_ratio
 from anonkit.mechanisms.keyed_words import Words, choose, word_type
@@ -121,6 +122,53 @@ class RandomizedResponse(TruthOrBlind):
         return cls._fitting(p, lambda bits: [ceiling(share * (1 << bits)) for share in shares])
 
     @classmethod
+    def with_truth(cls, n_categories: int, p_truth: float) -> Self:
+        """Equal blind probabilities such that an answer is true with p_truth: p_0 = (m p_truth − 1) / (m − 1).
+
+        With two categories this is Warner's model. p_truth must be above 1 / m, what a blind answer reaches.
+        """
+        p = check_probability("p_truth", p_truth)
+        if n_categories < 2:
+            return cls.equal(n_categories, p_truth)
+        if p * n_categories <= 1:
+            raise ParameterError(
+                f"p_truth ({p_truth}) must be above 1 / {n_categories} for {n_categories} categories",
+                "a blind answer is true as often as that",
+            )
+        blind_share = (1 - p) / (n_categories - 1)
+        return cls.clear(n_categories) if p == 1 else cls._equal(n_categories, blind_share)
+
+    @classmethod
+    def weighted(cls, weights: Sequence[float], *, p_keep: float | None = None, epsilon: float | None = None) -> Self:
+        """Blind answers in proportion to public weights: p_j = (1 − p_0) w_j / Σw, for a given p_0 or a target ε.
+
+        Parameters
+        ----------
+        weights : sequence of float, length m
+            w_1..w_m, finite and not negative. Public numbers: never the counts of the data.
+        p_keep, epsilon : float
+            One of them: p_0 in (0, 1), or the target privacy loss, which the realised one never exceeds.
+
+        Raises
+        ------
+        ParameterError
+            When ε is given and a weight is 0: no finite ε holds then.
+        """
+        total = sum(Fraction(weight) for weight in weights)
+        shares = [Fraction(weight) / total for weight in weights]
+        if epsilon is not None:
+            excess = (epsilon_ratio(check_epsilon(epsilon)) - 1) * min(shares)
+            if excess == 0:
+                raise ParameterError(
+                    "a weight of 0 betrays everyone who gives that answer: epsilon cannot be kept",
+                    "give every category a weight above 0, or p_keep instead of epsilon",
+                )
+            p = excess / (1 + excess)
+        else:
+            p = check_probability("p_keep", p_keep)
+        return cls._fitting(p, lambda bits: [ceiling((1 - p) * share * (1 << bits)) for share in shares])
+
+    @classmethod
     def _equal(cls, n_categories: int, blind_share: Fraction) -> Self:
         if not 1 <= n_categories <= _MOST_CATEGORIES:
             raise ParameterError(f"n_categories ({n_categories}) must be in [1, {_MOST_CATEGORIES}]")
@@ -202,24 +250,25 @@ class RandomizedResponse(TruthOrBlind):
         return first if all(weight == first for weight in self.blind_weights) else None
 
     @cached_property
-    def _blind_ends(self) -> Words:
-        """Where each category's run of blind words ends, counted from the first blind word; the last needs no end."""
-        return np.cumsum(np.array(self.blind_weights[:-1], dtype=word_type(self.word_bits)))
+    def _alias(self) -> AliasTable:
+        """Which words answer which category blindly; one more outcome, the last, stands for the truth."""
+        return AliasTable.of([[*self.blind_weights, self.truth_weight]], self.word_bits)
 
     def answer(self, codes: Codes, words: Words) -> Codes:
-        """Keep the code when the word is below the truth weight, else answer by the word's place among the rest."""
+        """Keep the code when the word says so, else answer as the word says.
+
+        Equal blind answers go by division, uneven ones by an alias table; both exactly.
+        """
         if self.truth_weight == 1 << self.word_bits:
             return codes.copy()
         word = words.dtype.type
-        kept = words < word(self.truth_weight)
         if self._equal_weight is not None:
+            kept = words < word(self.truth_weight)
             blind = words - word(self.truth_weight)  # wraps around where kept: those are not used
             np.floor_divide(blind, word(self._equal_weight), out=blind)
             return choose(kept, codes, blind.astype(codes.dtype))
-        answers, unseen = codes.copy(), ~kept
-        places = words[unseen] - word(self.truth_weight)
-        answers[unseen] = np.searchsorted(self._blind_ends, places, side="right")
-        return answers
+        drawn = self._alias.draw(words)
+        return choose(drawn == self.n_inputs, codes, drawn.astype(codes.dtype, copy=False))
 
     def response_matrix(self) -> FloatArray:
         """Return the response probabilities, shape (m, m)."""

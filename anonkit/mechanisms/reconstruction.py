@@ -15,6 +15,7 @@ import numpy as np
 
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.channel import Channel, FloatArray, TruthOrBlind
+from anonkit.mechanisms.likeliest import LARGEST, likeliest_shares
 from anonkit.mechanisms.randomized_response import RandomizedResponse
 
 _DENSE_INPUTS = 4096
@@ -131,8 +132,13 @@ class TableChannel(ABC):
     def likeliest(
         self, counts: FloatArray, smoothing: Callable[[FloatArray], FloatArray] | None = None, tolerance: float = 1e-7
     ) -> FloatArray:
-        """Return the likeliest shares by expectation maximization, smoothed when asked."""
-        start = np.full((self.n_classes, self.n_values), 1 / (self.n_classes * self.n_values))
+        """Return the likeliest shares, smoothed when asked: by Newton's method or by expectation maximization."""
+        size = self.n_classes * self.n_values
+        if smoothing is None and size <= LARGEST:
+            basis = np.eye(size).reshape(size, self.n_classes, self.n_values)
+            matrix = np.stack([self.forward(one).reshape(-1) for one in basis])
+            return likeliest_shares(counts.reshape(-1), matrix).reshape(self.n_classes, self.n_values)
+        start = np.full((self.n_classes, self.n_values), 1 / size)
         return expectation_maximization(
             counts, self.forward, self.backward, start, smoothing=smoothing, tolerance=tolerance
         )

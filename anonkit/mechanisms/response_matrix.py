@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.mechanisms.alias_table import AliasTable
 from anonkit.mechanisms.channel import SHARED_ASSUMPTIONS, Channel, Codes, FloatArray
 from anonkit.mechanisms.exact import check_probability, worst_ratio
 from anonkit.mechanisms.keyed_words import Words
@@ -106,17 +106,13 @@ class ResponseMatrix(Channel):
         return np.asarray(truth**2 + (1 - truth) ** 2 / max(self.n_inputs - 1, 1))
 
     @cached_property
-    def _ends(self) -> NDArray[np.uint64]:
-        """Where each answer's run of words ends, all rows on one line: row i starts at i · 2**32."""
-        size = self.n_inputs
-        within = np.cumsum(np.array(self.rows, dtype=np.uint64), axis=1)
-        return np.asarray(within + (np.arange(size, dtype=np.uint64) << np.uint64(_BITS))[:, np.newaxis]).reshape(-1)
+    def _alias(self) -> AliasTable:
+        """Which words of each true code give which answer."""
+        return AliasTable.of(self.rows, _BITS)
 
     def answer(self, codes: Codes, words: Words) -> Codes:
-        """Look up the word's place in the row of the code."""
-        place = (codes.astype(np.uint64) << np.uint64(_BITS)) | words.astype(np.uint64)
-        found = np.searchsorted(self._ends, place, side="right")
-        return (found - codes.astype(np.int64) * self.n_inputs).astype(codes.dtype)
+        """Look the word up among those of the row of the code."""
+        return self._alias.draw(words, codes).astype(codes.dtype, copy=False)
 
     def to_params(self) -> dict[str, Any]:
         """Return the integers that define the mechanism."""

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar
 
+from anonkit.answer_strength import AnswerStrength, refuse_unclear_strength
 from anonkit.errors import PolicyError
 from anonkit.local_dp import LocalDP
 from anonkit.mechanisms.domains import Grid
@@ -14,14 +17,7 @@ from anonkit.parameters import check_choice, check_number, parameter
 from anonkit.policy import Column, Policy, TargetUse
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.public_domains import attributes_of, bounds_of, categories_of, may_be_missing
-from anonkit.randomization import (
-    LABELS,
-    AnswerStrength,
-    clear_target,
-    draft_randomized,
-    local_promise,
-    refuse_unclear_strength,
-)
+from anonkit.randomization import LABELS, clear_target, draft_randomized, local_promise
 from anonkit.randomness import Randomness
 
 
@@ -42,6 +38,15 @@ class ERRPH(AnswerStrength):
     paper: ClassVar[str] = "Zhang & Tang: Chinese Journal of Computers 30(8), 2007, section 3"
     summary: ClassVar[str] = "local differential privacy by randomized response on categories and bins"
     target_use: ClassVar[TargetUse] = TargetUse.AS_DECLARED
+    promise: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "kind": "local-dp",
+            "statement": "Local differential privacy of each answer, with a loss of ln(1 + m p_0 / (1 - p_0)) among m "
+            "values, missing included, or ln(1 + p_0 / p_j) for the smallest p_j when answer_weights make them uneven; "
+            "the largest ratio within a column of a response_matrix. A whole row, the label included, has the sum of "
+            "the losses of its answers. A p_j of 0 makes it infinite, and so does label clear.",
+        }
+    )
 
     bins: int | None = parameter(
         default=None, range="[2, 4096]", help="publish each number as one of so many equal bins of its bounds"
@@ -73,13 +78,14 @@ class ERRPH(AnswerStrength):
     def _target(self, policy: Policy) -> PublishedTarget | None:
         if policy.target is None or self.label == "clear":
             return clear_target(policy)
-        domain = categories_of(policy.column(policy.target))
-        return PublishedTarget(name=policy.target, domain=domain, mechanism=self.channel(domain.size))
+        column = policy.column(policy.target)
+        domain = categories_of(column)
+        return PublishedTarget(name=policy.target, domain=domain, mechanism=self.answers_of(column, domain))
 
     def _attribute(self, column: Column) -> PublishedAttribute:
         if column.bounds is None:
             domain = categories_of(column)
-            return PublishedAttribute(name=column.name, domain=domain, mechanism=self.channel(domain.size))
+            return PublishedAttribute(name=column.name, domain=domain, mechanism=self.answers_of(column, domain))
         if self.bins is None:
             raise PolicyError(
                 f"column {column.name!r} is a number, which randomized response publishes as a bin",
@@ -87,7 +93,7 @@ class ERRPH(AnswerStrength):
             )
         lower, upper = bounds_of(column)
         grid = Grid(lower=lower, upper=upper, cells=self.bins, has_missing=may_be_missing(column))
-        return PublishedAttribute(name=column.name, domain=grid, mechanism=self.channel(grid.size))
+        return PublishedAttribute(name=column.name, domain=grid, mechanism=self.answers_of(column, grid))
 
     def guarantee(self, policy: Policy) -> LocalDP:
         """State the promise: the losses of the mechanisms."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from anonkit.answer_strength import AnswerStrength, refuse_design, refuse_unclear_strength
 from anonkit.local_dp import LocalDP
 from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.methods.trr import NumberNoise, reconstruction_notes
@@ -15,14 +16,7 @@ from anonkit.parameters import check_choice, parameter
 from anonkit.policy import Column, Policy, TargetUse
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.public_domains import attributes_of, categories_of
-from anonkit.randomization import (
-    LABELS,
-    AnswerStrength,
-    clear_target,
-    draft_randomized,
-    local_promise,
-    refuse_unclear_strength,
-)
+from anonkit.randomization import LABELS, clear_target, draft_randomized, local_promise
 from anonkit.randomness import Randomness
 
 
@@ -40,6 +34,14 @@ class PPNB(AnswerStrength, NumberNoise):
     paper: ClassVar[str] = "Zhang & Tang: Chinese Journal of Computers 30(8), 2007"
     summary: ClassVar[str] = "the published method: ERRPH on categories, TRR on numbers, clear label; for naive Bayes"
     target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
+    promise: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "kind": "local-dp",
+            "statement": "Each category alone: local differential privacy with a loss of ln(1 + m p_0 / (1 - p_0)) "
+            "among m values, or ln(1 + p_0 / p_j) for the smallest p_j. Nothing bounds a whole row: numbers have no "
+            "finite epsilon, and the label is published unchanged unless label says randomize.",
+        }
+    )
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({"paper": {"p_keep": 0.35, "center": False}})
 
     label: str = parameter(default="clear", range="one of these", help="what is done to the target", choices=LABELS)
@@ -66,14 +68,16 @@ class PPNB(AnswerStrength, NumberNoise):
     def _target(self, policy: Policy) -> PublishedTarget | None:
         if policy.target is None or self.label == "clear":
             return clear_target(policy)
-        domain = categories_of(policy.column(policy.target))
-        return PublishedTarget(name=policy.target, domain=domain, mechanism=self.channel(domain.size))
+        column = policy.column(policy.target)
+        domain = categories_of(column)
+        return PublishedTarget(name=policy.target, domain=domain, mechanism=self.answers_of(column, domain))
 
     def _attribute(self, column: Column) -> PublishedAttribute:
         if column.bounds is not None:
+            refuse_design(column, self.name)
             return self.transformed(column, self.channel(2))
         domain = categories_of(column)
-        return PublishedAttribute(name=column.name, domain=domain, mechanism=self.channel(domain.size))
+        return PublishedAttribute(name=column.name, domain=domain, mechanism=self.answers_of(column, domain))
 
     def guarantee(self, policy: Policy) -> LocalDP:
         """State the promise: a bound for each category alone, none for the row."""

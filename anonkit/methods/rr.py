@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar
 
+from anonkit.answer_strength import refuse_designs
 from anonkit.local_dp import LocalDP
-from anonkit.mechanisms.band_response import LARGEST_BAND_EPSILON, BandResponse
 from anonkit.mechanisms.channel import TruthOrBlind
 from anonkit.mechanisms.domains import Categories, Grid
+from anonkit.mechanisms.number_response import best_number_response
 from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.mechanisms.randomized_response import RandomizedResponse
 from anonkit.parameters import check_choice, check_number, parameter
@@ -20,8 +23,6 @@ from anonkit.randomization import ASKED_COLUMN, LABELS, clear_target, draft_rand
 from anonkit.randomness import Randomness
 
 ALLOCATIONS = ("sample", "split")
-_COARSE_BINS, _FINE_BINS = 8, 64
-_FINE_FROM = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +30,8 @@ class RR:
     """Randomize each row within one epsilon.
 
     With allocation `sample` a row answers one attribute, drawn at random, and the answer hides the label with it; with
-    `split` it answers all of them, each with a share of epsilon. Numbers are published as bins below an epsilon of 1 an
-    answer, else by the square wave mechanism.
+    `split` it answers all of them, each with a share of epsilon. Numbers go through the best of bins, square wave and
+    piecewise mechanism at that epsilon, by a rule that looks at no data (`anonkit.mechanisms.number_response`).
 
     Privacy
     -------
@@ -40,10 +41,21 @@ class RR:
     name: ClassVar[str] = "rr"
     paper: ClassVar[str] = (
         "Kairouz, Bonawitz, Ramage: Discrete distribution estimation under local privacy, ICML 2016; numbers: Li et "
-        "al., SIGMOD 2020"
+        "al., SIGMOD 2020; Wang et al., ICDE 2019"
     )
     summary: ClassVar[str] = "local differential privacy of whole rows, label included, within one epsilon"
     target_use: ClassVar[TargetUse] = TargetUse.AS_DECLARED
+    promise: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "kind": "local-dp",
+            "statement": "Local differential privacy of a whole row, every attribute and the label included: replacing "
+            "a row makes what is shown for it at most e^epsilon times as likely. With allocation sample a row answers "
+            "one attribute, together with the label, with all of epsilon; with split the losses of its answers, the "
+            "label's too, add up to epsilon. An answer among m values costs ln(1 + m p_0 / (1 - p_0)), p_0 being the "
+            "probability of looking at the truth; its realised loss is never above its share. With label clear "
+            "nothing bounds the row: its attributes keep their losses, the label none.",
+        }
+    )
 
     epsilon: float = parameter(range="(0, 40]", help="privacy loss of a whole row, the label included")
     allocation: str = parameter(
@@ -69,6 +81,7 @@ class RR:
         PolicyError
             A column has no public domain.
         """
+        refuse_designs(policy, self.name)
         columns = attributes_of(policy)
         hidden = policy.target is not None and self.label == "randomize"
         classes = categories_of(policy.column(str(policy.target))) if hidden else None
@@ -114,12 +127,9 @@ def _attribute(column: Column, epsilon: float, classes: Categories | None) -> Pu
         mechanism = RandomizedResponse.from_epsilon(segments * domain.size, epsilon)
     else:
         lower, upper = bounds_of(column)
-        cells = _COARSE_BINS if epsilon < _FINE_FROM else _FINE_BINS
-        domain = Grid(lower=lower, upper=upper, cells=cells, has_missing=may_be_missing(column))
-        if _FINE_FROM <= epsilon <= LARGEST_BAND_EPSILON:
-            mechanism = BandResponse.square_wave(epsilon, cells, has_missing=domain.has_missing, segments=segments)
-        else:
-            mechanism = RandomizedResponse.from_epsilon(segments * domain.size, epsilon)
+        missing = may_be_missing(column)
+        cells, mechanism = best_number_response(epsilon, segments=segments, has_missing=missing)
+        domain = Grid(lower=lower, upper=upper, cells=cells, has_missing=missing)
     return PublishedAttribute(
         name=column.name, domain=domain, mechanism=mechanism, joint_with_target=classes is not None
     )

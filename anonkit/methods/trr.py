@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from anonkit.answer_strength import refuse_designs
 from anonkit.errors import PolicyError
 from anonkit.guarantee import NoGuarantee
 from anonkit.mechanisms.published import PublishedAttribute, PublishedTable
@@ -95,6 +96,13 @@ class TRR(NumberNoise):
     paper: ClassVar[str] = "Zhang & Tang: Chinese Journal of Computers 30(8), 2007, section 4"
     summary: ClassVar[str] = "numbers multiplied and shifted at random; no formal guarantee"
     target_use: ClassVar[TargetUse] = TargetUse.AS_DECLARED
+    promise: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "kind": "none",
+            "statement": "No formal guarantee, whatever the parameters: no finite epsilon holds for a x + b with "
+            "unbounded a and b. Zeros, signs and outliers can be learned, and the target is published unchanged.",
+        }
+    )
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({"paper": {"center": False}})
 
     def published(self, policy: Policy) -> PublishedTable:
@@ -106,6 +114,7 @@ class TRR(NumberNoise):
             A column is not a declared number.
         """
         attributes = []
+        refuse_designs(policy, self.name)
         for column in attributes_of(policy):
             if column.categories is not None or column.tree is not None:
                 raise PolicyError(

@@ -9,9 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anonkit
+from anonkit.answer_design import AnswerDesign
 from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.errors import PolicyError
 from anonkit.mechanisms.band_response import BandResponse
+from anonkit.mechanisms.domains import Grid
 from anonkit.methods.rr import RR
+from anonkit.policy import Column, Policy
 
 
 @settings(max_examples=30)
@@ -30,11 +34,21 @@ def test_a_sampled_answer_hides_the_label_with_it() -> None:
     assert promise.epsilon == max(promise.attributes.values())
 
 
-@pytest.mark.parametrize(("epsilon", "square"), [(0.5, False), (1.0, True), (20.0, False)])
-def test_numbers_go_by_what_is_best_at_this_epsilon(epsilon: float, square: bool) -> None:
-    """Few bins below 1, the square wave from 1, fine bins where no band is left."""
+@pytest.mark.parametrize(("epsilon", "cells", "band"), [(0.5, 4, False), (2.0, 64, True), (20.0, 32, False)])
+def test_numbers_go_by_what_is_best_at_this_epsilon(epsilon: float, cells: int, band: bool) -> None:
+    """Few bins at a small epsilon, a band in the middle, fine bins where no band is left."""
     age = RR(epsilon=epsilon).published(bank_customers_policy()).attribute("age")
-    assert isinstance(age.mechanism, BandResponse) is square
+    assert isinstance(age.mechanism, BandResponse) is band
+    assert isinstance(age.domain, Grid)
+    assert age.domain.cells == cells
+
+
+def test_designed_answers_are_refused() -> None:
+    """The method divides epsilon itself: the message names column and key."""
+    design = AnswerDesign(where="column 'c'", weights=(1, 2))
+    policy = Policy(columns={"c": Column(name="c", categories=("u", "v"), answers=design)})
+    with pytest.raises(PolicyError, match="'c': answer_weights does not go"):
+        RR(epsilon=1.0).guarantee(policy)
 
 
 def test_one_answer_a_row_teaches_more_than_all_of_them(tmp_path: Path) -> None:

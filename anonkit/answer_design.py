@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the answers about one attribute are drawn when not evenly: own blind weights, or a whole response matrix."""
+
+from __future__ import annotations
+
+import csv
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anonkit.errors import PolicyError
+
+_ROW_SUM_TOLERANCE = 1e-9
+KEYS = ("answer_weights", "response_matrix")
+"""The keys of a policy's column that make a design."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerDesign:
+    """What the owner declares about the answers of one column: blind weights or a response matrix, not both.
+
+    One entry a category in the order of the domain, missing last when it is one of its values. Public like the domain
+    itself: these numbers stand in `params.json` and must not be computed from the data.
+    """
+
+    where: str
+    """The column, as it is named in messages."""
+    weights: tuple[float, ...] | None = None
+    """How often each category is a blind answer, in proportion: p_1..p_m are (1 - p_0) times their shares."""
+    matrix: tuple[tuple[float, ...], ...] | None = None
+    """Row i: probabilities of the answers when category i is true (post-randomization, PRAM)."""
+
+    def __post_init__(self) -> None:
+        if self.weights is not None and self.matrix is not None:
+            raise PolicyError(
+                f"{self.where}: answer_weights and response_matrix exclude each other", "a matrix says it all"
+            )
+        if self.weights is not None:
+            _refuse_not_finite(self.where, "answer_weights", self.weights)
+            if not any(self.weights):
+                raise PolicyError(f"{self.where}: answer_weights must have an entry above 0")
+        if self.matrix is not None:
+            self._check_matrix(self.matrix)
+
+    def _check_matrix(self, matrix: tuple[tuple[float, ...], ...]) -> None:
+        if not matrix or any(len(row) != len(matrix) for row in matrix):
+            raise PolicyError(f"{self.where}: response_matrix must be square", "a row and a column for every category")
+        for number, row in enumerate(matrix, start=1):
+            _refuse_not_finite(self.where, "response_matrix", row)
+            if abs(math.fsum(row) - 1) > _ROW_SUM_TOLERANCE:
+                raise PolicyError(
+                    f"{self.where}: row {number} of response_matrix adds up to {math.fsum(row):g}, not to 1",
+                    "row i holds the probabilities of the answers when category i is true",
+                )
+
+    @property
+    def size(self) -> int:
+        """Number of values the design is for."""
+        return len(self.weights or self.matrix or ())
+
+    @property
+    def key(self) -> str:
+        """The key of the policy that declares it."""
+        return KEYS[self.weights is None]
+
+    def check_size(self, domain_size: int, has_missing: bool) -> None:
+        """Refuse a design that does not fit the domain.
+
+        Raises
+        ------
+        PolicyError
+            It has another number of entries than the domain has values, missing included.
+        """
+        if self.size != domain_size:
+            last = ", missing last" if has_missing else ""
+            raise PolicyError(
+                f"{self.where}: {self.key} is for {self.size} values, its domain has {domain_size}{last}",
+                "one entry a category, in the order they are declared",
+            )
+
+
+def design_of(where: str, spec: Mapping[str, Any], folder: Path | None) -> AnswerDesign | None:
+    """Read the design of a column from its policy; None when it has none.
+
+    `response_matrix` may name a file beside the policy: CSV (a line a row, no header) or TOML (`matrix = [[…], …]`).
+
+    Raises
+    ------
+    PolicyError
+        A value is of the wrong kind, or a file is not there or not readable.
+    """
+    weights, matrix = (spec.get(key) for key in KEYS)
+    if weights is None and matrix is None:
+        return None
+    if isinstance(matrix, str):
+        matrix = _matrix_of(where, (folder or Path()) / matrix, matrix)
+    return AnswerDesign(
+        where=where,
+        weights=None if weights is None else _numbers(where, "answer_weights", weights),
+        matrix=None if matrix is None else _rows(where, matrix),
+    )
+
+
+def _matrix_of(where: str, path: Path, told: str) -> Any:
+    try:
+        if path.suffix == ".toml":
+            with path.open("rb") as file:
+                return tomllib.load(file).get("matrix")
+        with path.open(newline="", encoding="utf-8") as text:
+            return [[float(cell) for cell in row] for row in csv.reader(text) if row]
+    except FileNotFoundError:
+        raise PolicyError(
+            f"{where}: response_matrix file {told!r} does not exist", "the path is relative to the policy file"
+        ) from None
+    except (OSError, UnicodeDecodeError, csv.Error, ValueError):
+        raise PolicyError(
+            f"{where}: response_matrix file {told!r} is not a matrix of numbers",
+            "CSV: a line a row, no header; TOML: matrix = [[0.8, 0.2], [0.3, 0.7]]",
+        ) from None
+
+
+def _rows(where: str, raw: object) -> tuple[tuple[float, ...], ...]:
+    if not isinstance(raw, list | tuple):
+        raise PolicyError(
+            f"{where}: response_matrix must be a file or a list of rows", "response_matrix = [[0.8, 0.2], [0.3, 0.7]]"
+        )
+    return tuple(_numbers(where, "response_matrix", row) for row in raw)
+
+
+def _numbers(where: str, key: str, raw: object) -> tuple[float, ...]:
+    if not isinstance(raw, list | tuple) or not all(
+        isinstance(value, int | float) and not isinstance(value, bool) for value in raw
+    ):
+        raise PolicyError(f"{where}: {key} must be a list of numbers")
+    return tuple(float(value) for value in raw)
+
+
+def _refuse_not_finite(where: str, key: str, values: Sequence[float]) -> None:
+    if not values or not all(math.isfinite(value) and value >= 0 for value in values):
+        raise PolicyError(f"{where}: {key} must be finite numbers, none below 0")

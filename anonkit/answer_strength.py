@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How strongly each category is randomized: the parameters after Zhang & Tang, and what a policy designs itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from anonkit.errors import ParameterError, PolicyError
+from anonkit.mechanisms.channel import Channel
+from anonkit.mechanisms.domains import Categories, Grid
+from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.mechanisms.response_matrix import ResponseMatrix
+from anonkit.parameters import check_number, parameter
+from anonkit.policy import Column, Policy, Role
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerStrength:
+    """How often a category is answered truthfully; the parameters shared by the methods after Zhang & Tang."""
+
+    p_keep: float | None = parameter(
+        default=None, range="(0, 1)", help="p_0: probability of the truth in each category; the paper has 0.35 to 0.6"
+    )
+    epsilon: float | None = parameter(
+        default=None, range="(0, 40]", help="privacy loss of each attribute, instead of p_keep"
+    )
+    p_truth: float | None = parameter(
+        default=None,
+        range="(0, 1)",
+        help="probability that an answer is the true one (Warner's model), instead of p_keep; above 1 / categories",
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("p_keep", "p_truth"):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), 0, 1, open_low=True, open_high=True)
+        if self.epsilon is not None:
+            check_number("epsilon", self.epsilon, 0, 40, open_low=True)
+
+    def channel(self, n_categories: int) -> RandomizedResponse:
+        """Return the randomized response on so many categories.
+
+        Raises
+        ------
+        ParameterError
+            `p_truth` is not above what a blind guess among the categories reaches.
+        """
+        if self.epsilon is not None:
+            return RandomizedResponse.from_epsilon(n_categories, self.epsilon)
+        if self.p_truth is not None:
+            return RandomizedResponse.with_truth(n_categories, self.p_truth)
+        assert self.p_keep is not None  # noqa: S101 - `refuse_unclear_strength` came first
+        return RandomizedResponse.equal(n_categories, self.p_keep)
+
+    def answers_of(self, column: Column, domain: Categories | Grid) -> Channel:
+        """Return what is done to a column: evenly blind answers, unless the policy designs them.
+
+        Raises
+        ------
+        PolicyError
+            The design does not fit the domain, costs more than epsilon, or leaves nothing to reconstruct.
+        """
+        design = column.answers
+        if design is None:
+            try:
+                return self.channel(domain.size)
+            except ParameterError as error:
+                raise PolicyError(f"column {column.name!r}: {error.message}", error.hint) from None
+        design.check_size(domain.size, domain.has_missing)
+        if design.weights is None:
+            return _own_matrix(column.name, design.matrix or (), self.epsilon)
+        if self.p_truth is not None:
+            raise PolicyError(
+                f"column {column.name!r}: with answer_weights the chance of the true answer differs by category",
+                "--p-keep or --epsilon instead of --p-truth",
+            )
+        try:
+            return RandomizedResponse.weighted(design.weights, p_keep=self.p_keep, epsilon=self.epsilon)
+        except ParameterError as error:
+            raise PolicyError(f"column {column.name!r}: {error.message}", error.hint) from None
+
+
+def _own_matrix(name: str, matrix: Sequence[Sequence[float]], epsilon: float | None) -> ResponseMatrix:
+    mechanism = ResponseMatrix.from_probabilities(matrix)
+    if np.linalg.matrix_rank(mechanism.response_matrix()) < mechanism.n_inputs:
+        raise PolicyError(
+            f"column {name!r}: response_matrix has no inverse, so nobody could reconstruct shares",
+            "no row may be a mixture of the others; for two categories the rows must differ",
+        )
+    if epsilon is not None and mechanism.epsilon > epsilon:
+        raise PolicyError(
+            f"column {name!r}: response_matrix has a privacy loss of {mechanism.epsilon:.4g}, more than epsilon",
+            "raise epsilon, or make the rows more alike",
+        )
+    return mechanism
+
+
+def refuse_designs(policy: Policy, method: str) -> None:
+    """Refuse designed answers in a policy for a method that draws its own; see `refuse_design`."""
+    for name in policy.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET):
+        refuse_design(policy.column(name), method)
+
+
+def refuse_design(column: Column, method: str) -> None:
+    """Refuse designed answers for a column whose answers the method draws its own way.
+
+    Raises
+    ------
+    PolicyError
+        It has `answer_weights` or `response_matrix`.
+    """
+    if column.answers is not None:
+        raise PolicyError(
+            f"column {column.name!r}: {column.answers.key} does not go with how {method!r} answers for it",
+            "categories by --method errph or ppnb, bins by errph; or leave the key out",
+        )
+
+
+def refuse_unclear_strength(model: AnswerStrength) -> None:
+    """Refuse a model in which the probability of the truth is not given, or given twice."""
+    given = [name for name in ("p_keep", "epsilon", "p_truth") if getattr(model, name) is not None]
+    if len(given) != 1:
+        said = "none of p_keep, epsilon, p_truth is given" if not given else f"{' and '.join(given)} are given"
+        raise ParameterError(f"{said}: one of them is needed", "--p-keep 0.5")

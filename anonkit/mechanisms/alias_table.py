@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Uneven answers from one random word, exactly: the alias method on whole numbers of words.
+
+Walker, ACM Transactions on Mathematical Software 3(3), 1977. The words are cut into equal columns; each column holds
+at most two outcomes, so that one look-up and one comparison find the answer however many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.errors import ParameterError
+from anonkit.mechanisms.channel import Codes
+from anonkit.mechanisms.keyed_words import Words, word_type
+
+_AT_ONCE = 1 << 13  # words looked up together: everything looked at stays in the processor's cache
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AliasTable:
+    """Which outcome each word of `2**word_bits` has, for one or several distributions.
+
+    Privacy
+    -------
+    Every outcome has exactly the number of words it was given: nothing is rounded.
+    """
+
+    column_bits: int
+    """The first bits of a word choose the column."""
+    word_bits: int
+    limits: Words
+    """Word from which on each column has its second outcome, shape (n_rows · 2**column_bits,)."""
+    outcomes: NDArray[np.integer[Any]]
+    """First and second outcome of each column, shape (2 · n_rows · 2**column_bits,)."""
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int]], word_bits: int) -> Self:
+        """Build the table of one or several distributions.
+
+        Parameters
+        ----------
+        rows : sequence of sequences of int
+            Per distribution the words of each outcome, not negative, adding up to `2**word_bits`; of one length.
+        word_bits : int
+            16, 32 or 64.
+
+        Raises
+        ------
+        ParameterError
+            A row does not add up.
+        """
+        size = len(rows[0])
+        column_bits = max(1, (size - 1).bit_length())
+        limits, outcomes = [], []
+        for row in rows:
+            if min(row) < 0 or sum(row) != 1 << word_bits:
+                raise ParameterError(f"the weights of an answer must not be negative and add up to 2**{word_bits}")
+            width = 1 << (word_bits - column_bits)
+            for column, (words, first, second) in enumerate(_columns(row, column_bits, width)):
+                limits.append(column * width + words)
+                outcomes += [first, second]
+        smallest = np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.int32
+        return cls(
+            column_bits=column_bits,
+            word_bits=word_bits,
+            limits=np.array(limits, dtype=word_type(word_bits)),
+            outcomes=np.array(outcomes, dtype=smallest),
+        )
+
+    def draw(self, words: Words, rows: Codes | None = None) -> Codes:
+        """Return the outcome of each word, shape (n,).
+
+        Parameters
+        ----------
+        words : array of unsigned int, shape (n,)
+        rows : array of int, shape (n,), optional
+            The distribution each is drawn from; the first when not given.
+        """
+        out = np.empty(words.shape, dtype=self.outcomes.dtype)
+        for start in range(0, words.size, _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            out[part] = self._draw(words[part], None if rows is None else rows[part])
+        return out
+
+    def _draw(self, words: Words, rows: Codes | None) -> Codes:
+        shift = words.dtype.type(self.word_bits - self.column_bits)
+        columns = (words >> shift).astype(np.int64)  # numpy looks up with this type without a copy
+        if rows is not None:
+            columns += rows.astype(np.int64) << self.column_bits
+        second = words >= self.limits.take(columns)
+        columns <<= 1
+        columns += second
+        return np.asarray(self.outcomes.take(columns))
+
+
+def _columns(weights: Sequence[int], column_bits: int, width: int) -> list[tuple[int, int, int]]:
+    """Deal the words of the outcomes to columns of equal width: (words of the first, first, second outcome) each."""
+    left = [*weights, *[0] * ((1 << column_bits) - len(weights))]
+    scarce = [outcome for outcome, words in enumerate(left) if words < width]
+    ample = [outcome for outcome, words in enumerate(left) if words >= width]
+    columns = []
+    while scarce:
+        first, second = scarce.pop(), ample[-1]
+        columns.append((left[first], first, second))
+        left[second] -= width - left[first]
+        if left[second] < width:
+            scarce.append(ample.pop())
+    return columns + [(0, outcome, outcome) for outcome in ample]
