@@ -76,6 +76,12 @@ class EngineError(AnonkitError, RuntimeError):
     code = "ENGINE"
 
 
+class LedgerError(AnonkitError, RuntimeError):
+    """The ledger cannot be read or written, or does not allow what was asked of it."""
+
+    code = "LEDGER"
+
+
 class ReleaseFormatError(AnonkitError, ValueError):
     """A file of a release is missing, damaged, or of another format version."""
 

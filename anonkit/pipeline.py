@@ -11,13 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from anonkit.account import Account, Where
 from anonkit.bundle import PARAMS, Place, Release, read_json, refuse_existing
 from anonkit.central_dp import CentralDP
 from anonkit.drafting import likely_identifiers
 from anonkit.engines import open_engine
 from anonkit.engines.private_files import PrivateFolder
 from anonkit.errors import GuaranteeError, ParameterError
-from anonkit.guarantee import Check, KAnonymity
+from anonkit.guarantee import Check, Guarantee, KAnonymity
 from anonkit.measures import answer_checks, owner_measures, recount, release_utility
 from anonkit.methods import make_method
 from anonkit.methods.recoded import Recoded
@@ -26,6 +27,7 @@ from anonkit.protocols import Draft, Engine, Method, Progress, Source, no_progre
 from anonkit.public_domains import with_domains_of
 from anonkit.publishing import VerifiedDraft, publish, write_owner_report
 from anonkit.randomness import Randomness
+from anonkit.spending import Spending
 
 
 def release(
@@ -46,6 +48,9 @@ def release(
     domains_from_data: bool = False,
     owner_report: str | Path | None = None,
     seed: int | None = None,
+    ledger: str | Path | Where | None = Where.BESIDE,
+    dataset: str | None = None,
+    budget: float | None = None,
     progress: Progress = no_progress,
     **parameters: Any,
 ) -> Release:
@@ -78,6 +83,14 @@ def release(
         Folder for the measures that are computed from the source and must not be published.
     seed : int, optional
         Reproducible randomness for tests: every file then says that it is not for release.
+    ledger : path or None
+        File in which releases and their privacy loss are kept, made when it is not there; by default one beside the
+        output, and none for a release in memory. None keeps none.
+    dataset : str, optional
+        The owner's name for the data, under which the ledger adds up; by default the policy's, or that of the dataset
+        with the same rows.
+    budget : float, optional
+        Total epsilon allowed for the dataset from now on, over all its releases.
     progress : callable
         Called with the step and the share done.
     **parameters
@@ -92,6 +105,8 @@ def release(
     ------
     GuaranteeError
         The promise cannot be kept or did not verify; nothing was written.
+    BudgetError
+        The budget of the dataset would be overspent, or its rows were randomized before; nothing was written.
     PolicyError, ParameterError, SourceError
         Something given is wrong; nothing was written.
 
@@ -114,13 +129,20 @@ def release(
     if not domains_from_data:
         method.guarantee(declared)  # what cannot be promised is refused before any data is opened
     randomness = Randomness.secure() if seed is None else Randomness.seeded(seed)
+    account = Account.of(ledger, place, dataset, budget)
     with closing(open_engine(engine)) as opened, closing(PrivateFolder()) as private:
-        work = _perturb(source, method, declared, opened, randomness, progress, private, domains_from_data)
+        progress("reading", 0.0)
+        table, resolved, promise = _promised(source, method, declared, opened, domains_from_data)
+        spending = Spending(account, promise, table, resolved, _name_of(source))
+        spending.look()
+        work = _perturb(method, promise, table, declared, resolved, opened, randomness, progress, private)
         if dry_run:
             return Release(params=work.params, report=work.report(preset), contents={}, owner=work.owner)
-        if owner_report is not None:
-            write_owner_report(Path(owner_report), work)
-        return publish(work, place, preset, opened)
+        with spending.reserved(method.name, work.params, place, opened) as (position, publishing):
+            work = work.at(position)
+            if owner_report is not None:
+                write_owner_report(Path(owner_report), work)
+            return publish(work, place, preset, opened, publishing)
 
 
 def apply(
@@ -133,6 +155,8 @@ def apply(
     force: bool = False,
     dry_run: bool = False,
     seed: int | None = None,
+    ledger: str | Path | Where | None = Where.BESIDE,
+    dataset: str | None = None,
     progress: Progress = no_progress,
 ) -> Release:
     """Recode the next batch of a table as an earlier k-anonymous release was recoded, and check its promise anew.
@@ -163,22 +187,16 @@ def apply(
         force=force,
         dry_run=dry_run,
         seed=seed,
+        ledger=ledger,
+        dataset=dataset,
         progress=progress,
     )
 
 
-def _perturb(
-    source: Any,
-    method: Method,
-    declared: Policy,
-    engine: Engine,
-    randomness: Randomness,
-    progress: Progress,
-    private: PrivateFolder,
-    domains_from_data: bool,
-) -> VerifiedDraft:
-    """Open the source, make the draft, recount it, and refuse it when the promise does not hold."""
-    progress("reading", 0.0)
+def _promised(
+    source: Any, method: Method, declared: Policy, engine: Engine, domains_from_data: bool
+) -> tuple[Source, Policy, Guarantee]:
+    """Open the source, settle the role of every column, and state the promise."""
     table = engine.scan(source, declared)
     policy = declared.resolve(table.schema.names, target_use=method.target_use)
     if domains_from_data:
@@ -186,6 +204,21 @@ def _perturb(
     promise = method.guarantee(policy)
     if domains_from_data and isinstance(promise, KAnonymity):
         raise ParameterError(f"method {method.name!r} needs no public domains", "leave --domains-from-data out")
+    return table, policy, promise
+
+
+def _perturb(
+    method: Method,
+    promise: Guarantee,
+    table: Source,
+    declared: Policy,
+    policy: Policy,
+    engine: Engine,
+    randomness: Randomness,
+    progress: Progress,
+    private: PrivateFolder,
+) -> VerifiedDraft:
+    """Make the draft, recount it, and refuse it when the promise does not hold."""
     draft = method.release(table, policy, engine=engine, rng=randomness, progress=progress)
     progress("checking", 0.0)
     spool = private.path / "draft.parquet"
@@ -215,6 +248,11 @@ def _perturb(
         ],
         randomness=randomness.label,
     )
+
+
+def _name_of(source: object) -> str:
+    """Return what a table is called whose owner gave it no name: its file's stem."""
+    return Path(source).name.split(".")[0] or "table" if isinstance(source, str | Path) else "table"
 
 
 def _structure_checks(draft: Draft, policy: Policy) -> list[Check]:

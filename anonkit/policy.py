@@ -173,6 +173,8 @@ class Policy:
     """Who declares the domains public; printed in the report."""
     license: str | None = None
     """Licence of the release, by name, for the catalogue descriptor."""
+    joint_k: int | None = None
+    """Smallest k allowed when a release is combined with earlier ones of the dataset; None only reports it."""
     optional: frozenset[str] = frozenset()
     """Declared columns that a table may lack; set by `anonkit apply`, not from a file."""
     domains_from_data: tuple[str, ...] = ()
@@ -195,7 +197,7 @@ class Policy:
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], *, folder: Path | None = None) -> Policy:
         """Build a policy from the parsed TOML document."""
-        known = ("dataset", "columns", "missing", "missing_values", "declared_by", "license")
+        known = ("dataset", "columns", "missing", "missing_values", "declared_by", "license", "joint_k")
         _refuse_unknown("policy", raw, known)
         columns = _expect("policy", "columns", raw.get("columns", {}), dict)
         return cls(
@@ -207,6 +209,7 @@ class Policy:
             missing_values=tuple(_texts("policy", "missing_values", raw.get("missing_values", [""]))),
             declared_by=_optional_text("policy", "declared_by", raw),
             license=_optional_text("policy", "license", raw),
+            joint_k=_floor(raw.get("joint_k")),
         )
 
     def column(self, name: str) -> Column:
@@ -370,6 +373,12 @@ def _expect(where: str, key: str, value: Any, kind: type) -> Any:
     if not isinstance(value, kind):
         raise PolicyError(f"{where}: {key} must be a {'table' if kind is dict else kind.__name__}")
     return value
+
+
+def _floor(value: object) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
+        return value
+    raise PolicyError("policy: joint_k must be a whole number, 1 or more", "joint_k = 5")
 
 
 def _optional_text(where: str, key: str, raw: Mapping[str, Any]) -> str | None:

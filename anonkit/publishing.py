@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ from anonkit.parameters import parameters_of
 from anonkit.policy import Policy
 from anonkit.protocols import Draft, Engine, Method, Source
 from anonkit.report import build_owner_report, build_report
+from anonkit.spending import Position
 
 PARAMS_FORMAT = "anonkit-params/1"
 RISK_THRESHOLD = 0.2
@@ -62,6 +63,18 @@ class VerifiedDraft:
     owner: Mapping[str, Any]
     notes: Sequence[str]
     randomness: str
+    ledger: Mapping[str, Any] = field(default_factory=dict)
+    """Where the release stands among those of its dataset, for everybody to read."""
+
+    def at(self, position: Position) -> VerifiedDraft:
+        """Return the draft with its place among the releases of its dataset."""
+        return replace(
+            self,
+            ledger=position.public,
+            owner={**self.owner, **position.owner},
+            checks=[*self.checks, *position.checks],
+            notes=[*self.notes, *position.notes],
+        )
 
     @property
     def params(self) -> dict[str, Any]:
@@ -91,15 +104,27 @@ class VerifiedDraft:
             checks=self.checks,
             randomness=self.randomness,
             disclosure_risk={} if self.counted is None else self.counted.to_dict(RISK_THRESHOLD),
-            details={**self.draft.details, "utility": {**self.draft.details.get("utility", {}), **self.utility}},
+            details={
+                **self.draft.details,
+                "utility": {**self.draft.details.get("utility", {}), **self.utility},
+                **({"ledger": self.ledger} if self.ledger else {}),
+            },
             dataset=self.policy.dataset,
             domains_declared_by=self.policy.declared_by,
             notes=self.notes,
         )
 
 
-def publish(work: VerifiedDraft, place: Place | None, preset: str | None, engine: Engine) -> Release:
-    """Write all files together, after the data file has been read back and counted again."""
+def publish(
+    work: VerifiedDraft, place: Place | None, preset: str | None, engine: Engine, publishing: Callable[[str], None]
+) -> Release:
+    """Write all files together, after the data file has been read back and counted again.
+
+    Parameters
+    ----------
+    publishing : callable
+        Given the data file's SHA-256 right before the first file is put in place.
+    """
     with closing(PrivateFolder()) as scratch:
         target = place or Place(folder=scratch.path, stem="release")
         staging = Staging(target.folder, target.stem)
@@ -110,6 +135,7 @@ def publish(work: VerifiedDraft, place: Place | None, preset: str | None, engine
                 return Release(
                     params=work.params, report=json.loads(contents[REPORT]), contents=contents, owner=work.owner
                 )
+            publishing(sha256(staging.folder / target.name(DATA)))
             staging.commit([place.name(suffix) for suffix in (*SIDECARS, DATA)])
         except OSError as error:
             raise EngineError(f"cannot write to {str(target.folder)!r}: {reason_of(error)}") from None

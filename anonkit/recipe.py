@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from anonkit.account import Where
 from anonkit.bundle import Release
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import PolicyError, did_you_mean
@@ -92,9 +93,12 @@ class Recipe:
         output: str | Path | None = None,
         force: bool = False,
         dry_run: bool = False,
+        ledger: str | Path | Where | None = Where.BESIDE,
+        dataset: str | None = None,
+        budget: float | None = None,
         progress: Progress = no_progress,
     ) -> Release:
-        """Make the release; the same errors as `anonkit.release`.
+        """Make the release; the same errors and the same ledger as `anonkit.release`.
 
         Parameters
         ----------
@@ -116,6 +120,9 @@ class Recipe:
             force=force,
             dry_run=dry_run,
             domains_from_data=self.domains_from_data,
+            ledger=ledger,
+            dataset=dataset,
+            budget=budget,
             progress=progress,
             **self.parameters,
         )

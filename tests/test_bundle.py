@@ -13,6 +13,7 @@ from frictionless import Package, system
 import anonkit
 from anonkit.bundle import Place, package_name
 from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.ledger import NAME as LEDGER
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +29,8 @@ def _folder(release: anonkit.Release) -> Path:
 
 
 def test_a_release_is_five_files(release: anonkit.Release) -> None:
-    """The data and four sidecars, nothing else, nothing hidden."""
-    assert sorted(path.name for path in _folder(release).iterdir()) == [
+    """The data and four sidecars, nothing else, nothing hidden but the owner's ledger."""
+    assert sorted(path.name for path in _folder(release).iterdir() if path.name != LEDGER) == [
         "out.datapackage.json",
         "out.params.json",
         "out.parquet",

@@ -14,7 +14,9 @@ from anonkit.cli.boundary import run
 from anonkit.cli.outcome import WrongUsage
 from anonkit.errors import did_you_mean
 
-COMMANDS = ("release", "reconstruct", "validate", "report", "init", "apply", "run", "methods", "demo", "completion")
+COMMANDS = (
+    "release", "reconstruct", "validate", "report", "init", "apply", "run", "ledger", "methods", "demo", "completion",
+)  # fmt: skip
 """Names of the commands, each a module here with the click command `command`, in the order of the work."""
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 
 import click
 
-from anonkit.cli.options import dry_run_option, engine_option, force_option, json_option, quiet_option
+from anonkit.cli.options import (
+    dry_run_option,
+    engine_option,
+    force_option,
+    json_option,
+    ledger_of,
+    ledger_options,
+    quiet_option,
+)
 from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import progress_bars
 
@@ -20,6 +28,7 @@ from anonkit.cli.progress import progress_bars
     metavar="NUMBER",
     help="Largest share of rows that may be left out, in [0, 1]; default: the earlier release's.",
 )
+@ledger_options
 @engine_option
 @dry_run_option
 @force_option
@@ -31,6 +40,9 @@ def command(
     output: str,
     *,
     max_suppression: float | None,
+    dataset: str | None,
+    ledger: str | None,
+    no_ledger: bool,
     engine: str,
     dry_run: bool,
     force: bool,
@@ -57,6 +69,8 @@ def command(
             engine=engine,
             force=force,
             dry_run=dry_run,
+            ledger=ledger_of(ledger, no_ledger),
+            dataset=dataset,
             progress=progress,
         )
     return Outcome(text=release_text(made), document=release_document(made), notes=made.report["notes"], quiet=quiet)

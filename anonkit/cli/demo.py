@@ -48,7 +48,7 @@ def command(*, folder: str, rows: int, force: bool, quiet: bool) -> Outcome:
     place.mkdir(parents=True, exist_ok=True)
     _simulate(table, policy, rows)
     with progress_bars(quiet) as progress:
-        made = release(table, policy=policy, output=output, force=force, progress=progress)
+        made = release(table, policy=policy, output=output, force=force, ledger=None, progress=progress)
     assert made.place is not None  # noqa: S101 - it was written
     page = files_of(made.place)["page"]
     return Outcome(

@@ -3,7 +3,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
 import click
+
+from anonkit.cli.outcome import WrongUsage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from anonkit.account import Where
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, expose_value=False, help="One JSON object on stdout; errors too."
@@ -21,3 +33,33 @@ dry_run_option = click.option(
 engine_option = click.option(
     "--engine", metavar="NAME", default="local", show_default=True, help="What moves and counts the rows."
 )
+
+budget_option = click.option(
+    "--budget", type=float, metavar="NUMBER", help="Total epsilon allowed for the dataset, over all its releases."
+)
+
+
+def ledger_options(command: _Command) -> _Command:
+    """Add the options that say where releases are booked, and under which name."""
+    for option in (
+        click.option("--no-ledger", is_flag=True, help="Keep no record: nobody will know what this release adds to."),
+        click.option("--ledger", metavar="PATH", help="Where releases are booked; default: a file beside OUT."),
+        click.option("--dataset", metavar="NAME", help="Whose budget is charged; default: the policy's name for it."),
+    ):
+        command = option(command)
+    return command
+
+
+def ledger_of(ledger: str | None, no_ledger: bool) -> str | Path | Where | None:
+    """Return the ledger the options name.
+
+    Raises
+    ------
+    WrongUsage
+        One is named and none is wanted.
+    """
+    from anonkit.account import Where
+
+    if ledger is not None and no_ledger:
+        raise WrongUsage("--ledger and --no-ledger exclude each other")
+    return None if no_ledger else Where.BESIDE if ledger is None else ledger

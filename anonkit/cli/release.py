@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from anonkit.cli.method_options import MethodCommand, read_parameters
-from anonkit.cli.options import dry_run_option, engine_option, force_option, json_option, quiet_option
+from anonkit.cli.options import (
+    budget_option,
+    dry_run_option,
+    engine_option,
+    force_option,
+    json_option,
+    ledger_of,
+    ledger_options,
+    quiet_option,
+)
 from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.cli.progress import progress_bars
 
@@ -45,6 +54,8 @@ MISSING = ("category", "drop", "error")
     is_flag=True,
     help="Read undeclared categories and bounds from the table: the claim is then conditional on their being public.",
 )
+@ledger_options
+@budget_option
 @engine_option
 @dry_run_option
 @click.option("--owner-report", metavar="DIR", help="Write the figures that must not be published there.")
@@ -67,6 +78,10 @@ def command(
     insensitive: tuple[str, ...],
     missing: str | None,
     domains_from_data: bool,
+    dataset: str | None,
+    ledger: str | None,
+    no_ledger: bool,
+    budget: float | None,
     engine: str,
     dry_run: bool,
     owner_report: str | None,
@@ -111,6 +126,9 @@ def command(
             domains_from_data=domains_from_data,
             owner_report=owner_report,
             seed=seed,
+            ledger=ledger_of(ledger, no_ledger),
+            dataset=dataset,
+            budget=budget,
             progress=progress,
             **parameters,
         )

@@ -5,7 +5,15 @@ from __future__ import annotations
 
 import click
 
-from anonkit.cli.options import dry_run_option, force_option, json_option, quiet_option
+from anonkit.cli.options import (
+    budget_option,
+    dry_run_option,
+    force_option,
+    json_option,
+    ledger_of,
+    ledger_options,
+    quiet_option,
+)
 from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import progress_bars
 
@@ -13,11 +21,24 @@ from anonkit.cli.progress import progress_bars
 @click.command(name="run")
 @click.argument("recipe", metavar="RECIPE")
 @click.option("--output", metavar="OUT", help="Where the release goes instead of where the recipe says.")
+@ledger_options
+@budget_option
 @dry_run_option
 @force_option
 @quiet_option
 @json_option
-def command(recipe: str, *, output: str | None, dry_run: bool, force: bool, quiet: bool) -> Outcome:
+def command(
+    recipe: str,
+    *,
+    output: str | None,
+    dataset: str | None,
+    ledger: str | None,
+    no_ledger: bool,
+    budget: float | None,
+    dry_run: bool,
+    force: bool,
+    quiet: bool,
+) -> Outcome:
     """Make the release a recipe describes.
 
     \b
@@ -31,5 +52,13 @@ def command(recipe: str, *, output: str | None, dry_run: bool, force: bool, quie
     from anonkit.recipe import Recipe
 
     with progress_bars(quiet) as progress:
-        made = Recipe.load(recipe).run(output=output, force=force, dry_run=dry_run, progress=progress)
+        made = Recipe.load(recipe).run(
+            output=output,
+            force=force,
+            dry_run=dry_run,
+            ledger=ledger_of(ledger, no_ledger),
+            dataset=dataset,
+            budget=budget,
+            progress=progress,
+        )
     return Outcome(text=release_text(made), document=release_document(made), notes=made.report["notes"], quiet=quiet)

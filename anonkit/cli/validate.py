@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 _FILE_CHECKS = ("hash:", "manifest")
 _UNCOUNTABLE = {
-    "k_anonymity_people": "People were counted before the unit column was removed; the files let only rows be counted."
+    "k_anonymity_people": "People were counted before the unit column was removed; the files let only rows be counted.",
+    "joint_k": "The joint view with earlier releases was counted on the source; the files do not allow that.",
 }
 """Checks of a release that nobody can repeat from its files, and why."""
 

@@ -28,7 +28,31 @@ from anonkit.parameters import check_number, parameter
 from anonkit.policy import Column, ColumnType, Missing, Policy, Role, TargetUse
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.randomness import Randomness
-from anonkit.recoding import GlobalRecoding, IntervalAxis, KeptAxis, LocalRecoding, Recoding, recoding_from_dict
+from anonkit.recoding import (
+    UNKNOWN,
+    GlobalRecoding,
+    IntervalAxis,
+    KeptAxis,
+    LocalRecoding,
+    Recoding,
+    recoding_from_dict,
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RecodedRows:
+    """What a recoding does to the rows of one table; every array has shape (n_rows,)."""
+
+    recoding: Recoding
+    """As it was applied: boxes too small in this table are merged."""
+    rows: NDArray[np.bool_]
+    """Rows that the treatment of missing values keeps."""
+    unknown: NDArray[np.bool_]
+    """Rows with a value the recoding says nothing about."""
+    kept: NDArray[np.bool_]
+    """Rows that are released."""
+    classes: NDArray[np.int64]
+    """Equivalence class of each row; UNKNOWN where it has none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,20 +133,9 @@ class Recoded(AnonymityModel):
     ) -> Draft:
         """Recode the table and leave out the rows of classes that are too small."""
         self._refuse_strangers(source, policy)
-        names = list(policy.quasi_identifiers)
         progress("recoding", 0.0)
-        rows, unknown = self._usable(source, policy, names)
-        usable = rows & ~unknown
-        units = engine.encode(source, [policy.unit])[0].codes[usable].astype(np.int64) if policy.unit else None
-        asked = requirements(source, policy, engine, self, usable, units)
-        recoding = self.recoding
-        if isinstance(recoding, LocalRecoding):
-            recoding, classes = _merged_boxes(recoding, source, usable, asked)
-            partition = Partition.of([classes], int(usable.sum()))
-        else:
-            partition = _global_classes(recoding, source, engine, usable)
-        kept = usable.copy()
-        kept[usable] = ~suppressed_rows(partition, asked)
+        done = self.recoded_rows(source, policy, engine)
+        rows, unknown, kept = done.rows, done.unknown, done.kept
         counts = {
             "in": source.n_rows,
             "dropped_missing": int((~rows).sum()),
@@ -135,10 +148,10 @@ class Recoded(AnonymityModel):
             source,
             policy,
             engine,
-            recoding,
+            done.recoding,
             kept,
             params={
-                **anonymity_params(policy, source.schema, self, recoding, self.max_suppression),
+                **anonymity_params(policy, source.schema, self, done.recoding, self.max_suppression),
                 "earlier_method": self.earlier_method,
             },
             columns=[*self._entries(policy), *other_columns(policy)],
@@ -147,6 +160,30 @@ class Recoded(AnonymityModel):
             owner={},
             notes=["The recoding was taken from an earlier release; k was counted in this table alone."],
         )
+
+    def recoded_rows(self, source: Source, policy: Policy, engine: Engine) -> RecodedRows:
+        """Return the class of every row under the recoding, and whether it would be released.
+
+        Parameters
+        ----------
+        policy : Policy
+            Roles and treatment of missing values, resolved for this table.
+        """
+        rows, unknown = self._usable(source, policy, list(policy.quasi_identifiers))
+        usable = rows & ~unknown
+        units = engine.encode(source, [policy.unit])[0].codes[usable].astype(np.int64) if policy.unit else None
+        asked = requirements(source, policy, engine, self, usable, units)
+        recoding = self.recoding
+        if isinstance(recoding, LocalRecoding):
+            recoding, boxes = _merged_boxes(recoding, source, usable, asked)
+            partition = Partition.of([boxes], int(usable.sum()))
+        else:
+            partition = _global_classes(recoding, source, engine, usable)
+        kept = usable.copy()
+        kept[usable] = ~suppressed_rows(partition, asked)
+        classes = np.full(usable.size, UNKNOWN, dtype=np.int64)
+        classes[usable] = partition.classes
+        return RecodedRows(recoding=recoding, rows=rows, unknown=unknown, kept=kept, classes=classes)
 
     def _refuse_strangers(self, source: Source, policy: Policy) -> None:
         known = {column.name for column in self.declared}

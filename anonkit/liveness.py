@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the process that began something can still end it: number, start and machine, not the number alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+from anonkit.atomic import is_alive
+
+
+@dataclass(frozen=True, kw_only=True)
+class Process:
+    """One process of one machine, told apart from a later one of the same number."""
+
+    machine: str
+    """Host name and, where the system has them, its name space of process numbers."""
+    boot: str
+    """Which start of the machine; empty where the system does not tell."""
+    number: int
+    started: str
+    """When the process started, in the system's own count; empty where it does not tell."""
+
+    @classmethod
+    def this(cls) -> Process:
+        """Return the process that asks."""
+        return cls(machine=_machine(), boot=_boot(), number=os.getpid(), started=_started(os.getpid()))
+
+    def to_text(self) -> str:
+        """Return the process as one line."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_text(cls, text: str) -> Process:
+        """Read a process back."""
+        return cls(**json.loads(text))
+
+    def is_surely_dead(self) -> bool:
+        """Tell whether it has ended; False where that cannot be known, as for another machine's process."""
+        if self.machine != _machine():
+            return False
+        if self.boot != _boot():
+            return True
+        if not is_alive(str(self.number)):
+            return True
+        return bool(self.started) and self.started != _started(self.number)
+
+
+@cache
+def _machine() -> str:
+    try:
+        return f"{socket.gethostname()} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return socket.gethostname()
+
+
+@cache
+def _boot() -> str:
+    return _read(Path("/proc/sys/kernel/random/boot_id"))
+
+
+def _started(number: int) -> str:
+    fields = _read(Path(f"/proc/{number}/stat")).rpartition(")")[2].split()
+    return fields[19] if len(fields) > 19 else ""
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""

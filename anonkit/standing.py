@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the ledger knows of a dataset: its releases, their state, and the loss they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+from anonkit.fingerprint import Fingerprint
+
+
+class State(StrEnum):
+    """How far a release has come."""
+
+    RESERVED = "reserved"
+    """Its loss counts; none of its files is in place."""
+    PUBLISHING = "publishing"
+    """Its files are being put in place, or were when its process died: its loss counts."""
+    COMMITTED = "committed"
+    """It is published."""
+    ROLLED_BACK = "rolled back"
+    """It was never published: its loss does not count."""
+    WITHDRAWN = "withdrawn"
+    """The owner says that a k-anonymous release was never handed out."""
+
+
+COUNTED = (State.RESERVED, State.PUBLISHING, State.COMMITTED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What a release is going to spend."""
+
+    dataset: str
+    method: str
+    kind: str
+    """Kind of its promise, such as local-dp."""
+    epsilon: float | None
+    """Privacy loss, possibly infinite; None where the promise has none."""
+    delta: float | None
+    k: int | None
+    redrawn: bool
+    """True when every row was randomized by itself: a second draw on the same rows averages the noise away."""
+    output: str | None
+    """The data file's path; None for a release in memory."""
+    params: bytes | None
+    """What the joint view needs of a k-anonymous release: its public parameters, compressed."""
+    fingerprint: Fingerprint
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry(Claim):
+    """A release in the ledger."""
+
+    number: int
+    state: State
+    created: str
+
+    @property
+    def counts(self) -> bool:
+        """True when its loss counts."""
+        return self.state in COUNTED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """Where a dataset stands."""
+
+    dataset: str
+    budget: float | None
+    """Total ε allowed; None when none was set."""
+    entries: Sequence[Entry]
+
+    @property
+    def counted(self) -> list[Entry]:
+        """The releases whose loss counts."""
+        return [entry for entry in self.entries if entry.counts]
+
+    @property
+    def epsilon(self) -> float:
+        """Loss of all releases together, by sequential composition."""
+        return total(entry.epsilon for entry in self.counted)
+
+    @property
+    def delta(self) -> float:
+        """Probability left outside that bound, by sequential composition."""
+        return total(entry.delta for entry in self.counted)
+
+
+def total(losses: Iterable[float | None]) -> float:
+    """Add losses as their decimal texts say them, so that ten times 0.1 is 1; None adds nothing."""
+    return float(sum((Decimal(repr(loss)) for loss in losses if loss is not None), Decimal(0)))

@@ -1,0 +1,139 @@
+"""The joint view: the groups that are left when two releases of the same rows are combined, counted by hand."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import anonkit
+from anonkit.errors import GuaranteeError
+from anonkit.ledger import NAME, Ledger
+from anonkit.policy import Column, Policy
+
+SEED = 1
+
+
+def people() -> pa.Table:
+    """Two quasi-identifiers of which each release can keep one, a row number nobody releases, a class label."""
+    numbers = range(240)
+    return pa.table(
+        {
+            "row": [f"p{number}" for number in numbers],
+            "age": [20 + number % 24 for number in numbers],
+            "zip": [f"z{number // 24}" for number in numbers],
+            "label": [("yes", "no")[number % 2] for number in numbers],
+        }
+    )
+
+
+def policy(**more: Any) -> Policy:
+    """Return the roles of the table."""
+    return Policy(dataset="people", **more).with_roles(identifiers=["row"], target="label")
+
+
+def release(output: Path, drop: str, **more: Any) -> anonkit.Release:
+    """Release the table without one of its quasi-identifiers."""
+    roles = more.pop("policy", policy()).with_roles(identifiers=["row", drop])
+    return anonkit.release(more.pop("table", people()), method="mondrian", k=5, output=output, policy=roles, **more)
+
+
+def by_hand(*releases: anonkit.Release) -> Counter[tuple[Any, ...]]:
+    """Count the joint classes by applying the published recodings to every row with pandas-free code."""
+    from anonkit.methods.recoded import Recoded
+
+    cells: list[list[tuple[Any, ...]]] = []
+    for one in releases:
+        recoding = Recoded.from_params(json.loads(json.dumps(one.params))).recoding
+        columns = recoding.apply(people().combine_chunks().to_batches()[0])[0]
+        cells.append(list(zip(*(column.to_pylist() for column in columns.values()), strict=True)))
+    return Counter(zip(*cells, strict=True))
+
+
+def test_the_joint_k_is_that_of_the_pairs_of_classes(tmp_path: Path) -> None:
+    """Age in the one, zip in the other: together they leave the intersections, counted here without the module."""
+    first = release(tmp_path / "a.parquet", "zip")
+    second = release(tmp_path / "b.parquet", "age")
+    pairs = by_hand(first, second)
+    view = second.owner["joint_view"]
+
+    assert first.owner.get("joint_view") is None
+    assert view["k"] == min(pairs.values()) < 5
+    assert view["classes"] == len(pairs)
+    assert view["rows_below_k"] == sum(size for size in pairs.values() if size < 5)
+    assert view["with_releases"] == [1]
+    assert any("combines this release with release 1" in note for note in second.report["notes"])
+
+
+def test_the_same_recoding_again_loses_nothing(tmp_path: Path) -> None:
+    """`apply` on the same rows: the joint classes are the classes."""
+    release(tmp_path / "a.parquet", "zip")
+    again = anonkit.apply(tmp_path / "a.parquet", people(), output=tmp_path / "b.parquet", dataset="people")
+    assert again.owner["joint_view"]["k"] == again.report["disclosure_risk"]["k_anonymity"]["k"] >= 5
+
+
+def test_below_the_floor_nothing_is_written(tmp_path: Path) -> None:
+    """The policy's joint_k is a rule, and a refused release does not count."""
+    release(tmp_path / "a.parquet", "zip")
+    with pytest.raises(GuaranteeError, match="smallest group has"):
+        release(tmp_path / "b.parquet", "age", policy=policy(joint_k=5))
+    assert not (tmp_path / "b.parquet").exists()
+    assert len(Ledger(tmp_path / NAME).standing("people").counted) == 1
+
+    kept = release(tmp_path / "c.parquet", "age", policy=policy(joint_k=1))
+    assert [check["passed"] for check in kept.report["verification"]["checks"] if check["name"] == "joint_k"] == [True]
+
+
+def test_a_column_shown_as_it_is_belongs_to_the_view_when_it_is_known(tmp_path: Path) -> None:
+    """Zip is a quasi-identifier of the first release and untouched in the second: both together show it exactly."""
+    anonkit.release(people(), method="mondrian", k=5, policy=policy(), output=tmp_path / "a.parquet")
+    shown = anonkit.release(
+        people(), method="mondrian", k=5, policy=policy().with_roles(insensitive=["zip"]), output=tmp_path / "b.parquet"
+    )
+    pairs = Counter(zip(people().column("zip").to_pylist(), shown_ages(shown), strict=True))
+    assert shown.owner["joint_view"]["k"] <= min(pairs.values())
+
+
+def shown_ages(release: anonkit.Release) -> list[Any]:
+    """Return the class of every source row under the recoding of a release."""
+    from anonkit.methods.recoded import Recoded
+
+    recoding = Recoded.from_params(json.loads(json.dumps(release.params))).recoding
+    columns = recoding.apply(people().combine_chunks().to_batches()[0])[0]
+    return list(zip(*(column.to_pylist() for column in columns.values()), strict=True)) or [()] * people().num_rows
+
+
+def test_suppressed_rows_are_told_apart(tmp_path: Path) -> None:
+    """One row with a rare zip: shown in a release without zip, suppressed in one with it, so comparing finds it."""
+    zips = ["rare", *people().column("zip").to_pylist()[1:]]
+    odd = people().set_column(2, "zip", pa.array(zips))
+    roles = policy(columns={"zip": Column(name="zip", generalize=False)})
+    given = {"method": "rfka", "trees": 20, "k": 5, "target": "label"}
+    anonkit.release(odd, policy=roles, identifiers=["row", "zip"], output=tmp_path / "a.parquet", **given)
+    second = anonkit.release(odd, policy=roles, identifiers=["row", "age"], output=tmp_path / "b.parquet", **given)
+
+    assert second.report["rows"]["suppressed"] == 1
+    assert second.owner["joint_view"]["rows_alone"] >= 1
+
+
+def test_a_table_that_changed_is_not_counted_against_the_floor(tmp_path: Path) -> None:
+    """Other rows under one name: the view says that it counts today's, and a floor refuses."""
+    release(tmp_path / "a.parquet", "zip")
+    fewer = people().slice(0, 200)
+    changed = release(tmp_path / "b.parquet", "zip", table=fewer)
+    assert any("has changed since release 1" in note for note in changed.report["notes"])
+    with pytest.raises(GuaranteeError, match="cannot be counted"):
+        release(tmp_path / "c.parquet", "zip", table=fewer, policy=policy(joint_k=2))
+
+
+def test_people_are_counted_where_a_unit_is_declared(tmp_path: Path) -> None:
+    """Two rows a person: the joint k is in people."""
+    table = people().append_column("person", pa.array([f"u{number // 2}" for number in range(240)]))
+    roles = policy().with_roles(unit="person")
+    outputs = [release(tmp_path / f"{drop}.parquet", drop, table=table, policy=roles) for drop in ("zip", "age")]
+    rows = min(by_hand(*outputs).values())
+    assert 1 <= outputs[1].owner["joint_view"]["k"] <= rows

@@ -1,0 +1,209 @@
+"""Budgets of datasets: what a release may add to, what is refused, and what a crash leaves."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import anonkit
+from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.errors import BudgetError, ParameterError
+from anonkit.ledger import NAME, Ledger
+from anonkit.standing import State
+
+
+@pytest.fixture(scope="module")
+def ten() -> pa.Table:
+    """Ten customers."""
+    return bank_customers(10, seed=1)
+
+
+def draw(table: pa.Table, output: Path | None, **more: Any) -> anonkit.Release:
+    """Release with randomized answers."""
+    given = {"method": "rr", "epsilon": 1.0, "policy": bank_customers_policy(), **more}
+    if given["method"] != "rr":
+        del given["epsilon"]
+    return anonkit.release(table, output=output, **given)
+
+
+def test_a_second_draw_is_refused(ten: pa.Table, tmp_path: Path) -> None:
+    """Fresh noise on the same rows, without a budget: refused, whatever the files are called."""
+    draw(ten, tmp_path / "a.parquet")
+    with pytest.raises(BudgetError, match=r"randomized before \(release 1\).*together epsilon would be 2"):
+        draw(ten, tmp_path / "b.parquet")
+    assert not (tmp_path / "b.parquet").exists()
+
+
+def test_the_same_rows_are_found_under_no_name(ten: pa.Table, tmp_path: Path) -> None:
+    """Without a name the ledger looks for the rows, in any order."""
+    from dataclasses import replace
+
+    unnamed = replace(bank_customers_policy(), dataset=None)
+    draw(ten, tmp_path / "a.parquet", policy=unnamed)
+    turned = ten.take(pa.array(range(9, -1, -1)))
+    with pytest.raises(BudgetError, match="randomized before"):
+        draw(turned, tmp_path / "b.parquet", policy=unnamed)
+    draw(bank_customers(10, seed=2), tmp_path / "c.parquet", policy=unnamed)
+    assert [one.dataset for one in Ledger(tmp_path / NAME).datasets()] == ["table", "table-2"]
+
+
+def test_a_budget_allows_draws_until_it_is_spent(ten: pa.Table, tmp_path: Path) -> None:
+    """Losses add up; the budget is remembered; what is left is said."""
+    draw(ten, tmp_path / "a.parquet", budget=2.5)
+    second = draw(ten, tmp_path / "b.parquet")
+    with pytest.raises(BudgetError, match=r"2\.5 is allowed in all"):
+        draw(ten, tmp_path / "c.parquet")
+
+    position = second.report["ledger"]
+    assert position["release_of_dataset"] == 2
+    assert 1.99 < position["epsilon_of_all_releases"] <= 2
+    assert position["epsilon_budget"] == 2.5
+
+
+@pytest.mark.parametrize("method", ["trr", "ppnb"])
+def test_a_loss_without_bound_fits_no_finite_budget(ten: pa.Table, tmp_path: Path, method: str) -> None:
+    """TRR and labels published as they are: said clearly, the first time too, and no ledger is left behind."""
+    more: dict[str, Any] = {"method": method, "policy": bank_customers_policy()}
+    if method == "ppnb":
+        more["p_keep"] = 0.5
+    else:
+        categories = ("education", "occupation", "marital_status", "income", "cards_held")
+        more["policy"] = more["policy"].with_roles(insensitive=categories)
+    with pytest.raises(BudgetError, match=r"has no bound.*no finite budget covers it"):
+        draw(ten, tmp_path / "a.parquet", budget=100, **more)
+    assert list(tmp_path.iterdir()) == []
+    draw(ten, tmp_path / "a.parquet", **more)
+    with pytest.raises(BudgetError, match="together the loss has no bound"):
+        draw(ten, tmp_path / "b.parquet", **more)
+    draw(ten, tmp_path / "c.parquet", budget=float("inf"), **more)
+
+
+def test_one_dataset_does_not_pay_for_another(ten: pa.Table, tmp_path: Path) -> None:
+    """Names keep budgets apart, and the owner is told that the rows are the same."""
+    draw(ten, tmp_path / "a.parquet", dataset="a")
+    other = draw(ten, tmp_path / "b.parquet", dataset="b")
+    assert any("as dataset 'a' too" in note for note in other.report["notes"])
+
+
+def test_where_the_ledger_stands(ten: pa.Table, tmp_path: Path) -> None:
+    """Beside the output, outside a folder that is handed out, where it is asked for, or nowhere."""
+    draw(ten, tmp_path / "a.parquet")
+    assert stat.S_IMODE((tmp_path / NAME).stat().st_mode) == 0o600
+    anonkit.release(ten, method="rr", epsilon=1.0, policy=bank_customers_policy(), output=f"{tmp_path}/x/out/")
+    assert (tmp_path / "x" / NAME).exists()
+    assert not (tmp_path / "x" / "out" / NAME).exists()
+    draw(ten, tmp_path / "y" / "b.parquet", ledger=tmp_path / "private" / "l.sqlite")
+    assert not (tmp_path / "y" / NAME).exists()
+    draw(ten, tmp_path / "z" / "b.parquet", ledger=None)
+    assert not (tmp_path / "z" / NAME).exists()
+    assert "ledger" not in draw(ten, None).report
+
+
+def test_a_release_in_memory_can_be_booked(ten: pa.Table, tmp_path: Path) -> None:
+    """With a path it is reserved and committed like any other."""
+    draw(ten, None, ledger=tmp_path / "l.sqlite")
+    with pytest.raises(BudgetError):
+        draw(ten, None, ledger=tmp_path / "l.sqlite")
+
+
+def test_a_budget_needs_a_ledger_and_a_number_above_zero(ten: pa.Table, tmp_path: Path) -> None:
+    """Both are wrong usage."""
+    with pytest.raises(ParameterError, match="needs a ledger"):
+        draw(ten, None, budget=1)
+    for budget in (0.0, -1.0, float("nan")):
+        with pytest.raises(ParameterError, match="budget"):
+            draw(ten, tmp_path / "a.parquet", budget=budget)
+
+
+def test_a_dry_run_spends_nothing_and_still_refuses(ten: pa.Table, tmp_path: Path) -> None:
+    """It looks at the ledger and leaves it."""
+    draw(ten, tmp_path / "a.parquet", dry_run=True)
+    assert list(tmp_path.iterdir()) == []
+    draw(ten, tmp_path / "a.parquet", budget=1.5)
+    with pytest.raises(BudgetError):
+        draw(ten, tmp_path / "b.parquet", dry_run=True)
+
+
+def test_a_failure_on_the_way_is_rolled_back(ten: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing was published, so nothing is spent."""
+
+    def fail(*args: object, **kwargs: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("anonkit.atomic.Staging.commit", fail)
+        with pytest.raises(anonkit.AnonkitError):
+            draw(ten, tmp_path / "a.parquet")
+    assert Ledger(tmp_path / NAME).standing("bank-customers").epsilon == 0
+    draw(ten, tmp_path / "a.parquet")
+
+
+STEPS = (
+    "anonkit.ledger.Ledger.reserve",
+    "anonkit.ledger.Ledger.publishing",
+    "anonkit.atomic._finish",
+    "anonkit.ledger.Ledger.commit",
+)
+
+_KILLED = """
+import os, sys, importlib
+from pathlib import Path
+import anonkit
+from anonkit.datasets import bank_customers, bank_customers_policy
+place, when = sys.argv[2], sys.argv[3]
+parts = place.split(".")
+owner = importlib.import_module(".".join(parts[:2]))
+for part in parts[2:-1]:
+    owner = getattr(owner, part)
+inner = getattr(owner, parts[-1])
+def killed(*args, **kwargs):
+    if when == "after":
+        inner(*args, **kwargs)
+    os.kill(os.getpid(), 9)
+setattr(owner, parts[-1], killed)
+anonkit.release(bank_customers(10, seed=1), method="rr", epsilon=1.0, policy=bank_customers_policy(),
+                output=Path(sys.argv[1]) / "a.parquet", budget=1.0)
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_crash_at_any_step_neither_loses_nor_overspends(tmp_path: Path, step: str, when: str) -> None:
+    """Killed before or after each step: the release is whole and counted, or absent and not counted."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(anonkit.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path), step, when], env=environment, check=False)
+    assert done.returncode == -9
+    entries = Ledger(tmp_path / NAME).standing("bank-customers").entries
+    published = (tmp_path / "a.parquet").exists()
+
+    assert published == (step in STEPS[3:] or (step == STEPS[2]))
+    if published:
+        assert anonkit.validate(tmp_path / "a.parquet").passed
+        assert [entry.state for entry in entries] == [State.COMMITTED]
+    elif (step, when) == (STEPS[1], "after"):
+        assert [entry.state for entry in entries] == [State.PUBLISHING]  # nobody can tell: it counts
+    else:
+        assert [entry.state for entry in entries if entry.counts] == []
+
+
+@pytest.mark.slow
+def test_forty_releases_at_once_share_one_budget(tmp_path: Path) -> None:
+    """Forty commands on one dataset with a budget of 1, each of epsilon 0.1: ten are released, thirty exit with 1."""
+    table, policy = tmp_path / "in.csv", tmp_path / "policy.toml"
+    done = [sys.executable, "-m", "anonkit"]
+    subprocess.run([*done, "demo", "--folder", str(tmp_path), "--rows", "200", "--quiet"], check=True)
+    (tmp_path / "customers.csv").rename(table)
+    spend = [*done, "release", "--method", "rr", "--epsilon", "0.1", "--budget", "1", "--policy", str(policy), "--quiet"]
+    running = [subprocess.Popen([*spend, str(table), str(tmp_path / f"out{number}.parquet")]) for number in range(40)]
+    codes = [process.wait() for process in running]
+
+    assert sorted(codes) == [0] * 10 + [1] * 30
+    assert len(list(tmp_path.glob("out*.parquet"))) == 10
+    assert Ledger(tmp_path / NAME).datasets()[0].epsilon <= 1
