@@ -35,7 +35,7 @@ _NAMES = {
     "alpha_k_anonymity": "(alpha, k)-anonymity",
 }
 _CHECKS = {
-    "joint_k": ("smallest group when combined with earlier releases", "at least"),
+    "joint_k": ("Smallest group when combined with earlier releases", "at least"),
     "k_anonymity": ("Rows in the smallest equivalence class", "at least"),
     "k_anonymity_people": ("People in the smallest equivalence class", "at least"),
     "l_diversity": ("Different values of ‘{}’ in the least diverse class", "at least"),

@@ -200,7 +200,7 @@ def test_forty_releases_at_once_share_one_budget(tmp_path: Path) -> None:
     done = [sys.executable, "-m", "anonkit"]
     subprocess.run([*done, "demo", "--folder", str(tmp_path), "--rows", "200", "--quiet"], check=True)
     (tmp_path / "customers.csv").rename(table)
-    spend = [*done, "release", "--method", "rr", "--epsilon", "0.1", "--budget", "1", "--policy", str(policy), "--quiet"]
+    spend = [*done, "release", "--method", "rr", "--epsilon", "0.1", "--budget", "1", "--quiet", "--policy", policy]
     running = [subprocess.Popen([*spend, str(table), str(tmp_path / f"out{number}.parquet")]) for number in range(40)]
     codes = [process.wait() for process in running]
 
