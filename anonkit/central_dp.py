@@ -96,9 +96,7 @@ class CentralDP:
         if self.unit is None:
             out.append("Rows are protected, not people: who has several rows loses the stated privacy once a row.")
         else:
-            out.append(
-                f"Groups: several values of {self.unit!r} together, such as a family, lose it once each."
-            )
+            out.append(f"Groups: several values of {self.unit!r} together, such as a family, lose it once each.")
         return (
             *out,
             "Patterns of the population: what the table teaches about everybody is also learned about each person.",

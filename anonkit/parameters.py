@@ -26,7 +26,12 @@ class Parameter:
     @property
     def option(self) -> str:
         """The command-line option."""
-        return "--" + self.name.replace("_", "-")
+        return option_name(self.name)
+
+
+def option_name(name: str) -> str:
+    """Return the command-line option of a parameter; `as_` is called so because Python keeps `as` for itself."""
+    return "--" + name.rstrip("_").replace("_", "-")
 
 
 def parameter(*, default: Any = MISSING, help: str, range: str, choices: Sequence[str] = ()) -> Any:  # noqa: A002

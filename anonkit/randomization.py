@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from anonkit.domain_codes import refuse_texts
 from anonkit.errors import PolicyError
 from anonkit.local_dp import LocalDP, loss_json
 from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
@@ -111,7 +112,7 @@ def draft_randomized(
     """
     if ASKED_COLUMN in policy.columns and table.asked_column is not None:
         raise PolicyError(f"column {ASKED_COLUMN!r} has a name that the release needs", "rename it")
-    _refuse_wrong_types(source.schema, table)
+    refuse_texts(source.schema, [each.name for each in table.attributes if each.is_number])
     types = _types(table)
     names = [name for name in (*policy.columns, ASKED_COLUMN) if name in types]
     schema = pa.schema([(name, types[name]) for name in names])
@@ -144,16 +145,6 @@ def _types(table: PublishedTable) -> dict[str, pa.DataType]:
     if table.asked_column is not None:
         types[table.asked_column] = category
     return types
-
-
-def _refuse_wrong_types(schema: pa.Schema, table: PublishedTable) -> None:
-    for attribute in table.attributes:
-        kind = schema.field(attribute.name).type
-        number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-        if attribute.is_number and not (number or pa.types.is_null(kind)):
-            raise PolicyError(
-                f"column {attribute.name!r} has bounds but its cells are not numbers", "declare categories instead"
-            )
 
 
 # --- the report --------------------------------------------------------------------------------------------------

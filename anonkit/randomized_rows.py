@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.cells import recode_array
-from anonkit.errors import PolicyError
-from anonkit.mechanisms.channel import Channel, Codes, FloatArray
-from anonkit.mechanisms.domains import UNKNOWN, Categories, Grid
+from anonkit.domain_codes import codes_of_cells, numbers_of_cells, refuse_missing
+from anonkit.mechanisms.channel import Channel, Codes
+from anonkit.mechanisms.domains import Categories
 from anonkit.mechanisms.keyed_words import asked_attribute
 from anonkit.mechanisms.published import PublishedAttribute, PublishedTable
 from anonkit.mechanisms.transformed_response import TransformedResponse
@@ -43,7 +41,7 @@ class RandomizeBatch:
             names = [attribute.name for attribute in table.attributes]
             asked = asked_attribute(self.key, _ASKED_STREAM, row, batch.num_rows, len(names))
             yield table.asked_column, _labelled(asked, names, None)
-        labels = None if table.target is None else _codes(batch, table.target.name, table.target.domain)
+        labels = None if table.target is None else codes_of_cells(batch, table.target.name, table.target.domain)
         classes = None if labels is None else labels.copy()
         for stream, attribute in enumerate(table.attributes):
             blank = None if asked is None else asked != stream
@@ -74,7 +72,7 @@ class RandomizeBatch:
     ) -> NDArray[np.int64]:
         domain, mechanism = attribute.domain, attribute.mechanism
         assert domain is not None and isinstance(mechanism, Channel)  # noqa: S101, PT018 - TRR was handled before
-        codes = _codes(batch, attribute.name, domain)
+        codes = codes_of_cells(batch, attribute.name, domain)
         if attribute.joint_with_target and labels is not None:
             codes = labels * domain.size + codes
         answers = mechanism.randomize(codes.astype(_small(mechanism)), key=self.key, stream=stream, first_row=row)
@@ -89,9 +87,9 @@ class RandomizeBatch:
         stream: int,
         blank: NDArray[np.bool_] | None,
     ) -> pa.Array:
-        numbers = _numbers(batch, attribute.name)
+        numbers = numbers_of_cells(batch, attribute.name)
         if mechanism.presence is None:
-            _refuse_missing(attribute.name, np.isnan(numbers))
+            refuse_missing(attribute.name, np.isnan(numbers))
         shown = mechanism.randomize(numbers, key=self.key, stream=stream, first_row=row)
         return pa.array(shown, mask=np.isnan(shown) if blank is None else np.isnan(shown) | blank)
 
@@ -106,37 +104,6 @@ def _small(mechanism: Channel) -> type[np.integer[Any]]:
     """Return the smallest integer type that holds every code and answer."""
     largest = max(mechanism.n_inputs, mechanism.n_outputs)
     return np.uint8 if largest <= 1 << 8 else np.uint16 if largest <= 1 << 16 else np.int32
-
-
-def _codes(batch: pa.RecordBatch, name: str, domain: Categories | Grid) -> NDArray[np.int64]:
-    """Return the codes of a column, or refuse cells that the declared domain does not have."""
-    if isinstance(domain, Grid):
-        numbers = _numbers(batch, name)
-        if not domain.has_missing:
-            _refuse_missing(name, np.isnan(numbers))
-        return domain.encode(numbers).astype(np.int64)
-    array = batch.column(name)
-    if not domain.has_missing:
-        _refuse_missing(name, array.is_null().to_numpy(zero_copy_only=False))
-    codes = recode_array(array, domain.codes_of, UNKNOWN, False)
-    if (codes == UNKNOWN).any():
-        raise PolicyError(
-            f"column {name!r} has cells outside its declared categories", "correct the policy or the table"
-        )
-    return codes
-
-
-def _numbers(batch: pa.RecordBatch, name: str) -> FloatArray:
-    floats = pc.fill_null(batch.column(name).cast(pa.float64()), np.nan)
-    return np.asarray(floats.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def _refuse_missing(name: str, missing: NDArray[np.bool_]) -> None:
-    if missing.any():
-        raise PolicyError(
-            f"column {name!r} has missing values, which its declared domain does not have",
-            'missing = "category" in the policy: absence is then randomized too',
-        )
 
 
 def _shown(attribute: PublishedAttribute, answers: Codes, blank: NDArray[np.bool_] | None) -> pa.Array:

@@ -24,9 +24,10 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("ledger",),
     ("account",),
     ("protocols", "mechanisms", "trees", "cells"),
-    ("recoding", "public_domains", "randomized_rows", "answer_strength"),
+    ("recoding", "public_domains", "domain_codes"),
+    ("randomized_rows", "coded_rows", "answer_strength"),
     ("axes",),
-    ("anonymity", "randomization"),
+    ("anonymity", "randomization", "tree_release"),
     ("methods", "engines", "consumers", "checks", "datasets"),
     ("profiling", "drafting"),
     ("measures", "joint_view"),
@@ -40,6 +41,7 @@ SIBLINGS = ("methods", "engines", "consumers", "checks", "datasets")
 EVERYWHERE = ("errors", "__init__")
 HEAVY = {"sklearn", "scipy", "pandas", "polars", "duckdb", "opendp", "pyspark", "great_expectations", "matplotlib"}
 HOME_OF_HEAVY: dict[str, set[str]] = {
+    "consumers/forest.py": {"sklearn"},
     "consumers/naive_bayes.py": {"sklearn"},
     "consumers/dtpd.py": {"sklearn"},
     "consumers/dtcrd.py": {"sklearn"},

@@ -166,7 +166,7 @@ def _outside(cells: pa.Array, described: Mapping[str, Any]) -> int:
         known = _is_one_of(values, domain["categories"])
     elif described["type"] == "count":
         numbers = _numbers(values)
-        known = (numbers >= 0) & (numbers == np.round(numbers))
+        known = numbers == np.round(numbers)  # noisy counts may be negative
     else:
         numbers, (low, high) = _numbers(values), domain["bounds"]
         places = (np.where(absent, low, numbers) - low) / (high - low) * domain["cells"] - 0.5

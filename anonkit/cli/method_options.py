@@ -16,6 +16,7 @@ from click.shell_completion import CompletionItem
 
 from anonkit.cli.outcome import WrongUsage
 from anonkit.errors import ParameterError
+from anonkit.parameters import option_name
 
 if TYPE_CHECKING:
     from anonkit.parameters import Parameter
@@ -128,7 +129,7 @@ def _read(one: Parameter, text: Given) -> Any:
 
 
 def _not_its_own(method: str, name: str) -> WrongUsage:
-    option = "--" + name.replace("_", "-")
+    option = option_name(name)
     owners = [
         other for other, parameters in declared_parameters().items() if any(one.name == name for one in parameters)
     ]
@@ -157,4 +158,4 @@ def _option(same: Sequence[Parameter]) -> click.Option:
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return [CompletionItem(word) for word in words if word.startswith(incomplete)]
 
-    return click.Option([first.option], default=None, help=first.help, shell_complete=complete)
+    return click.Option([first.option, first.name], default=None, help=first.help, shell_complete=complete)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`anonkit reconstruct`: what a receiver learns from a randomized release."""
+"""`anonkit reconstruct`: what a receiver learns from a release with noise."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ if TYPE_CHECKING:
 def command(
     release: str, *, test: str | None, predictions: str | None, model: str | None, force: bool, quiet: bool
 ) -> Outcome:
-    """Learn a naive Bayes model from a randomized release.
+    """Learn a model from a release with noise.
 
     \b
     anonkit reconstruct out.parquet
     anonkit reconstruct out.parquet --test test.csv --predictions predictions.parquet
     anonkit reconstruct out.parquet --model model.json --json
 
-    OUT is the Parquet file of a release by rr, errph, trr or ppnb; its params.json stands beside it, and nothing else
-    is needed. Learning from a release costs no privacy.
+    OUT is the Parquet file of a release by rr, errph, trr or ppnb (the model is naive Bayes) or by a tree method such
+    as edprf (the model is its forest); its params.json stands beside it, and nothing else is needed. Learning from a
+    release costs no privacy.
     """
     from anonkit.consumers.reconstruction import reconstruct
 
@@ -58,7 +59,8 @@ def _text(release: str, made: Reconstruction, predictions: str | None, model: st
     from anonkit.wording import number, percent
 
     told = made.to_dict()
-    head = f"Learned {told['target']} from {number(told['rows'])} rows of {release}"
+    rows = "the trees" if told["rows"] is None else f"{number(told['rows'])} rows"
+    head = f"Learned {told['target']} from {rows} of {release}"
     lines = [click.style(one_line(head), bold=True)]
     shares = ", ".join(f"{name} {percent(one['share'])}" for name, one in told["classes"].items())
     lines.append(one_line(f"Classes    {shares}"))

@@ -2,6 +2,7 @@
 """What a receiver of a release runs: nothing here needs Spark, the owner's methods, or forests.
 
 To train on a randomized table:      `NaiveBayes`.
+To predict by a published forest:    `Forest`.
 To do so from files and score it:    `reconstruct`.
 To read tables off it:               `frequencies`, `histogram`, `moments`, `two_way`, `by_class`.
 To compare with older proposals:     `WarnerDecisionTree` (DTPD), `AdditiveNoiseDecisionTree` (DTCRD).
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from anonkit.consumers.dtcrd import AdditiveNoiseDecisionTree as AdditiveNoiseDecisionTree
     from anonkit.consumers.dtpd import WarnerDecisionTree as WarnerDecisionTree
+    from anonkit.consumers.forest import Forest as Forest
     from anonkit.consumers.naive_bayes import NaiveBayes as NaiveBayes
     from anonkit.consumers.reconstruction import reconstruct as reconstruct
     from anonkit.consumers.tables import by_class as by_class
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "AdditiveNoiseDecisionTree": "dtcrd",
+    "Forest": "forest",
     "NaiveBayes": "naive_bayes",
     "WarnerDecisionTree": "dtpd",
     "by_class": "tables",

@@ -11,7 +11,8 @@ import numpy as np
 
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
-from anonkit.errors import ReleaseFormatError
+from anonkit.consumers.release_files import Described, column_types
+from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.mechanisms.channel import FloatArray
 from anonkit.mechanisms.domains import Categories, Grid
 from anonkit.mechanisms.published import PublishedTable
@@ -219,3 +220,28 @@ def _missing() -> Any:
     from sklearn.pipeline import make_pipeline
 
     return make_pipeline(_as(float), MissingIndicator(features="all"))
+
+
+def described(model: NaiveBayes) -> Described:
+    """Return what a naive Bayes model says of itself.
+
+    Raises
+    ------
+    ParameterError
+        It was not learned from a release with a target.
+    """
+    target, prior = model.table_.target, model.model_.prior
+    if target is None:
+        raise ParameterError("the params name no target: there is nothing to predict")
+    return Described(
+        kind="naive Bayes",
+        rows=model.statistics_.n_rows,
+        target=target.name,
+        domain=target.domain,
+        classes={
+            str(name): {"share": float(share), "standard_error": float(error)}
+            for name, share, error in zip(model.classes_, prior.probabilities, prior.errors, strict=True)
+        },
+        attributes=[attribute.name for attribute in model.table_.attributes],
+        types=column_types({one.name: one.is_number for one in model.table_.attributes}, target.name),
+    )

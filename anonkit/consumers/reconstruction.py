@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the files of a randomized release to a model, its predictions and its scores: `anonkit reconstruct`."""
+"""From the files of a release with noise to a model, its predictions and its scores: `anonkit reconstruct`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from anonkit.atomic import Staging
+from anonkit.bundle import PARAMS, Place, read_json
 from anonkit.consumers.columns import Columns
-from anonkit.consumers.release_files import read_true_table
+from anonkit.consumers.release_files import Described, read_true_table
 from anonkit.errors import ParameterError, SourceError
 from anonkit.mechanisms.channel import FloatArray
 from anonkit.mechanisms.domains import UNKNOWN
+from anonkit.trees.published import FORMAT as FOREST_FORMAT
 
 if TYPE_CHECKING:
+    from anonkit.consumers.forest import Forest
     from anonkit.consumers.naive_bayes import NaiveBayes
 
 
@@ -58,7 +61,8 @@ class Scores:
 class Reconstruction:
     """A model learned from a release, with what was made of it."""
 
-    model: NaiveBayes
+    model: NaiveBayes | Forest
+    described: Described
     scores: Scores | None = None
     """When a test table was given that holds the target."""
     predictions: pa.Table | None = None
@@ -66,15 +70,12 @@ class Reconstruction:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome for `--json`."""
-        prior = self.model.model_.prior
         return {
-            "rows": self.model.statistics_.n_rows,
-            "target": self.model.table_.target.name if self.model.table_.target else None,
-            "classes": {
-                str(name): {"share": float(share), "standard_error": float(error)}
-                for name, share, error in zip(self.model.classes_, prior.probabilities, prior.errors, strict=True)
-            },
-            "attributes": [attribute.name for attribute in self.model.table_.attributes],
+            "model": self.described.kind,
+            "rows": self.described.rows,
+            "target": self.described.target,
+            "classes": dict(self.described.classes),
+            "attributes": list(self.described.attributes),
             **({} if self.scores is None else self.scores.to_dict()),
         }
 
@@ -88,7 +89,9 @@ def reconstruct(
     force: bool = False,
     **settings: Any,
 ) -> Reconstruction:
-    """Learn a naive Bayes model from a randomized release, and score it on a table of true values.
+    """Learn a model from a release with noise, and score it on a table of true values.
+
+    A randomized release gives a naive Bayes model, a release of differentially private trees its forest.
 
     Parameters
     ----------
@@ -103,12 +106,12 @@ def reconstruct(
     force : bool
         Replace these two files when they are there.
     **settings
-        `estimator`, `smoothing`, `numbers` of `NaiveBayes`.
+        `estimator`, `smoothing`, `numbers` of `NaiveBayes`; `vote`, `smoothing` of `Forest`.
 
     Raises
     ------
     ParameterError
-        The release was not randomized, or predictions are asked for without a table to predict from.
+        The release has no noise to undo and no model, or predictions are asked for without a table to predict from.
     ReleaseFormatError, SourceError
         A file is missing or damaged, or does not fit the params.
 
@@ -116,47 +119,59 @@ def reconstruct(
     -------
     Post-processing of what was published: no privacy loss. The test table stays where it is.
     """
-    from anonkit.consumers.naive_bayes import NaiveBayes
-
     if predictions is not None and test is None:
         raise ParameterError("predictions need a table to predict from", "--test TABLE")
     if predictions is not None and not str(predictions).endswith(".parquet"):
         raise ParameterError(f"predictions ({predictions}) must end in .parquet")
     _refuse_existing((predictions, model), force)
-    learned = NaiveBayes.from_release(release, **settings)
+    learned, described = _learn(release, settings)
     scores, predicted = None, None
     if test is not None:
-        table = read_true_table(test, learned.table_) if isinstance(test, str | Path) else test
+        table = read_true_table(test, described.types) if isinstance(test, str | Path) else test
         shares = learned.predict_proba(table)
-        predicted = _predictions(learned, shares)
-        scores = _scores(learned, table, shares)
+        predicted = _predictions(described, shares)
+        scores = _scores(described, table, shares)
     if predictions is not None and predicted is not None:
         _write(Path(predictions), partial(pq.write_table, predicted))
     if model is not None:
         text = learned.to_json() + "\n"
         _write(Path(model), lambda aside: aside.write_text(text, encoding="utf-8"))
-    return Reconstruction(model=learned, scores=scores, predictions=predicted)
+    return Reconstruction(model=learned, described=described, scores=scores, predictions=predicted)
 
 
-def _predictions(model: NaiveBayes, shares: FloatArray) -> pa.Table:
-    target = model.table_.target
-    assert target is not None  # noqa: S101 - a model has a target
-    columns: Mapping[str, Any] = {target.name: pa.array(model.classes_[shares.argmax(axis=1)], pa.string())}
-    return pa.table({**columns, **{f"P({name})": shares[:, at] for at, name in enumerate(model.classes_)}})
+def _learn(release: str | Path, settings: Mapping[str, Any]) -> tuple[NaiveBayes | Forest, Described]:
+    """Return the model that the format of the params calls for, and its description."""
+    params = read_json(Place.of(release).file(PARAMS))
+    if params.get("format") == FOREST_FORMAT:
+        from anonkit.consumers.forest import Forest
+
+        forest = Forest(params, **settings).fit()
+        return forest, forest.described()
+    from anonkit.consumers.model_files import described
+    from anonkit.consumers.naive_bayes import NaiveBayes
+
+    learned = NaiveBayes.from_release(release, **settings)
+    return learned, described(learned)
 
 
-def _scores(model: NaiveBayes, test: Any, shares: FloatArray) -> Scores | None:
+def _predictions(described: Described, shares: FloatArray) -> pa.Table:
+    labels = described.domain.labels()
+    columns: Mapping[str, Any] = {described.target: pa.array([labels[at] for at in shares.argmax(axis=1)], pa.string())}
+    return pa.table({**columns, **{f"P({name})": shares[:, at] for at, name in enumerate(labels)}})
+
+
+def _scores(described: Described, test: Any, shares: FloatArray) -> Scores | None:
     """Return the scores of predicted shares, or None when the table does not hold the target."""
-    target, columns = model.table_.target, Columns(test)
-    if target is None or target.name not in columns:
+    columns = Columns(test)
+    if described.target not in columns:
         return None
-    truth = columns.codes(target.name, target.domain)
+    truth = columns.codes(described.target, described.domain)
     if (truth == UNKNOWN).any():
         count = int((truth == UNKNOWN).sum())
         raise SourceError(f"{count} of {truth.size} rows of the test table hold a label that is not among the classes")
     if truth.size == 0:
         raise SourceError("the test table has no rows")
-    size, guessed = target.domain.size, shares.argmax(axis=1)
+    size, guessed = described.domain.size, shares.argmax(axis=1)
     confusion = np.bincount(truth * size + guessed, minlength=size * size).reshape(size, size)
     rows = confusion.sum(axis=1)
     seen = rows > 0

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pc_csv
@@ -13,10 +13,35 @@ import pyarrow.parquet as pq
 
 from anonkit.bundle import DATA, PARAMS, Place, read_json
 from anonkit.errors import ParameterError, ReleaseFormatError, SourceError
+from anonkit.mechanisms.domains import Categories
 from anonkit.mechanisms.published import FORMAT, PublishedTable
 
 _BATCH_ROWS = 1 << 17
 _TEXT = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t", ".csv.zst": ",", ".tsv.zst": "\t"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Described:
+    """What a model says of itself, whatever it is."""
+
+    kind: str
+    """What it is, in words."""
+    rows: int | None
+    """Rows it was learned from, as far as the release tells."""
+    target: str
+    domain: Categories
+    """The classes."""
+    classes: Mapping[str, Mapping[str, float | None]]
+    """Share of each class, and its standard error where it is known."""
+    attributes: Sequence[str]
+    types: Mapping[str, pa.DataType]
+    """Arrow type of each column that a text file to predict from may hold."""
+
+
+def column_types(numbers: Mapping[str, bool], target: str) -> dict[str, pa.DataType]:
+    """Return the types of columns that are numbers or not, and of the target."""
+    types = {name: pa.float64() if is_number else pa.string() for name, is_number in numbers.items()}
+    return {**types, target: pa.string()}
 
 
 def open_randomized(path: str | Path) -> tuple[Iterator[pa.RecordBatch], PublishedTable]:
@@ -49,8 +74,14 @@ def _batches(path: Path) -> Iterator[pa.RecordBatch]:
         raise ReleaseFormatError(f"{str(path)!r} is not a readable Parquet file") from None
 
 
-def read_true_table(path: str | Path, table: PublishedTable) -> pa.Table:
+def read_true_table(path: str | Path, types: Mapping[str, pa.DataType]) -> pa.Table:
     """Read a table of true values, CSV, TSV (also .gz, .zst) or Parquet, with the types the params declare.
+
+    Parameters
+    ----------
+    path : path
+    types : mapping
+        Type of each column that a text file may hold.
 
     Raises
     ------
@@ -63,20 +94,17 @@ def read_true_table(path: str | Path, table: PublishedTable) -> pa.Table:
     try:
         if path.suffix == DATA:
             return pq.read_table(path, partitioning=None)
-        return _read_text(path, table)
+        return _read_text(path, types)
     except pa.ArrowException:
         raise SourceError(f"{str(path)!r} cannot be read as a table") from None
 
 
-def _read_text(path: Path, table: PublishedTable) -> pa.Table:
+def _read_text(path: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
     kind = next((suffix for suffix in _TEXT if path.name.endswith(suffix)), None)
     if kind is None:
         raise SourceError(f"{str(path)!r} is not CSV, TSV or Parquet", f"known: {', '.join([*_TEXT, DATA])}")
-    types: dict[str, Any] = {one.name: pa.float64() if one.is_number else pa.string() for one in table.attributes}
-    if table.target is not None:
-        types[table.target.name] = pa.string()
     return pc_csv.read_csv(
         path,
         parse_options=pc_csv.ParseOptions(delimiter=_TEXT[kind], newlines_in_values=True),
-        convert_options=pc_csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True),
+        convert_options=pc_csv.ConvertOptions(column_types=dict(types), null_values=[""], strings_can_be_null=True),
     )

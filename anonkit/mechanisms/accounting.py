@@ -27,8 +27,6 @@ EXPONENTIAL = "exponential"
 MECHANISMS = (LAPLACE, PERMUTE_AND_FLIP, EXPONENTIAL)
 
 
-
-
 LARGEST_EPSILON = 40.0
 _ONE = 1 << RATE_BITS
 _DIGITS = 90
@@ -110,6 +108,11 @@ class Draw:
         """What it costs a row on its path, in units of 2**-52."""
         return self.rate * self.sensitivity * self.times
 
+    @property
+    def epsilon(self) -> float:
+        """The same as epsilon, rounded up to a float."""
+        return rounded_up(Fraction(self.units, _ONE))
+
     def to_params(self) -> dict[str, Any]:
         """Return the line, ready for JSON."""
         return {
@@ -121,7 +124,7 @@ class Draw:
             "times": self.times,
             "level": self.level,
             "ends_path": self.ends_path,
-            "epsilon": rounded_up(Fraction(self.units, _ONE)),
+            "epsilon": self.epsilon,
         }
 
 
@@ -217,23 +220,28 @@ def rounded_up(value: Fraction) -> float:
 
 
 class PathAccount:
-    """What has been charged to each path of a growing tree; a path is a group of rows with all it came from.
+    """What has been charged to the path of each node of growing trees: to the rows in it, by it and all above it.
 
     Parameters
     ----------
     limit : int
         Units that may be spent on any path.
-    groups : int
-        Disjoint groups of rows at the start.
+    roots : int
+        Nodes at the start, numbered from 0.
     """
 
-    def __init__(self, limit: int, groups: int) -> None:
+    def __init__(self, limit: int, roots: int) -> None:
         self.limit = limit
-        self.spent: IntArray = np.zeros(groups, dtype=np.int64)
-        self.most = 0
+        self.spent: IntArray = np.zeros(roots, dtype=np.int64)
+        """Units spent on the path of each node, shape (n_nodes,)."""
 
-    def charge(self, purpose: str, units: int, groups: NDArray[np.bool_] | None = None) -> None:
-        """Charge a draw before it is made, in every group or in some.
+    @property
+    def most(self) -> int:
+        """Units spent on the dearest path."""
+        return int(self.spent.max(initial=0))
+
+    def charge(self, purpose: str, units: int, nodes: IntArray) -> None:
+        """Charge a draw in some nodes, before it is made.
 
         Raises
         ------
@@ -242,15 +250,13 @@ class PathAccount:
         """
         if units < 1:
             raise ParameterError("a draw must be charged at least one unit")
-        after = self.spent + (units if groups is None else np.where(groups, units, 0))
-        if after.size and int(after.max()) > self.limit:
+        if int(self.spent[nodes].max(initial=0)) + units > self.limit:
             raise BudgetError(
                 f"{purpose} would exceed the planned epsilon ({self.limit / _ONE:.6g})",
                 "a bug in the method: its plan spends more than its claim; nothing was released",
             )
-        self.spent = after
-        self.most = max(self.most, int(after.max(initial=0)))
+        self.spent[nodes] += units
 
     def branch(self, parents: IntArray) -> None:
-        """Divide groups: group g of the result continues the path of group `parents[g]`; the rest is closed."""
-        self.spent = self.spent[parents]
+        """Add nodes: the next numbers, each going on from the path of its parent."""
+        self.spent = np.append(self.spent, self.spent[parents])

@@ -54,9 +54,7 @@ def permute_and_flip(scores: IntArray, rate: int, words: Words, allowed: BoolArr
     return _uniform_member(heads, words)
 
 
-def exponential_mechanism(
-    scores: IntArray, rate: int, words: Words, allowed: BoolArray | None = None
-) -> IntArray:
+def exponential_mechanism(scores: IntArray, rate: int, words: Words, allowed: BoolArray | None = None) -> IntArray:
     """Choose one candidate per row with probability proportional to exp(rate * score) (McSherry & Talwar 2007).
 
     By rejection: a candidate is proposed uniformly and kept with probability exp(-rate * (best - score)), so nothing

@@ -23,6 +23,7 @@ METHODS: Mapping[str, str] = {
     "errph": "anonkit.methods.errph:ERRPH",
     "trr": "anonkit.methods.trr:TRR",
     "ppnb": "anonkit.methods.ppnb:PPNB",
+    "edprf": "anonkit.methods.edprf:EDPRF",
 }
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import anonkit
 from anonkit.bundle import DATA, DESCRIPTOR, PAGE, PARAMS, REPORT, Release
+from anonkit.checks.central import published_account
 from anonkit.checks.disclosure import measure
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines import ENGINES
@@ -34,11 +35,13 @@ QUICK: dict[str, dict[str, Any]] = {
     "errph": {"p_keep": 0.5, "bins": 8},
     "trr": {},
     "ppnb": {"p_keep": 0.5},
+    "edprf": {"epsilon": 1.0},
 }
 """Parameters that make each method quick on 400 rows."""
 
 K_ANONYMOUS = ("rfka", "greedy-hamdist", "mondrian")
 RANDOMIZED = ("rr", "errph", "trr", "ppnb")
+CENTRAL = ("edprf",)
 CATEGORIES = ("education", "occupation", "marital_status", "income", "cards_held")
 
 RARE = "MARKER-of-one-person"
@@ -183,6 +186,36 @@ def test_the_published_parameters_have_the_stated_loss(name: str, engine: str, t
         assert 1.99 < published.record_epsilon <= 2.0
 
 
+@pytest.mark.parametrize("name", CENTRAL)
+def test_the_published_account_adds_up_to_the_claim(name: str, engine: str, table: pa.Table) -> None:
+    """Epsilon, added up from the rates of params.json alone, is that of the report and at most what was asked."""
+    release = _release(table, name, engine)
+    found, report = published_account(json.loads(json.dumps(release.params))), release.report
+    promise = report["guarantee"]
+
+    assert 0 < found.epsilon <= report["budget"]["epsilon"] == promise["parameters"]["epsilon"] <= 1.0
+    assert promise["kind"] == "central-dp"
+    assert promise["adjacency"] == found.adjacency == "add or remove one record"
+    assert report["budget"]["delta"] == 0
+
+
+@pytest.mark.parametrize("name", CENTRAL)
+def test_nothing_exact_about_the_rows_is_published(name: str, engine: str) -> None:
+    """A table of one row more brings no other key, column or kind of value: what differs is noise."""
+    found = []
+    for n_rows in (60, 61):
+        release = anonkit.release(
+            bank_customers(n_rows, seed=1), method=name, engine=engine, policy=bank_customers_policy(), **QUICK[name]
+        )
+        report = release.report
+        assert set(report["rows"]) == {"out"}
+        assert report["notes"] == []
+        assert not report["disclosure_risk"]
+        assert not any("importance" in column for column in report["columns"])
+        found.append((sorted(report), sorted(release.params), release.to_arrow().schema.names))
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("name", RANDOMIZED)
 def test_what_is_not_randomized_is_not_released(name: str, engine: str, table: pa.Table) -> None:
     """Only declared attributes are there, each holding answers of its public domain; the rest is dropped, and why."""
@@ -200,7 +233,7 @@ def test_what_is_not_randomized_is_not_released(name: str, engine: str, table: p
             assert set(released.column(name_).to_pylist()) <= {*attribute.domain.values, None}
 
 
-@pytest.mark.parametrize("name", RANDOMIZED)
+@pytest.mark.parametrize("name", [*RANDOMIZED, *CENTRAL])
 def test_a_column_without_a_public_domain_is_refused(name: str, engine: str, table: pa.Table) -> None:
     """It is named, and reading domains from the table makes the claim conditional in every file."""
     known = _policy(name)
@@ -267,9 +300,9 @@ def test_a_dry_run_writes_nothing(name: str, engine: str, table: pa.Table, tmp_p
 @pytest.mark.parametrize("order", ["reversed", "columns"])
 def test_the_order_of_rows_and_columns_does_not_matter(name: str, engine: str, table: pa.Table, order: str) -> None:
     """The released rows are the same multiset, however the source was ordered; noise belongs to the row number."""
-    seed = 3 if name in RANDOMIZED else None
+    seed = 3 if name in (*RANDOMIZED, *CENTRAL) else None
     if seed is not None and order == "reversed":
-        pytest.skip("the noise of a row is a function of its number")
+        pytest.skip("the noise of a row, and the tree it is in, are functions of its number")
     if order == "reversed":
         other = table.take(pa.array(range(table.num_rows - 1, -1, -1)))
     else:

@@ -91,12 +91,12 @@ def test_a_claim_is_never_rounded_below_what_it_is(numerator: int, denominator: 
 def test_an_account_refuses_to_overspend_and_charges_nothing_then() -> None:
     """Every path is looked at by itself."""
     account = PathAccount(10, 1)
-    account.charge("split", 6)
+    account.charge("split", 6, np.array([0]))
     account.branch(np.array([0, 0]))
-    account.charge("leaf", 4, np.array([True, False]))
+    account.charge("leaf", 4, np.array([1]))
     with pytest.raises(BudgetError, match="exceed"):
-        account.charge("leaf", 1)
-    assert account.spent.tolist() == [10, 6]
+        account.charge("leaf", 1, np.array([1, 2]))
+    assert account.spent.tolist() == [6, 10, 6]
     assert account.most == 10
     with pytest.raises(ParameterError, match="at least one"):
-        account.charge("nothing", 0)
+        account.charge("nothing", 0, np.array([0]))

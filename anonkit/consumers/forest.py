@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The published forest as a scikit-learn classifier: the params of a release are the model."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from anonkit.bundle import PARAMS, Place, read_json
+from anonkit.consumers.columns import Columns
+from anonkit.consumers.release_files import Described, column_types
+from anonkit.errors import ParameterError
+from anonkit.mechanisms.channel import FloatArray
+from anonkit.mechanisms.domains import UNKNOWN, Grid
+from anonkit.trees.attributes import Attribute
+from anonkit.trees.published import PublishedForest
+
+IntArray = NDArray[np.int64]
+VOTES = ("pooled", "majority")
+
+
+class UnknownValueWarning(UserWarning):
+    """A value to predict from is outside its public domain; no cell value is shown."""
+
+
+class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Prediction by a published differentially private forest.
+
+    Parameters
+    ----------
+    params : mapping or PublishedForest, optional
+        The release's params; may be given to `fit` instead.
+    vote : {"pooled", "majority"}
+        Add up the noisy counts of the leaves a row falls into, one a tree, so that their noise averages out; or let
+        each tree vote for its commonest class, as the papers do. Leaves without counts always vote.
+    smoothing : float
+        Rows added to each class of the pooled counts, in [0, inf).
+
+    Attributes
+    ----------
+    classes_ : array, shape (n_classes,)
+        The class labels, in the order of the published domain.
+    forest_ : PublishedForest
+        What the params say.
+
+    Privacy
+    -------
+    Post-processing of what was published: no privacy loss.
+    """
+
+    def __init__(
+        self,
+        params: Mapping[str, Any] | PublishedForest | None = None,
+        *,
+        vote: Literal["pooled", "majority"] = "pooled",
+        smoothing: float = 1.0,
+    ) -> None:
+        self.params = params
+        self.vote = vote
+        self.smoothing = smoothing
+
+    def fit(self, X: Any = None, y: Any = None, params: Mapping[str, Any] | PublishedForest | None = None) -> Self:
+        """Read the published forest; rows are not needed, and looked at in no way.
+
+        Parameters
+        ----------
+        X, y
+            Ignored: the owner grew the trees.
+        params : mapping or PublishedForest, optional
+            In place of those given to the constructor.
+        """
+        if self.vote not in VOTES:
+            raise ParameterError(f"vote ({self.vote}) must be one of {', '.join(VOTES)}")
+        if not 0 <= self.smoothing < np.inf:
+            raise ParameterError(f"smoothing ({self.smoothing}) must be in [0, inf)")
+        chosen = self.params if params is None else params
+        if chosen is None:
+            raise ParameterError("a forest needs the params of a release", "Forest.from_release(path)")
+        self.forest_ = chosen if isinstance(chosen, PublishedForest) else PublishedForest.from_params(chosen)
+        self.classes_ = np.array(self.forest_.schema.classes.labels(), dtype=object)
+        self._ballots = self._count_ballots()
+        return self
+
+    @classmethod
+    def from_release(cls, path: str | Path, **settings: Any) -> Self:
+        """Read the forest of a release on disk; its `params.json` is all that is needed.
+
+        Raises
+        ------
+        ReleaseFormatError
+            The file is missing or damaged, or the release holds no forest.
+        """
+        return cls(read_json(Place.of(path).file(PARAMS)), **settings).fit()
+
+    def _count_ballots(self) -> FloatArray:
+        """Return what each leaf adds to each class, shape (n_nodes, n_classes)."""
+        contents = self.forest_.contents()
+        out = np.zeros((len(contents), self.classes_.size))
+        for node, leaf in enumerate(contents):
+            if leaf is None:
+                continue
+            if leaf.counts is None or self.vote == "majority":
+                out[node, np.argmax(leaf.counts) if leaf.counts is not None else leaf.label] = 1.0
+            else:
+                out[node] = leaf.counts
+        return out
+
+    def described(self) -> Described:
+        """Return what the forest says of itself; rows and shares are those of the noisy counts."""
+        check_is_fitted(self)
+        schema, counted = self.forest_.schema, [leaf for leaf in self.forest_.contents() if leaf is not None]
+        counts = np.zeros(self.classes_.size)
+        for leaf in counted:
+            counts += 0 if leaf.counts is None else np.array(leaf.counts)
+        counts = np.maximum(counts * self.forest_.share_of_rows, 0.0)
+        total = float(counts.sum())
+        shares = counts / total if total else np.full(counts.size, 1.0 / counts.size)
+        return Described(
+            kind="forest",
+            rows=round(total) if total else None,
+            target=schema.target,
+            domain=schema.classes,
+            classes={
+                str(name): {"share": float(share), "standard_error": None}
+                for name, share in zip(self.classes_, shares, strict=True)
+            },
+            attributes=[attribute.name for attribute in schema.attributes],
+            types=column_types({one.name: one.is_number for one in schema.attributes}, schema.target),
+        )
+
+    def to_json(self) -> str:
+        """Return the published forest as JSON."""
+        check_is_fitted(self)
+        return json.dumps(self.forest_.to_params(), ensure_ascii=False)
+
+    def codes(self, X: Any) -> IntArray:
+        """Return the rows as codes of the public domains, shape (n_attributes, n_rows)."""
+        check_is_fitted(self)
+        data = Columns(X)
+        attributes = self.forest_.schema.attributes
+        codes = np.zeros((len(attributes), data.n_rows), dtype=np.int64)
+        for at, attribute in enumerate(attributes):
+            codes[at], unknown = _codes(data, attribute)
+            if unknown:
+                warnings.warn(
+                    f"attribute {attribute.name!r}: {unknown} of {data.n_rows} rows hold no value of its domain and "
+                    "are taken for another",
+                    UnknownValueWarning,
+                    stacklevel=3,
+                )
+        return codes
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the share of each class, shape (n, n_classes), columns in the order of `classes_`."""
+        leaves = self.forest_.leaves_of(self.codes(X))
+        counts = np.maximum(self._ballots[leaves].sum(axis=0), 0.0) + self.smoothing
+        total = counts.sum(axis=1, keepdims=True)
+        return np.asarray(np.where(total > 0, counts / np.maximum(total, 1e-300), 1.0 / counts.shape[1]))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class of each row, shape (n,)."""
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+
+def _codes(data: Columns, attribute: Attribute) -> tuple[IntArray, int]:
+    """Return the codes of a column, and how many cells had none; those are taken for missing, or for the middle."""
+    domain = attribute.domain
+    if isinstance(domain, Grid):
+        numbers = data.numbers(attribute.name)
+        lost = np.zeros(numbers.size, dtype=bool) if domain.has_missing else np.isnan(numbers)
+        filled = np.where(lost, (domain.lower + domain.upper) / 2, numbers)
+        return domain.encode(filled).astype(np.int64), int(lost.sum())
+    codes = data.codes(attribute.name, domain)
+    lost = codes == UNKNOWN
+    return np.where(lost, domain.size - 1 if domain.has_missing else domain.size // 2, codes), int(lost.sum())

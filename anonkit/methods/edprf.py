@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""eDPRF: rows dealt to trees at random, permute-and-flip at every node, unspent budget moved to the leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from anonkit.parameters import check_choice, check_number, parameter
+from anonkit.tree_release import TreeMethod
+from anonkit.trees.allocation import harmonic
+from anonkit.trees.attributes import Split, TreeSchema
+from anonkit.trees.leaves import LEAVES
+from anonkit.trees.plan import Choices
+from anonkit.trees.rows import Disjoint
+from anonkit.trees.scores import GINI
+from anonkit.trees.selection import JointSelection
+
+STOPS = ("depth", "pure")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EDPRF(TreeMethod):
+    """Grow a forest after Wang et al. 2025 (eDPRF) and release the table it describes.
+
+    Each row is in one tree, drawn by itself with a secret key, so every tree spends the whole epsilon. Level k of T
+    gets epsilon / (s_T (T - k + 1)); a leaf gets all that its path has not spent.
+
+    Privacy
+    -------
+    Central differential privacy with at most the epsilon given, delta 0. The published stop rule looks at the data
+    without noise: with `stop="pure"` nothing is promised.
+    """
+
+    name: ClassVar[str] = "edprf"
+    paper: ClassVar[str] = "Wang et al.: eDPRF, Journal of Software 36(7), 2025"
+    summary: ClassVar[str] = "differentially private forest: disjoint trees, permute-and-flip, aligned budget"
+    number_split: ClassVar[Split] = Split.MULTIWAY
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"leaf": "label", "stop": "pure", "bins": 8}}
+
+    trees: int = parameter(default=5, range="[1, 1000]", help="trees; each row is in one of them")
+    depth: int = parameter(default=4, range="[1, 20]", help="levels of a tree, the leaves' included")
+    leaf: str = parameter(
+        default="counts",
+        range="one of these",
+        help="a leaf publishes noisy class counts, or its label alone",
+        choices=tuple(LEAVES),
+    )
+    stop: str = parameter(
+        default="depth",
+        range="one of these",
+        help="leaves are at the last level; pure: also, as published, where all rows have one class (no guarantee)",
+        choices=STOPS,
+    )
+    bins: int = parameter(default=4, range="[2, 1024]", help="equal bins of each number, over its public bounds")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("trees", self.trees, 1, 1000)
+        check_number("depth", self.depth, 1, 20)
+        check_choice("leaf", self.leaf, tuple(LEAVES))
+        check_choice("stop", self.stop, STOPS)
+
+    def choices(self, schema: TreeSchema) -> Choices:
+        """Return eDPRF's choices."""
+        return Choices(
+            rows=Disjoint(trees=self.trees),
+            levels=self.depth,
+            weights=tuple(harmonic(self.depth)),
+            selection=JointSelection(score=GINI),
+            leaf=LEAVES[self.leaf](),
+            align=True,
+            noiseless_purity=self.stop == "pure",
+        )
+
+    def no_guarantee(self) -> str | None:
+        """Return that the published stop rule has no noise."""
+        if self.stop != "pure":
+            return None
+        return (
+            "The published algorithm makes a node a leaf when all its rows have one class. That test looks at the "
+            f"rows without noise: one row can change the shape of a tree with certainty. The claim of the paper, "
+            f"epsilon = {self.epsilon:g}, holds without it (--stop depth)."
+        )

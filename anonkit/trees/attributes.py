@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What trees are grown on: attributes with public domains, and the splits that a node may make of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.mechanisms.domains import Categories, Grid
+
+IntArray = NDArray[np.int64]
+
+
+class Split(StrEnum):
+    """How a node divides the codes of an attribute among its children."""
+
+    MULTIWAY = "multiway"
+    """One child for every code."""
+    CUT = "cut"
+    """Codes up to some code go left, the others right; missing is the last code."""
+    ONE_VS_REST = "one-vs-rest"
+    """One code goes left, the others right."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attribute:
+    """One attribute, its public domain, and the one kind of split it allows.
+
+    Missing, where it can occur, is one more code: a branch of its own in a multiway split, else on the side its code
+    (the last) falls.
+    """
+
+    name: str
+    domain: Categories | Grid
+    split: Split
+
+    @property
+    def codes(self) -> int:
+        """Number of codes, missing included."""
+        return self.domain.size
+
+    @property
+    def is_number(self) -> bool:
+        """True for a number on a grid."""
+        return isinstance(self.domain, Grid)
+
+    @property
+    def is_cut(self) -> bool:
+        """True when it can be split at different points, and so again further down."""
+        return self.split is not Split.MULTIWAY
+
+    @cached_property
+    def n_splits(self) -> int:
+        """Number of different splits of a node by this attribute; 0 when the domain has one code."""
+        if self.codes < 2:
+            return 0
+        if self.split is Split.MULTIWAY:
+            return 1
+        if self.split is Split.CUT:
+            return self.codes - 1
+        return 1 if self.codes == 2 else self.codes
+
+    def branches(self, at: int) -> IntArray:
+        """Return the child that each code goes to in split number `at`, shape (codes,)."""
+        codes = np.arange(self.codes)
+        if self.split is Split.MULTIWAY:
+            return codes
+        return np.asarray(codes > at if self.split is Split.CUT else codes != at, dtype=np.int64)
+
+    def children(self, counts: IntArray) -> IntArray:
+        """Return the class counts of the children of every split.
+
+        Parameters
+        ----------
+        counts : int64 array, shape (n, codes, classes)
+
+        Returns
+        -------
+        int64 array, shape (n, n_splits, children, classes)
+        """
+        if self.split is Split.MULTIWAY:
+            return counts[:, np.newaxis]
+        left = np.cumsum(counts, axis=1)[:, : self.n_splits] if self.split is Split.CUT else counts[:, : self.n_splits]
+        total = counts.sum(axis=1, keepdims=True)
+        return np.stack([left, total - left], axis=2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeSchema:
+    """The attributes trees are grown on and the classes they predict, all public."""
+
+    attributes: tuple[Attribute, ...]
+    target: str
+    classes: Categories
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, missing included."""
+        return self.classes.size
+
+    @property
+    def splittable(self) -> NDArray[np.bool_]:
+        """True for attributes that can be split at all, shape (n_attributes,)."""
+        return np.array([attribute.n_splits > 0 for attribute in self.attributes], dtype=bool)
+
+    @property
+    def most_codes(self) -> int:
+        """The largest number of codes of an attribute."""
+        return max((attribute.codes for attribute in self.attributes), default=1)
