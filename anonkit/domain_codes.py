@@ -4,57 +4,85 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.cells import recode_array
+from anonkit.cells import category_value
 from anonkit.errors import PolicyError
-from anonkit.mechanisms.channel import FloatArray
+from anonkit.mechanisms.channel import Codes, FloatArray
 from anonkit.mechanisms.domains import UNKNOWN, Categories, Grid
 
 
-def codes_of_cells(batch: pa.RecordBatch, name: str, domain: Categories | Grid) -> NDArray[np.int64]:
+def codes_of_cells(
+    batch: pa.RecordBatch, name: str, domain: Categories | Grid, kind: type[np.integer[Any]] = np.int64
+) -> Codes:
     """Return the codes of a column, or refuse cells that the declared domain does not have, shape (n,).
+
+    Parameters
+    ----------
+    batch : RecordBatch
+    name : str
+        Name of the column.
+    domain : Categories or Grid
+        Its public domain.
+    kind : type
+        Integer type of the codes; it must hold all of them.
 
     Raises
     ------
     PolicyError
         A cell is outside the categories, or missing where that is not declared.
     """
+    array = batch.column(name)
     if isinstance(domain, Grid):
         numbers = numbers_of_cells(batch, name)
         if not domain.has_missing:
-            refuse_missing(name, np.isnan(numbers))
-        return domain.encode(numbers).astype(np.int64)
-    array = batch.column(name)
+            refuse_missing(name, array, numbers)
+        return domain.encode(numbers).astype(kind, copy=False)
     if not domain.has_missing:
-        refuse_missing(name, array.is_null().to_numpy(zero_copy_only=False))
-    codes = recode_array(array, domain.codes_of, UNKNOWN, False)
-    if (codes == UNKNOWN).any():
+        refuse_missing(name, array)
+    encoded = array if isinstance(array, pa.DictionaryArray) else pc.dictionary_encode(array)
+    codes_of = domain.codes_of
+    local = [codes_of.get(category_value(value, False), UNKNOWN) for value in encoded.dictionary.to_pylist()]
+    indices = encoded.indices if encoded.indices.null_count == 0 else pc.fill_null(encoded.indices, len(local))
+    places: NDArray[np.integer[Any]] = indices.to_numpy(zero_copy_only=False)
+    lookup = np.array([*local, codes_of.get(None, UNKNOWN)], dtype=np.int64)
+    # a dictionary may list values that no cell holds
+    if (lookup == UNKNOWN).any() and (lookup[places] == UNKNOWN).any():
         raise PolicyError(
             f"column {name!r} has cells outside its declared categories", "correct the policy or the table"
         )
-    return codes
+    return np.asarray(lookup.astype(kind)[places])
 
 
 def numbers_of_cells(batch: pa.RecordBatch, name: str) -> FloatArray:
     """Return the cells of a column as floats, NaN for missing, shape (n,)."""
-    floats = pc.fill_null(batch.column(name).cast(pa.float64()), np.nan)
+    floats = batch.column(name).cast(pa.float64())
+    floats = floats if floats.null_count == 0 else pc.fill_null(floats, np.nan)
     return np.asarray(floats.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def refuse_missing(name: str, missing: NDArray[np.bool_]) -> None:
+def refuse_missing(name: str, cells: pa.Array, numbers: FloatArray | None = None) -> None:
     """Refuse a column in which something is missing that its domain does not have.
+
+    Parameters
+    ----------
+    name : str
+    cells : Array
+        The cells; null is missing.
+    numbers : array of float, optional
+        The cells as floats, when they are numbers: NaN is missing too.
 
     Raises
     ------
     PolicyError
         Something is missing.
     """
-    if missing.any():
+    if cells.null_count or (numbers is not None and np.isnan(numbers).any()):
         raise PolicyError(
             f"column {name!r} has missing values, which its declared domain does not have",
             'missing = "category" in the policy: absence is then randomized too',

@@ -236,6 +236,7 @@ def _perturb(
         policy=policy,
         draft=draft,
         data=_without_unit(engine, engine.scan(spool, Policy()), policy),
+        spool=spool if policy.unit not in draft.data.schema.names else None,
         n_rows=n_rows,
         counted=counted,
         checks=checks,

@@ -31,6 +31,7 @@ from anonkit.bundle import (
 from anonkit.checks.disclosure import Disclosure
 from anonkit.descriptor import build_descriptor
 from anonkit.engines.private_files import PrivateFolder
+from anonkit.engines.relabelling import relabelled
 from anonkit.errors import EngineError, GuaranteeError
 from anonkit.guarantee import Check, Guarantee
 from anonkit.measures import recount
@@ -56,6 +57,8 @@ class VerifiedDraft:
     draft: Draft
     data: Source
     """The perturbed rows, shuffled, without the unit column."""
+    spool: Path | None
+    """The private Parquet file that holds exactly these rows; None when the unit column still stands in it."""
     n_rows: int
     counted: Disclosure | None
     checks: Sequence[Check]
@@ -157,7 +160,11 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, preset: str | 
         "sidecars": {suffix.lstrip("."): sha256(content) for suffix, content in files.items()},
     }
     data = folder / place.name(DATA)
-    n_rows = engine.write(work.data, data, metadata={METADATA_KEY: json.dumps(manifest)}, randomness=None)
+    metadata = {METADATA_KEY: json.dumps(manifest)}
+    if work.spool is None:
+        n_rows = engine.write(work.data, data, metadata=metadata, randomness=None)
+    else:
+        n_rows = relabelled(work.spool, data, metadata)
     _read_back(work, data, n_rows)
     hashes = {**{suffix: sha256(content) for suffix, content in files.items()}, DATA: sha256(data)}
     descriptor = build_descriptor(

@@ -41,7 +41,8 @@ class RandomizeBatch:
             names = [attribute.name for attribute in table.attributes]
             asked = asked_attribute(self.key, _ASKED_STREAM, row, batch.num_rows, len(names))
             yield table.asked_column, _labelled(asked, names, None)
-        labels = None if table.target is None else codes_of_cells(batch, table.target.name, table.target.domain)
+        target = table.target
+        labels = None if target is None else codes_of_cells(batch, target.name, target.domain, np.int64)
         classes = None if labels is None else labels.copy()
         for stream, attribute in enumerate(table.attributes):
             blank = None if asked is None else asked != stream
@@ -68,15 +69,17 @@ class RandomizeBatch:
         batch: pa.RecordBatch,
         row: int,
         stream: int,
-        labels: NDArray[np.int64] | None,
-    ) -> NDArray[np.int64]:
+        labels: Codes | None,
+    ) -> Codes:
         domain, mechanism = attribute.domain, attribute.mechanism
         assert domain is not None and isinstance(mechanism, Channel)  # noqa: S101, PT018 - TRR was handled before
-        codes = codes_of_cells(batch, attribute.name, domain)
+        kind = _small(mechanism)
         if attribute.joint_with_target and labels is not None:
-            codes = labels * domain.size + codes
-        answers = mechanism.randomize(codes.astype(_small(mechanism)), key=self.key, stream=stream, first_row=row)
-        return answers.astype(np.int64)
+            codes = codes_of_cells(batch, attribute.name, domain, np.int64)
+            codes = (labels * domain.size + codes).astype(kind)
+        else:
+            codes = codes_of_cells(batch, attribute.name, domain, kind)
+        return mechanism.randomize(codes, key=self.key, stream=stream, first_row=row)
 
     def _transformed(
         self,
@@ -89,8 +92,10 @@ class RandomizeBatch:
     ) -> pa.Array:
         numbers = numbers_of_cells(batch, attribute.name)
         if mechanism.presence is None:
-            refuse_missing(attribute.name, np.isnan(numbers))
+            refuse_missing(attribute.name, batch.column(attribute.name), numbers)
         shown = mechanism.randomize(numbers, key=self.key, stream=stream, first_row=row)
+        if mechanism.presence is None and blank is None:
+            return pa.array(shown)
         return pa.array(shown, mask=np.isnan(shown) if blank is None else np.isnan(shown) | blank)
 
 
@@ -118,7 +123,10 @@ def _shown(attribute: PublishedAttribute, answers: Codes, blank: NDArray[np.bool
 def _labelled(codes: Codes, labels: Sequence[str | None], blank: NDArray[np.bool_] | None) -> pa.Array:
     """Return codes as a dictionary array; the code of missing, and what is not asked, is null."""
     names = [label for label in labels if label is not None]
-    absent = codes >= len(names)
-    mask = absent if blank is None else absent | blank
-    indices = pa.array(np.where(mask, 0, codes).astype(np.int32), mask=mask)
+    if blank is None and len(names) == len(labels):
+        indices = pa.array(codes.astype(np.int32))
+    else:
+        absent = codes >= len(names)
+        mask = absent if blank is None else absent | blank
+        indices = pa.array(np.where(mask, 0, codes).astype(np.int32), mask=mask)
     return pa.DictionaryArray.from_arrays(indices, pa.array(names, pa.string()))

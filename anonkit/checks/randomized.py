@@ -94,10 +94,14 @@ def _impossible(cells: pa.Array, wanted: PublishedAttribute | Categories, may_be
         may_be_blank = may_be_blank or domain.has_missing
     else:
         domain, may_be_blank = wanted, wanted.has_missing
-    values = cells.dictionary_decode() if isinstance(cells, pa.DictionaryArray) else cells
-    known = pc.is_in(values.cast(pa.string()), value_set=pa.array(domain.values, pa.string()))
-    found = np.asarray(known.to_numpy(zero_copy_only=False), dtype=bool)
-    absent = np.asarray(values.is_null().to_numpy(zero_copy_only=False), dtype=bool)
+    allowed = pa.array(domain.values, pa.string())
+    if isinstance(cells, pa.DictionaryArray):
+        known = np.asarray(pc.is_in(cells.dictionary.cast(pa.string()), value_set=allowed))
+        places = np.asarray(pc.fill_null(cells.indices, len(known)))
+        held = np.bincount(places, minlength=len(known) + 1)  # cells of each entry, null ones last
+        return int(held[:-1] @ ~known) + (0 if may_be_blank else int(held[-1]))
+    found = np.asarray(pc.is_in(cells.cast(pa.string()), value_set=allowed))
+    absent = np.asarray(cells.is_null())
     return int((~found & ~(absent & may_be_blank)).sum())
 
 

@@ -45,8 +45,9 @@ class Categories:
             self._last = array.dictionary
         indices: NDArray[Any] = pc.fill_null(array.indices, MISSING).to_numpy(zero_copy_only=False)
         numbers: NDArray[np.int32] = self._last_numbers[indices]  # index -1 is the last entry: missing
-        self._used[numbers[numbers != MISSING]] = True
-        self._settled = None
+        if not self._used.all():
+            self._used |= np.bincount(numbers + 1, minlength=self._used.size + 1)[1:] > 0
+            self._settled = None
         return numbers
 
     def _meet(self, texts: list[str]) -> None:
@@ -56,6 +57,7 @@ class Categories:
         for earlier, later in pairwise(texts):
             self._before[later].add(earlier)
         self._used = np.concatenate([self._used, np.zeros(len(self._numbers) - self._used.size, dtype=bool)])
+        self._settled = None
         self._last_numbers = np.array([*map(self._numbers.__getitem__, texts), MISSING], dtype=np.int32)
 
     @property
@@ -114,6 +116,7 @@ class CategoryColumns:
         for at, categories in self._of.items():
             codes = categories.codes[columns[at].to_numpy()]
             values = pa.array(categories.values, pa.string())
-            indices = pa.array(codes, mask=codes == len(values))
+            absent = codes == len(values)
+            indices = pa.array(codes, mask=absent if absent.any() else None)
             columns[at] = pa.DictionaryArray.from_arrays(indices, values, ordered=self._moved.field(at).type.ordered)
         return pa.Table.from_arrays(columns, schema=self._moved)

@@ -93,7 +93,7 @@ def _numbers(texts: pa.Array) -> pa.Array | None:
 
 
 def _declared_integers(texts: pa.Array) -> pa.Array | None:
-    if _any(pc.match_substring(texts, "x", ignore_case=True)):  # Arrow reads hexadecimal
+    if any(_any(pc.match_substring(texts, letter)) for letter in "xX"):  # Arrow reads hexadecimal
         return None
     return _cast(texts, pa.int64())
 
