@@ -42,7 +42,7 @@ def _footer(source: Path, metadata: Mapping[str, str]) -> tuple[int, bytes, int]
     """Return the number of rows, the new footer with its tail, and where the old one begins."""
     with pq.ParquetFile(source) as file:
         old, plain = file.metadata, file.schema.to_arrow_schema().remove_metadata()
-    labels: dict[str | bytes, str | bytes] = dict(metadata)
+    labels: dict[str | bytes, str | bytes] = {**metadata}
     types = (old.metadata or {}).get(_TYPES_KEY)
     if types is not None:
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(types)))
