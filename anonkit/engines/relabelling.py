@@ -7,6 +7,7 @@ import base64
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -42,7 +43,7 @@ def _footer(source: Path, metadata: Mapping[str, str]) -> tuple[int, bytes, int]
     """Return the number of rows, the new footer with its tail, and where the old one begins."""
     with pq.ParquetFile(source) as file:
         old, plain = file.metadata, file.schema.to_arrow_schema().remove_metadata()
-    labels: dict[str | bytes, str | bytes] = {**metadata}
+    labels: dict[Any, Any] = dict(metadata)
     types = (old.metadata or {}).get(_TYPES_KEY)
     if types is not None:
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(types)))
