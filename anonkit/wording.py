@@ -35,6 +35,9 @@ _NAMES = {
     "alpha_k_anonymity": "(alpha, k)-anonymity",
 }
 _CHECKS = {
+    "basic_beta_likeness": ("Gain in likelihood of a value of ‘{}’ in the worst class", "at most"),
+    "response_rates": ("Chance of the answers of ‘{}’ under the stated mechanism", "at least"),
+    "row_numbers_absent": ("Columns that number the rows", "exactly"),
     "joint_k": ("Smallest group when combined with earlier releases", "at least"),
     "k_anonymity": ("Rows in the smallest equivalence class", "at least"),
     "k_anonymity_people": ("People in the smallest equivalence class", "at least"),

@@ -7,7 +7,8 @@ them, so that a mistake in one is seen by the other. Missing is a value like any
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ class Disclosure:
     class_sizes: tuple[tuple[int, int], ...]
     """(rows in the class, number of such classes), ascending."""
     sensitive: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Per sensitive attribute: l, entropy_l, t, alpha, recursive_c_<l>: the worst class counts."""
+    """Per sensitive attribute: l, entropy_l, t, alpha, beta, recursive_c_<l>: the worst class counts."""
 
     def rows_below(self, k: int) -> int:
         """Rows in classes smaller than k."""
@@ -92,18 +93,10 @@ def measure(
     recursive : sequence of int
         Values of l for which the smallest c of recursive (c, l)-diversity is measured.
     """
-    import duckdb
-
-    connection = duckdb.connect(":memory:")
-    try:
-        source = _scan(connection, table)
-        keys = ", ".join(map(_quote, quasi_identifiers))
+    with scanned(table) as (connection, source):
+        keys = ", ".join(map(quoted, quasi_identifiers))
         sizes, people = _sizes(connection, source, keys, unit)
         found = {name: _sensitive(connection, source, quasi_identifiers, name, recursive) for name in sensitive}
-    except duckdb.Error:
-        raise EngineError("recounting the table failed", "is every named column in it?") from None
-    finally:
-        connection.close()
     return Disclosure(
         rows=sum(n * c for n, c in sizes),
         classes=sum(c for _, c in sizes),
@@ -112,6 +105,26 @@ def measure(
         class_sizes=tuple(sizes),
         sensitive=found,
     )
+
+
+@contextmanager
+def scanned(table: str | Path | pa.Table) -> Iterator[tuple[Any, str]]:
+    """Open a table in DuckDB and yield the connection and what stands in FROM for it.
+
+    Raises
+    ------
+    EngineError
+        It cannot be read or counted.
+    """
+    import duckdb
+
+    connection = duckdb.connect(":memory:")
+    try:
+        yield connection, _scan(connection, table)
+    except duckdb.Error:
+        raise EngineError("recounting the table failed", "is every named column in it?") from None
+    finally:
+        connection.close()
 
 
 def _scan(connection: Any, table: str | Path | pa.Table) -> str:
@@ -149,12 +162,13 @@ def columns_of(table: str | Path | pa.Table) -> list[str]:
             ) from None
 
 
-def _quote(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return a column's name as SQL takes it."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def _sizes(connection: Any, source: str, keys: str, unit: str | None) -> tuple[list[tuple[int, int]], int | None]:
-    people = f"count(DISTINCT {_quote(unit)})" if unit else "NULL"
+    people = f"count(DISTINCT {quoted(unit)})" if unit else "NULL"
     grouped = f" GROUP BY {keys}" if keys else ""
     rows = connection.execute(
         f"SELECT n, count(*), min(people) FROM (SELECT count(*) AS n, {people} AS people FROM {source}{grouped}) "
@@ -167,16 +181,16 @@ def _sizes(connection: Any, source: str, keys: str, unit: str | None) -> tuple[l
 def _sensitive(
     connection: Any, source: str, quasi_identifiers: Sequence[str], name: str, recursive: Sequence[int]
 ) -> dict[str, float]:
-    keys = ", ".join(f"{_quote(key)} AS q{at}" for at, key in enumerate(quasi_identifiers))
+    keys = ", ".join(f"{quoted(key)} AS q{at}" for at, key in enumerate(quasi_identifiers))
     numbered = ", ".join(f"q{at}" for at in range(len(quasi_identifiers)))
     counts = connection.execute(
-        f"WITH cells AS (SELECT {keys + ', ' if keys else ''}{_quote(name)} AS s, count(*) AS n "
+        f"WITH cells AS (SELECT {keys + ', ' if keys else ''}{quoted(name)} AS s, count(*) AS n "
         f"FROM {source} GROUP BY ALL) "
         f"SELECT {f'dense_rank() OVER (ORDER BY {numbered}) - 1' if keys else '0'} AS class, "
         "dense_rank() OVER (ORDER BY s NULLS LAST) - 1 AS value, n, typeof(s) AS kind FROM cells"
     ).fetchnumpy()
     if counts["n"].size == 0:
-        return {"l": 0.0, "entropy_l": 0.0, "t": 0.0, "alpha": 0.0}
+        return {"l": 0.0, "entropy_l": 0.0, "t": 0.0, "alpha": 0.0, "beta": 0.0}
     ordered = str(counts["kind"][0]) not in ("VARCHAR", "BOOLEAN") and not str(counts["kind"][0]).startswith("ENUM")
     return _diversity(
         np.asarray(counts["class"], dtype=np.int64),
@@ -204,6 +218,7 @@ def _diversity(
         "l": float(np.bincount(classes, minlength=n_classes).min()),
         "entropy_l": float(np.exp(np.bincount(classes, -share * np.log(share), minlength=n_classes)).min()),
         "alpha": float(share.max()),
+        "beta": float((share / overall[values]).max()) - 1,
         "t": _earth_mover(classes, values, share, overall, n_classes)
         if ordered
         else _variation(classes, values, share, overall),

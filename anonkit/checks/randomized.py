@@ -105,9 +105,7 @@ def _impossible(cells: pa.Array, wanted: PublishedAttribute | Categories, may_be
     return int((~found & ~(absent & may_be_blank)).sum())
 
 
-def _impossible_numbers(
-    cells: pa.Array, attribute: PublishedAttribute, domain: Grid | None, may_be_blank: bool
-) -> int:
+def _impossible_numbers(cells: pa.Array, attribute: PublishedAttribute, domain: Grid | None, may_be_blank: bool) -> int:
     numbers = np.asarray(pc.fill_null(cells.cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False))
     absent = np.isnan(numbers)
     if domain is not None:

@@ -17,8 +17,11 @@ from anonkit.bundle import DATA, DESCRIPTOR, METADATA_KEY, Place, Release, load,
 from anonkit.checks.central import central_checks
 from anonkit.checks.disclosure import Disclosure, columns_of, measure
 from anonkit.checks.randomized import randomized_checks
+from anonkit.checks.response_rates import response_rate_checks
+from anonkit.checks.row_numbers import row_number_check
 from anonkit.errors import ParameterError, ReleaseFormatError, did_you_mean
 from anonkit.guarantee import Check, Diversity, KAnonymity
+from anonkit.mechanisms.published import PublishedTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,11 +33,18 @@ class _Asked:
     k: int | None
     l: float | None  # noqa: E741 - the field's own letter
     t: float | None
+    alpha: float | None
+    beta: float | None
+
+    @property
+    def about_sensitive(self) -> bool:
+        """Tell whether something is asked that is about sensitive attributes."""
+        return not (self.l is self.t is self.alpha is self.beta is None)
 
     @property
     def anything(self) -> bool:
-        """Tell whether some k, l or t is asked."""
-        return not (self.k is self.l is self.t is None)
+        """Tell whether some k, l, t, alpha or beta is asked."""
+        return self.k is not None or self.about_sensitive
 
     def checks(self, disclosure: Disclosure, sensitive: Sequence[str]) -> Iterator[Check]:
         """Compare with a recount; an empty table keeps no promise."""
@@ -42,9 +52,14 @@ class _Asked:
             k=1 if self.k is None else self.k,
             quasi_identifiers=(),
             sensitive=tuple(sensitive),
-            diversity=Diversity(l=self.l, t=self.t),
+            diversity=Diversity(l=self.l, t=self.t, alpha=self.alpha),
         )
         yield from (check for check in promise.verify(disclosure) if self.k is not None or check.name != "k_anonymity")
+        if self.beta is not None:
+            for name in sensitive:
+                found = disclosure.sensitive[name]["beta"]
+                passed = disclosure.rows > 0 and found <= self.beta + 1e-9
+                yield Check(name=f"basic_beta_likeness:{name}", passed=passed, observed=found, required=self.beta)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +92,8 @@ def validate(
     k: int | None = None,
     l: float | None = None,  # noqa: E741 - the field's own letter
     t: float | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
 ) -> Validation:
     """Validate a release against its own report, or any table against what is asked.
 
@@ -88,8 +105,10 @@ def validate(
         Columns an attacker may know; those of the report for a release.
     sensitive : sequence of str
         Columns whose diversity is measured, beside those of the report.
-    k, l, t : optional
-        Asked of the table, on top of what the report promises.
+    k, l, t, alpha, beta : optional
+        Asked of the table, on top of what the report promises: k-anonymity, distinct l-diversity, t-closeness, the
+        largest share of one sensitive value in a class, and basic beta-likeness (the most by which a value is
+        likelier in a class than in the table, as a share; Cao and Karras 2012).
 
     Raises
     ------
@@ -98,7 +117,7 @@ def validate(
     ParameterError
         Nothing to check was named, or a column is not there.
     """
-    asked = _Asked(quasi_identifiers=quasi_identifiers, sensitive=sensitive, k=k, l=l, t=t)
+    asked = _Asked(quasi_identifiers=quasi_identifiers, sensitive=sensitive, k=k, l=l, t=t, alpha=alpha, beta=beta)
     place = _place_of(table)
     return _validate_table(_as_table(table), asked) if place is None else _validate_release(place, asked)
 
@@ -131,11 +150,12 @@ def _validate_table(table: Any, asked: _Asked) -> Validation:
         raise ParameterError("no quasi-identifiers are named", "--qi age,zip,sex: a plain table does not say them")
     if not asked.anything:
         raise ParameterError("nothing is asked of the table", "--k 10, --l 2 or --t 0.2")
-    if (asked.l is not None or asked.t is not None) and not asked.sensitive:
-        raise ParameterError("l and t are about sensitive attributes", "--sensitive NAME")
+    if asked.about_sensitive and not asked.sensitive:
+        raise ParameterError("l, t, alpha and beta are about sensitive attributes", "--sensitive NAME")
     _refuse_unknown([*asked.quasi_identifiers, *asked.sensitive], columns_of(table))
     disclosure = measure(table, asked.quasi_identifiers, sensitive=asked.sensitive)
-    return Validation(checks=tuple(asked.checks(disclosure, asked.sensitive)), disclosure=disclosure)
+    checks = [*asked.checks(disclosure, asked.sensitive), row_number_check(table, asked.quasi_identifiers)]
+    return Validation(checks=tuple(checks), disclosure=disclosure)
 
 
 def _refuse_unknown(names: Sequence[str], columns: Sequence[str]) -> None:
@@ -242,8 +262,11 @@ def _domain_checks(place: Place, release: Release) -> Iterator[Check]:
 def _answer_checks(place: Place, release: Release) -> Iterator[Check]:
     """Read the parameters of a table with noise anew: its loss, its budget, its domains, its rows."""
     report = release.report
-    check = central_checks if "accounting" in release.params else randomized_checks
+    central = "accounting" in release.params
+    check = central_checks if central else randomized_checks
     yield from check(place.file(DATA), release.params, report["guarantee"])
+    if not central:
+        yield from response_rate_checks(place.file(DATA), PublishedTable.from_params(release.params))
     stated, budget = report["guarantee"]["parameters"].get("epsilon"), report["budget"]["epsilon"]
     if stated is not None:
         yield Check(name="budget", passed=stated == budget, observed=budget, required=stated)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from anonkit.cli.boundary import one_line
+from anonkit.cli.files import write_text
 from anonkit.cli.options import json_option, quiet_option
 from anonkit.cli.outcome import Outcome
 from anonkit.errors import AnonkitError, GuaranteeError, ParameterError, ReleaseFormatError, SourceError
@@ -25,6 +26,32 @@ _UNCOUNTABLE = {
     "joint_k": "The joint view with earlier releases was counted on the source; the files do not allow that.",
 }
 """Checks of a release that nobody can repeat from its files, and why."""
+_MEANINGS = {
+    "identifiers_absent": "an identifier is among its columns",
+    "row_numbers_absent": "a column numbers the rows, which leads back to the source",
+    "columns": "it has other columns than its report says",
+    "rows": "it has more or fewer rows than its report says",
+    "k_anonymity": "classes are smaller than promised or asked",
+    "l_diversity": "classes are less diverse than promised or asked",
+    "entropy_l_diversity": "classes are less diverse than promised",
+    "recursive_c_l_diversity": "classes are less diverse than promised",
+    "t_closeness": "classes are further from the whole table than promised or asked",
+    "alpha_k_anonymity": "a value is commoner in a class than promised or asked",
+    "basic_beta_likeness": "a value gains more likelihood in a class than asked",
+    "epsilon": "its parameters have another privacy loss than its report says",
+    "epsilon_per_attribute": "its parameters have another privacy loss than its report says",
+    "budget": "its budget is not the privacy loss it promises",
+    "domain": "it holds values that its parameters do not allow",
+    "response_rates": "its answers cannot come from the mechanism that its parameters state",
+    "class_sizes": "its classes are not those its report counts",
+    "randomness": "it was made with a known seed and is not for release",
+    "hash:params": "params.json was changed after the release",
+    "hash:report": "report.json was changed after the release",
+    "hash:page": "the report page was changed after the release",
+    "hash:data": "the data file was changed after the release",
+    "manifest": "the data file and its sidecars do not belong together",
+}
+"""What a failed check means, the most telling first."""
 
 
 class Unchecked(AnonkitError):  # noqa: N818 - what it is
@@ -40,6 +67,9 @@ class Unchecked(AnonkitError):  # noqa: N818 - what it is
 @click.option("--k", type=click.IntRange(min=1), metavar="INTEGER", help="Smallest equivalence class asked for.")
 @click.option("--l", "l_", type=click.FloatRange(min=1), metavar="NUMBER", help="Distinct l-diversity asked for.")
 @click.option("--t", type=click.FloatRange(0, 1), metavar="NUMBER", help="t-closeness asked for.")
+@click.option("--alpha", type=click.FloatRange(0, 1), metavar="NUMBER", help="Largest share of a value in a class.")
+@click.option("--beta", type=click.FloatRange(min=0), metavar="NUMBER", help="Basic beta-likeness asked for.")
+@click.option("--junit", metavar="FILE", help="Write the checks as JUnit test results too; replaces the file.")
 @quiet_option
 @json_option
 def command(
@@ -50,6 +80,9 @@ def command(
     k: int | None,
     l_: float | None,
     t: float | None,
+    alpha: float | None,
+    beta: float | None,
+    junit: str | None,
     quiet: bool,
 ) -> Outcome:
     """Recount a release and compare it with its promise.
@@ -58,10 +91,12 @@ def command(
     anonkit validate out.parquet
     anonkit validate out.parquet --k 10 --l 2 --sensitive illness
     anonkit validate table.csv --qi age,zip,sex --k 5
+    anonkit validate table.csv --qi age,zip --sensitive illness --l 2 --alpha 0.5 --junit results.xml
 
     Exits with 1 when a check fails and with 3 when something promised could not be checked. The hashes of all files,
     the columns, k, l and t, and the figures of the report are looked at; the source table is not needed.
     """
+    from anonkit.checks.junit import junit_xml
     from anonkit.checks.validate import validate
     from anonkit.cli.summary import check_line
     from anonkit.engines.private_files import sweep
@@ -69,8 +104,19 @@ def command(
     sweep()
     declared = _declared(table)
     names = [name for one in qi for name in _names(one)]
-    found = validate(table, quasi_identifiers=names or None, sensitive=sensitive, k=k, l=l_, t=t)
-    asked = {"k_anonymity": k, "l_diversity": l_, "t_closeness": t}
+    found = validate(
+        table, quasi_identifiers=names or None, sensitive=sensitive, k=k, l=l_, t=t, alpha=alpha, beta=beta
+    )
+    given = {
+        "k_anonymity": k,
+        "l_diversity": l_,
+        "t_closeness": t,
+        "alpha_k_anonymity": alpha,
+        "basic_beta_likeness": beta,
+    }
+    unchecked = _unchecked(found, declared, [name for name, value in given.items() if value is not None])
+    if junit is not None:
+        write_text(Path(junit), junit_xml(table, found.checks, unchecked), force=True)
     lines = [check_line(check.to_dict()) for check in sorted(found.checks, key=_rank)]
     passed = sum(check.passed for check in found.checks)
     head = click.style(f"{one_line(table)}: {passed} of {len(found.checks)} checks passed", bold=True)
@@ -79,7 +125,7 @@ def command(
         document=found.to_dict(),
         notes=[note for name, note in _UNCOUNTABLE.items() if name in declared],
         quiet=quiet,
-        failure=_failure(table, found, declared, [name for name, value in asked.items() if value is not None]),
+        failure=_failure(table, found, unchecked),
     )
 
 
@@ -117,17 +163,28 @@ def _declared(table: str) -> Sequence[str]:
         raise ReleaseFormatError(f"{str(place.file(REPORT))!r} is damaged") from None
 
 
-def _failure(table: str, found: Validation, declared: Sequence[str], asked: Sequence[str]) -> AnonkitError | None:
+def _unchecked(found: Validation, declared: Sequence[str], asked: Sequence[str]) -> list[str]:
+    """Return what is promised or asked and was not looked at."""
+    made = {check.name for check in found.checks}
+    skipped = [name for name in declared if name not in made and name not in _UNCOUNTABLE]
+    return skipped + [name for name in asked if not any(one.split(":")[0] == name for one in made)]
+
+
+def _failure(table: str, found: Validation, unchecked: Sequence[str]) -> AnonkitError | None:
     """Return why the release must not be trusted; a check that was not made is never a pass."""
     failed = [check.name for check in found.checks if not check.passed]
     if failed:
-        changed = any(name.startswith(_FILE_CHECKS) for name in failed)
-        hint = "a file was changed after the release" if changed else "do not hand it out"
-        return GuaranteeError(f"{table} failed {len(failed)} of {len(found.checks)} checks: {', '.join(failed)}", hint)
-    made = {check.name for check in found.checks}
-    skipped = [name for name in declared if name not in made and name not in _UNCOUNTABLE]
-    skipped += [name for name in asked if not any(one.split(":")[0] == name for one in made)]
-    if skipped or not made:
-        what = ", ".join(skipped) or "anything"
-        return Unchecked(f"{table}: could not check {what}", "l and t are about columns: --sensitive NAME")
+        count = f"failed {len(failed)} of {len(found.checks)} checks: {', '.join(failed)}"
+        return GuaranteeError(f"{table}: {_diagnosis(failed)}; {count}", "do not hand it out")
+    if unchecked or not found.checks:
+        what = ", ".join(unchecked) or "anything"
+        return Unchecked(f"{table}: could not check {what}", "l, t, alpha and beta are about columns: --sensitive NAME")
     return None
+
+
+def _diagnosis(failed: Sequence[str]) -> str:
+    """Say what the most telling of the failed checks means."""
+    for prefix, meaning in _MEANINGS.items():
+        if any(name == prefix or name.startswith(f"{prefix}:") for name in failed):
+            return meaning
+    return "it is not what it was released as"

@@ -130,3 +130,72 @@ def test_diversity_of_no_column_is_not_a_pass(cli: Any, table: Path) -> None:
     assert ran.code == 3
     assert "--sensitive" in ran.err
     assert cli("validate", output, "--l", "1", "--sensitive", "illness").code == 0
+
+
+def _rewritten(released: Path, change: Any) -> None:
+    pq.write_table(change(pq.read_table(released)), released)
+
+
+def _flip(released: Path) -> None:
+    content = bytearray(released.read_bytes())
+    content[len(content) // 3] ^= 1
+    released.write_bytes(bytes(content))
+
+
+TAMPERED = {
+    "one row repeated": (
+        lambda p: _rewritten(p, lambda t: pa.concat_tables([t, t.slice(0, 1)])),
+        "it has more or fewer rows than its report says",
+    ),
+    "one identifier added": (
+        lambda p: _rewritten(p, lambda t: t.append_column("name", pa.array(["x"] * len(t)))),
+        "an identifier is among its columns",
+    ),
+    "params edited": (
+        lambda p: p.with_name("out.params.json").write_text(
+            p.with_name("out.params.json").read_text().replace('"max_suppression": 0.0', '"max_suppression": 0.5')
+        ),
+        "params.json was changed after the release",
+    ),
+    "page edited": (
+        lambda p: p.with_name("out.report.html").write_text("fine"),
+        "the report page was changed after the release",
+    ),
+}
+
+
+@pytest.mark.parametrize("tampering", TAMPERED)
+def test_each_kind_of_tampering_has_its_own_message(cli: Any, released: Path, tampering: str) -> None:
+    """What was done is said in words, not only as a list of checks."""
+    change, message = TAMPERED[tampering]
+    change(released)
+    ran = cli("validate", released)
+    assert ran.code == 1
+    assert message in ran.err
+
+
+def test_one_byte_is_told(cli: Any, released: Path) -> None:
+    """A flipped byte of the data: changed after the release, or not readable any more."""
+    _flip(released)
+    ran = cli("validate", released)
+    assert ran.code in (1, 3)
+    assert "the data file was changed" in ran.err or "not a readable Parquet file" in ran.err or "failed" in ran.err
+
+
+def test_results_for_a_build_server(cli: Any, released: Path, tmp_path: Path) -> None:
+    """--junit writes the checks beside what is shown, also when they fail."""
+    from xml.etree import ElementTree
+
+    path = tmp_path / "results.xml"
+    assert cli("validate", released, "--junit", path, "--quiet").code == 0
+    assert ElementTree.parse(path).getroot()[0].get("failures") == "0"
+    assert cli("validate", released, "--k", "60", "--junit", path, "--quiet").code == 1
+    assert ElementTree.parse(path).getroot()[0].get("failures") == "1"
+
+
+def test_more_models_can_be_asked(cli: Any, table: Path) -> None:
+    """(alpha, k) and beta-likeness of any table."""
+    asked = ("validate", table, "--qi", "sex", "--sensitive", "illness", "--alpha")
+    assert cli(*asked, "0.9", "--beta", "2").code == 0
+    assert cli(*asked, "0.01").code == 1
+    assert cli("validate", table, "--qi", "sex", "--beta", "2").code == 2

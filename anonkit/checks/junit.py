@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A validation as a JUnit file: what build servers show as test results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from anonkit.guarantee import Check
+
+_UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def junit_xml(name: str, checks: Sequence[Check], unchecked: Sequence[str] = ()) -> str:
+    """Return the checks as one test suite.
+
+    Parameters
+    ----------
+    name : str
+        What was validated.
+    checks : sequence of Check
+    unchecked : sequence of str
+        What was promised or asked and could not be checked: an error each, never a success. A suite without any check
+        is an error too.
+    """
+    missing = list(unchecked) or ([] if checks else ["anything"])
+    failures = sum(not check.passed for check in checks)
+    suite = Element(
+        "testsuite",
+        name="anonkit validate",
+        tests=str(len(checks) + len(missing)),
+        failures=str(failures),
+        errors=str(len(missing)),
+    )
+    for check in checks:
+        case = SubElement(suite, "testcase", classname=_printable(name), name=_printable(check.name))
+        if not check.passed:
+            found = _printable(f"observed {check.observed}, required {check.required}")
+            SubElement(case, "failure", message=found, type="promise")
+    for one in missing:
+        case = SubElement(suite, "testcase", classname=_printable(name), name=_printable(one))
+        SubElement(case, "error", message="could not be checked", type="unchecked")
+    root = Element("testsuites")
+    root.append(suite)
+    indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+
+
+def _printable(text: str) -> str:
+    """Replace characters that no XML file may hold."""
+    return _UNFIT.sub("\ufffd", text)

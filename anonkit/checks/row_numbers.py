@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Row numbers left in a table: a column nobody asked for that leads every row back to its source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from anonkit.checks.disclosure import quoted, scanned
+from anonkit.guarantee import Check
+
+_FEWEST = 20
+"""Rows below which different whole numbers are nothing unusual."""
+_GAPS = 3
+"""Rows may have been left out after they were numbered: so many numbers a row, at most."""
+
+
+def row_number_check(table: str | Path | pa.Table, quasi_identifiers: Sequence[str]) -> Check:
+    """Count the columns that number the rows: whole numbers, all different, with few gaps.
+
+    Parameters
+    ----------
+    table : path or Arrow table
+    quasi_identifiers : sequence of str
+        Columns whose classes are counted anyway; a row number among them makes k equal 1.
+    """
+    found = 0
+    with scanned(table) as (connection, source):
+        described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+        for name in (name for name, kind, *_ in described if "INT" in kind and name not in quasi_identifiers):
+            column = quoted(name)
+            span = f"max({column})::DOUBLE - min({column})::DOUBLE"
+            n_rows, distinct, span = connection.execute(
+                f"SELECT count(*), count(DISTINCT {column}), {span} FROM {source}"
+            ).fetchone()
+            found += n_rows >= _FEWEST and distinct == n_rows and span < _GAPS * n_rows
+    return Check(name="row_numbers_absent", passed=not found, observed=int(found), required=0)

@@ -1,0 +1,88 @@
+"""What other tools get wrong, given to our checker: it finds the right number."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import anonkit
+from anonkit.errors import GuaranteeError
+
+
+def found(frame: object, **asked: object) -> dict[str, tuple[bool, object]]:
+    """Return the checks of a table by name: (passed, observed)."""
+    validation = anonkit.validate(frame, **asked)  # type: ignore[arg-type]
+    return {check.name: (check.passed, check.observed) for check in validation.checks}
+
+
+def test_labels_of_an_index_are_no_positions() -> None:
+    """A re-ordered frame with l = 1 and t = .5, of which a peer says l = 3 and t = .15."""
+    frame = pd.DataFrame({"q": ["a", "a", "b", "b"], "s": ["x", "x", "y", "z"]}, index=[3, 0, 2, 1])
+    seen = found(frame, quasi_identifiers=["q"], sensitive=["s"], k=2, l=2, t=0.15)
+    assert seen["l_diversity:s"] == (False, 1.0)
+    assert seen["t_closeness:s"] == (False, 0.5)
+
+
+def test_a_filtered_frame_is_counted() -> None:
+    """Where a peer raises IndexError."""
+    frame = pd.DataFrame({"q": ["a"] * 4 + ["b"] * 4, "s": list("xyxyxyxy")}).query("q == 'b'")
+    assert found(frame, quasi_identifiers=["q"], sensitive=["s"], k=4, l=2)["k_anonymity"] == (True, 4)
+
+
+def test_a_missing_quasi_identifier_is_a_value() -> None:
+    """A single NaN in a single column: k is 1, not 3."""
+    frame = pd.DataFrame({"q": ["a", "a", "a", None]})
+    assert found(frame, quasi_identifiers=["q"], k=2)["k_anonymity"] == (False, 1)
+
+
+def test_t_closeness_is_looked_at() -> None:
+    """Classes at t = .512 pass as t <= .1 where the threshold is overwritten."""
+    rows = [("a", "x")] * 244 + [("b", "y")] * 256
+    seen = found(pd.DataFrame(rows, columns=["q", "s"]), quasi_identifiers=["q"], sensitive=["s"], k=2, t=0.1)
+    assert seen["t_closeness:s"] == (False, pytest.approx(0.512))
+
+
+def test_a_row_number_that_was_left_in_is_found() -> None:
+    """After suppression a release gained a column `index`: the original row numbers, with gaps."""
+    rows = [number for number in range(60) if number % 5]
+    frame = pd.DataFrame({"index": rows, "q": ["a", "b"] * (len(rows) // 2)})
+    seen = found(frame, quasi_identifiers=["q"], k=5)
+    assert seen["k_anonymity"][0]
+    assert seen["row_numbers_absent"] == (False, 1)
+    assert found(frame[["q"]], quasi_identifiers=["q"], k=5)["row_numbers_absent"] == (True, 0)
+
+
+def test_rows_with_missing_values_do_not_vanish(tmp_path: Path) -> None:
+    """600 rows in, 550 out without a word: here every row is released or counted as suppressed."""
+    table = pa.table({"age": [None if at % 12 == 0 else at % 40 for at in range(600)], "label": ["a", "b"] * 300})
+    given = {"method": "mondrian", "k": 5, "target": "label"}
+    release = anonkit.release(table, output=tmp_path / "out.parquet", **given)
+    assert release.report["rows"]["out"] + release.report["rows"]["suppressed"] == 600
+    pq.write_table(pq.read_table(tmp_path / "out.parquet").slice(50), tmp_path / "out.parquet")
+    failed = {check.name for check in anonkit.validate(tmp_path / "out.parquet").checks if not check.passed}
+    assert "rows" in failed
+
+
+def test_cells_that_are_lists_are_counted() -> None:
+    """A release whose cells are one-element lists, on which a group-by fails."""
+    table = pa.table({"q": [["a"], ["a"], ["b"]]})
+    assert found(table, quasi_identifiers=["q"], k=2)["k_anonymity"] == (False, 1)
+
+
+def test_what_cannot_be_carried_out_raises() -> None:
+    """No message with an empty frame: a promise that cannot be kept is an error."""
+    with pytest.raises(GuaranteeError):
+        anonkit.release(pa.table({"q": ["a", "b"], "y": ["x", "y"]}), method="mondrian", k=5, target="y")
+
+
+def test_more_models_of_the_same_table() -> None:
+    """(alpha, k) and basic beta-likeness, by hand: x is 3 of 4 in class a and half of the table."""
+    frame = pd.DataFrame({"q": list("aaaabbbb"), "s": list("xxxyxyyy")})
+    seen = found(frame, quasi_identifiers=["q"], sensitive=["s"], alpha=0.7, beta=0.6)
+    assert seen["alpha_k_anonymity:s"] == (False, 0.75)
+    assert seen["basic_beta_likeness:s"] == (True, pytest.approx(0.5))
+    assert found(frame, quasi_identifiers=["q"], sensitive=["s"], beta=0.4)["basic_beta_likeness:s"][0] is False

@@ -1,0 +1,78 @@
+"""Answers that cannot come from the stated mechanism are found; sound releases pass."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import anonkit
+from anonkit.checks.response_rates import consistency, response_rate_checks
+from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.mechanisms.published import PublishedTable
+from anonkit.mechanisms.randomized_response import RandomizedResponse
+
+
+@pytest.fixture(scope="module")
+def channel() -> RandomizedResponse:
+    """Randomized response over four values at ε = 1."""
+    return RandomizedResponse.from_epsilon(4, 1.0)
+
+
+@pytest.mark.parametrize("shares", [(0.25, 0.25, 0.25, 0.25), (1, 0, 0, 0), (0.6, 0.4, 0, 0), (0.97, 0.01, 0.01, 0.01)])
+def test_what_the_mechanism_gives_is_consistent(channel: RandomizedResponse, shares: tuple[float, ...]) -> None:
+    """200 tables of each kind: none is unlikelier than one in a thousand, skewed truths included."""
+    draws = np.random.default_rng(1).multinomial(3000, channel.forward(np.array(shares)), size=200)
+    p_values = np.array([consistency(counts.astype(float), channel) for counts in draws])
+    assert (p_values > 1e-3).all()
+
+
+def test_too_few_blind_answers_are_not(channel: RandomizedResponse) -> None:
+    """A value that hardly occurs although every row may answer it blindly."""
+    blind = float(channel.response_matrix().min())
+    rare = np.array([1.0, 0, 0, 0]) * (1 - 3 * blind / 4) + np.array([0, 1, 1, 1]) * blind / 4
+    assert consistency(3000 * rare, channel) < 1e-6
+
+
+def _checks(release: Path) -> dict[str, Any]:
+    params = json.loads(release.with_name("out.params.json").read_text())
+    table = PublishedTable.from_params(params)
+    return {check.name: check.passed for check in response_rate_checks(release, table)}
+
+
+@pytest.mark.parametrize(
+    ("method", "more"),
+    [("rr", {"epsilon": 1.0}), ("rr", {"epsilon": 4.0}), ("rr", {"epsilon": 4.0, "allocation": "split"}),
+     ("errph", {"p_keep": 0.2, "bins": 8}), ("ppnb", {"p_keep": 0.4})],
+)  # fmt: skip
+def test_sound_releases_pass(method: str, more: dict[str, Any], tmp_path: Path) -> None:
+    """Every column with a response matrix is looked at."""
+    output = tmp_path / "out.parquet"
+    anonkit.release(
+        bank_customers(3000, seed=1), method=method, policy=bank_customers_policy(), output=output, ledger=None, **more
+    )
+    found = _checks(output)
+    assert len(found) >= 5
+    assert all(found.values())
+
+
+def test_a_column_without_blind_answers_fails(tmp_path: Path) -> None:
+    """A column without its blind answers: every cell is in its domain, and the rates give it away."""
+    table, output = bank_customers(3000, seed=1), tmp_path / "out.parquet"
+    release = anonkit.release(
+        table, method="errph", p_keep=0.2, policy=bank_customers_policy(), output=output, ledger=None, bins=8
+    )
+    released = release.to_arrow()
+    known = PublishedTable.from_params(release.params).attribute("education").domain
+    assert known is not None
+    value = known.labels()[0]  # type: ignore[union-attr]
+    same = pa.array([value] * 3000)
+    pq.write_table(released.set_column(released.column_names.index("education"), "education", same), output)
+    found = _checks(output)
+    assert not found["response_rates:education"]
+    assert all(passed for name, passed in found.items() if name != "response_rates:education")
