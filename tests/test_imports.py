@@ -28,6 +28,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("randomized_rows", "coded_rows", "answer_strength"),
     ("axes",),
     ("anonymity", "randomization", "tree_release"),
+    ("tree_families",),
     ("methods", "engines", "consumers", "checks", "datasets"),
     ("profiling", "drafting"),
     ("measures", "joint_view"),

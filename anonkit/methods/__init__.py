@@ -24,6 +24,14 @@ METHODS: Mapping[str, str] = {
     "trr": "anonkit.methods.trr:TRR",
     "ppnb": "anonkit.methods.ppnb:PPNB",
     "edprf": "anonkit.methods.edprf:EDPRF",
+    "diffprfs": "anonkit.methods.diffprfs:DiffPRFs",
+    "diffprf": "anonkit.methods.diffprf:DiffPRF",
+    "c45-arithmetic": "anonkit.methods.c45_arithmetic:C45Arithmetic",
+    "c45-halving": "anonkit.methods.c45_halving:C45Halving",
+    "sulq-id3": "anonkit.methods.sulq_id3:SuLQID3",
+    "pinq-id3": "anonkit.methods.pinq_id3:PINQID3",
+    "diffp-id3": "anonkit.methods.diffp_id3:DiffPID3",
+    "diffp-c45": "anonkit.methods.diffp_c45:DiffPC45",
 }
 
 

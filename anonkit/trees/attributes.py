@@ -64,12 +64,22 @@ class Attribute:
             return self.codes - 1
         return 1 if self.codes == 2 else self.codes
 
+    @property
+    def n_children(self) -> int:
+        """Number of children of a split."""
+        return self.codes if self.split is Split.MULTIWAY else 2
+
+    @cached_property
+    def branch_table(self) -> IntArray:
+        """The child that each code goes to in each split, shape (n_splits, codes)."""
+        codes, splits = np.arange(self.codes), np.arange(self.n_splits)[:, np.newaxis]
+        if self.split is Split.MULTIWAY:
+            return np.broadcast_to(codes, (self.n_splits, self.codes)).astype(np.int64)
+        return np.asarray(codes > splits if self.split is Split.CUT else codes != splits, dtype=np.int64)
+
     def branches(self, at: int) -> IntArray:
         """Return the child that each code goes to in split number `at`, shape (codes,)."""
-        codes = np.arange(self.codes)
-        if self.split is Split.MULTIWAY:
-            return codes
-        return np.asarray(codes > at if self.split is Split.CUT else codes != at, dtype=np.int64)
+        return np.asarray(self.branch_table[at])
 
     def children(self, counts: IntArray) -> IntArray:
         """Return the class counts of the children of every split.

@@ -8,7 +8,7 @@ depends on public choices, secret words and earlier noisy draws alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from anonkit.mechanisms.accounting import PathAccount
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.randomness import Randomness
+from anonkit.trees.attributes import Attribute
 from anonkit.trees.leaves import Histograms, Leaves
 from anonkit.trees.plan import Plan
 from anonkit.trees.published import LeafContent, Node, PublishedForest
 from anonkit.trees.questions import WITHOUT_ATTRIBUTE, Counter, Question, Routing, ask_for
-from anonkit.trees.selection import Tables
+from anonkit.trees.selection import Chosen, Tables
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -43,8 +44,8 @@ class _Forest:
     split: IntArray
     first_child: IntArray
     """Number of the first child, -1 for a leaf; the others follow it."""
+    tree: IntArray
     child: NDArray[np.int32]
-    level: IntArray
     depth: int = 0
     contents: dict[int, LeafContent] = field(default_factory=dict)
 
@@ -54,8 +55,8 @@ class _Forest:
             attribute=np.zeros(trees, dtype=np.int64),
             split=np.zeros(trees, dtype=np.int64),
             first_child=np.full(trees, -1, dtype=np.int64),
+            tree=np.arange(trees),
             child=np.repeat(np.arange(trees, dtype=np.int32)[:, np.newaxis], most_codes, axis=1),
-            level=np.zeros(trees, dtype=np.int64),
         )
 
     @property
@@ -66,13 +67,14 @@ class _Forest:
     def routing(self) -> Routing:
         return Routing(attribute=self.attribute, child=self.child, depth=self.depth)
 
-    def grow(self, nodes: IntArray, attribute: IntArray, split: IntArray, branches: list[IntArray]) -> IntArray:
+    def grow(self, nodes: IntArray, chosen: Chosen, attributes: Sequence[Attribute]) -> IntArray:
         """Split nodes; return the parent of each new node, in the order of the new numbers."""
-        widths = np.array([int(one.max()) + 1 for one in branches], dtype=np.int64)
+        widths = np.array([one.n_children for one in attributes], dtype=np.int64)[chosen.attribute]
         starts = self.size + np.cumsum(widths) - widths
-        self.attribute[nodes], self.split[nodes], self.first_child[nodes] = attribute, split, starts
-        for node, start, one in zip(nodes, starts, branches, strict=True):
-            self.child[node, : one.size] = start + one
+        self.attribute[nodes], self.split[nodes], self.first_child[nodes] = chosen.attribute, chosen.split, starts
+        for at in np.unique(chosen.attribute):
+            here, one = chosen.attribute == at, attributes[at]
+            self.child[nodes[here], : one.codes] = starts[here, np.newaxis] + one.branch_table[chosen.split[here]]
         parents = np.repeat(nodes, widths)
         fresh = np.arange(self.size, self.size + parents.size)
         blank = np.zeros(fresh.size, dtype=np.int64)
@@ -80,7 +82,7 @@ class _Forest:
         self.first_child = np.append(self.first_child, blank - 1)
         own = np.repeat(fresh.astype(np.int32)[:, np.newaxis], self.child.shape[1], axis=1)
         self.child = np.concatenate([self.child, own])
-        self.level = np.append(self.level, self.level[parents] + 1)
+        self.tree = np.append(self.tree, self.tree[parents])
         self.depth += 1
         return parents
 
@@ -193,18 +195,17 @@ class _Grower:
         for draw in self.plan.split_draws(level):
             self.account.charge(draw.purpose, draw.units, nodes)
         chosen = self.choices.selection.choose(tables, units, self.plan.terms, self.words)
-        attributes = self.schema.attributes
-        branches = [attributes[a].branches(s) for a, s in zip(chosen.attribute, chosen.split, strict=True)]
         first = self.forest.size
-        parents = self.forest.grow(nodes, chosen.attribute, chosen.split, branches)
+        parents = self.forest.grow(nodes, chosen, self.schema.attributes)
         self.account.branch(parents)
         self._inherit(parents)
         totals = np.zeros((parents.size, self.schema.n_classes), dtype=np.int64)
         for at, owners, block in counts:
-            for owner, table in zip(owners, block, strict=True):
-                if chosen.attribute[owner] == at:
-                    start = self.forest.first_child[nodes[owner]] - first
-                    np.add.at(totals, start + branches[owner], table)
+            here = chosen.attribute[owners] == at
+            owners = owners[here]
+            children = self.schema.attributes[at].children(block[here])[np.arange(owners.size), chosen.split[owners]]
+            starts = self.forest.first_child[nodes[owners]] - first
+            totals[starts[:, np.newaxis] + np.arange(children.shape[1])] = children
         return np.arange(first, self.forest.size), totals
 
     def _inherit(self, parents: IntArray) -> None:
@@ -242,30 +243,29 @@ class _Grower:
         """Renumber the nodes tree by tree, level by level."""
         trees = self.choices.rows.trees
         forest = self.forest
-        tree_of = np.arange(forest.size)
-        for node in range(forest.size):  # children come after their parents
-            start = forest.first_child[node]
-            if start >= 0:
-                width = int(forest.child[node].max()) - start + 1
-                tree_of[start : start + width] = tree_of[node]
+        tree_of = forest.tree
         order = np.argsort(tree_of, kind="stable")
         sizes = np.bincount(tree_of, minlength=trees)
         number = np.empty(forest.size, dtype=np.int64)
         number[order] = np.arange(forest.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        nodes = [self._node(int(node), number) for node in order]
+        widths = [one.n_children for one in self.schema.attributes]
+        rows = zip(
+            order.tolist(),
+            forest.first_child[order].tolist(),
+            forest.attribute[order].tolist(),
+            forest.split[order].tolist(),
+            strict=True,
+        )
+        renumbered = number.tolist()
+        nodes = [
+            Node(leaf=forest.contents[node])
+            if start < 0
+            else Node(attribute=at, at=split, children=tuple(renumbered[start : start + widths[at]]))
+            for node, start, at, split in rows
+        ]
         ends = np.cumsum(sizes)
         return PublishedForest(
             schema=self.schema,
             trees=tuple(tuple(nodes[end - size : end]) for size, end in zip(sizes, ends, strict=True)),
             rows_per_tree=self.choices.rows.to_params(),
         )
-
-    def _node(self, node: int, number: IntArray) -> Node:
-        start = int(self.forest.first_child[node])
-        if start < 0:
-            return Node(leaf=self.forest.contents[node])
-        attribute = int(self.forest.attribute[node])
-        split = int(self.forest.split[node])
-        width = int(self.schema.attributes[attribute].branches(split).max()) + 1
-        children = tuple(int(one) for one in number[start : start + width])
-        return Node(attribute=attribute, at=split, children=children)

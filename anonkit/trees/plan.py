@@ -35,10 +35,10 @@ class Choices:
     """How a path's budget is divided over the levels."""
     selection: Selection
     leaf: Leaf
-    count_share: Fraction = Fraction(0)
-    """Share of every level's budget that is spent on a noisy count of the node's rows."""
+    count_shares: tuple[Fraction, ...] = ()
+    """Share of each level's budget that is spent on a noisy count of the node's rows; none when empty."""
     threshold: Threshold | None = None
-    """Noisy count below which a node is a leaf; needs a `count_share`."""
+    """Noisy count below which a node is a leaf; needs `count_shares`."""
     align: bool = False
     """True: a leaf spends all that its path has not spent; False: its level's share, and the rest is dropped."""
     square_root: bool = False
@@ -51,7 +51,9 @@ class Choices:
     def __post_init__(self) -> None:
         if not 1 <= self.levels <= MOST_LEVELS or len(self.weights) != self.levels:
             raise ParameterError(f"a tree must have 1 to {MOST_LEVELS} levels and a weight for each")
-        if self.threshold is not None and not self.count_share:
+        if self.count_shares and (len(self.count_shares) != self.levels or max(self.count_shares) >= 1):
+            raise ParameterError("counts of rows need a share below 1 for each level")
+        if self.threshold is not None and not self.count_shares:
             raise ParameterError("a threshold on the rows of a node needs a share of the budget for counting them")
 
 
@@ -89,9 +91,12 @@ class Plan:
         candidates = len(splittable)
         if self.choices.square_root and candidates:
             candidates = max(1, math.isqrt(candidates))
-        numbers = min(candidates, sum(one.is_cut for one in splittable))
+        numbers = sum(one.is_cut for one in splittable)  # these are never used up
+        fewest = max(0, min(numbers, candidates - (len(splittable) - numbers)))
+        numbers = min(candidates, numbers)
         return Terms(
             candidates=candidates,
+            fewest_numbers=fewest,
             numbers=numbers,
             n_classes=self.schema.n_classes,
             max_rows=self.choices.max_rows,
@@ -99,7 +104,8 @@ class Plan:
 
     def count_units(self, level: int) -> int:
         """Return what the noisy count of a node's rows costs; 0 when it is not counted."""
-        return math.floor(self.level_units[level] * self.choices.count_share)
+        shares_of_levels = self.choices.count_shares
+        return math.floor(self.level_units[level] * shares_of_levels[level]) if shares_of_levels else 0
 
     def split_units(self, level: int) -> int:
         """Return what the choice of a split may cost."""

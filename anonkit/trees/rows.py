@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -150,6 +151,18 @@ class PoissonBootstrap:
         return {"kind": self.kind, "trees": self.trees}
 
 
+@dataclass(frozen=True, kw_only=True)
+class PublishedBootstrap(PoissonBootstrap):
+    """The same with the budget as papers divide it, epsilon / trees a copy: a row then loses more than epsilon."""
+
+    kind: ClassVar[str] = "published-bootstrap"
+
+    def path_units(self, epsilon: Fraction) -> int:
+        """Return the share of one tree, as if a row were in it once."""
+        return units_of(epsilon) // self.trees
+
+
+@cache
 def _poisson_weights() -> tuple[int, ...]:
     """Return how many of 2**32 words give 0, 1, 2, ... copies: Poisson(1), the remainder given to 0."""
     weights = [math.floor((1 << _WORD_BITS) * math.exp(-1) / math.factorial(copies)) for copies in range(13)]
@@ -159,5 +172,5 @@ def _poisson_weights() -> tuple[int, ...]:
 
 
 ROWS: dict[str, type[Disjoint] | type[Shared] | type[PoissonBootstrap]] = {
-    each.kind: each for each in (Disjoint, Shared, PoissonBootstrap)
+    each.kind: each for each in (Disjoint, Shared, PoissonBootstrap, PublishedBootstrap)
 }

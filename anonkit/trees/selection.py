@@ -43,8 +43,10 @@ class Terms:
 
     candidates: int
     """Most attributes a node chooses among."""
+    fewest_numbers: int
+    """Fewest of them that are cut at different points."""
     numbers: int
-    """Most of them that are cut at different points."""
+    """Most of them that are."""
     n_classes: int
     max_rows: int
 
@@ -121,8 +123,9 @@ class CutThenAttribute:
     """Divides the rate: 2 is what papers spend that do not use that a score is monotone."""
 
     def draws(self, level: int, units: int, terms: Terms) -> tuple[Draw, ...]:
-        """Return the dearest of the lines for 0, 1, 2, ... numbers among the candidates of a node."""
-        options = [self._line(level, units, terms, numbers) for numbers in range(terms.numbers + 1)]
+        """Return the dearest of the lines for all numbers of numbers that a node may have among its candidates."""
+        possible = range(terms.fewest_numbers, terms.numbers + 1)
+        options = [self._line(level, units, terms, numbers) for numbers in possible]
         return (max(options, key=lambda draw: draw.units),)
 
     def _line(self, level: int, units: int, terms: Terms, numbers: int) -> Draw:

@@ -36,12 +36,30 @@ QUICK: dict[str, dict[str, Any]] = {
     "trr": {},
     "ppnb": {"p_keep": 0.5},
     "edprf": {"epsilon": 1.0},
+    "diffprfs": {"epsilon": 1.0, "trees": 3, "depth": 2},
+    "diffprf": {"epsilon": 1.0, "trees": 3, "depth": 2},
+    "c45-arithmetic": {"epsilon": 1.0},
+    "c45-halving": {"epsilon": 1.0},
+    "sulq-id3": {"epsilon": 1.0},
+    "pinq-id3": {"epsilon": 1.0},
+    "diffp-id3": {"epsilon": 1.0},
+    "diffp-c45": {"epsilon": 1.0},
 }
 """Parameters that make each method quick on 400 rows."""
 
 K_ANONYMOUS = ("rfka", "greedy-hamdist", "mondrian")
 RANDOMIZED = ("rr", "errph", "trr", "ppnb")
-CENTRAL = ("edprf",)
+CENTRAL = (
+    "edprf",
+    "diffprfs",
+    "diffprf",
+    "c45-arithmetic",
+    "c45-halving",
+    "sulq-id3",
+    "pinq-id3",
+    "diffp-id3",
+    "diffp-c45",
+)
 CATEGORIES = ("education", "occupation", "marital_status", "income", "cards_held")
 
 RARE = "MARKER-of-one-person"

@@ -59,7 +59,7 @@ CHOICES: dict[str, dict[str, Any]] = {
         "selection": CutThenAttribute(score=INFORMATION_GAIN),
         "rows": PoissonBootstrap(trees=3),
         "square_root": True,
-        "count_share": Fraction(1, 2),
+        "count_shares": (Fraction(1, 2),) * 4,
         "threshold": noise_of,
     },
     "cut first, max-class": {"selection": CutThenAttribute(score=MAX_CLASS, mechanism=PERMUTE_AND_FLIP)},
@@ -69,7 +69,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     },
     "sulq": {
         "selection": NoisyCounts(measure=sulq_information, separate_totals=True),
-        "count_share": Fraction(1, 3),
+        "count_shares": (Fraction(1, 3),) * 4,
         "threshold": noise_of,
     },
     "aligned labels": {"align": True, "leaf": LabelOnly(), "weights": tuple(ALLOCATIONS["harmonic"](4))},
@@ -196,6 +196,8 @@ def test_choices_that_contradict_themselves_are_refused() -> None:
     """A weight for each level, a budget for what the threshold looks at."""
     with pytest.raises(ParameterError, match="a weight for each"):
         plan_of(levels=3)
+    with pytest.raises(ParameterError, match="below 1 for each"):
+        plan_of(count_shares=(Fraction(1),) * 4)
     with pytest.raises(ParameterError, match="needs a share"):
         plan_of(threshold=noise_of)
 
@@ -212,3 +214,15 @@ def test_purity_is_looked_at_only_where_it_is_asked_for() -> None:
 def test_gini_is_the_default_score() -> None:
     """The default sees splits that do not flip a majority."""
     assert JointSelection().score is GINI
+
+
+def test_a_node_never_has_other_numbers_among_its_candidates_than_planned() -> None:
+    """The charge of cuts is the dearest of what is possible: the possible is all that occurs."""
+    seen: set[int] = set()
+    plan = plan_of(**CHOICES["cut first, bootstrap, square root"])
+    for seed in range(20):
+        grower = _Grower(plan, counter_of(CODES, LABELS), Randomness.seeded(seed))
+        candidates = grower._candidates(np.arange(3))
+        cut = np.array([attribute.is_cut for attribute in MIXED.attributes])
+        seen |= set(np.where(candidates >= 0, cut[candidates], False).sum(axis=1).tolist())
+    assert seen <= set(range(plan.terms.fewest_numbers, plan.terms.numbers + 1))

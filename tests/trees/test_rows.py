@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw
 from anonkit.randomness import Randomness
-from anonkit.trees.rows import ROWS, Disjoint, PoissonBootstrap, Shared
+from anonkit.trees.rows import ROWS, Disjoint, PoissonBootstrap, PublishedBootstrap, Shared
 
 KEY = Randomness.seeded(1).key("rows")
 N = 40_000
@@ -46,7 +46,7 @@ def test_batches_do_not_matter(kind: str) -> None:
         assert copies is some_copies is None or np.array_equal(copies[400:], some_copies)
 
 
-@pytest.mark.parametrize("kind", ROWS)
+@pytest.mark.parametrize("kind", [kind for kind in ROWS if not kind.startswith("published")])
 @pytest.mark.parametrize(("trees", "epsilon"), [(1, 1.0), (25, 0.05), (25, 2.0), (100, 10.0)])
 def test_a_path_spends_what_a_row_may_lose_and_no_more(kind: str, trees: int, epsilon: float) -> None:
     """The realised loss is within a millionth below what was asked."""
@@ -59,6 +59,7 @@ def test_a_path_spends_what_a_row_may_lose_and_no_more(kind: str, trees: int, ep
 
 def test_a_bootstrap_that_is_accounted_like_shared_rows_claims_too_little() -> None:
     """25 trees at epsilon / 25 each lose 25 (e^(1/25) - 1) = 1.0203, not 1."""
-    shared, copied = Shared(trees=25), PoissonBootstrap(trees=25)
-    line = Draw(purpose="path", mechanism=LAPLACE, rate=shared.path_units(Fraction(1)), sensitivity=1)
+    copied = PublishedBootstrap(trees=25)
+    assert copied.path_units(Fraction(1)) == Shared(trees=25).path_units(Fraction(1))
+    line = Draw(purpose="path", mechanism=LAPLACE, rate=copied.path_units(Fraction(1)), sensitivity=1)
     assert Accounting(draws=(line,), bootstrap=copied.bootstrap).epsilon == pytest.approx(25 * math.expm1(1 / 25))

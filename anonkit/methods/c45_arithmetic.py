@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C4.5 on noisy counts, the levels' budgets in arithmetic progression."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from anonkit.parameters import check_choice, parameter
+from anonkit.tree_families import StoppingTree
+from anonkit.trees.allocation import ALLOCATIONS
+from anonkit.trees.attributes import Split, TreeSchema
+from anonkit.trees.scores import noisy_gain_ratio
+from anonkit.trees.selection import NoisyCounts, Selection
+
+ORDERS = ("ascending", "descending")
+
+
+@dataclass(frozen=True, kw_only=True)
+class C45Arithmetic(StoppingTree):
+    """Grow a C4.5 tree after Shang et al. 2019 and release the table it describes.
+
+    Per level, the counts of every attribute value by class get noise, and the split is the one with the best gain ratio
+    of these. Budgets of the levels are 1, 2, ..., h parts, or h, ..., 1.
+
+    Privacy
+    -------
+    Central differential privacy with at most the epsilon given, delta 0. The published stop rule looks at the data
+    without noise: with `stop="pure"` nothing is promised.
+    """
+
+    name: ClassVar[str] = "c45-arithmetic"
+    paper: ClassVar[str] = "Shang et al.: arithmetic budget allocation for decision trees on MapReduce, 2019"
+    summary: ClassVar[str] = "differentially private C4.5 tree: gain ratio of noisy counts, arithmetic budgets"
+    number_split: ClassVar[Split] = Split.MULTIWAY
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"stop": "pure"}}
+
+    order: str = parameter(
+        default="ascending", range="one of these", help="budgets of the levels, from the root down", choices=ORDERS
+    )
+    bins: int = parameter(default=8, range="[2, 1024]", help="equal bins of each number, over its public bounds")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("order", self.order, ORDERS)
+
+    def weights(self, schema: TreeSchema) -> list[Fraction]:
+        """Return the arithmetic progression."""
+        return ALLOCATIONS[f"arithmetic-{self.order}"](self.levels)
+
+    def count_shares(self, schema: TreeSchema) -> list[Fraction]:
+        """Return a tenth for the count of rows that the noisy stop rule looks at, else nothing."""
+        return [Fraction(1, 10)] * self.levels if self.stop == "noisy" else []
+
+    def selection(self) -> Selection:
+        """Return the gain ratio of noisy counts."""
+        return NoisyCounts(measure=noisy_gain_ratio)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DiffP-C4.5: DiffP-ID3 with numbers, each cut by a draw of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from anonkit.parameters import check_choice, parameter
+from anonkit.tree_families import RATES, STOP_HELP, STOPS, StoppingTree, rate_parameter, score_parameter, slack_of
+from anonkit.trees.attributes import TreeSchema
+from anonkit.trees.scores import SCORES
+from anonkit.trees.selection import CutThenAttribute, Selection
+
+OFFERED = ("entropy", "max-class", "gini")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffPC45(StoppingTree):
+    """Grow a tree after Friedman & Schuster 2010 (DiffP-C4.5) and release the table it describes.
+
+    With c numbers every draw gets epsilon / ((2 + c) depth + 2): on each level a count of rows, a cut for each number
+    and the attribute, in a leaf a count of rows and the class counts. The tree is not pruned.
+
+    Privacy
+    -------
+    Central differential privacy with at most the epsilon given, delta 0. The published rate spends less than it claims:
+    the scores only move one way when a row comes.
+    """
+
+    name: ClassVar[str] = "diffp-c45"
+    paper: ClassVar[str] = "Friedman & Schuster: Data mining with differential privacy, KDD 2010"
+    summary: ClassVar[str] = "differentially private C4.5 tree: cuts, then attributes, by the exponential mechanism"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"rate": "published", "score": "max-class"}}
+
+    stop: str = parameter(default="noisy", range="one of these", help=STOP_HELP, choices=STOPS)
+    score: str = score_parameter("gini", *OFFERED)
+    rate: str = rate_parameter()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("score", self.score, OFFERED)
+        check_choice("rate", self.rate, RATES)
+
+    def weights(self, schema: TreeSchema) -> list[Fraction]:
+        """Return the number of draws on each level."""
+        return [Fraction(2 + _numbers(schema))] * self.depth + [Fraction(2)]
+
+    def count_shares(self, schema: TreeSchema) -> list[Fraction]:
+        """Return one draw of each level."""
+        return [Fraction(1, 2 + _numbers(schema))] * self.depth + [Fraction(1, 2)]
+
+    def selection(self) -> Selection:
+        """Return the choice of cuts, then of the attribute."""
+        score = SCORES[self.score]
+        return CutThenAttribute(score=score, slack=slack_of(score, self.rate))
+
+    def published_claim(self) -> str | None:
+        """Return that the paper claims more than it spends."""
+        if self.rate != "published":
+            return None
+        return f"The paper claims epsilon = {self.epsilon:g} for this; its choices of splits lose half of their shares."
+
+
+def _numbers(schema: TreeSchema) -> int:
+    return sum(attribute.is_cut and attribute.n_splits > 0 for attribute in schema.attributes)

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DiffPRF: the bootstrap forest of ID3 trees on numbers that were binned before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from anonkit.methods.diffprfs import DiffPRFs
+from anonkit.parameters import parameter
+from anonkit.tree_families import slack_of
+from anonkit.trees.attributes import Split
+from anonkit.trees.scores import SCORES
+from anonkit.trees.selection import JointSelection, Selection
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffPRF(DiffPRFs):
+    """Grow a forest after Patil & Singh 2014 (DiffPRF) and release the table it describes.
+
+    As DiffPRFs, but numbers are in equal bins and have a branch for each, so that one choice of the attribute is all
+    that a node draws.
+
+    Privacy
+    -------
+    As DiffPRFs.
+    """
+
+    name: ClassVar[str] = "diffprf"
+    paper: ClassVar[str] = "Patil & Singh: Differential private random forest, ICACCI 2014"
+    summary: ClassVar[str] = "differentially private forest: bootstrap, ID3 trees on binned numbers"
+    number_split: ClassVar[Split] = Split.MULTIWAY
+
+    bins: int = parameter(default=8, range="[2, 1024]", help="equal bins of each number, over its public bounds")
+
+    def selection(self) -> Selection:
+        """Return the choice of the attribute."""
+        score = SCORES[self.score]
+        return JointSelection(score=score, mechanism="exponential", slack=slack_of(score, self.rate))

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DiffPRFs: a bootstrap forest whose numbers are cut by the exponential mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from anonkit.parameters import check_choice, check_number, parameter
+from anonkit.tree_families import RATES, StoppingTree, one_deviation, rate_parameter, score_parameter, slack_of
+from anonkit.trees.plan import Threshold
+from anonkit.trees.rows import ROWS, Rows
+from anonkit.trees.scores import SCORES
+from anonkit.trees.selection import CutThenAttribute, Selection
+
+DRAWN = tuple(ROWS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffPRFs(StoppingTree):
+    """Grow a forest after Mu et al. 2016 (DiffPRFs) and release the table it describes.
+
+    Every tree takes each row a Poisson(1) number of times and chooses splits among the square root of the attributes:
+    first a cut for each number, then the attribute. Half of a level's budget counts the node's rows.
+
+    Privacy
+    -------
+    Central differential privacy with at most the epsilon given, delta 0: a tree gets ln(1 + epsilon / trees), since
+    copies of a row add up. With the published division of the budget the report states the larger epsilon that holds.
+    """
+
+    name: ClassVar[str] = "diffprfs"
+    paper: ClassVar[str] = "Mu et al.: DiffPRFs, Journal on Communications 37(9), 2016"
+    summary: ClassVar[str] = "differentially private forest: bootstrap, numbers cut by the exponential mechanism"
+    threshold: ClassVar[Threshold] = staticmethod(one_deviation)
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"rows": "published-bootstrap", "stop": "pure", "rate": "published"}
+    }
+
+    trees: int = parameter(default=25, range="[1, 1000]", help="trees of the forest")
+    depth: int = parameter(default=5, range="[1, 20]", help="most splits between root and leaf")
+    stop: str = parameter(
+        default="noisy",
+        range="one of these",
+        help="a node is a leaf at the depth; noisy: or below one deviation of its noisy count; pure: as published",
+        choices=("depth", "noisy", "pure"),
+    )
+    rows: str = parameter(default="bootstrap", range="one of these", help="which rows a tree sees", choices=DRAWN)
+    score: str = score_parameter("information-gain", "information-gain", "max-class", "gini", "entropy")
+    rate: str = rate_parameter()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("trees", self.trees, 1, 1000)
+        check_choice("rows", self.rows, DRAWN)
+        check_choice("score", self.score, tuple(SCORES))
+        check_choice("rate", self.rate, RATES)
+
+    @property
+    def square_root(self) -> bool:
+        """True: a random forest."""
+        return True
+
+    def drawn_rows(self) -> Rows:
+        """Return which rows each tree sees."""
+        return ROWS[self.rows](trees=self.trees)
+
+    def selection(self) -> Selection:
+        """Return the choice of cuts, then of the attribute."""
+        score = SCORES[self.score]
+        return CutThenAttribute(score=score, slack=slack_of(score, self.rate))
+
+    def published_claim(self) -> str | None:
+        """Return that the paper counts a row that is copied as one."""
+        if self.rows != "published-bootstrap":
+            return None
+        return (
+            f"The paper claims epsilon = {self.epsilon:g}: it gives every tree epsilon / {self.trees} as if a row were "
+            "in it once. A bootstrap takes rows several times, and the copies add up."
+        )

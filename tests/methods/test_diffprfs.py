@@ -1,0 +1,50 @@
+"""`diffprfs`: the bootstrap that is paid for, the published division of the budget, and what holds then."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import anonkit
+from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.methods.diffprfs import DiffPRFs
+
+POLICY = bank_customers_policy()
+
+
+def test_copies_of_a_row_are_paid_for() -> None:
+    """The default keeps to the epsilon asked for: every tree gets ln(1 + epsilon / trees)."""
+    method = DiffPRFs(epsilon=1.0)
+    promise = method.guarantee(POLICY)
+    assert promise.to_dict()["kind"] == "central-dp"
+    assert 0.999 < promise.to_dict()["parameters"]["epsilon"] <= 1.0
+    assert method.plan(POLICY).path_units / 2**52 == pytest.approx(math.log1p(1 / 25))
+
+
+def test_the_published_division_is_honest_about_what_holds() -> None:
+    """Without the purity test the published budget has a guarantee, a weaker one, and the report says both figures."""
+    release = anonkit.release(
+        bank_customers(500, seed=1), method="diffprfs", epsilon=1.0, policy=POLICY, seed=1, trees=5, depth=2,
+        rows="published-bootstrap",
+    )  # fmt: skip
+    guarantee = release.report["guarantee"]
+    assert guarantee["parameters"]["epsilon"] == pytest.approx(5 * math.expm1(0.2), rel=1e-6)
+    assert "The paper claims epsilon = 1: " in guarantee["statement"]
+
+
+def test_the_published_preset_promises_nothing() -> None:
+    """The purity test has no noise; the reason and the claim stand in the report."""
+    promise = DiffPRFs(epsilon=1.0, rows="published-bootstrap", stop="pure", rate="published").guarantee(POLICY)
+    assert promise.kind == "none"
+    assert "The paper claims epsilon = 1;" in promise.statement()
+    assert DiffPRFs.presets["paper"]["stop"] == "pure"
+
+
+def test_numbers_share_the_half_of_the_split() -> None:
+    """With c numbers among the candidates a choice is drawn c + 1 times, each with its part."""
+    plan = DiffPRFs(epsilon=1.0, rows="disjoint", trees=1).plan(POLICY)
+    line = next(draw for draw in plan.accounting.draws if draw.purpose.startswith("cuts"))
+    assert line.times <= plan.terms.candidates + 1
+    assert line.units <= plan.split_units(0)
+    assert plan.count_units(0) == plan.level_units[0] // 2
