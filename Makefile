@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
-.PHONY: demo test test-slow bench lint clean
+.PHONY: demo test test-slow audit bench lint clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PY) -m venv $(VENV)
@@ -19,6 +19,9 @@ test: $(STAMP)  ## everything a change must pass
 
 test-slow: $(STAMP)  ## the long audits and utility targets
 	$(BIN)/python -m pytest -q -m slow
+
+audit: $(STAMP)  ## try to refute the privacy claims, for half an hour
+	$(BIN)/python -m pytest -q -m slow tests/privacy tests/mechanisms
 
 bench: $(STAMP)  ## measure against the named baselines; needs ../shared/data
 	$(BIN)/python tests/benchmarks/rfka_adult.py

@@ -32,6 +32,8 @@ MOST_CELLS = 1 << 24
 MOST_NODES = 1 << 18
 """Nodes of a forest; a level that could bring more is not split."""
 
+_NOT_COUNTED = np.iinfo(np.int64).min
+
 Watch = Callable[[int], None]
 """Called with each level as it begins."""
 
@@ -44,6 +46,8 @@ class _Forest:
     split: IntArray
     first_child: IntArray
     """Number of the first child, -1 for a leaf; the others follow it."""
+    rows: IntArray
+    """Noisy count of the rows of each node; `_NOT_COUNTED` where none was drawn."""
     tree: IntArray
     child: NDArray[np.int32]
     depth: int = 0
@@ -55,6 +59,7 @@ class _Forest:
             attribute=np.zeros(trees, dtype=np.int64),
             split=np.zeros(trees, dtype=np.int64),
             first_child=np.full(trees, -1, dtype=np.int64),
+            rows=np.full(trees, _NOT_COUNTED),
             tree=np.arange(trees),
             child=np.repeat(np.arange(trees, dtype=np.int32)[:, np.newaxis], most_codes, axis=1),
         )
@@ -83,6 +88,7 @@ class _Forest:
         own = np.repeat(fresh.astype(np.int32)[:, np.newaxis], self.child.shape[1], axis=1)
         self.child = np.concatenate([self.child, own])
         self.tree = np.append(self.tree, self.tree[parents])
+        self.rows = np.append(self.rows, np.full(fresh.size, _NOT_COUNTED))
         self.depth += 1
         return parents
 
@@ -163,6 +169,7 @@ class _Grower:
             draw = self.plan.count_draw(level, ends_path=False)
             self.account.charge(draw.purpose, draw.units, frontier)
             rows = noisy_counts(totals.sum(axis=1), draw.rate, self.words)
+            self.forest.rows[frontier] = rows
             if self.choices.threshold is not None:
                 ends = ends | (rows < self.choices.threshold(draw.epsilon, self.schema))
         if self.choices.noiseless_purity:
@@ -254,14 +261,15 @@ class _Grower:
             forest.first_child[order].tolist(),
             forest.attribute[order].tolist(),
             forest.split[order].tolist(),
+            [None if rows == _NOT_COUNTED else rows for rows in forest.rows[order].tolist()],
             strict=True,
         )
         renumbered = number.tolist()
         nodes = [
-            Node(leaf=forest.contents[node])
+            Node(leaf=forest.contents[node], rows=counted)
             if start < 0
-            else Node(attribute=at, at=split, children=tuple(renumbered[start : start + widths[at]]))
-            for node, start, at, split in rows
+            else Node(attribute=at, at=split, children=tuple(renumbered[start : start + widths[at]]), rows=counted)
+            for node, start, at, split, counted in rows
         ]
         ends = np.cumsum(sizes)
         return PublishedForest(

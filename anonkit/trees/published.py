@@ -24,6 +24,7 @@ The params file of a release by trees holds, besides its `accounting`::
 * `multiway`: child i takes code i of the attribute's domain (missing, where it can occur, is the last code). `cut`:
   codes up to `at` go to the first child, that is numbers below `value`; the others, missing too, to the second.
   `one-vs-rest`: the category of code `at`, `value`, goes to the first child, all others to the second.
+* `rows` is the noisy count of the rows of a node, where one was drawn.
 * A leaf has noisy `counts` of its classes, in the order of the target's domain, or a `label`. It may have
   `histograms`: for each attribute, in the order of `attributes`, the noisy counts, a row a code, a column a class.
 """
@@ -69,6 +70,8 @@ class Node:
     """Number of the split, see `Attribute.branches`; 0 for a multiway split."""
     children: tuple[int, ...] = ()
     leaf: LeafContent | None = None
+    rows: int | None = None
+    """Noisy count of the rows in the node, where one was drawn."""
 
     @property
     def is_leaf(self) -> bool:
@@ -222,10 +225,12 @@ def _attribute(params: Mapping[str, Any]) -> Attribute:
 
 
 def _node_params(node: Node, schema: TreeSchema) -> dict[str, Any]:
+    rows = {} if node.rows is None else {"rows": node.rows}
     if node.attribute is None:
         assert node.leaf is not None  # noqa: S101 - checked when the forest was made
         label = None if node.leaf.label is None else _class_name(schema, node.leaf.label)
-        told: dict[str, Any] = {"label": label} if node.leaf.counts is None else {"counts": list(node.leaf.counts)}
+        counts = node.leaf.counts
+        told: dict[str, Any] = rows | ({"label": label} if counts is None else {"counts": list(counts)})
         if node.leaf.histograms is not None:
             told["histograms"] = [[list(row) for row in table] for table in node.leaf.histograms]
         return told
@@ -233,7 +238,7 @@ def _node_params(node: Node, schema: TreeSchema) -> dict[str, Any]:
     split: dict[str, Any] = {"attribute": attribute.name, "split": str(attribute.split)}
     if attribute.split is not Split.MULTIWAY:
         split |= {"at": node.at, "value": _value(attribute, node.at)}
-    return {**split, "children": list(node.children)}
+    return {**split, **rows, "children": list(node.children)}
 
 
 def _value(attribute: Attribute, at: int) -> float | str | None:
@@ -248,11 +253,13 @@ def _class_name(schema: TreeSchema, label: int) -> str | None:
 
 
 def _node(params: Mapping[str, Any], names: Mapping[str, int], schema: TreeSchema) -> Node:
+    rows = None if params.get("rows") is None else int(params["rows"])
     if "children" in params:
         children = tuple(int(child) for child in params["children"])
-        return Node(attribute=names[params["attribute"]], at=int(params.get("at", 0)), children=children)
+        return Node(attribute=names[params["attribute"]], at=int(params.get("at", 0)), children=children, rows=rows)
     counts, histograms = params.get("counts"), params.get("histograms")
     return Node(
+        rows=rows,
         leaf=LeafContent(
             counts=None if counts is None else tuple(int(count) for count in counts),
             label=schema.classes.codes_of[params["label"]] if counts is None else None,
