@@ -88,6 +88,12 @@ class ReleaseFormatError(AnonkitError, ValueError):
     code = "FORMAT"
 
 
+class UncheckedError(AnonkitError, RuntimeError):
+    """Something that is promised could not be checked; it is not known to hold."""
+
+    code = "UNCHECKED"
+
+
 class MissingDependencyError(AnonkitError, ImportError):
     """An optional part is not installed."""
 

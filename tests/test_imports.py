@@ -46,6 +46,8 @@ HOME_OF_HEAVY: dict[str, set[str]] = {
     "consumers/naive_bayes.py": {"sklearn"},
     "consumers/dtpd.py": {"sklearn"},
     "consumers/dtcrd.py": {"sklearn"},
+    "checks/batch_counts.py": {"great_expectations"},
+    "checks/expectations.py": {"great_expectations"},
 }
 """Files that may import a heavy package at their top, because they are themselves imported late."""
 

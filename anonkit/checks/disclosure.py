@@ -192,7 +192,7 @@ def _sensitive(
     if counts["n"].size == 0:
         return {"l": 0.0, "entropy_l": 0.0, "t": 0.0, "alpha": 0.0, "beta": 0.0}
     ordered = str(counts["kind"][0]) not in ("VARCHAR", "BOOLEAN") and not str(counts["kind"][0]).startswith("ENUM")
-    return _diversity(
+    return diversity_of(
         np.asarray(counts["class"], dtype=np.int64),
         np.asarray(counts["value"], dtype=np.int64),
         np.asarray(counts["n"], dtype=np.float64),
@@ -201,13 +201,26 @@ def _sensitive(
     )
 
 
-def _diversity(
+def diversity_of(
     classes: np.ndarray[Any, Any],
     values: np.ndarray[Any, Any],
     counts: np.ndarray[Any, Any],
     ordered: bool,
-    recursive: Sequence[int],
+    recursive: Sequence[int] = (2, 3),
 ) -> dict[str, float]:
+    """Return what the worst class of a table has, from counts of (class, value), each pair once.
+
+    Parameters
+    ----------
+    classes, values : array of int, shape (n_pairs,)
+        Dense codes; values in their order when `ordered`.
+    counts : array, shape (n_pairs,)
+        Rows, above 0.
+    ordered : bool
+        True: t is the ordered distance, else the equal one.
+    recursive : sequence of int
+        Values of l for recursive (c, l)-diversity.
+    """
     order = np.lexsort((values, classes))
     classes, values, counts = classes[order], values[order], counts[order]
     n_classes, n_values = int(classes[-1]) + 1, int(values.max()) + 1

@@ -14,7 +14,14 @@ from anonkit.cli.boundary import one_line
 from anonkit.cli.files import write_text
 from anonkit.cli.options import json_option, quiet_option
 from anonkit.cli.outcome import Outcome
-from anonkit.errors import AnonkitError, GuaranteeError, ParameterError, ReleaseFormatError, SourceError
+from anonkit.errors import (
+    AnonkitError,
+    GuaranteeError,
+    ParameterError,
+    ReleaseFormatError,
+    SourceError,
+    UncheckedError,
+)
 
 if TYPE_CHECKING:
     from anonkit.checks.validate import Validation
@@ -52,12 +59,6 @@ _MEANINGS = {
     "manifest": "the data file and its sidecars do not belong together",
 }
 """What a failed check means, the most telling first."""
-
-
-class Unchecked(AnonkitError):  # noqa: N818 - what it is
-    """Something that is promised could not be checked."""
-
-    code = "UNCHECKED"
 
 
 @click.command(name="validate")
@@ -178,7 +179,7 @@ def _failure(table: str, found: Validation, unchecked: Sequence[str]) -> Anonkit
         return GuaranteeError(f"{table}: {_diagnosis(failed)}; {count}", "do not hand it out")
     if unchecked or not found.checks:
         what = ", ".join(unchecked) or "anything"
-        return Unchecked(f"{table}: could not check {what}", "l, t, alpha and beta are about columns: --sensitive NAME")
+        return UncheckedError(f"{table}: could not check {what}", "l, t, alpha and beta are about columns: --sensitive NAME")
     return None
 
 

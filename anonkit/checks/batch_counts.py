@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the expectations count on pandas, SQL and Spark batches: sizes of classes, diversity inside them, never cells.
+
+Imported by `anonkit.checks.expectations` only, which says what to install when Great Expectations is absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from great_expectations.core.metric_domain_types import MetricDomainTypes
+from great_expectations.execution_engine import (
+    PandasExecutionEngine,
+    SparkDFExecutionEngine,
+    SqlAlchemyExecutionEngine,
+)
+from great_expectations.expectations.metrics.metric_provider import metric_value
+from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
+
+from anonkit.checks.disclosure import diversity_of
+
+CLASSES = "anonkit.table.class_sizes"
+PAIRS = "anonkit.table.sensitive_pairs"
+"""Names under which the expectations ask for these."""
+
+
+class ClassSizes(TableMetricProvider):
+    """How many equivalence classes there are of each size: pairs (rows in the class, number of such classes)."""
+
+    metric_name = CLASSES
+    value_keys = ("columns",)
+
+    @metric_value(engine=PandasExecutionEngine)
+    def _pandas(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, **more):  # type: ignore[no-untyped-def]  # noqa: N805
+        frame = _batch(execution_engine, metric_domain_kwargs)
+        names = list(metric_value_kwargs["columns"])
+        require_columns(names, frame.columns)
+        sizes = frame.groupby(names, dropna=False, observed=True, sort=False).size()
+        return sorted((int(size), int(classes)) for size, classes in sizes.value_counts().items())
+
+    @metric_value(engine=SqlAlchemyExecutionEngine)
+    def _sql(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, **more):  # type: ignore[no-untyped-def]  # noqa: N805
+        import sqlalchemy as sa
+
+        table = _batch(execution_engine, metric_domain_kwargs)
+        keys = [sa.column(name) for name in metric_value_kwargs["columns"]]
+        classes = sa.select(sa.func.count().label("n")).select_from(table).group_by(*keys).subquery("classes")
+        return sorted(_fetched(execution_engine, sa.select(classes.c.n, sa.func.count()).group_by(classes.c.n)))
+
+    @metric_value(engine=SparkDFExecutionEngine)
+    def _spark(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, **more):  # type: ignore[no-untyped-def]  # noqa: N805
+        frame = _batch(execution_engine, metric_domain_kwargs)
+        sizes = frame.groupBy(*map(_ticked, metric_value_kwargs["columns"])).count().select("count")
+        rows = sizes.withColumnRenamed("count", "n").groupBy("n").count().collect()
+        return sorted((int(row[0]), int(row[1])) for row in rows)
+
+
+class SensitivePairs(TableMetricProvider):
+    """Diversity of a sensitive column inside the classes, from counts of (class, value)."""
+
+    metric_name = PAIRS
+    value_keys = ("columns", "sensitive")
+
+    @metric_value(engine=PandasExecutionEngine)
+    def _pandas(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, **more):  # type: ignore[no-untyped-def]  # noqa: N805
+        frame = _batch(execution_engine, metric_domain_kwargs)
+        names = [*metric_value_kwargs["columns"], metric_value_kwargs["sensitive"]]
+        require_columns(names, frame.columns)
+        counted = frame.groupby(names, dropna=False, observed=True, sort=False).size()
+        return _diversity([(*_as_tuple(key), int(n)) for key, n in counted.items()])
+
+    @metric_value(engine=SqlAlchemyExecutionEngine)
+    def _sql(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, **more):  # type: ignore[no-untyped-def]  # noqa: N805
+        import sqlalchemy as sa
+
+        table = _batch(execution_engine, metric_domain_kwargs)
+        names = [*metric_value_kwargs["columns"], metric_value_kwargs["sensitive"]]
+        keys = [sa.column(name) for name in names]
+        return _diversity(
+            _fetched(execution_engine, sa.select(*keys, sa.func.count()).select_from(table).group_by(*keys))
+        )
+
+    @metric_value(engine=SparkDFExecutionEngine)
+    def _spark(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, **more):  # type: ignore[no-untyped-def]  # noqa: N805
+        frame = _batch(execution_engine, metric_domain_kwargs)
+        names = [*metric_value_kwargs["columns"], metric_value_kwargs["sensitive"]]
+        return _diversity([tuple(row) for row in frame.groupBy(*map(_ticked, names)).count().collect()])
+
+
+def _batch(execution_engine: Any, domain: Any) -> Any:
+    return execution_engine.get_compute_domain(domain, domain_type=MetricDomainTypes.TABLE)[0]
+
+
+def _fetched(execution_engine: Any, query: Any) -> list[tuple[Any, ...]]:
+    # execution_engine.execute_query closes the connection before the rows are fetched, and DuckDB then has none.
+    with execution_engine.get_connection() as connection:
+        return [tuple(row) for row in connection.execute(query).fetchall()]
+
+
+def require_columns(names: Sequence[str], columns: Any) -> None:
+    """Refuse names that are no columns: pandas takes a list as long as the frame for labels, and counts those."""
+    if not set(names) <= set(columns):
+        raise ValueError("a column is not in the batch")
+
+
+def _ticked(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _as_tuple(key: Any) -> tuple[Any, ...]:
+    return key if isinstance(key, tuple) else (key,)
+
+
+def _diversity(rows: Sequence[tuple[Any, ...]]) -> dict[str, float]:
+    """Return l, entropy l, t and alpha from rows (class columns…, sensitive value, count); nothing of an empty batch."""
+    import numpy as np
+
+    if not rows:
+        return {}
+    values = [None if row[-2] is None or row[-2] != row[-2] else row[-2] for row in rows]
+    present = [value for value in dict.fromkeys(values) if value is not None]
+    ordered = bool(present) and not any(isinstance(value, str | bool | np.bool_) for value in present)
+    place = {value: at for at, value in enumerate(sorted(present) if ordered else present)}
+    classes: dict[tuple[Any, ...], int] = {}
+    codes = [classes.setdefault(tuple(None if x != x else x for x in row[:-2]), len(classes)) for row in rows]
+    used = sorted({place.get(value, len(place)) for value in values})
+    dense = {code: at for at, code in enumerate(used)}
+    return diversity_of(
+        np.array(codes),
+        np.array([dense[place.get(value, len(place))] for value in values]),
+        np.array([row[-1] for row in rows], dtype=np.float64),
+        ordered,
+    )
