@@ -1,4 +1,4 @@
-"""An Airflow task that validates a release: fails for good on a broken promise, retries when it could not be checked."""
+"""An Airflow task that validates a release: a broken promise fails for good, what could not be checked is retried."""
 
 from __future__ import annotations
 

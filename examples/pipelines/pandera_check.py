@@ -1,8 +1,8 @@
 # %% [markdown]
 # # k-anonymity as a pandera check
 #
-# Needs `pip install pandera`. The check says of every row whether its class is large enough; pandera's failure cases hold
-# rows, so report the number of failures and not the cases.
+# Needs `pip install pandera`. The check says of every row whether its class is large enough; pandera's failure cases
+# hold rows, so report the number of failures and not the cases.
 
 # %%
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The expectations in a real Great Expectations context: pandas, SQLite, DuckDB, Spark; and what must not pass silently."""
+"""The expectations in a real context on pandas, SQLite, DuckDB and Spark, and what must not pass silently."""
 
 from __future__ import annotations
 
