@@ -113,7 +113,7 @@ def _as_tuple(key: Any) -> tuple[Any, ...]:
 
 
 def _diversity(rows: Sequence[tuple[Any, ...]]) -> dict[str, float]:
-    """Return l, entropy l, t and alpha from rows (class columns…, sensitive value, count); nothing of an empty batch."""
+    """Return l, entropy l, t and alpha from rows (class columns…, sensitive value, count); nothing for no rows."""
     import numpy as np
 
     if not rows:

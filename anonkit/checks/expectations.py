@@ -252,8 +252,8 @@ def _could_not(result: Any) -> bool:
 class RefusePublication(ValidationAction):
     """A checkpoint's action that writes the verdict, and deletes a go-ahead of an earlier run first.
 
-    The file is there only after a run in which everything declared was checked and holds; a publishing step that waits for
-    it cannot publish anything else.
+    The file is there only after a run in which everything declared was checked and holds; a publishing step that waits
+    for it cannot publish anything else.
     """
 
     type: Literal["anonkit_refuse_publication"] = "anonkit_refuse_publication"

@@ -179,7 +179,8 @@ def _failure(table: str, found: Validation, unchecked: Sequence[str]) -> Anonkit
         return GuaranteeError(f"{table}: {_diagnosis(failed)}; {count}", "do not hand it out")
     if unchecked or not found.checks:
         what = ", ".join(unchecked) or "anything"
-        return UncheckedError(f"{table}: could not check {what}", "l, t, alpha, beta are about columns: --sensitive NAME")
+        hint = "l, t, alpha and beta are about columns: --sensitive NAME"
+        return UncheckedError(f"{table}: could not check {what}", hint)
     return None
 
 
