@@ -41,6 +41,8 @@ class ClassStatistics:
     sums : dict
         Per attribute: answer counts of shape (n_published_classes, n_answers), or power sums for TRR. An attribute
         answered jointly with the target has counts of shape (1, n_joint_answers).
+    noise : dict
+        Variance of the noise that was added to each count, by attribute and target; empty where rows were randomized.
     """
 
     def __init__(self, table: PublishedTable, only: Collection[str] | None = None) -> None:
@@ -49,6 +51,7 @@ class ClassStatistics:
         self.n_classes = 1 if table.target is None else table.target.domain.size
         self.label_counts: IntArray = np.zeros(self.n_classes, dtype=np.int64)
         self.sums: dict[str, Sums] = {}
+        self.noise: dict[str, float] = {}
 
     @property
     def n_rows(self) -> int:
@@ -91,6 +94,8 @@ class ClassStatistics:
             raise ReleaseFormatError("statistics of tables with different parameters cannot be added up")
         for name, sums in other.sums.items():
             self._merge(name, sums)
+        for name, variance in other.noise.items():
+            self.noise[name] = self.noise.get(name, 0.0) + variance
         self.label_counts = self.label_counts + other.label_counts
 
     def _merge(self, name: str, sums: Sums) -> None:
@@ -139,6 +144,7 @@ class ClassStatistics:
         return {
             "label_counts": self.label_counts.tolist(),
             "sums": {name: _sums_to_dict(sums) for name, sums in self.sums.items()},
+            **({"noise": dict(self.noise)} if self.noise else {}),
         }
 
     @classmethod
@@ -154,6 +160,7 @@ class ClassStatistics:
         try:
             statistics.label_counts = np.array(raw["label_counts"], dtype=np.int64)
             statistics.sums = {name: _sums_from_dict(sums) for name, sums in raw["sums"].items()}
+            statistics.noise = {str(name): float(variance) for name, variance in raw.get("noise", {}).items()}
         except (KeyError, TypeError, ValueError, AttributeError):
             raise ReleaseFormatError("the statistics of a model lack a key or have one of the wrong kind") from None
         statistics._check_shapes()

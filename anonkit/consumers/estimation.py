@@ -117,6 +117,7 @@ def make_prior(statistics: ClassStatistics, estimation: Estimation) -> Prior:
         counts = statistics.label_counts.astype(np.float64)
         sizes = target.mechanism.unmix(counts)
         variances = target.mechanism.unmix_squares(counts) - sizes**2 / max(counts.sum(), 1.0)
+        variances = variances + statistics.noise.get(target.name, 0.0)
     sizes, variances = sizes[:n_classes], variances[:n_classes]
     total = max(float(sizes.sum()), 1.0)
     floor = 0.0 if estimation.estimator == "published" else estimation.smoothing
@@ -151,7 +152,8 @@ def make_factor(attribute: PublishedAttribute, statistics: ClassStatistics, esti
         exact = _is_clear(attribute, target)
         return _normal(attribute, moments, _may_miss(attribute, sums), estimation.smoothing, exact=exact)
     counts = (sums[0] if attribute.joint_with_target else sums).astype(np.float64)
-    return _shares(attribute, table_channel(attribute, target), counts, n_classes, estimation)
+    noise = statistics.noise.get(attribute.name, 0.0)
+    return _shares(attribute, table_channel(attribute, target), counts, n_classes, estimation, noise)
 
 
 def _is_clear(attribute: PublishedAttribute, target: PublishedTarget | None) -> bool:
@@ -168,8 +170,14 @@ def _may_miss(attribute: PublishedAttribute, sums: object) -> bool:
 
 
 def _shares(
-    attribute: PublishedAttribute, channel: TableChannel, answers: FloatArray, n_classes: int, estimation: Estimation
+    attribute: PublishedAttribute,
+    channel: TableChannel,
+    answers: FloatArray,
+    n_classes: int,
+    estimation: Estimation,
+    noise: float,
 ) -> ShareFactor:
+    """Return the shares behind answers; noise on the counts themselves widens errors and smooths as its size asks."""
     notes: tuple[str, ...] = ()
     unbiased: FloatArray | None = None
     if isinstance(attribute.mechanism, BandResponse):
@@ -177,7 +185,7 @@ def _shares(
         errors = partial(histogram_errors, attribute, channel, answers, table)
     else:
         estimate = channel.estimate(answers)
-        unbiased, errors = estimate.shares[:n_classes], partial(np.asarray, estimate.errors)
+        unbiased, errors = estimate.shares[:n_classes], partial(_with_noise, estimate.errors, answers, noise)
         if estimation.estimator == "likelihood":
             table = channel.maximum_likelihood(answers)
         else:
@@ -189,7 +197,8 @@ def _shares(
         if negative:
             notes = (f"attribute {attribute.name!r}: {negative} estimated probabilities are not above 0: taken as 0",)
     else:
-        probabilities = _smoothed(table[:n_classes], estimation.smoothing, float(answers.sum()))
+        smoothing = estimation.smoothing + float(np.sqrt(noise))
+        probabilities = _smoothed(table[:n_classes], smoothing, float(answers.sum()))
     return ShareFactor(
         attribute=attribute,
         probabilities=probabilities,
@@ -197,6 +206,14 @@ def _shares(
         error_source=errors,
         notes=notes,
     )
+
+
+def _with_noise(errors: FloatArray, answers: FloatArray, noise: float) -> FloatArray:
+    """Return standard errors of shares within classes with those of noise of some variance on every count."""
+    if not noise:
+        return np.asarray(errors)
+    sizes = np.maximum(answers.sum(axis=1, keepdims=True), 1.0)
+    return np.asarray(np.sqrt(errors**2 + noise / sizes**2))
 
 
 def smoothed_histogram(attribute: PublishedAttribute, channel: TableChannel, answers: FloatArray) -> FloatArray:

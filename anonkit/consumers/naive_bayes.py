@@ -19,11 +19,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from anonkit.bundle import PARAMS, Place, read_json
 from anonkit.consumers import model_files
 from anonkit.consumers.class_statistics import ClassStatistics, IntArray
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.estimation import Estimation, Prior, make_factor, make_prior
 from anonkit.consumers.factors import Factor
+from anonkit.consumers.noisy_statistics import is_noisy_tables, statistics_of_tables
 from anonkit.consumers.release_files import open_randomized
 from anonkit.errors import ParameterError, SourceError
 from anonkit.mechanisms.channel import FloatArray
@@ -136,7 +138,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : array, shape (n,), optional
             Published labels; not needed when X holds the target. Params are taken here too: `fit(released, params)`.
         params : mapping or PublishedTable, optional
-            In place of those given to the constructor.
+            In place of those given to the constructor. Those of a release of noisy tables hold all there is to learn
+            from: the rows, drawn from these tables, are not looked at.
 
         Raises
         ------
@@ -146,6 +149,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(y, (Mapping, PublishedTable)):
             y, params = None, y
         self._forget()
+        chosen = self.params if params is None else params
+        if isinstance(chosen, Mapping) and is_noisy_tables(chosen):
+            return self.fit_statistics(statistics_of_tables(chosen))
         return self._learn(X, y, params, None)
 
     def partial_fit(
@@ -182,6 +188,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ReleaseFormatError
             A file is missing or damaged, or the release was not randomized and needs no reconstruction.
         """
+        told = read_json(Place.of(path).file(PARAMS))
+        if is_noisy_tables(told):
+            return cls(told, **settings).fit_statistics(statistics_of_tables(told))
         data, params = open_randomized(path)
         model = cls(params, **settings)
         for batch in data:

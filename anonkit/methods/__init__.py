@@ -23,6 +23,7 @@ METHODS: Mapping[str, str] = {
     "errph": "anonkit.methods.errph:ERRPH",
     "trr": "anonkit.methods.trr:TRR",
     "ppnb": "anonkit.methods.ppnb:PPNB",
+    "dp-nb": "anonkit.methods.dp_nb:DPNB",
     "edprf": "anonkit.methods.edprf:EDPRF",
     "diffprfs": "anonkit.methods.diffprfs:DiffPRFs",
     "diffprf": "anonkit.methods.diffprf:DiffPRF",

@@ -35,6 +35,7 @@ QUICK: dict[str, dict[str, Any]] = {
     "errph": {"p_keep": 0.5, "bins": 8},
     "trr": {},
     "ppnb": {"p_keep": 0.5},
+    "dp-nb": {"epsilon": 1.0},
     "edprf": {"epsilon": 1.0},
     "diffprfs": {"epsilon": 1.0, "trees": 3, "depth": 2},
     "diffprf": {"epsilon": 1.0, "trees": 3, "depth": 2},
@@ -51,6 +52,7 @@ K_ANONYMOUS = ("rfka", "greedy-hamdist", "mondrian")
 RANDOMIZED = ("rr", "errph", "trr", "ppnb")
 CENTRAL = (
     "edprf",
+    "dp-nb",
     "diffprfs",
     "diffprf",
     "c45-arithmetic",

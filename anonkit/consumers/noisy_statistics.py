@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Noisy tables of a central release as the sums a naive Bayes model is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from anonkit.consumers.class_statistics import ClassStatistics
+from anonkit.mechanisms.noisy_tables import FORMAT, NoisyTables
+from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
+from anonkit.mechanisms.randomized_response import RandomizedResponse
+
+
+def is_noisy_tables(params: object) -> bool:
+    """Tell whether params hold noisy tables instead of what was done to rows."""
+    return isinstance(params, Mapping) and params.get("format") == FORMAT
+
+
+def statistics_of_tables(params: Mapping[str, Any]) -> ClassStatistics:
+    """Return the noisy counts of a release as sums, with the variance of their noise.
+
+    Counts are made consistent first: not below 0, and with one size of each class for all attributes.
+
+    Raises
+    ------
+    ReleaseFormatError
+        The params are damaged.
+    """
+    tables = NoisyTables.from_params(params)
+    described = PublishedTable(
+        target=PublishedTarget(
+            name=tables.target, domain=tables.classes, mechanism=RandomizedResponse.clear(tables.classes.size)
+        ),
+        attributes=tuple(
+            PublishedAttribute(name=one.name, domain=one.domain, mechanism=RandomizedResponse.clear(one.domain.size))
+            for one in tables.tables
+        ),
+    )
+    statistics = ClassStatistics(described)
+    sizes, variances = tables.class_sizes
+    statistics.label_counts = np.rint(np.maximum(sizes, 0)).astype(np.int64)
+    statistics.sums = {one.name: np.rint(tables.counts_of(one)).astype(np.int64) for one in tables.tables}
+    statistics.noise = {one.name: one.variance for one in tables.tables} | {tables.target: float(variances[0])}
+    return statistics

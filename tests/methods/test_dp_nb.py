@@ -1,0 +1,105 @@
+"""`dp-nb`: its budget, its promise under audit, its model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anonkit
+from anonkit.checks.central import published_account
+from anonkit.checks.epsilon_audit import lower_bound
+from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.errors import ParameterError, PolicyError
+from anonkit.mechanisms.accounting import LARGEST_EPSILON
+from anonkit.mechanisms.domains import Categories
+from anonkit.mechanisms.noisy_tables import NoisyTables
+from anonkit.methods.dp_nb import DPNB
+from anonkit.policy import Column, Policy, Role
+from anonkit.randomness import Randomness
+
+POLICY = bank_customers_policy()
+
+
+@settings(max_examples=30)
+@given(st.floats(0.01, LARGEST_EPSILON), st.sampled_from(["add-or-remove", "replace"]))
+def test_the_tables_share_epsilon_and_never_exceed_it(epsilon: float, adjacency: str) -> None:
+    """Eleven lines of one account, whole units of 2**-52, close to what was asked."""
+    method = DPNB(epsilon=epsilon, adjacency=adjacency)
+    promise = method.guarantee(POLICY)
+    assert 0.999 * epsilon < promise.epsilon <= epsilon
+    assert len(method.account(POLICY).draws) == 11
+
+
+def test_a_unit_pays_for_each_of_its_rows() -> None:
+    """Three rows a person, replaced: every rate is a sixth."""
+    policy = POLICY.with_roles(unit="education")
+    one, six = (
+        DPNB(epsilon=1.0, rows_per_unit=rows, adjacency=adjacency).account(policy)
+        for rows, adjacency in ((1, "add-or-remove"), (3, "replace"))
+    )
+    assert six.draws[0].rate == pytest.approx(one.draws[0].rate / 6, rel=1e-9)
+    with pytest.raises(ParameterError, match="rows_per_unit needs a unit column"):
+        DPNB(epsilon=1.0, rows_per_unit=2).guarantee(POLICY)
+
+
+def test_only_noisy_counts_are_published() -> None:
+    """The params add up to the promise, and no true count stands in them: two releases differ in nearly every cell."""
+    first, second = (
+        anonkit.release(bank_customers(2_000, seed=1), method="dp-nb", epsilon=0.5, policy=POLICY) for _ in range(2)
+    )
+    assert published_account(first.params).epsilon == first.report["budget"]["epsilon"] <= 0.5
+    assert "in" not in first.report["rows"]
+    pairs = zip(first.params["attributes"], second.params["attributes"], strict=True)
+    same = [np.array(one["counts"]) == np.array(other["counts"]) for one, other in pairs]
+    assert np.mean(np.concatenate([cells.ravel() for cells in same])) < 0.2
+
+
+def test_a_model_of_the_counts_beats_the_local_route(tmp_path: Path) -> None:
+    """20,000 customers at epsilon 0.5: near plain naive Bayes, where randomized rows reach little."""
+    output, test = tmp_path / "out.parquet", bank_customers(2_000, seed=2)
+    anonkit.release(bank_customers(20_000, seed=1), method="dp-nb", epsilon=0.5, policy=POLICY, seed=1, output=output)
+    made = anonkit.reconstruct(output, test=test, model=tmp_path / "model.json")
+    assert made.scores is not None
+    assert made.scores.accuracy > 0.76
+    assert made.scores.accuracy > made.scores.majority + 0.2
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_an_audit_stays_below_the_claim_and_near_it(epsilon: float) -> None:
+    """One row more or less in a table of classes and one of an attribute: the likelihood ratio shows 0.7 of epsilon.
+
+    Each of 50,000 columns is a release of its own: a cell of each table that the row is in, with the planned rates.
+    """
+    policy = Policy(
+        columns={
+            "c": Column(name="c", categories=("u", "v")),
+            "t": Column(name="t", role=Role.TARGET, categories=("0", "1")),
+        }
+    )
+    rates = [draw.rate for draw in DPNB(epsilon=epsilon).account(policy).draws]
+    domain = Categories(values=tuple(map(str, range(50_000))))
+
+    def ratios(extra: int) -> np.ndarray:  # type: ignore[type-arg]
+        noisy = NoisyTables.of_counts(
+            ("t", Categories(values=("0",)), np.array([0]), rates[0]),
+            [(name, domain, np.full((1, 50_000), 3 + extra), rate) for name, rate in zip("tc", rates, strict=True)],
+            Randomness.seeded(extra),
+        )
+        cells = [table.counts[0] for table in noisy.tables]
+        terms = [(np.abs(cell - 3) - np.abs(cell - 4)) * rate for cell, rate in zip(cells, rates, strict=True)]
+        return np.asarray(sum(terms) / 2**52)
+
+    found = lower_bound(ratios(0), ratios(1))
+    assert 0.7 * epsilon <= found.lower_bound <= epsilon
+
+
+def test_what_has_no_public_domain_is_refused() -> None:
+    """And so is a table without a target."""
+    with pytest.raises(PolicyError, match="no public domain"):
+        DPNB(epsilon=1.0).guarantee(Policy(columns={"c": Column(name="c"), "t": Column(name="t", role=Role.TARGET)}))
+    with pytest.raises(PolicyError, match="no column has role target"):
+        DPNB(epsilon=1.0).guarantee(Policy(columns={"c": Column(name="c", categories=("u",))}))
