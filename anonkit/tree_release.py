@@ -25,7 +25,8 @@ from anonkit.trees.grower import grow
 from anonkit.trees.microdata import draw_rows
 from anonkit.trees.plan import Choices, Plan
 from anonkit.trees.published import PublishedForest
-from anonkit.trees.questions import BatchCounter
+from anonkit.trees.questions import BatchCounter, Counter
+from anonkit.trees.specialization import SpecializationPlan, specialize
 
 FORMS = ("microdata", "cells")
 ADJACENCIES = {"add-or-remove": ADD_OR_REMOVE, "replace": REPLACE}
@@ -106,11 +107,22 @@ class TreeMethod:
         grid = Grid(lower=lower, upper=upper, cells=self.bins, has_missing=may_be_missing(column))
         return Attribute(name=column.name, domain=grid, split=self.number_split)
 
-    def plan(self, policy: Policy) -> Plan:
+    def grow(
+        self, plan: Plan | SpecializationPlan, counter: Counter, rng: Randomness, progress: Progress
+    ) -> PublishedForest:
+        """Return the noisy forest of a plan."""
+        if isinstance(plan, SpecializationPlan):
+            return specialize(plan, counter, rng)
+        return grow(plan, counter, rng, lambda level: progress("growing", level / plan.levels))
+
+    def plan(self, policy: Policy) -> Plan | SpecializationPlan:
         """Return every draw of the release, before any data is seen."""
-        schema = self.schema(policy)
         if policy.unit is None and self.rows_per_unit != 1:
             raise ParameterError("rows_per_unit needs a unit column", "--unit NAME")
+        return self.plan_of(self.schema(policy))
+
+    def plan_of(self, schema: TreeSchema) -> Plan | SpecializationPlan:
+        """Return the plan for a schema."""
         return Plan(
             choices=self.choices(schema),
             schema=schema,
@@ -126,7 +138,7 @@ class TreeMethod:
         conditions = conditions_of(policy)
         if reason is not None:
             return NoGuarantee(reason=reason, assumptions=conditions)
-        bounded = f"The table has at most {plan.choices.max_rows:,} rows, which is public knowledge."
+        bounded = f"The table has at most {plan.max_rows:,} rows, which is public knowledge."
         return CentralDP(
             epsilon=plan.accounting.epsilon,
             adjacency=plan.adjacency,
@@ -142,19 +154,19 @@ class TreeMethod:
     ) -> Draft:
         """Grow the forest from counts, and draw rows or write cells from what is noisy."""
         plan = self.plan(policy)
-        if source.n_rows > plan.choices.max_rows:
+        if source.n_rows > plan.max_rows:
             raise PolicyError("the table has more rows than the public bound on them", "raise max_rows")
         progress("growing", 0.0)
         unit = policy.unit
         keep = None if unit is None else first_rows_of_units(engine, source, unit, self.rows_per_unit)
         rows = kept_in_memory(CodedRows(source=source, schema=plan.schema, keep=keep))
-        forest = grow(plan, BatchCounter(rows), rng, lambda level: progress("growing", level / plan.levels))
+        forest = self.grow(plan, BatchCounter(rows), rng, progress)
         return forest_draft(forest, plan, policy, engine, rng, self.as_, accounted=self.no_guarantee() is None)
 
 
 def forest_draft(
     forest: PublishedForest,
-    plan: Plan,
+    plan: Plan | SpecializationPlan,
     policy: Policy,
     engine: Engine,
     rng: Randomness,
@@ -192,7 +204,7 @@ def forest_draft(
     )
 
 
-def _per_level(plan: Plan) -> list[dict[str, Any]]:
+def _per_level(plan: Plan | SpecializationPlan) -> list[dict[str, Any]]:
     """Return what is drawn on each level, per tree, as the account has it."""
     lines: dict[tuple[int | None, bool], float] = {}
     for draw in plan.accounting.draws:

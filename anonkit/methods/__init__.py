@@ -33,6 +33,8 @@ METHODS: Mapping[str, str] = {
     "pinq-id3": "anonkit.methods.pinq_id3:PINQID3",
     "diffp-id3": "anonkit.methods.diffp_id3:DiffPID3",
     "diffp-c45": "anonkit.methods.diffp_c45:DiffPC45",
+    "diffgen": "anonkit.methods.diffgen:DiffGen",
+    "dt-diff": "anonkit.methods.dt_diff:DTDiff",
 }
 
 

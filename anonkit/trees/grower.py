@@ -8,8 +8,7 @@ depends on public choices, secret words and earlier noisy draws alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +16,12 @@ from numpy.typing import NDArray
 from anonkit.mechanisms.accounting import PathAccount
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.randomness import Randomness
-from anonkit.trees.attributes import Attribute
+from anonkit.trees.growing import GrowingForest
 from anonkit.trees.leaves import Histograms, Leaves
 from anonkit.trees.plan import Plan
-from anonkit.trees.published import LeafContent, Node, PublishedForest
-from anonkit.trees.questions import WITHOUT_ATTRIBUTE, Counter, Question, Routing, ask_for
-from anonkit.trees.selection import Chosen, Tables
+from anonkit.trees.published import PublishedForest
+from anonkit.trees.questions import WITHOUT_ATTRIBUTE, Counter, Question, ask_for
+from anonkit.trees.selection import Tables
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -32,65 +31,8 @@ MOST_CELLS = 1 << 24
 MOST_NODES = 1 << 18
 """Nodes of a forest; a level that could bring more is not split."""
 
-_NOT_COUNTED = np.iinfo(np.int64).min
-
 Watch = Callable[[int], None]
 """Called with each level as it begins."""
-
-
-@dataclass(kw_only=True, eq=False)
-class _Forest:
-    """The nodes so far, all trees in one numbering; node t is the root of tree t."""
-
-    attribute: IntArray
-    split: IntArray
-    first_child: IntArray
-    """Number of the first child, -1 for a leaf; the others follow it."""
-    rows: IntArray
-    """Noisy count of the rows of each node; `_NOT_COUNTED` where none was drawn."""
-    tree: IntArray
-    child: NDArray[np.int32]
-    depth: int = 0
-    contents: dict[int, LeafContent] = field(default_factory=dict)
-
-    @classmethod
-    def roots(cls, trees: int, most_codes: int) -> _Forest:
-        return cls(
-            attribute=np.zeros(trees, dtype=np.int64),
-            split=np.zeros(trees, dtype=np.int64),
-            first_child=np.full(trees, -1, dtype=np.int64),
-            rows=np.full(trees, _NOT_COUNTED),
-            tree=np.arange(trees),
-            child=np.repeat(np.arange(trees, dtype=np.int32)[:, np.newaxis], most_codes, axis=1),
-        )
-
-    @property
-    def size(self) -> int:
-        return self.attribute.size
-
-    @property
-    def routing(self) -> Routing:
-        return Routing(attribute=self.attribute, child=self.child, depth=self.depth)
-
-    def grow(self, nodes: IntArray, chosen: Chosen, attributes: Sequence[Attribute]) -> IntArray:
-        """Split nodes; return the parent of each new node, in the order of the new numbers."""
-        widths = np.array([one.n_children for one in attributes], dtype=np.int64)[chosen.attribute]
-        starts = self.size + np.cumsum(widths) - widths
-        self.attribute[nodes], self.split[nodes], self.first_child[nodes] = chosen.attribute, chosen.split, starts
-        for at in np.unique(chosen.attribute):
-            here, one = chosen.attribute == at, attributes[at]
-            self.child[nodes[here], : one.codes] = starts[here, np.newaxis] + one.branch_table[chosen.split[here]]
-        parents = np.repeat(nodes, widths)
-        fresh = np.arange(self.size, self.size + parents.size)
-        blank = np.zeros(fresh.size, dtype=np.int64)
-        self.attribute, self.split = np.append(self.attribute, blank), np.append(self.split, blank)
-        self.first_child = np.append(self.first_child, blank - 1)
-        own = np.repeat(fresh.astype(np.int32)[:, np.newaxis], self.child.shape[1], axis=1)
-        self.child = np.concatenate([self.child, own])
-        self.tree = np.append(self.tree, self.tree[parents])
-        self.rows = np.append(self.rows, np.full(fresh.size, _NOT_COUNTED))
-        self.depth += 1
-        return parents
 
 
 def grow(plan: Plan, counter: Counter, randomness: Randomness, watch: Watch | None = None) -> PublishedForest:
@@ -126,7 +68,7 @@ class _Grower:
         self.key = randomness.key("rows of trees")
         self.words = Words(randomness.child("noise of trees"))
         self.codes = [attribute.codes for attribute in self.schema.attributes]
-        self.forest = _Forest.roots(self.choices.rows.trees, self.schema.most_codes)
+        self.forest = GrowingForest.roots(self.choices.rows.trees, self.schema.most_codes)
         self.account = PathAccount(plan.path_units, self.forest.size)
         self.used: BoolArray = np.tile(~self.schema.splittable, (self.forest.size, 1))
         self.leaves: list[tuple[int, IntArray, IntArray]] = []
@@ -148,7 +90,7 @@ class _Grower:
                 break
             frontier, totals = self._split(level, frontier[~ends], candidates)
         self._fill()
-        return self._published()
+        return self.forest.published(self.schema, self.choices.rows)
 
     def _question(self, nodes: IntArray, attributes: IntArray) -> Question:
         return ask_for(
@@ -245,35 +187,3 @@ class _Grower:
             return list(question.split(self.counter.ask(question), self.codes))
 
         return ask
-
-    def _published(self) -> PublishedForest:
-        """Renumber the nodes tree by tree, level by level."""
-        trees = self.choices.rows.trees
-        forest = self.forest
-        tree_of = forest.tree
-        order = np.argsort(tree_of, kind="stable")
-        sizes = np.bincount(tree_of, minlength=trees)
-        number = np.empty(forest.size, dtype=np.int64)
-        number[order] = np.arange(forest.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        widths = [one.n_children for one in self.schema.attributes]
-        rows = zip(
-            order.tolist(),
-            forest.first_child[order].tolist(),
-            forest.attribute[order].tolist(),
-            forest.split[order].tolist(),
-            [None if rows == _NOT_COUNTED else rows for rows in forest.rows[order].tolist()],
-            strict=True,
-        )
-        renumbered = number.tolist()
-        nodes = [
-            Node(leaf=forest.contents[node], rows=counted)
-            if start < 0
-            else Node(attribute=at, at=split, children=tuple(renumbered[start : start + widths[at]]), rows=counted)
-            for node, start, at, split, counted in rows
-        ]
-        ends = np.cumsum(sizes)
-        return PublishedForest(
-            schema=self.schema,
-            trees=tuple(tuple(nodes[end - size : end]) for size, end in zip(sizes, ends, strict=True)),
-            rows_per_tree=self.choices.rows.to_params(),
-        )

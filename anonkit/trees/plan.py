@@ -73,6 +73,11 @@ class Plan:
         """Levels of a tree."""
         return self.choices.levels
 
+    @property
+    def max_rows(self) -> int:
+        """Public bound on the rows of the table."""
+        return self.choices.max_rows
+
     @cached_property
     def path_units(self) -> int:
         """What a path of one tree may cost a row."""

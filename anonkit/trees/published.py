@@ -266,5 +266,5 @@ def _node(params: Mapping[str, Any], names: Mapping[str, int], schema: TreeSchem
             histograms=None
             if histograms is None
             else tuple(tuple(tuple(int(one) for one in row) for row in table) for table in histograms),
-        )
+        ),
     )

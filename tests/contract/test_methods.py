@@ -45,6 +45,8 @@ QUICK: dict[str, dict[str, Any]] = {
     "pinq-id3": {"epsilon": 1.0},
     "diffp-id3": {"epsilon": 1.0},
     "diffp-c45": {"epsilon": 1.0},
+    "diffgen": {"epsilon": 1.0, "steps": 3},
+    "dt-diff": {"epsilon": 1.0, "steps": 3},
 }
 """Parameters that make each method quick on 400 rows."""
 
@@ -61,6 +63,8 @@ CENTRAL = (
     "pinq-id3",
     "diffp-id3",
     "diffp-c45",
+    "diffgen",
+    "dt-diff",
 )
 CATEGORIES = ("education", "occupation", "marital_status", "income", "cards_held")
 

@@ -31,6 +31,7 @@ from anonkit.trees.plan import Plan
 from anonkit.trees.published import Node, PublishedForest
 from anonkit.trees.rows import Rows
 from anonkit.trees.scores import SCORES
+from anonkit.trees.specialization import specialize
 from tests.trees.tables import counter_of
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -256,6 +257,22 @@ def test_a_plan_with_twice_the_rate_is_caught() -> None:
     """The audit has teeth: a leaf that spends twice its claim is refuted."""
     found, claim = spent("edprf", 2.0, 8_000)
     assert found > claim / 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["diffgen", "dt-diff"])
+@pytest.mark.parametrize("pair", PAIRS)
+def test_specialization_tells_no_more_than_the_claim(name: str, pair: str) -> None:
+    """Grown one by one, since its steps look at the whole table."""
+    plan = make_method(name, {"epsilon": 2.0, "steps": 1, "bins": 4}).plan(POLICY)  # type: ignore[attr-defined]
+    table, neighbour, at = PAIRS[pair]
+    row, label = table[0][:, at], int(table[1][at])
+    samples = []
+    for seed, one in enumerate((table, neighbour)):
+        counter = counter_of(*one)
+        grown = [specialize(plan, counter, Randomness.seeded(2 * run + seed)).trees for run in range(6_000)]
+        samples.append(symbols(grown, row, label, plan))  # type: ignore[arg-type]
+    assert lower_bound(samples[0], samples[1]).lower_bound <= plan.accounting.epsilon
 
 
 # --- laws --------------------------------------------------------------------------------------------------------

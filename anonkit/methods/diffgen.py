@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DiffGen: a fully generalized table, made finer top-down by the exponential mechanism, counted with noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from anonkit.parameters import check_choice, check_number, parameter
+from anonkit.tree_release import ADJACENCIES, TreeMethod
+from anonkit.trees.attributes import TreeSchema
+from anonkit.trees.specialization import SCORES, SpecializationPlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffGen(TreeMethod):
+    """Generalize a table after Mohammed et al. 2011 (DiffGen) and release it.
+
+    Each step makes one value finer in all cells: categories become single ones, an interval is cut in two where a draw
+    of its own said. Half of epsilon is divided over all draws, the other half counts the classes of each cell.
+
+    Privacy
+    -------
+    Central differential privacy with at most the epsilon given, delta 0.
+    """
+
+    name: ClassVar[str] = "diffgen"
+    paper: ClassVar[str] = "Mohammed et al.: Differentially private data release for data mining, KDD 2011"
+    summary: ClassVar[str] = "differentially private generalization: top-down specialization, noisy cell counts"
+    joint: ClassVar[bool] = False
+
+    steps: int = parameter(default=6, range="[1, 100]", help="values that are made finer, one after another")
+    score: str = parameter(
+        default="max-class", range="one of these", help="what makes a step good", choices=tuple(SCORES)
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("steps", self.steps, 1, 100)
+        check_choice("score", self.score, tuple(SCORES))
+
+    def plan_of(self, schema: TreeSchema) -> SpecializationPlan:
+        """Return the steps with their budget."""
+        return SpecializationPlan(
+            schema=schema,
+            epsilon=self.epsilon,
+            steps=self.steps,
+            score=SCORES[self.score],
+            joint=self.joint,
+            rows_per_unit=self.rows_per_unit,
+            adjacency=ADJACENCIES[self.adjacency],
+        )

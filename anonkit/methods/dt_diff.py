@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DT-Diff: DiffGen with the cuts of all numbers among the candidates of each step, so that a step is one draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from anonkit.methods.diffgen import DiffGen
+
+
+@dataclass(frozen=True, kw_only=True)
+class DTDiff(DiffGen):
+    """Generalize a table after Zhu et al. 2013 (DT-Diff) and release it.
+
+    As DiffGen, but a step chooses among all categories and all cuts of all intervals at once.
+
+    Privacy
+    -------
+    Central differential privacy with at most the epsilon given, delta 0.
+    """
+
+    name: ClassVar[str] = "dt-diff"
+    paper: ClassVar[str] = "Zhu et al.: Differentially private data publishing for decision trees, TrustCom 2013"
+    summary: ClassVar[str] = "differentially private generalization: one joint choice a step, noisy cell counts"
+    joint: ClassVar[bool] = True
