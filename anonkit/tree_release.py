@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,6 +40,15 @@ class TreeMethod:
     """The parameters of all tree methods; a method adds its own and says its `choices`."""
 
     target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
+    promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "kind": "central-dp",
+            "statement": "Central differential privacy, delta 0, with at most the epsilon given unless the method's "
+            "page says otherwise: no outcome becomes more than e^epsilon times as likely or as unlikely by one row "
+            "more or less (one row replaced, with adjacency replace; all rows of a unit, with a unit column). Choices "
+            "that look at rows without noise have no formal guarantee, and the report says so.",
+        }
+    )
     number_split: ClassVar[Split] = Split.CUT
     category_split: ClassVar[Split] = Split.MULTIWAY
 

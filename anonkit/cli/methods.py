@@ -73,7 +73,7 @@ def _promise(method: Any) -> Guarantee | None:
 
 def _claim(method: Any, promise: Guarantee | None) -> dict[str, Any] | None:
     """Return kind and words of the promise; in general terms where the method has such and the policy decides."""
-    general: Mapping[str, str] | None = getattr(method, "promise", None)
+    general: Mapping[str, str] | None = getattr(method, "promise_words", None)
     if general is not None:
         return dict(general)
     return None if promise is None else {"kind": promise.kind, "statement": promise.statement()}

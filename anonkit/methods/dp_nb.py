@@ -48,7 +48,7 @@ class DPNB:
     )
     summary: ClassVar[str] = "differentially private counts for naive Bayes, and rows drawn from them"
     target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
-    promise: ClassVar[Mapping[str, str]] = MappingProxyType(
+    promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "kind": "central-dp",
             "statement": "Central differential privacy with at most the epsilon given, delta 0: no outcome becomes "

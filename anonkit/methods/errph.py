@@ -38,7 +38,7 @@ class ERRPH(AnswerStrength):
     paper: ClassVar[str] = "Zhang & Tang: Chinese Journal of Computers 30(8), 2007, section 3"
     summary: ClassVar[str] = "local differential privacy by randomized response on categories and bins"
     target_use: ClassVar[TargetUse] = TargetUse.AS_DECLARED
-    promise: ClassVar[Mapping[str, str]] = MappingProxyType(
+    promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "kind": "local-dp",
             "statement": "Local differential privacy of each answer, with a loss of ln(1 + m p_0 / (1 - p_0)) among m "

@@ -34,7 +34,7 @@ class PPNB(AnswerStrength, NumberNoise):
     paper: ClassVar[str] = "Zhang & Tang: Chinese Journal of Computers 30(8), 2007"
     summary: ClassVar[str] = "the published method: ERRPH on categories, TRR on numbers, clear label; for naive Bayes"
     target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
-    promise: ClassVar[Mapping[str, str]] = MappingProxyType(
+    promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "kind": "local-dp",
             "statement": "Each category alone: local differential privacy with a loss of ln(1 + m p_0 / (1 - p_0)) "

@@ -45,7 +45,7 @@ class RR:
     )
     summary: ClassVar[str] = "local differential privacy of whole rows, label included, within one epsilon"
     target_use: ClassVar[TargetUse] = TargetUse.AS_DECLARED
-    promise: ClassVar[Mapping[str, str]] = MappingProxyType(
+    promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "kind": "local-dp",
             "statement": "Local differential privacy of a whole row, every attribute and the label included: replacing "

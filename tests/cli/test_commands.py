@@ -14,6 +14,7 @@ import click
 import pytest
 
 from anonkit.cli import COMMANDS, anonkit
+from anonkit.methods import METHODS
 from anonkit.policy import Policy
 
 
@@ -153,6 +154,19 @@ def test_help_begins_with_examples_and_explains_every_option(cli: Any, command: 
     found = anonkit.get_command(None, command)  # type: ignore[arg-type]
     assert found is not None
     assert all(one.help for one in found.params if isinstance(one, click.Option))
+
+
+def test_every_method_says_what_it_promises(cli: Any) -> None:
+    """The list has all methods; each names a kind of promise and the words for it."""
+    ran = cli("methods", "--json")
+
+    assert ran.code == 0
+    assert [one["name"] for one in ran.document["methods"]] == list(METHODS)
+    for name in METHODS:
+        guarantee = cli("methods", name, "--json").document["guarantee"]
+        assert guarantee["kind"], name
+        assert guarantee["statement"], name
+        assert name in cli("methods").out
 
 
 def test_every_short_help_is_whole(cli: Any) -> None:
