@@ -217,6 +217,8 @@ def ask_for(
 class BatchCounter:
     """Answers from batches that can be read again; remembers between questions where each row stands, while small.
 
+    Questions of one forest must come in the order it grows; those of another forest, told by its key, start anew.
+
     Parameters
     ----------
     batches : callable
@@ -227,11 +229,16 @@ class BatchCounter:
 
     def __init__(self, batches: Callable[[], Iterable[CodedBatch]], remembered: int = _REMEMBERED) -> None:
         self._batches = batches
-        self._room = remembered
+        self._most = self._room = remembered
+        self._forest: tuple[bytes, int] | None = None
         self._places: dict[int, tuple[int, list[Places]]] = {}
 
     def ask(self, question: Question) -> IntArray:
         """Return the sum over the batches. See `Counter.ask`."""
+        forest, depth = self._forest or (question.key, 0)
+        if forest != question.key or depth > question.routing.depth:
+            self._places, self._room = {}, self._most
+        self._forest = question.key, question.routing.depth
         total = question.blank()
         for number, batch in enumerate(self._batches()):
             for nodes, copies in self._placed(question, number, batch):

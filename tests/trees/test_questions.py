@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -90,3 +91,13 @@ def test_a_question_travels_without_its_key_in_sight() -> None:
     batch = CodedBatch(codes=codes, labels=labels, first_row=0)
     assert np.array_equal(pickle.loads(pickle.dumps(asked)).count(batch), asked.count(batch))
     assert "key" not in repr(asked)
+
+
+def test_a_counter_serves_one_forest_after_another() -> None:
+    """Places of the forest before are forgotten."""
+    codes, labels = table_of(MIXED, 300)
+    counter = counter_of(codes, labels)
+    asked = question(Disjoint(trees=2))
+    other = replace(asked, key=Randomness.seeded(2).key("rows"))
+    for one in (asked, other, asked):
+        assert np.array_equal(counter.ask(one), counter_of(codes, labels).ask(one))
