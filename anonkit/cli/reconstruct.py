@@ -37,8 +37,8 @@ def command(
     anonkit reconstruct out.parquet --model model.json --json
 
     OUT is the Parquet file of a release by rr, errph, trr, ppnb or dp-nb (the model is naive Bayes) or by a tree method
-    such as edprf (the model is its forest); its params.json stands beside it, and nothing else is needed. Learning from a
-    release costs no privacy.
+    such as edprf (the model is its forest); its params.json stands beside it, and nothing else is needed. Learning from
+    a release costs no privacy.
     """
     from anonkit.consumers.reconstruction import reconstruct
 
