@@ -20,7 +20,17 @@ from anonkit.errors import ReleaseFormatError
 from anonkit.guarantee import CHECKED
 from anonkit.randomness import SECURE
 from anonkit.tabulation import bounded, budget_tables, column_row, measures, row_counts
-from anonkit.wording import bound, check_words, date_text, heading, number, one_in, percent
+from anonkit.wording import (
+    bound,
+    check_words,
+    date_text,
+    gathered,
+    heading,
+    number,
+    one_in,
+    percent,
+    required_words,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -79,6 +89,7 @@ def _view(report: Mapping[str, Any]) -> dict[str, Any]:
         "seeded": report["randomness"] != SECURE,
         "unchecked": _unchecked(report["guarantee"], report["verification"]["checks"]),
         "checks": checks,
+        "evidence": [_check(one) for one in gathered(report["verification"]["checks"])],
         "broken": [one for one in checks if not one["passed"]],
         "figures": _figures(report),
         "parameters": _parameters(report["guarantee"]["parameters"]),
@@ -119,9 +130,12 @@ def _printable(value: Any) -> Any:
 
 
 def _check(check: Mapping[str, Any]) -> dict[str, Any]:
-    text, relation = check_words(check["name"])
-    required = f"{relation} {number(check['required'])}".strip()
-    return {"text": text, "observed": number(check["observed"]), "required": required, "passed": check["passed"]}
+    return {
+        "text": check_words(check["name"])[0],
+        "observed": number(check["observed"]),
+        "required": required_words(check),
+        "passed": check["passed"],
+    }
 
 
 def _unchecked(promise: Mapping[str, Any], checks: Sequence[Mapping[str, Any]]) -> list[str]:

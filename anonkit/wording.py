@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -54,6 +54,14 @@ _CHECKS = {
     "domain": ("Cells of ‘{}’ outside its published domain", "exactly"),
     "identifiers_absent": ("Columns in the data that must not be there", "exactly"),
 }
+
+_GATHERED = {"domain": "Cells outside their published domain"}
+
+
+def required_words(check: Mapping[str, Any]) -> str:
+    """Return what a check required, with its relation; a text has to be that text."""
+    relation = "" if isinstance(check["required"], str) else check_words(check["name"])[1]
+    return f"{relation} {number(check['required'])}".strip()
 
 
 def number(value: Any) -> str:
@@ -130,9 +138,27 @@ def date_text(moment: str) -> str:
     return f"{when.day} {_MONTHS[when.month - 1]} {when.year}, {when:%H:%M} UTC"
 
 
+def gathered(checks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return checks for reading: those of one kind that passed alike on several attributes stand as one.
+
+    The name of such a check has the number of its attributes for the attribute, as in `domain:11 columns`.
+    """
+    alike: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for check in checks:
+        kind = check["name"].partition(":")[0]
+        same = (kind, check["observed"], check["required"]) if kind in _GATHERED and check["passed"] else (id(check),)
+        alike.setdefault(same, []).append(check)
+    return [
+        {**each[0], "name": f"{same[0]}:{len(each)} columns"} if len(each) > 1 else dict(each[0])
+        for same, each in alike.items()
+    ]
+
+
 def check_words(name: str) -> tuple[str, str]:
     """Return what a check looks at, and how what was found relates to what was required."""
     kind, _, attribute = name.partition(":")
+    if kind in _GATHERED and attribute.removesuffix(" columns").isdigit():
+        return f"{_GATHERED[kind]}, in each of {attribute}", _CHECKS[kind][1]
     if kind in _CHECKS:
         text, relation = _CHECKS[kind]
         return text.format(attribute), relation

@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.wording import bound, check_words, date_text, heading, number, one_in, percent
+from anonkit.wording import (
+    bound,
+    check_words,
+    date_text,
+    gathered,
+    heading,
+    number,
+    one_in,
+    percent,
+    required_words,
+)
 
 
 def _read(text: str) -> float:
@@ -116,3 +126,29 @@ def test_symbols_stay_small_at_the_beginning_of_a_line(name: str, text: str) -> 
 def test_checks_are_said_in_words(name: str, words: tuple[str, str]) -> None:
     """Known checks have a sentence, unknown ones their name; attributes are never read as a format."""
     assert check_words(name) == words
+
+
+def test_checks_that_passed_alike_are_told_once() -> None:
+    """One line for all columns that passed; a column that failed keeps a line of its own, and no figure is lost."""
+    domain = {"passed": True, "observed": 0, "required": 0}
+    checks = [
+        {"name": "epsilon", "passed": True, "observed": 1.0, "required": 1.0},
+        {"name": "domain:age", **domain},
+        {"name": "domain:job", **domain},
+        {"name": "domain:loan", "passed": False, "observed": 3, "required": 0},
+    ]
+    told = gathered(checks)
+
+    assert [one["name"] for one in told] == ["epsilon", "domain:2 columns", "domain:loan"]
+    assert check_words(told[1]["name"])[0] == "Cells outside their published domain, in each of 2 columns"
+    assert told[2] == checks[3]
+    assert gathered(checks[:2]) == checks[:2]
+
+
+@pytest.mark.parametrize(
+    ("name", "required", "words"),
+    [("epsilon", 1.5, "at most 1.5"), ("adjacency", "replace one record", "replace one record")],
+)
+def test_what_is_required_is_said_with_its_relation(name: str, required: float | str, words: str) -> None:
+    """A figure has a relation; a text has to be that text."""
+    assert required_words({"name": name, "required": required}) == words

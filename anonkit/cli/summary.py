@@ -15,7 +15,7 @@ from anonkit.bundle import DATA, DESCRIPTOR, PAGE, PARAMS, REPORT, Place, Releas
 from anonkit.cli.boundary import one_line
 from anonkit.randomness import SECURE
 from anonkit.report import OWNER_BANNER
-from anonkit.wording import bound, check_words, date_text, number, one_in, percent, words
+from anonkit.wording import bound, check_words, date_text, gathered, number, one_in, percent, required_words, words
 
 _FILES = {"data": DATA, "params": PARAMS, "report": REPORT, "page": PAGE, "descriptor": DESCRIPTOR}
 _ACTIONS = ("kept", "generalized", "randomized", "synthesized", "dropped")
@@ -42,7 +42,7 @@ def release_text(release: Release, owner_report: Path | None = None) -> str:
     return _lines(
         *_head(f"{where}: {_rows_words(report['rows'])}", report),
         *_block("Promise", [_title(report), report["guarantee"]["statement"]]),
-        *_block("Checked", [check_line(check) for check in report["verification"]["checks"]]),
+        *_block("Checked", [check_line(check) for check in gathered(report["verification"]["checks"])]),
         *_figures(report),
         *_block("Files", files),
         *_owner_block(release.owner, owner_report),
@@ -60,7 +60,7 @@ def report_text(report: Mapping[str, Any]) -> str:
             "Formally", [guarantee["formal"], f"{guarantee['basis']}; unit of protection: {guarantee['unit'] or '–'}"]
         ),
         *_block("Limits", [f"- {text}" for text in limits]),
-        *_block("Checked", [check_line(check) for check in report["verification"]["checks"]]),
+        *_block("Checked", [check_line(check) for check in gathered(report["verification"]["checks"])]),
         *_block("Rows", [_rows_words(report["rows"])]),
         *_figures(report),
         *_block("Notes", [f"- {note}" for note in report["notes"]]),
@@ -91,8 +91,9 @@ def files_of(place: Place) -> dict[str, Path]:
 def check_line(check: Mapping[str, Any]) -> str:
     """Return one check as a line."""
     passed = "passed" if check["passed"] else click.style("FAILED", fg="red", bold=True)
-    what, relation = check_words(check["name"])
-    required = f"{relation} {_short(check['required'])}".strip()
+    what = check_words(check["name"])[0]
+    text = isinstance(check["required"], str)
+    required = _short(check["required"]) if text else required_words(check)
     return f"{passed}  {one_line(what)}: {_short(check['observed'])} (required: {required})"
 
 

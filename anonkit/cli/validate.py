@@ -101,6 +101,7 @@ def command(
     from anonkit.checks.validate import validate
     from anonkit.cli.summary import check_line
     from anonkit.engines.private_files import sweep
+    from anonkit.wording import gathered
 
     sweep()
     declared = _declared(table)
@@ -118,7 +119,7 @@ def command(
     unchecked = _unchecked(found, declared, [name for name, value in given.items() if value is not None])
     if junit is not None:
         write_text(Path(junit), junit_xml(table, found.checks, unchecked), force=True)
-    lines = [check_line(check.to_dict()) for check in sorted(found.checks, key=_rank)]
+    lines = [check_line(one) for one in gathered(check.to_dict() for check in sorted(found.checks, key=_rank))]
     passed = sum(check.passed for check in found.checks)
     head = click.style(f"{one_line(table)}: {passed} of {len(found.checks)} checks passed", bold=True)
     return Outcome(
