@@ -61,6 +61,8 @@ class Engine(Protocol):
     """
 
     name: ClassVar[str]
+    search_rows: int | None
+    """Rows of a table that a method may hold while it searches; None: as many as there are."""
 
     def close(self) -> None:
         """Delete every private file."""
@@ -80,6 +82,10 @@ class Engine(Protocol):
 
     def class_sizes(self, source: Any, columns: Sequence[str], k: int, unit: str | None = None) -> ClassSizes:
         """Count the equivalence classes under some columns."""
+        ...
+
+    def small_classes(self, source: Any, columns: Sequence[str], k: int, unit: str | None = None) -> pa.Table:
+        """Return the equivalence classes smaller than k, in rows or units: their values and `count`, their rows."""
         ...
 
     def map_batches(self, source: Any, function: BatchMap, schema: pa.Schema) -> Source:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pyarrow as pa
 import pytest
@@ -61,3 +66,43 @@ def small_customers() -> pa.Table:
     from anonkit.datasets import bank_customers
 
     return bank_customers(400, seed=1)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """One small Spark on this machine for all tests that need it; absent PySpark or Java must not be in CI."""
+    try:
+        import pyspark.sql
+    except ImportError:
+        _absent("PySpark")
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        _absent("Java")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "tests")])
+    builder = pyspark.sql.SparkSession.builder.master("local[1]").appName("tests")
+    for key, value in SMALL_SPARK.items():
+        builder = builder.config(key, value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+SMALL_SPARK = {
+    "spark.log.level": "OFF",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.memory": "1g",
+    "spark.sql.codegen.wholeStage": "false",  # small tables: compiling takes longer than counting
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+
+def _absent(what: str) -> NoReturn:
+    if os.environ.get("CI"):
+        pytest.fail(f"{what} is absent in CI")
+    pytest.skip(f"{what} is not installed")

@@ -53,6 +53,7 @@ class PandasEngine:
     """All verbs on pandas, for tables of some rows and types that are canonical already."""
 
     name: ClassVar[str] = "pandas"
+    search_rows: int | None = None
 
     def close(self) -> None:
         """Close nothing."""
@@ -110,6 +111,17 @@ class PandasEngine:
             rows_below_k=int(rows[sizes < k].sum()),
             histogram=tuple((int(size), int(n)) for size, n in counted.items()),
         )
+
+    def small_classes(self, source: PandasSource, columns: Sequence[str], k: int, unit: str | None = None) -> pa.Table:
+        frame = self.frame(source, [*columns, *([unit] if unit else [])])
+        frame["one"] = 0
+        groups = frame.groupby([*range(len(columns)), "one"], dropna=False, sort=False)
+        rows = groups[len(columns) if unit else "one"].transform("size")
+        sizes = groups[len(columns)].transform("nunique", dropna=False) if unit else rows
+        small = frame[(sizes < k)].drop_duplicates([*range(len(columns)), "one"]).index
+        arrays = [source.table.column(name).take(pa.array(small, pa.int64())) for name in columns]
+        counts = pa.array(rows[small].astype(int), pa.int64())
+        return pa.Table.from_arrays([*arrays, counts], names=[*columns, "count"])
 
     def map_batches(
         self, source: PandasSource, function: Callable[[pa.RecordBatch, int], pa.RecordBatch], schema: pa.Schema

@@ -48,6 +48,12 @@ HOME_OF_HEAVY: dict[str, set[str]] = {
     "consumers/dtcrd.py": {"sklearn"},
     "checks/batch_counts.py": {"great_expectations"},
     "checks/expectations.py": {"great_expectations"},
+    "engines/spark.py": {"pyspark"},
+    "engines/spark_columns.py": {"pyspark"},
+    "engines/spark_counts.py": {"pyspark"},
+    "engines/spark_order.py": {"pyspark"},
+    "engines/spark_sessions.py": {"pyspark"},
+    "engines/spark_sources.py": {"pyspark"},
 }
 """Files that may import a heavy package at their top, because they are themselves imported late."""
 
@@ -108,6 +114,14 @@ def test_heavy_packages_are_imported_late(path: Path) -> None:
     allowed = HOME_OF_HEAVY.get(str(path.relative_to(PACKAGE)), set())
     heavy = {name.split(".")[0] for name in _imports(path, top_only=True)} & HEAVY
     assert heavy <= allowed
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_only_the_spark_engine_knows_spark(path: Path) -> None:
+    """PySpark is imported nowhere else, not even late."""
+    if "pyspark" in {name.split(".")[0] for name in _imports(path, top_only=False)}:
+        assert path.parent.name == "engines"
+        assert path.stem.startswith("spark")
 
 
 def test_every_public_name_is_there() -> None:

@@ -3,31 +3,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from anonkit.errors import ParameterError, did_you_mean
+from anonkit.errors import MissingDependencyError, ParameterError, did_you_mean
 
 if TYPE_CHECKING:
     from anonkit.engines.local import LocalEngine
+    from anonkit.protocols import Engine
 
-ENGINES = ("local",)
+ENGINES = ("local", "spark")
 
-__all__ = ["ENGINES", "LocalEngine", "open_engine"]
+__all__ = ["ENGINES", "LocalEngine", "is_spark_frame", "open_engine"]
 
 
-def open_engine(name: str) -> LocalEngine:
+def open_engine(name: str, *, master: str | None = None, conf: Mapping[str, str] | None = None) -> Engine:
     """Return a new engine by name; close it, or use it as a context manager, so that its private files go.
+
+    Parameters
+    ----------
+    name : str
+        "local" or "spark".
+    master, conf
+        Where Spark runs, and its settings; see `anonkit.engines.spark.SparkEngine`.
 
     Raises
     ------
     ParameterError
-        There is no engine of this name.
+        There is no engine of this name, or it has no master and no settings.
+    MissingDependencyError
+        PySpark or Java is not installed.
     """
+    if name == "spark":
+        try:
+            from anonkit.engines.spark import SparkEngine
+        except ImportError as error:
+            if (error.name or "").split(".")[0] not in ("pyspark", "py4j"):
+                raise
+            raise MissingDependencyError.of_extra("PySpark", "spark") from None
+        return SparkEngine(master, conf)
     if name == "local":
+        if master is not None or conf:
+            raise ParameterError("the local engine has no master and no settings", "--engine spark")
         from anonkit.engines.local import LocalEngine
 
         return LocalEngine()
     raise ParameterError(f"engine ({name}) is not known", did_you_mean(name, ENGINES))
+
+
+def is_spark_frame(data: object) -> bool:
+    """Tell whether something is a data frame of Spark; nothing is imported for it."""
+    return any(kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame" for kind in type(data).mro())
 
 
 def __getattr__(name: str) -> Any:

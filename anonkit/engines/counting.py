@@ -23,6 +23,20 @@ def count_combinations(columns: Mapping[str, Encoded], names: Sequence[str], n_r
     return count_table(names, arrays, pa.array(partition.sizes(), pa.int64()))
 
 
+def small_combinations(
+    columns: Mapping[str, Encoded], names: Sequence[str], n_rows: int, k: int, units: NDArray[np.int32] | None
+) -> pa.Table:
+    """Return the combinations of some columns that fewer than k rows (distinct units) hold, with their rows."""
+    partition = Partition.of([columns[name].codes for name in names], n_rows)
+    members = partition.sizes()
+    sizes = members if units is None else partition.sizes(units.astype(np.int64))
+    small = np.flatnonzero(sizes < k)
+    member = np.zeros(partition.n_classes, dtype=np.int64)
+    member[partition.classes] = np.arange(n_rows)
+    arrays = [columns[name].values.take(_places(columns[name], member[small])) for name in names]
+    return count_table(names, arrays, pa.array(members[small], pa.int64()))
+
+
 def _places(column: Encoded, rows: NDArray[np.int64]) -> pa.Array:
     codes = column.codes[rows]
     return pa.array(codes, mask=codes == len(column.values))

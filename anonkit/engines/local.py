@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from anonkit.engines.batches import drained, gather, grouped
 from anonkit.engines.categories import Categories, CategoryColumns
-from anonkit.engines.counting import count_classes, count_combinations
+from anonkit.engines.counting import count_classes, count_combinations, small_combinations
 from anonkit.engines.encoding import Encoded, coded_column, encode
 from anonkit.engines.names import check_names
 from anonkit.engines.private_files import PrivateFolder
@@ -52,6 +52,7 @@ class LocalEngine:
     """
 
     name: ClassVar[str] = "local"
+    search_rows: int | None = None
 
     def __init__(self, memory_limit: str = "2GB") -> None:
         self._private = PrivateFolder()
@@ -180,6 +181,15 @@ class LocalEngine:
             units = None if unit is None else encoded[unit].codes
             return count_classes([encoded[name].codes for name in columns], source.n_rows, k, units)
         return self._counter.class_sizes(source, columns, k, unit)
+
+    def small_classes(self, source: LocalSource, columns: Sequence[str], k: int, unit: str | None = None) -> pa.Table:
+        """Return the classes below k, in the order of their values. See `anonkit.protocols.Engine.small_classes`."""
+        names = [*columns, *([] if unit is None else [unit])]
+        if self._fits(source, names):
+            encoded = self._encoded(source, names)
+            units = None if unit is None else encoded[unit].codes
+            return small_combinations(encoded, columns, source.n_rows, k, units)
+        return self._counter.small_classes(source, columns, k, unit)
 
     def _fits(self, source: LocalSource, names: Sequence[str]) -> bool:
         return not names or source.at_most * len(names) <= _CODES_IN_MEMORY

@@ -25,6 +25,11 @@ _LOCK = "owner.lock"
 class PrivateFolder:
     """A temporary folder of mode 0700, made when first asked for.
 
+    Parameters
+    ----------
+    parent : Path, optional
+        Where it is made, instead of among the temporary files of this machine.
+
     Privacy
     -------
     It holds source rows. `close` deletes it, and so does the end of the process when nobody closed it. After a
@@ -32,9 +37,10 @@ class PrivateFolder:
     lock on a file in it, and the operating system drops the lock with the process.
     """
 
-    __slots__ = ("__weakref__", "_delete", "_path")
+    __slots__ = ("__weakref__", "_delete", "_parent", "_path")
 
-    def __init__(self) -> None:
+    def __init__(self, parent: Path | None = None) -> None:
+        self._parent = parent
         self._path: Path | None = None
         self._delete: weakref.finalize[[Path, int, int], PrivateFolder] | None = None
 
@@ -48,8 +54,8 @@ class PrivateFolder:
             The temporary folder of this machine cannot be written to.
         """
         if self._path is None:
-            sweep()
-            self._path, lock = shielded(_make, _cannot_make)
+            sweep(self._parent)
+            self._path, lock = shielded(lambda: _make(self._parent), _cannot_make)
             self._delete = weakref.finalize(self, _remove, self._path, lock, os.getpid())
         return self._path
 
@@ -60,9 +66,9 @@ class PrivateFolder:
         self._path = self._delete = None
 
 
-def _make() -> tuple[Path, int]:
+def _make(parent: Path | None) -> tuple[Path, int]:
     """Make a folder and lock it; it gets its final name only when locked, so that no sweep takes it for a left one."""
-    fresh = Path(tempfile.mkdtemp(prefix=_NEW))
+    fresh = Path(tempfile.mkdtemp(prefix=_NEW, dir=parent))
     lock = os.open(fresh / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
     if fcntl is None:
         return fresh, lock
@@ -81,11 +87,11 @@ def _remove(folder: Path, lock: int, owner: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def sweep() -> None:
+def sweep(parent: Path | None = None) -> None:
     """Delete the folders of processes of this user that are no more."""
     if fcntl is None:
         return
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+    for folder in (parent or Path(tempfile.gettempdir())).glob(f"{_PREFIX}*"):
         try:
             if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
                 continue

@@ -80,21 +80,29 @@ class SpillingCounter:
     def class_sizes(self, source: LocalSource, columns: Sequence[str], k: int, unit: str | None) -> ClassSizes:
         """Count the equivalence classes under some columns, by rows or by distinct units."""
         names = list(dict.fromkeys([*columns, *([] if unit is None else [unit])]))
-        keys = _columns(names.index(name) for name in dict.fromkeys(columns))
-
-        group = f"GROUP BY {keys}" if keys else ""
 
         def sql(relation: str) -> str:
-            sizes = f"SELECT count(*) AS n, count(*) AS size FROM {relation} {group}"
-            if unit is not None:  # grouping twice spills; count(DISTINCT) would not
-                both = _columns(range(len(names)))
-                people = f"SELECT {both}, count(*) AS n FROM {relation} GROUP BY {both}"
-                sizes = f"SELECT sum(n) AS n, count(*) AS size FROM ({people}) {group}"
+            sizes = _sizes(relation, names, columns, unit)
             return f"SELECT size, count(*), sum(n)::BIGINT FROM ({sizes}) WHERE size > 0 GROUP BY size ORDER BY size"
 
         counted = self._query(sql, source, names)
         sizes, classes, rows = (column.to_pylist() for column in counted.columns)
         return class_sizes(sizes, classes, rows, k)
+
+    def small_classes(self, source: LocalSource, columns: Sequence[str], k: int, unit: str | None) -> pa.Table:
+        """Return the classes below k, each with its rows."""
+        names = list(dict.fromkeys([*columns, *([] if unit is None else [unit])]))
+        keys = _columns(names.index(name) for name in columns)
+        listed = f"{keys}, " if keys else ""
+        *values, rows = self._query(
+            lambda relation: (
+                f"SELECT {listed}n::BIGINT FROM ({_sizes(relation, names, columns, unit)}) WHERE size < {k} AND n > 0"
+            ),
+            source,
+            names,
+        ).columns
+        typed = [_from_sql(v, source.schema.field(name).type) for v, name in zip(values, columns, strict=True)]
+        return count_table(columns, typed, rows.combine_chunks())
 
     def _query(self, sql: Callable[[str], str], source: LocalSource, names: Sequence[str]) -> pa.Table:
         import duckdb
@@ -166,6 +174,17 @@ def _failure(error: Exception) -> EngineError:
     if "OutOfMemory" in type(error).__name__:
         return EngineError("counting needs more memory than the engine may use", "count fewer columns at a time")
     return EngineError("counting rows failed", "is there room for temporary files? TMPDIR names their folder")
+
+
+def _sizes(relation: str, names: Sequence[str], columns: Sequence[str], unit: str | None) -> str:
+    """Return SQL for a row a class: its columns, `n` rows, and its `size`, in rows or in distinct units."""
+    keys = _columns(names.index(name) for name in dict.fromkeys(columns))
+    listed, group = (f"{keys}, ", f"GROUP BY {keys}") if keys else ("", "")
+    if unit is None:
+        return f"SELECT {listed}count(*) AS n, count(*) AS size FROM {relation} {group}"
+    both = _columns(range(len(names)))  # grouping twice spills; count(DISTINCT) would not
+    people = f"SELECT {both}, count(*) AS n FROM {relation} GROUP BY {both}"
+    return f"SELECT {listed}sum(n) AS n, count(*) AS size FROM ({people}) {group}"
 
 
 def _columns(places: Iterable[int]) -> str:

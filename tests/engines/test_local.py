@@ -125,6 +125,20 @@ def test_class_sizes_are_those_of_the_oracle(engine: LocalEngine, table: Awkward
     assert got == ORACLE.class_sizes(ORACLE.scan(table.held, PUBLIC), columns, k, unit)
 
 
+@given(table=awkward_tables(), data=st.data(), k=st.integers(1, 4))
+def test_small_classes_are_those_of_the_oracle(
+    engine: LocalEngine, table: Awkward, data: st.DataObject, k: int
+) -> None:
+    """The classes below k with their rows, by rows and by people, and no other class."""
+    names = table.given.column_names
+    columns = some_columns(data, names)
+    unit = data.draw(st.sampled_from([None, *names]))
+    got = engine.small_classes(engine.scan(table.given, PUBLIC), columns, k, unit)
+    wanted = ORACLE.small_classes(ORACLE.scan(table.held, PUBLIC), columns, k, unit)
+    assert got.column_names == [*columns, "count"]
+    assert Counter(rows(got)) == Counter(rows(wanted))
+
+
 @given(table=awkward_tables(), seed=st.integers(0, 5), n=st.integers(0, 14))
 def test_a_sample_is_that_of_the_oracle(engine: LocalEngine, table: Awkward, seed: int, n: int) -> None:
     """The same key draws the same rows on every engine, in source order."""

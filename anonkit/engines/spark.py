@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine for tables no single machine holds: Spark moves and counts rows, the same batch functions map them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar
+
+import pyarrow as pa
+from pyspark.errors import ParseException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from anonkit.engines.batches import grouped
+from anonkit.engines.carriers import carrier_schema, from_carrier, to_carrier
+from anonkit.engines.counting import class_sizes, count_table
+from anonkit.engines.local import LocalEngine
+from anonkit.engines.names import check_names
+from anonkit.engines.parquet_tables import open_parquet
+from anonkit.engines.private_files import PrivateFolder
+from anonkit.engines.row_maps import Lowest, out_schema, step
+from anonkit.engines.sources import LocalSource, ParquetRows, table_source
+from anonkit.engines.spark_columns import frame_types, storable
+from anonkit.engines.spark_counts import combinations, count_sizes, small_groups
+from anonkit.engines.spark_order import in_order
+from anonkit.engines.spark_sessions import SCRATCH, OpenSession, during, open_session
+from anonkit.engines.spark_sources import ROW, SparkSource, numbered, plain_schema, reads_directly
+from anonkit.engines.writing import write_parquet
+from anonkit.errors import EngineError
+from anonkit.mechanisms.coding import CodedColumn
+from anonkit.policy import Policy
+from anonkit.protocols import BatchMap, ClassSizes
+from anonkit.randomness import Randomness
+
+_COPY_BYTES = 64 << 20
+_CODED_CELLS = 1 << 27
+"""Cells `encode` brings to the driver: half a gigabyte of codes."""
+SEARCH_ROWS = 500_000
+"""Rows a k-anonymous method looks at on the driver."""
+
+_Source = SparkSource | LocalSource
+
+
+class SparkEngine:
+    """PySpark 4: on a cluster, in a session that is there, or on this machine.
+
+    Parameters
+    ----------
+    master : str, optional
+        Where Spark runs, such as "spark://host:7077", "yarn" or "local[4]"; default the active session, else
+        "local[*]".
+    conf : mapping, optional
+        Settings of Spark for a session that is started here. `spark.anonkit.scratch` names a folder that the driver
+        and all executors see under the same name; without it the temporary folder of this machine is used.
+    session : SparkSession, optional
+        The session to work in; it is not stopped.
+    search_rows : int
+        Rows a k-anonymous method may look at on the driver; larger tables are searched on a keyed sample.
+
+    Privacy
+    -------
+    Copies of the source, and released rows on their way to their order, stand in a private folder in the scratch until
+    `close`. Executors hold the key of the noise in memory, and rows in their shuffle files: encrypt both on clusters
+    shared with others (`spark.io.encryption.enabled`, `spark.network.crypto.enabled`).
+    """
+
+    name: ClassVar[str] = "spark"
+
+    def __init__(
+        self,
+        master: str | None = None,
+        conf: Mapping[str, str] | None = None,
+        session: SparkSession | None = None,
+        search_rows: int = SEARCH_ROWS,
+    ) -> None:
+        self._opened: OpenSession = open_session(master, conf or {}, session)
+        self._session = self._opened.session
+        scratch = self._session.conf.get(SCRATCH, None)
+        self._private = PrivateFolder(None if scratch is None else Path(scratch))
+        self._local = LocalEngine()
+        self.search_rows: int | None = search_rows
+
+    def __enter__(self) -> SparkEngine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Delete every private file, and stop Spark if it was started here."""
+        self._local.close()
+        self._private.close()
+        self._opened.close()
+
+    # --- reading -------------------------------------------------------------------------------------------------
+
+    def scan(self, data: Any, policy: Policy) -> SparkSource:
+        """Open a table with canonical values. See `anonkit.protocols.Engine.scan`.
+
+        Parquet that this machine sees is read where it stands. Data frames of Spark, tables of its catalog and
+        places only Spark can name are copied to the scratch once, so that rows have a number that stays. Text files
+        and tables in memory are read by the local engine, with its types, and copied too.
+
+        Raises
+        ------
+        SourceError
+            The table cannot be read as one; names the column, the line or the row, never a cell.
+        """
+        if isinstance(data, DataFrame):
+            return self._copied(data, policy)
+        if isinstance(data, str | os.PathLike):
+            named = self._named(os.fspath(data))
+            if named is not None:
+                return self._copied(named, policy)
+            path = Path(data)
+            if path.is_dir() or path.suffix.lower() in (".parquet", ".pq"):
+                files = open_parquet(path, policy) if path.exists() else None
+                if files is not None and reads_directly(files):
+                    return self._source(files)
+        return self._converted(self._local.scan(data, policy))
+
+    def _named(self, name: str) -> DataFrame | None:
+        """Return the data frame of a place or a table that only Spark knows."""
+        if "://" in name:
+            return during("reading the table", lambda: self._session.read.parquet(name))
+        if Path(name).exists() or not during("looking up the table", lambda: _is_table(self._opened.base, name)):
+            return None
+        return self._opened.base.table(name)
+
+    def _copied(self, frame: DataFrame, policy: Policy) -> SparkSource:
+        """Copy a data frame: whatever it is computed from, its rows are drawn once and numbered."""
+        check_names(frame.columns)
+        kinds = frame_types(frame)
+        safe = frame.toDF(*[f"c{at}" for at in range(len(kinds))])
+        columns = [
+            storable(sf.col(f"c{at}"), field.dataType).alias(f"c{at}") for at, field in enumerate(frame.schema.fields)
+        ]
+        folder = self._new_folder()
+        writer = safe.select(*columns).write.mode("overwrite").option("compression", "zstd")
+        during("copying the table", lambda: writer.parquet(str(folder)))
+        files = open_parquet(folder, Policy()) if any(folder.glob("*.parquet")) else None
+        if files is None:
+            raise EngineError(
+                "the executors' copy of the table is not where the driver looks",
+                f"--spark-conf {SCRATCH}=… must name a folder that all nodes see",
+            )
+        return self._source(files, pa.schema(list(zip(frame.columns, kinds, strict=True))))
+
+    def _converted(self, source: LocalSource) -> SparkSource:
+        """Copy a table of the local engine, as carriers, so that Spark can read it in parts."""
+        names = [f"c{at}" for at in range(len(source.schema))]
+        stored = pa.schema(list(zip(names, carrier_schema(source.schema).types, strict=True)))
+        path = self._new_folder() / "rows.parquet"
+        batches = (
+            pa.RecordBatch.from_arrays([to_carrier(column) for column in batch.columns], schema=stored)
+            for batch in source.batches()
+        )
+        write_parquet(grouped(batches, stored, _COPY_BYTES), stored, path, {})
+        return self._source(open_parquet(path, Policy()), plain_schema(source.schema))
+
+    def _source(self, files: ParquetRows, schema: pa.Schema | None = None) -> SparkSource:
+        """Return files as a source; `schema` tells names and types when the files hold c0, c1, … as carriers."""
+        frame = during("reading the table", lambda: numbered(self._session, files))
+        n_rows = sum(part.n_rows for part in files.parts)
+        base = schema or plain_schema(files.schema)
+        return SparkSource(frame=frame, base=base, at_most=n_rows, ordered=self._ordered)
+
+    def _new_folder(self) -> Path:
+        return Path(tempfile.mkdtemp(dir=self._private.path))
+
+    # --- counting ------------------------------------------------------------------------------------------------
+
+    def encode(self, source: _Source, columns: Sequence[str]) -> list[CodedColumn]:
+        """Return columns as codes, on the driver. See `anonkit.protocols.Engine.encode`.
+
+        Raises
+        ------
+        EngineError
+            The columns hold more cells than the driver shall hold; methods look at a `sample` then.
+        SourceError
+            A column holds numbers, dates or times beyond Python's precision or range.
+        """
+        names = list(dict.fromkeys(columns))
+        if isinstance(source, LocalSource) or not names:
+            return self._local.encode(source, columns)  # type: ignore[arg-type]
+        if source.at_most * len(names) > _CODED_CELLS:
+            raise EngineError("the table is too large to be coded on the driver", "look at a sample of it")
+        narrow = source if source.steps else source.narrowed(names)
+        return self._local.encode(self._ordered(narrow), columns)
+
+    def count_sets(self, source: _Source, sets: Sequence[tuple[str, ...]]) -> list[pa.Table]:
+        """Count combinations. See `anonkit.protocols.Engine.count_sets` and `LocalEngine.count_sets`.
+
+        Raises
+        ------
+        EngineError
+            There are more combinations than the driver shall hold.
+        """
+        if isinstance(source, LocalSource):
+            return self._local.count_sets(source, sets)
+        counted = iter(during("counting", lambda: combinations(source, [each for each in sets if each])))
+        total = pa.array([source.n_rows], pa.int64()) if not all(sets) else None
+        return [next(counted) if each else count_table((), [], total) for each in sets]
+
+    def class_sizes(self, source: _Source, columns: Sequence[str], k: int, unit: str | None = None) -> ClassSizes:
+        """Count equivalence classes; only the histogram of their sizes reaches the driver.
+
+        See `anonkit.protocols.Engine.class_sizes` and `LocalEngine.class_sizes`.
+        """
+        if isinstance(source, LocalSource):
+            return self._local.class_sizes(source, columns, k, unit)
+        sizes, classes, rows = during("counting", lambda: count_sizes(source, columns, unit))
+        return class_sizes(sizes, classes, rows, k)
+
+    def small_classes(self, source: _Source, columns: Sequence[str], k: int, unit: str | None = None) -> pa.Table:
+        """Return the classes below k, counted where the rows are. See `anonkit.protocols.Engine.small_classes`.
+
+        Raises
+        ------
+        EngineError
+            There are more small classes than the driver shall hold.
+        """
+        if isinstance(source, LocalSource):
+            return self._local.small_classes(source, columns, k, unit)
+        return during("counting", lambda: small_groups(source, columns, k, unit))
+
+    # --- rows ----------------------------------------------------------------------------------------------------
+
+    def map_batches(self, source: _Source, function: BatchMap, schema: pa.Schema) -> _Source:
+        """Apply a batch function lazily, in the executors. See `anonkit.protocols.Engine.map_batches`.
+
+        Rows keep their numbers, unless the function drops some: the rows that are left are numbered anew then, in a
+        way that is the same in every run of a task but not on every engine.
+        """
+        if isinstance(source, LocalSource):
+            return self._local.map_batches(source, function, schema)
+        return source.mapped(step(function, source.schema, schema))
+
+    def sample(self, source: _Source, n: int, randomness: Randomness) -> LocalSource:
+        """Draw rows by lowest secret word, into the driver's memory. See `anonkit.protocols.Engine.sample`."""
+        if isinstance(source, LocalSource):
+            return self._local.sample(source, n, randomness)
+        key = randomness.key("sample")
+        share = 1.0 if n >= source.at_most else (n + 8 * n**0.5 + 64) / source.at_most
+        while True:  # the first round is enough but for one case in 10**15
+            bound = min(int(share * 2.0**64), 2**64 - 1)
+            found = self._below(source, key, bound)
+            if found.num_rows >= n or share >= 1:
+                break
+            share *= 2
+        best = found.sort_by("word").slice(0, n).sort_by(ROW)
+        arrays = [
+            _canonical_column(best.column(at), field.type) for at, field in enumerate(plain_schema(source.schema))
+        ]
+        return table_source(pa.Table.from_arrays(arrays, schema=plain_schema(source.schema)))
+
+    def _below(self, source: SparkSource, key: bytes, bound: int) -> pa.Table:
+        out = out_schema(source.schema, (ROW, pa.int64()), ("word", pa.int64()))
+        return during("drawing a sample", source.finished(Lowest(key, bound), out).toArrow)
+
+    def write(
+        self, source: _Source, path: Path, *, metadata: Mapping[str, str], randomness: Randomness | None
+    ) -> int:
+        """Write one Parquet file on the driver's machine. See `anonkit.protocols.Engine.write`.
+
+        Executors put the rows in order, in parts; the driver copies part after part into the file.
+
+        Raises
+        ------
+        EngineError
+            The file cannot be written; it is deleted then.
+        """
+        if isinstance(source, LocalSource):
+            return self._local.write(source, path, metadata=metadata, randomness=randomness)
+        rows = self._ordered(source, None if randomness is None else randomness.key("shuffle"))
+        return self._local.write(rows, path, metadata=metadata, randomness=None)
+
+    def _ordered(self, source: SparkSource, key: bytes | None = None) -> LocalSource:
+        return in_order(source, key, self._new_folder())
+
+
+def _is_table(session: SparkSession, name: str) -> bool:
+    """Tell whether the catalog, or a view of the session, has a table of this name."""
+    try:
+        return bool(session.catalog.tableExists(name))
+    except ParseException:
+        return False  # no name of a table: a path that is not there
+
+
+def _canonical_column(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    return from_carrier(column.combine_chunks(), kind)
