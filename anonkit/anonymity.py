@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -198,8 +198,15 @@ def requirements(
     asked = model.diversity
     if not asked.asked():
         return out
-    for column in engine.encode(source, policy.sensitive):
-        values = column.codes[rows].astype(np.int64)
+    sensitive = [replace(column, codes=column.codes[rows]) for column in engine.encode(source, policy.sensitive)]
+    return [*out, *diversity_requirements(asked, sensitive)]
+
+
+def diversity_requirements(asked: Diversity, sensitive: Sequence[CodedColumn]) -> list[Requirement]:
+    """Return what the sensitive values of every equivalence class must meet."""
+    out: list[Requirement] = []
+    for column in sensitive:
+        values = column.codes.astype(np.int64)
         if asked.l is not None:
             out.append(DistinctL(values, asked.l))
         if asked.entropy_l is not None:
@@ -320,16 +327,27 @@ def draft_recoded(
     kept : ndarray of shape (n_source_rows,)
         Rows that are released.
     """
-    types = recoding.types(source.schema)
+    schema = released_schema(source.schema, policy, recoding)
+    data = engine.map_batches(source, partial(_recode_batch, recoding=recoding, kept=kept, schema=schema), schema)
+    return Draft(data=data, params=params, columns=columns, rows=rows, details=details, owner=owner, notes=notes)
+
+
+def released_schema(schema: pa.Schema, policy: Policy, recoding: Recoding) -> pa.Schema:
+    """Return names and types of what is released, the unit column among them.
+
+    Raises
+    ------
+    GuaranteeError
+        Nothing would be.
+    """
+    types = recoding.types(schema)
     names = [name for name in policy.columns if name in types or _passes(policy.column(name))]
     if not any(name != policy.unit for name in names):
         raise GuaranteeError(
             "no column can be released: every quasi-identifier would have to be dropped, and there is nothing else",
             "allow more suppression, or ask for a smaller k",
         )
-    schema = pa.schema([(name, types.get(name, source.schema.field(name).type)) for name in names])
-    data = engine.map_batches(source, partial(_recode_batch, recoding=recoding, kept=kept, schema=schema), schema)
-    return Draft(data=data, params=params, columns=columns, rows=rows, details=details, owner=owner, notes=notes)
+    return pa.schema([(name, types.get(name, schema.field(name).type)) for name in names])
 
 
 def _passes(column: Column) -> bool:

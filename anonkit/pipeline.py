@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from anonkit.account import Account, Where
 from anonkit.bundle import PARAMS, Place, Release, read_json, refuse_existing
 from anonkit.central_dp import CentralDP
 from anonkit.drafting import likely_identifiers
-from anonkit.engines import open_engine
+from anonkit.engines import is_spark_frame, open_engine
 from anonkit.engines.private_files import PrivateFolder
 from anonkit.errors import GuaranteeError, ParameterError
 from anonkit.guarantee import Check, Guarantee, KAnonymity
@@ -27,7 +27,10 @@ from anonkit.protocols import Draft, Engine, Method, Progress, Source, no_progre
 from anonkit.public_domains import with_domains_of
 from anonkit.publishing import VerifiedDraft, publish, write_owner_report
 from anonkit.randomness import Randomness
+from anonkit.sampled_search import is_too_large
 from anonkit.spending import Spending
+
+_LOOKED_AT = 100_000  # rows of a large table that are looked at for columns that identify
 
 
 def release(
@@ -42,7 +45,9 @@ def release(
     identifiers: Iterable[str] = (),
     sensitive: Iterable[str] = (),
     insensitive: Iterable[str] = (),
-    engine: str = "local",
+    engine: str | Engine = "local",
+    spark_master: str | None = None,
+    spark_conf: Mapping[str, str] | None = None,
     force: bool = False,
     dry_run: bool = False,
     domains_from_data: bool = False,
@@ -59,7 +64,8 @@ def release(
     Parameters
     ----------
     source : path or table
-        CSV, TSV, JSON Lines (also gzip, zstd), Parquet file or folder, or anything with the Arrow interface.
+        CSV, TSV, JSON Lines (also gzip, zstd), Parquet file or folder, or anything with the Arrow interface; on Spark
+        also a data frame of it, a table of its catalog by name, or a place it can name (`s3a://…`).
     method : str or Method
         Name of a method (see `anonkit methods`), or a method value.
     output : path, optional
@@ -70,8 +76,10 @@ def release(
         What the owner declares. Undeclared columns are quasi-identifiers, the last one the target.
     target, unit, identifiers, sensitive, insensitive
         Roles on top of the policy.
-    engine : str
-        "local".
+    engine : str or Engine
+        "local", "spark", or an engine that is open; it stays open. A Spark data frame is released by its own session.
+    spark_master, spark_conf
+        Where Spark runs and its settings, for engine "spark"; default the active session, else this machine.
     force : bool
         Replace a release that is there.
     dry_run : bool
@@ -130,19 +138,34 @@ def release(
         method.guarantee(declared)  # what cannot be promised is refused before any data is opened
     randomness = Randomness.secure() if seed is None else Randomness.seeded(seed)
     account = Account.of(ledger, place, dataset, budget)
-    with closing(open_engine(engine)) as opened, closing(PrivateFolder()) as private:
+    with (
+        _engine(engine, source, spark_master, spark_conf) as opened,
+        closing(open_engine("local")) as files,
+        closing(PrivateFolder()) as private,
+    ):
         progress("reading", 0.0)
         table, resolved, promise = _promised(source, method, declared, opened, domains_from_data)
         spending = Spending(account, promise, table, resolved, _name_of(source))
         spending.look()
-        work = _perturb(method, promise, table, declared, resolved, opened, randomness, progress, private)
+        work = _perturb(method, promise, table, declared, resolved, opened, files, randomness, progress, private)
         if dry_run:
             return Release(params=work.params, report=work.report(preset), contents={}, owner=work.owner)
         with spending.reserved(method.name, work.params, place, opened) as (position, publishing):
             work = work.at(position)
             if owner_report is not None:
                 write_owner_report(Path(owner_report), work)
-            return publish(work, place, preset, opened, publishing)
+            return publish(work, place, preset, files, publishing)
+
+
+def _engine(
+    engine: str | Engine, source: Any, master: str | None, conf: Mapping[str, str] | None
+) -> AbstractContextManager[Engine]:
+    """Return the engine that is asked for; one that was open before stays open."""
+    if not isinstance(engine, str):
+        if master is not None or conf:
+            raise ParameterError("an engine that is open has its master and settings", "leave them out")
+        return nullcontext(engine)
+    return closing(open_engine("spark" if is_spark_frame(source) else engine, master=master, conf=conf))
 
 
 def apply(
@@ -151,7 +174,9 @@ def apply(
     *,
     output: str | Path | None = None,
     max_suppression: float | None = None,
-    engine: str = "local",
+    engine: str | Engine = "local",
+    spark_master: str | None = None,
+    spark_conf: Mapping[str, str] | None = None,
     force: bool = False,
     dry_run: bool = False,
     seed: int | None = None,
@@ -184,6 +209,8 @@ def apply(
         output=output,
         policy=method.policy(),
         engine=engine,
+        spark_master=spark_master,
+        spark_conf=spark_conf,
         force=force,
         dry_run=dry_run,
         seed=seed,
@@ -214,11 +241,15 @@ def _perturb(
     declared: Policy,
     policy: Policy,
     engine: Engine,
+    files: Engine,
     randomness: Randomness,
     progress: Progress,
     private: PrivateFolder,
 ) -> VerifiedDraft:
-    """Make the draft, recount it, and refuse it when the promise does not hold."""
+    """Make the draft, recount it, and refuse it when the promise does not hold.
+
+    The engine holds the source; from the draft on, all there is are `files` of this machine.
+    """
     draft = method.release(table, policy, engine=engine, rng=randomness, progress=progress)
     progress("checking", 0.0)
     spool = private.path / "draft.parquet"
@@ -235,16 +266,16 @@ def _perturb(
         promise=promise,
         policy=policy,
         draft=draft,
-        data=_without_unit(engine, engine.scan(spool, Policy()), policy),
+        data=_without_unit(files, files.scan(spool, Policy()), policy),
         spool=spool if policy.unit not in draft.data.schema.names else None,
         n_rows=n_rows,
         counted=counted,
         checks=checks,
-        utility=release_utility(promise, spool, engine, policy, counted, randomness),
+        utility=release_utility(promise, spool, files, policy, counted, randomness),
         owner={**draft.owner, **owner_measures(promise, table, engine, policy, randomness)},
         notes=[
             *_role_notes(declared, policy),
-            *([] if isinstance(promise, CentralDP) else _identifier_notes(declared, policy, engine, table)),
+            *([] if isinstance(promise, CentralDP) else _identifier_notes(declared, policy, engine, table, randomness)),
             *draft.notes,
         ],
         randomness=randomness.label,
@@ -292,8 +323,14 @@ def _role_notes(declared: Policy, policy: Policy) -> list[str]:
     return []
 
 
-def _identifier_notes(declared: Policy, policy: Policy, engine: Engine, table: Source) -> list[str]:
+def _identifier_notes(
+    declared: Policy, policy: Policy, engine: Engine, table: Source, randomness: Randomness
+) -> list[str]:
     undeclared = [name for name in policy.columns if name not in declared.columns and name != policy.target]
+    if not undeclared:
+        return []
+    if is_too_large(table, engine):
+        table = engine.sample(table, _LOOKED_AT, randomness.child("identifiers"))
     found = likely_identifiers(engine.encode(table, undeclared))
     return [
         f"Column {name!r} looks like an identifier. If it is one, declare it: --identifier {name}." for name in found

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from anonkit.cells import category_value
+from anonkit.cells import category_value, is_ordered
 from anonkit.errors import PolicyError
 from anonkit.mechanisms.domains import Categories
 from anonkit.policy import Column, Missing, Policy, Role
@@ -109,18 +111,29 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine) -> Policy:
         if (column := policy.column(name)).categories is None and column.bounds is None and column.tree is None
     ]
     columns = dict(policy.columns)
-    for coded in engine.encode(source, wanted):
-        values = [value for value in coded.values if value is not None]
-        column = columns[coded.name]
-        if coded.missing is not None and column.missing is None and policy.missing is None:
+    for name, found in _distinct_values(source, engine, wanted).items():
+        values = [value for value in found if value is not None]
+        column = columns[name]
+        if len(values) < len(found) and column.missing is None and policy.missing is None:
             column = replace(column, missing=Missing.CATEGORY)
-        if column.role is not Role.TARGET and _is_number(source.schema.field(coded.name).type) and len(set(values)) > 1:
+        if column.role is not Role.TARGET and _is_number(source.schema.field(name).type) and len(set(values)) > 1:
             numbers = np.array(values, dtype=np.float64)
             column = replace(column, bounds=(float(numbers.min()), float(numbers.max())))
         elif values:
             column = replace(column, categories=tuple(category_value(value, False) for value in values))
-        columns[coded.name] = column
+        columns[name] = column
     return replace(policy, columns=columns, domains_from_data=tuple(wanted))
+
+
+def _distinct_values(source: Source, engine: Engine, names: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the distinct values of some columns, ascending or in category order; None if a cell is missing."""
+    if engine.search_rows is None or source.n_rows <= engine.search_rows:
+        return {coded.name: list(coded.values) for coded in engine.encode(source, names)}
+    counted = engine.count_sets(source, [(name,) for name in names])
+    return {
+        name: [category_value(cell, is_ordered(table.schema.field(0).type)) for cell in table.column(0).to_pylist()]
+        for name, table in zip(names, counted, strict=True)
+    }
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -17,7 +17,10 @@ from anonkit.pipeline import release
 from anonkit.policy import Policy
 from anonkit.protocols import Progress, no_progress
 
-_KEYS = ("method", "preset", "input", "simulate", "output", "policy", "engine", "parameters", "domains_from_data")
+_KEYS = (
+    *("method", "preset", "input", "simulate", "output", "policy", "engine", "spark", "parameters"),
+    "domains_from_data",
+)
 _SIMULATE_KEYS = ("rows", "seed")
 
 
@@ -38,6 +41,8 @@ class Recipe:
     output: str
     policy: Policy
     engine: str
+    spark: Mapping[str, Any]
+    """`master` and `conf` of the Spark engine."""
     parameters: Mapping[str, Any]
     domains_from_data: bool = False
     """True: domains the policy does not declare are read from the table, and the claim is conditional."""
@@ -83,6 +88,7 @@ class Recipe:
             output=raw["output"],
             policy=_policy(raw.get("policy"), path.parent, simulated=simulate is not None),
             engine=raw.get("engine", "local"),
+            spark=_spark(raw.get("spark", {}), path),
             parameters=raw.get("parameters", {}),
             domains_from_data=raw.get("domains_from_data") is True,
         )
@@ -117,6 +123,8 @@ class Recipe:
             output=self.folder / self.output if output is None else output,
             policy=self.policy,
             engine=self.engine,
+            spark_master=self.spark.get("master"),
+            spark_conf=self.spark.get("conf"),
             force=force,
             dry_run=dry_run,
             domains_from_data=self.domains_from_data,
@@ -126,6 +134,12 @@ class Recipe:
             progress=progress,
             **self.parameters,
         )
+
+
+def _spark(raw: object, path: Path) -> Mapping[str, Any]:
+    if not isinstance(raw, dict) or not set(raw) <= {"master", "conf"} or not isinstance(raw.get("conf", {}), dict):
+        raise PolicyError(f"recipe {path.name!r}: spark must be a table", 'spark = { master = "local[4]", conf = {} }')
+    return {**raw, "conf": {key: str(value) for key, value in raw.get("conf", {}).items()}}
 
 
 def _policy(raw: object, folder: Path, *, simulated: bool) -> Policy:

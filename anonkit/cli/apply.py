@@ -13,6 +13,8 @@ from anonkit.cli.options import (
     ledger_of,
     ledger_options,
     quiet_option,
+    spark_conf_option,
+    spark_master_option,
 )
 from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import progress_bars
@@ -30,6 +32,8 @@ from anonkit.cli.progress import progress_bars
 )
 @ledger_options
 @engine_option
+@spark_master_option
+@spark_conf_option
 @dry_run_option
 @force_option
 @quiet_option
@@ -44,6 +48,8 @@ def command(
     ledger: str | None,
     no_ledger: bool,
     engine: str,
+    spark_master: str | None,
+    spark_conf: dict[str, str],
     dry_run: bool,
     force: bool,
     quiet: bool,
@@ -67,6 +73,8 @@ def command(
             output=output,
             max_suppression=max_suppression,
             engine=engine,
+            spark_master=spark_master,
+            spark_conf=spark_conf,
             force=force,
             dry_run=dry_run,
             ledger=ledger_of(ledger, no_ledger),

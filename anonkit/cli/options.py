@@ -31,7 +31,24 @@ dry_run_option = click.option(
 )
 
 engine_option = click.option(
-    "--engine", metavar="NAME", default="local", show_default=True, help="What moves and counts the rows."
+    "--engine", metavar="NAME", default="local", show_default=True, help="What moves and counts the rows: local, spark."
+)
+
+spark_master_option = click.option(
+    "--spark-master", metavar="URL", help="Where Spark runs; default: its own settings, else all cores of this machine."
+)
+
+
+def _settings(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    pairs = [each.partition("=") for each in given]
+    for key, equals, _ in pairs:
+        if not key or not equals:
+            raise click.BadParameter("each must be key=value, such as spark.executor.memory=8g")
+    return {key: value for key, _, value in pairs}
+
+
+spark_conf_option = click.option(
+    "--spark-conf", metavar="KEY=VALUE", multiple=True, callback=_settings, help="A setting of Spark; repeatable."
 )
 
 budget_option = click.option(

@@ -19,6 +19,8 @@ from anonkit.cli.options import (
     ledger_of,
     ledger_options,
     quiet_option,
+    spark_conf_option,
+    spark_master_option,
 )
 from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.cli.progress import progress_bars
@@ -57,6 +59,8 @@ MISSING = ("category", "drop", "error")
 @ledger_options
 @budget_option
 @engine_option
+@spark_master_option
+@spark_conf_option
 @dry_run_option
 @click.option("--owner-report", metavar="DIR", help="Write the figures that must not be published there.")
 @force_option
@@ -83,6 +87,8 @@ def command(
     no_ledger: bool,
     budget: float | None,
     engine: str,
+    spark_master: str | None,
+    spark_conf: dict[str, str],
     dry_run: bool,
     owner_report: str | None,
     force: bool,
@@ -121,6 +127,8 @@ def command(
             sensitive=sensitive,
             insensitive=insensitive,
             engine=engine,
+            spark_master=spark_master,
+            spark_conf=spark_conf,
             force=force,
             dry_run=dry_run,
             domains_from_data=domains_from_data,

@@ -28,7 +28,7 @@ from anonkit.engines.spark_columns import frame_types, storable
 from anonkit.engines.spark_counts import combinations, count_sizes, small_groups
 from anonkit.engines.spark_order import in_order
 from anonkit.engines.spark_sessions import SCRATCH, OpenSession, during, open_session
-from anonkit.engines.spark_sources import ROW, SparkSource, numbered, plain_schema, reads_directly
+from anonkit.engines.spark_sources import ROW, SparkSource, numbered, plain_schema, readable, reads_directly
 from anonkit.engines.writing import write_parquet
 from anonkit.errors import EngineError
 from anonkit.mechanisms.coding import CodedColumn
@@ -169,7 +169,7 @@ class SparkEngine:
         frame = during("reading the table", lambda: numbered(self._session, files))
         n_rows = sum(part.n_rows for part in files.parts)
         base = schema or plain_schema(files.schema)
-        return SparkSource(frame=frame, base=base, at_most=n_rows, ordered=self._ordered)
+        return SparkSource(frame=frame, base=base, at_most=n_rows, files=readable(files, base), ordered=self._ordered)
 
     def _new_folder(self) -> Path:
         return Path(tempfile.mkdtemp(dir=self._private.path))
@@ -191,8 +191,7 @@ class SparkEngine:
             return self._local.encode(source, columns)  # type: ignore[arg-type]
         if source.at_most * len(names) > _CODED_CELLS:
             raise EngineError("the table is too large to be coded on the driver", "look at a sample of it")
-        narrow = source if source.steps else source.narrowed(names)
-        return self._local.encode(self._ordered(narrow), columns)
+        return self._local.encode(source.local, columns)
 
     def count_sets(self, source: _Source, sets: Sequence[tuple[str, ...]]) -> list[pa.Table]:
         """Count combinations. See `anonkit.protocols.Engine.count_sets` and `LocalEngine.count_sets`.
@@ -264,9 +263,7 @@ class SparkEngine:
         out = out_schema(source.schema, (ROW, pa.int64()), ("word", pa.int64()))
         return during("drawing a sample", source.finished(Lowest(key, bound), out).toArrow)
 
-    def write(
-        self, source: _Source, path: Path, *, metadata: Mapping[str, str], randomness: Randomness | None
-    ) -> int:
+    def write(self, source: _Source, path: Path, *, metadata: Mapping[str, str], randomness: Randomness | None) -> int:
         """Write one Parquet file on the driver's machine. See `anonkit.protocols.Engine.write`.
 
         Executors put the rows in order, in parts; the driver copies part after part into the file.
@@ -278,7 +275,9 @@ class SparkEngine:
         """
         if isinstance(source, LocalSource):
             return self._local.write(source, path, metadata=metadata, randomness=randomness)
-        rows = self._ordered(source, None if randomness is None else randomness.key("shuffle"))
+        if randomness is None:
+            return self._local.write(source.local, path, metadata=metadata, randomness=None)
+        rows = self._ordered(source, randomness.key("shuffle"))
         return self._local.write(rows, path, metadata=metadata, randomness=None)
 
     def _ordered(self, source: SparkSource, key: bytes | None = None) -> LocalSource:

@@ -13,7 +13,7 @@ import pyspark.sql.types as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from anonkit.engines.carriers import carrier_type
+from anonkit.engines.carriers import carrier_type, from_carrier
 from anonkit.engines.row_maps import Finish, Picked, RowMap, Step, out_schema
 from anonkit.engines.sources import LocalSource, ParquetPart, ParquetRows
 from anonkit.engines.spark_columns import carried, spark_schema, stored_type
@@ -36,8 +36,10 @@ class SparkSource:
     """Names and canonical types of the frame's columns."""
     at_most: int
     """Rows of the frame."""
+    files: LocalSource
+    """The same rows as this machine reads them."""
     ordered: Callable[[SparkSource], LocalSource]
-    """Brings the rows to the driver's disk, in the order of their numbers."""
+    """Brings mapped rows to the driver's disk, in the order of their numbers."""
     steps: tuple[Step, ...] = ()
     """Batch functions to apply."""
 
@@ -57,10 +59,13 @@ class SparkSource:
         return int(during("counting", self.carriers(self.schema.names[:1]).count))
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Read all rows, or some columns of them, in the order of their numbers, over the driver's disk."""
-        names = self.schema.names if columns is None else list(columns)
-        source = self if self.steps else self.narrowed(names)
-        yield from self.ordered(source).batches(names)
+        """Read all rows, or some columns of them, on this machine, in the order of their numbers."""
+        yield from self.local.batches(self.schema.names if columns is None else list(columns))
+
+    @property
+    def local(self) -> LocalSource:
+        """The rows in the order of their numbers, for this machine to read; computed by Spark after a map."""
+        return self.ordered(self) if self.steps else self.files
 
     def narrowed(self, columns: Sequence[str]) -> SparkSource:
         """Return some columns of a table that no function waits for."""
@@ -84,6 +89,27 @@ class SparkSource:
             return self.narrowed(columns).frame.drop(ROW)
         schema = pa.schema([self.schema.field(name) for name in columns])
         return self.finished(Picked(tuple(columns)), out_schema(schema))
+
+
+def readable(files: ParquetRows, schema: pa.Schema) -> LocalSource:
+    """Return files, whose columns are c0, c1, … as carriers or those of a schema, as a table of that schema."""
+    source = files.source()
+    stored = dict(zip(schema.names, source.schema.names, strict=True))
+
+    def read(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        names = schema.names if columns is None else list(columns)
+        wanted = pa.schema([schema.field(name) for name in names])
+        for batch in source.batches([stored[name] for name in names]):
+            arrays = [_restored(array, field.type) for array, field in zip(batch.columns, wanted, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=wanted)
+
+    return LocalSource(schema, read, at_most=source.at_most, n_rows=source.n_rows)
+
+
+def _restored(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    if isinstance(array, pa.DictionaryArray):
+        return array.dictionary_decode()
+    return from_carrier(array, kind)
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:

@@ -24,6 +24,7 @@ from anonkit.policy import Policy, TargetUse
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.randomness import Randomness
 from anonkit.recoding import LocalRecoding
+from anonkit.sampled_search import draft_from_sample, is_too_large
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +56,17 @@ class Mondrian(AnonymityModel):
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
     ) -> Draft:
         """Recode the table box by box."""
+        if is_too_large(source, engine):
+            return draft_from_sample(
+                self,
+                lambda sample: self.release(sample, policy, engine=engine, rng=rng, progress=progress),
+                source,
+                policy,
+                engine=engine,
+                rng=rng,
+                progress=progress,
+                max_suppression=0.0,
+            )
         progress("coding", 0.0)
         prepared = prepare(source, policy, engine, self, pool=True)
         progress("cutting boxes", 0.0)

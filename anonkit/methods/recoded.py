@@ -37,6 +37,9 @@ from anonkit.recoding import (
     Recoding,
     recoding_from_dict,
 )
+from anonkit.sampled_search import apply_recoding, is_too_large, merged_where_rows_are
+
+_NOTES = ("The recoding was taken from an earlier release; k was counted in this table alone.",)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -133,6 +136,8 @@ class Recoded(AnonymityModel):
     ) -> Draft:
         """Recode the table and leave out the rows of classes that are too small."""
         self._refuse_strangers(source, policy)
+        if is_too_large(source, engine):
+            return self._where_rows_are(source, policy, engine, progress)
         progress("recoding", 0.0)
         done = self.recoded_rows(source, policy, engine)
         rows, unknown, kept = done.rows, done.unknown, done.kept
@@ -150,15 +155,12 @@ class Recoded(AnonymityModel):
             engine,
             done.recoding,
             kept,
-            params={
-                **anonymity_params(policy, source.schema, self, done.recoding, self.max_suppression),
-                "earlier_method": self.earlier_method,
-            },
+            params=self._params(source, policy, done.recoding),
             columns=[*self._entries(policy), *other_columns(policy)],
             rows=counts,
             details={},
             owner={},
-            notes=["The recoding was taken from an earlier release; k was counted in this table alone."],
+            notes=_NOTES,
         )
 
     def recoded_rows(self, source: Source, policy: Policy, engine: Engine) -> RecodedRows:
@@ -184,6 +186,34 @@ class Recoded(AnonymityModel):
         classes = np.full(usable.size, UNKNOWN, dtype=np.int64)
         classes[usable] = partition.classes
         return RecodedRows(recoding=recoding, rows=rows, unknown=unknown, kept=kept, classes=classes)
+
+    def _where_rows_are(self, source: Source, policy: Policy, engine: Engine, progress: Progress) -> Draft:
+        """Recode a table whose rows stay in the engine."""
+        recoding = self.recoding
+        if isinstance(recoding, LocalRecoding):
+            recoding = merged_where_rows_are(self, source, policy, engine, recoding)
+        applied = apply_recoding(
+            self,
+            source,
+            policy,
+            engine=engine,
+            progress=progress,
+            recoding=recoding,
+            max_suppression=self.max_suppression,
+        )
+        return Draft(
+            data=applied.data,
+            params=self._params(source, policy, recoding),
+            columns=[*self._entries(policy), *other_columns(policy)],
+            rows=applied.rows,
+            notes=_NOTES,
+        )
+
+    def _params(self, source: Source, policy: Policy, recoding: Recoding) -> dict[str, Any]:
+        return {
+            **anonymity_params(policy, source.schema, self, recoding, self.max_suppression),
+            "earlier_method": self.earlier_method,
+        }
 
     def _refuse_strangers(self, source: Source, policy: Policy) -> None:
         known = {column.name for column in self.declared}

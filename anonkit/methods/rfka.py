@@ -44,6 +44,7 @@ from anonkit.policy import Policy, TargetUse
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.randomness import Randomness
 from anonkit.recoding import GlobalRecoding, Grouping, KeptAxis
+from anonkit.sampled_search import draft_from_sample, is_too_large
 
 FEATURES = ("columns", "one-hot")
 SEARCHES = ("specialization", "greedy")
@@ -165,6 +166,17 @@ class RFKA(AnonymityModel):
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
     ) -> Draft:
         """Find the recoding and draft the release."""
+        if is_too_large(source, engine):
+            return draft_from_sample(
+                self,
+                lambda sample: self.release(sample, policy, engine=engine, rng=rng, progress=progress),
+                source,
+                policy,
+                engine=engine,
+                rng=rng,
+                progress=progress,
+                max_suppression=self.max_suppression,
+            )
         progress("coding", 0.0)
         prepared = prepare(source, policy, engine, self, pool=self.ladder == "auto")
         binned = [self._binned(policy, column) for column in prepared.columns]

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""k-anonymous releases of tables whose rows stay where they are: searched on a sample, counted where the rows are.
+
+A recoding whose classes hold k rows of a sample has classes of at least k rows in the table. Only combinations that
+the sample hardly shows can be too small: they are counted by the engine, and their rows are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from anonkit.anonymity import AnonymityModel, anonymity_params, diversity_requirements, released_schema
+from anonkit.errors import GuaranteeError
+from anonkit.mechanisms.coding import CodedColumn, combine
+from anonkit.mechanisms.equivalence import Partition, suppressed_rows
+from anonkit.policy import Policy
+from anonkit.protocols import Draft, Engine, Progress, Source
+from anonkit.randomness import Randomness
+from anonkit.recoded_rows import DROPPED, UNKNOWN, RecodeRows, count_flags, is_among, needed_columns
+from anonkit.recoding import (
+    OTHER,
+    CategoryAxis,
+    GlobalRecoding,
+    Grouping,
+    IntervalAxis,
+    KeptAxis,
+    LocalRecoding,
+    Recoding,
+    recoding_from_dict,
+    unique_labels,
+)
+
+BoolArray = NDArray[np.bool_]
+
+
+def is_too_large(source: Source, engine: Engine) -> bool:
+    """Tell whether a table has more rows than a search may hold."""
+    return engine.search_rows is not None and source.n_rows > engine.search_rows
+
+
+def draft_from_sample(
+    model: AnonymityModel,
+    search: Callable[[Source], Draft],
+    source: Source,
+    policy: Policy,
+    *,
+    engine: Engine,
+    rng: Randomness,
+    progress: Progress,
+    max_suppression: float,
+) -> Draft:
+    """Search a recoding on a keyed sample of rows, then apply it to the table and count it there.
+
+    Parameters
+    ----------
+    search : callable
+        Drafts a release of a table that may be held.
+
+    Raises
+    ------
+    GuaranteeError
+        More rows than allowed are in classes that are too small in the table.
+    PolicyError
+        A quasi-identifier has missing values where the policy allows none, or cells outside its declared domain.
+
+    Privacy
+    -------
+    The promise is counted on the whole table, by the engine here and once more on the written file. A value is listed
+    in the recoding when k rows of the sample hold it, so k rows of the table do.
+    """
+    progress("drawing a sample", 0.0)
+    assert engine.search_rows is not None  # noqa: S101 - `is_too_large` came first
+    sample = engine.sample(source, engine.search_rows, rng.child("search"))
+    found = search(sample)
+    recoding = opened(recoding_from_dict(found.params["recoding"]))
+    applied = apply_recoding(
+        model, source, policy, engine=engine, progress=progress, recoding=recoding, max_suppression=max_suppression
+    )
+    told = {
+        "rows": sample.n_rows,
+        "of": source.n_rows,
+        "how": "keyed by row number, each row alike; the search saw these rows only",
+        "effect": "importances and cuts are those of the sample: their ranks move by chance where they are close; "
+        f"classes hold about {source.n_rows / sample.n_rows:.3g} times as many rows as k asks for",
+    }
+    return replace(
+        found,
+        data=applied.data,
+        params=anonymity_params(policy, source.schema, model, recoding, max_suppression),
+        rows=applied.rows,
+        details={**found.details, "search": {**found.details.get("search", {}), "sample": told}},
+        notes=[*found.notes, f"The detail was chosen on {sample.n_rows:,} of {source.n_rows:,} rows."],
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Applied:
+    """A recoding applied to a table."""
+
+    data: Source
+    rows: Mapping[str, Any]
+    recoding: Recoding
+
+
+def apply_recoding(
+    model: AnonymityModel,
+    source: Source,
+    policy: Policy,
+    *,
+    engine: Engine,
+    progress: Progress,
+    recoding: Recoding,
+    max_suppression: float,
+) -> Applied:
+    """Recode a table where its rows are, and leave out the rows of classes that break the model.
+
+    Only counts, and the classes that are too small, reach this machine; with l, t and the like asked for, the counts
+    of the sensitive values in every class do.
+
+    Raises
+    ------
+    GuaranteeError, PolicyError
+        As `draft_from_sample` does.
+    """
+    progress("checking the table", 0.0)
+    types = recoding.types(source.schema)
+    flags = count_flags(source, policy, engine, recoding)
+    missing, unknown = flags.get(DROPPED, 0), flags.get(UNKNOWN, 0)
+    usable = source.n_rows - missing
+    needed = needed_columns(policy)
+    names = [name for name in policy.quasi_identifiers if name in types]
+    extra = [name for name in dict.fromkeys((*policy.sensitive, policy.unit)) if name and name not in types]
+    counting = pa.schema([(n, types.get(n) or source.schema.field(n).type) for n in (*names, *extra)])
+    progress("counting classes", 0.0)
+    recoded = engine.map_batches(source, RecodeRows(recoding=recoding, schema=counting, needed=needed), counting)
+    gone = _violating(model, recoded, policy, engine, names)
+    n_gone = sum(gone.column("count").to_pylist())
+    suppressed = n_gone + unknown
+    if suppressed > max_suppression * usable or suppressed >= usable:
+        raise GuaranteeError(
+            f"{suppressed} of {usable} rows would have to be left out ({unknown} of them for values the recoding does "
+            f"not know), {max_suppression:g} of the rows may be",
+            "raise --max-suppression, or ask for less",
+        )
+    schema = released_schema(source.schema, policy, recoding)
+    function = RecodeRows(recoding=recoding, schema=schema, needed=needed, gone=gone if gone.num_rows else None)
+    return Applied(
+        data=engine.map_batches(source, function, schema),
+        recoding=recoding,
+        rows={
+            "in": source.n_rows,
+            "suppressed": suppressed,
+            "suppressed_fraction": suppressed / max(usable, 1),
+            "suppression_limit": max_suppression,
+            "dropped_missing": missing,
+        },
+    )
+
+
+# --- classes -------------------------------------------------------------------------------------------------------
+
+
+def _violating(
+    model: AnonymityModel, recoded: Source, policy: Policy, engine: Engine, names: Sequence[str]
+) -> pa.Table:
+    """Return the classes that break the model, each with its rows."""
+    small = engine.small_classes(recoded, names, model.k, policy.unit)
+    if not model.diversity.asked():
+        return small
+    (cells,) = engine.count_sets(recoded, [(*names, *(s for s in policy.sensitive if s not in names))])
+    keys = [_codes(cells, name) for name in names]
+    classes, n_classes = combine([column.codes for column in keys], cells.num_rows)
+    weights = cells.column("count").to_numpy()
+    left = np.ones(cells.num_rows, dtype=bool)
+    if small.num_rows:
+        columns = {name: cells.column(name).combine_chunks() for name in names}
+        left = ~is_among(columns, small, cells.num_rows)
+    partition = Partition(classes, n_classes, weights).at(left)
+    sensitive = [_codes(cells, name) for name in policy.sensitive]
+    asked = diversity_requirements(model.diversity, [_at(column, left) for column in sensitive])
+    bad = np.zeros(cells.num_rows, dtype=bool)
+    bad[left] = suppressed_rows(partition, asked)
+    broken = cells.filter(pa.array(bad)).group_by(list(names), use_threads=False).aggregate([("count", "sum")])
+    broken = broken.rename_columns([*names, "count"]) if names else small.slice(0, 0)
+    return pa.concat_tables([small, broken.select(small.column_names).cast(small.schema)])
+
+
+def _codes(cells: pa.Table, name: str) -> CodedColumn:
+    """Return a column of counted cells as codes that ascend with the value, missing last."""
+    array = cells.column(name).combine_chunks()
+    values = array.unique().drop_null()
+    values = values.take(pc.sort_indices(values))
+    codes = pc.fill_null(pc.index_in(array, value_set=values), len(values)).to_numpy(zero_copy_only=False)
+    ordered = not (pa.types.is_string(array.type) or pa.types.is_boolean(array.type))
+    listed = [*values.to_pylist(), *([None] if array.null_count else [])]
+    return CodedColumn(name=name, codes=codes.astype(np.int32), values=listed, ordered=ordered)
+
+
+def _at(column: CodedColumn, rows: BoolArray) -> CodedColumn:
+    return replace(column, codes=column.codes[rows])
+
+
+def merged_where_rows_are(
+    model: AnonymityModel, source: Source, policy: Policy, engine: Engine, recoding: LocalRecoding
+) -> LocalRecoding:
+    """Merge boxes with their neighbours until none that rows are in breaks the model."""
+    while True:
+        types = recoding.types(source.schema)
+        extra = [name for name in dict.fromkeys((*policy.sensitive, policy.unit)) if name and name not in types]
+        schema = pa.schema([*types.items(), *((name, source.schema.field(name).type) for name in extra)])
+        recoded = engine.map_batches(
+            source, RecodeRows(recoding=recoding, schema=schema, needed=needed_columns(policy)), schema
+        )
+        gone = _violating(model, recoded, policy, engine, list(types))
+        if gone.num_rows == 0 or recoding.nodes[0] is None:
+            return recoding
+        leaf_of = {labels: leaf for leaf, labels in recoding.boxes().items()}
+        broken = zip(*(gone.column(name).to_pylist() for name in types), strict=True)
+        recoding = recoding.without([leaf_of[labels] for labels in broken])
+
+
+# --- values the sample did not have --------------------------------------------------------------------------------
+
+
+def opened(recoding: Recoding) -> Recoding:
+    """Return the recoding with a place for values, and for missing, that the table it was found on did not have.
+
+    In a global recoding they are groups of their own; in a local one they go right at every cut.
+    """
+    if isinstance(recoding, GlobalRecoding):
+        return GlobalRecoding(columns=tuple(_opened_column(column) for column in recoding.columns))
+    axes = tuple(_opened_axis(axis) for axis in recoding.axes)
+    nodes = []
+    for node in recoding.nodes:
+        if node is not None:
+            old, new = recoding.axes[node.axis], axes[node.axis]
+            left = tuple(new.size - 1 if old.has_missing and part == old.size - 1 else part for part in node.left)
+            node = replace(node, left=left)
+        nodes.append(node)
+    return LocalRecoding(axes=axes, nodes=tuple(nodes))
+
+
+def _opened_axis(axis: IntervalAxis | CategoryAxis) -> IntervalAxis | CategoryAxis:
+    if isinstance(axis, CategoryAxis):
+        return replace(axis, has_other=True, has_missing=True)
+    return replace(axis, has_missing=True)
+
+
+def _opened_column(column: KeptAxis | Grouping) -> KeptAxis | Grouping:
+    if isinstance(column, KeptAxis):
+        return column
+    axis, labels = column.axis, list(column.labels)
+    missing = labels.pop() if axis.has_missing else None
+    groups = _groups(labels)
+    if isinstance(axis, CategoryAxis) and not axis.has_other:
+        labels, groups = [*labels, OTHER], [*groups, len(labels)]
+    owners = [*groups, next((g for g, label in zip(groups, labels, strict=True) if label == missing), len(labels))]
+    return Grouping(axis=_opened_axis(axis), labels=unique_labels([*labels, missing], owners))
+
+
+def _groups(labels: Sequence[str | None]) -> list[int]:
+    """Return one number a group: the place of its first label."""
+    return [labels.index(label) for label in labels]
