@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.domain_codes import codes_of_cells, refuse_texts
 from anonkit.protocols import Engine, Source
 from anonkit.trees.attributes import TreeSchema
-from anonkit.trees.questions import CodedBatch
+from anonkit.trees.questions import BatchCounter, CodedBatch, Counter, Question
 
 KEPT_BYTES = 256 << 20
 """Codes that are kept in memory between passes."""
@@ -38,20 +39,26 @@ class CodedRows:
         """Yield the batches; rows that are not used are left out and not numbered."""
         attributes = self.schema.attributes
         refuse_texts(self.source.schema, [one.name for one in attributes if one.is_number])
-        width = np.uint8 if self.schema.most_codes <= 1 << 8 else np.int32
         names = [*(one.name for one in attributes), self.schema.target]
         read, used = 0, 0
         for batch in self.source.batches(names):
-            labels = codes_of_cells(batch, self.schema.target, self.schema.classes)
-            codes = np.empty((len(attributes), batch.num_rows), dtype=width)
-            for at, one in enumerate(attributes):
-                codes[at] = codes_of_cells(batch, one.name, one.domain)
+            codes, labels = _coded(batch, self.schema)
             if self.keep is not None:
                 kept = self.keep[read : read + batch.num_rows]
                 codes, labels = codes[:, kept], labels[kept]
             read += batch.num_rows
             yield from _pieces(CodedBatch(codes=codes, labels=labels.astype(np.int32), first_row=used))
             used += labels.size
+
+
+def _coded(batch: pa.RecordBatch, schema: TreeSchema) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    """Return the codes of a batch, shape (n_attributes, n_rows), and its labels."""
+    labels = codes_of_cells(batch, schema.target, schema.classes)
+    width = np.uint8 if schema.most_codes <= 1 << 8 else np.int32
+    codes = np.empty((len(schema.attributes), batch.num_rows), dtype=width)
+    for at, one in enumerate(schema.attributes):
+        codes[at] = codes_of_cells(batch, one.name, one.domain)
+    return codes, labels
 
 
 def _pieces(batch: CodedBatch) -> Iterator[CodedBatch]:
@@ -75,6 +82,45 @@ def kept_in_memory(open_batches: CodedRows) -> Callable[[], Iterable[CodedBatch]
             return open_batches
         held.append(batch)
     return lambda: held
+
+
+def counter_of(source: Source, engine: Engine, schema: TreeSchema, keep: NDArray[np.bool_] | None) -> Counter:
+    """Return who counts the rows: this machine, or the engine where they are when they are too many to be held."""
+    if keep is None and engine.search_rows is not None and source.n_rows > engine.search_rows:
+        return EngineCounter(engine=engine, source=source, schema=schema)
+    return BatchCounter(kept_in_memory(CodedRows(source=source, schema=schema, keep=keep)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineCounter:
+    """Answers each question with one job: batches are counted where they are, and the counts added up."""
+
+    engine: Engine
+    source: Source
+    schema: TreeSchema
+
+    def ask(self, question: Question) -> NDArray[np.int64]:
+        """Return the sum over all batches. See `Counter.ask`."""
+        refuse_texts(self.source.schema, [one.name for one in self.schema.attributes if one.is_number])
+        names = [*(one.name for one in self.schema.attributes), self.schema.target]
+        counted = CountBatch(question=question, schema=self.schema)
+        return self.engine.add_up(self.source, counted, names, question.size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountBatch:
+    """Counts a batch for a question: a function of the batch and the number of its first row."""
+
+    question: Question
+    schema: TreeSchema
+
+    def __call__(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64]:
+        """Return the counts, shape (question.size,)."""
+        total = np.zeros(self.question.size, dtype=np.int64)
+        codes, labels = _coded(batch, self.schema)
+        for part in _pieces(CodedBatch(codes=codes, labels=labels.astype(np.int32), first_row=row)):
+            total += self.question.count(part)
+        return total
 
 
 def first_rows_of_units(engine: Engine, source: Source, unit: str, most: int) -> NDArray[np.bool_]:

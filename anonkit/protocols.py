@@ -13,12 +13,17 @@ from anonkit.policy import Policy, TargetUse
 from anonkit.randomness import Randomness
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from anonkit.mechanisms.coding import CodedColumn
 
 BatchMap = Callable[["pa.RecordBatch", int], "pa.RecordBatch"]
 """A pure, picklable function of a batch and the number of its first row."""
+
+BatchCount = Callable[["pa.RecordBatch", int], "NDArray[np.int64]"]
+"""A pure, picklable function of a batch and the number of its first row: counts, shape (size,)."""
 
 Progress = Callable[[str, float], None]
 """Called with the name of a step and the share done, in [0, 1]."""
@@ -72,6 +77,10 @@ class Engine(Protocol):
         """Open a table with canonical values: types, one kind of missing, no negative zero."""
         ...
 
+    def hold(self, table: pa.Table) -> Source:
+        """Return a table that a method has made; it stays on this machine."""
+        ...
+
     def encode(self, source: Any, columns: Sequence[str]) -> list[CodedColumn]:
         """Return columns as integer codes with their distinct values."""
         ...
@@ -90,6 +99,10 @@ class Engine(Protocol):
 
     def map_batches(self, source: Any, function: BatchMap, schema: pa.Schema) -> Source:
         """Apply a batch function lazily; it may return fewer rows than it was given."""
+        ...
+
+    def add_up(self, source: Any, function: BatchCount, columns: Sequence[str], size: int) -> NDArray[np.int64]:
+        """Add up what a function counts in batches of some columns, shape (size,)."""
         ...
 
     def sample(self, source: Any, n: int, randomness: Randomness) -> Source:

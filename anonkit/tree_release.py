@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.central_dp import ADD_OR_REMOVE, REPLACE, CentralDP
-from anonkit.coded_rows import CodedRows, first_rows_of_units, kept_in_memory
+from anonkit.coded_rows import counter_of, first_rows_of_units
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.guarantee import Guarantee, NoGuarantee
 from anonkit.mechanisms.domains import Categories, Grid
@@ -27,7 +27,7 @@ from anonkit.trees.grower import grow
 from anonkit.trees.microdata import draw_rows
 from anonkit.trees.plan import Choices, Plan
 from anonkit.trees.published import PublishedForest
-from anonkit.trees.questions import BatchCounter, Counter
+from anonkit.trees.questions import Counter
 from anonkit.trees.specialization import SpecializationPlan, specialize
 
 FORMS = ("microdata", "cells")
@@ -170,8 +170,8 @@ class TreeMethod:
         progress("growing", 0.0)
         unit = policy.unit
         keep = None if unit is None else first_rows_of_units(engine, source, unit, self.rows_per_unit)
-        rows = kept_in_memory(CodedRows(source=source, schema=plan.schema, keep=keep))
-        forest = self.grow(plan, BatchCounter(rows), rng, progress)
+        counter = counter_of(source, engine, plan.schema, keep)
+        forest = self.grow(plan, counter, rng, progress)
         return forest_draft(forest, plan, policy, engine, rng, self.as_, accounted=self.no_guarantee() is None)
 
 
@@ -196,7 +196,7 @@ def forest_draft(
         params["conditions"] = list(conditions_of(policy))
     nodes = sum(len(tree) for tree in forest.trees)
     return Draft(
-        data=engine.scan(table, Policy()),
+        data=engine.hold(table),
         params=params,
         columns=_column_entries(policy, plan.schema, table),
         details={

@@ -128,6 +128,12 @@ class PandasEngine:
     ) -> PandasSource:
         return PandasSource(pa.Table.from_batches([function(batch, 0) for batch in source.batches()], schema))
 
+    def hold(self, table: pa.Table) -> PandasSource:
+        return PandasSource(table)
+
+    def add_up(self, source: PandasSource, function: Any, columns: Sequence[str], size: int) -> np.ndarray[Any, Any]:
+        return sum((function(batch, 0) for batch in source.batches(columns)), np.zeros(size, dtype=np.int64))
+
     def sample(self, source: PandasSource, n: int, randomness: Randomness) -> PandasSource:
         return PandasSource(source.table.take(np.sort(self._order(source, randomness.key("sample"))[:n])))
 

@@ -51,6 +51,7 @@ HOME_OF_HEAVY: dict[str, set[str]] = {
     "checks/expectations.py": {"great_expectations"},
     "engines/spark.py": {"pyspark"},
     "engines/spark_columns.py": {"pyspark"},
+    "engines/spark_copies.py": {"pyspark"},
     "engines/spark_counts.py": {"pyspark"},
     "engines/spark_order.py": {"pyspark"},
     "engines/spark_sessions.py": {"pyspark"},

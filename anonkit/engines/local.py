@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from anonkit.engines.batches import drained, gather, grouped
 from anonkit.engines.categories import Categories, CategoryColumns
@@ -29,7 +30,7 @@ from anonkit.engines.untyped import Kinds, Untyped, schema_of, type_table, typed
 from anonkit.engines.writing import write_parquet
 from anonkit.mechanisms.coding import CodedColumn
 from anonkit.policy import Policy
-from anonkit.protocols import BatchMap, ClassSizes
+from anonkit.protocols import BatchCount, BatchMap, ClassSizes
 from anonkit.randomness import Randomness
 
 _IN_MEMORY = 256 << 20  # bytes of a table that are kept in memory before it goes to the private folder
@@ -135,6 +136,10 @@ class LocalEngine:
     def _new_folder(self) -> Path:
         return Path(tempfile.mkdtemp(dir=self._private.path))
 
+    def hold(self, table: pa.Table) -> LocalSource:
+        """Return a table that a method has made. See `anonkit.protocols.Engine.hold`."""
+        return self.scan(table, Policy())
+
     def encode(self, source: LocalSource, columns: Sequence[str]) -> list[CodedColumn]:
         """Return columns as codes. See `anonkit.protocols.Engine.encode`.
 
@@ -200,6 +205,14 @@ class LocalEngine:
         The function runs again each time the rows are read, so it must be a function of its arguments alone.
         """
         return mapped_source(source, function, schema)
+
+    def add_up(self, source: LocalSource, function: BatchCount, columns: Sequence[str], size: int) -> NDArray[np.int64]:
+        """Add up counts of batches. See `anonkit.protocols.Engine.add_up`."""
+        total, row = np.zeros(size, dtype=np.int64), 0
+        for batch in source.batches(columns):
+            total += function(batch, row)
+            row += batch.num_rows
+        return total
 
     def sample(self, source: LocalSource, n: int, randomness: Randomness) -> LocalSource:
         """Draw rows by keyed row number, in source order. See `anonkit.protocols.Engine.sample`."""

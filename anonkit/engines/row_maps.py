@@ -26,7 +26,7 @@ from anonkit.engines.canonical import canonical_array
 from anonkit.engines.carriers import carrier_schema, from_carrier, to_carrier
 from anonkit.engines.shuffling import row_words
 from anonkit.errors import AnonkitError, EngineError
-from anonkit.protocols import BatchMap
+from anonkit.protocols import BatchCount, BatchMap
 
 _MARK = re.compile(r"anonkit-failure:([A-Za-z0-9+/=]+)")
 
@@ -190,6 +190,35 @@ class RowMap:
                 first = int(rows[0]) if rows.size else 0
                 rows = np.arange(first, first + batch.num_rows)
         return batch, rows
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowSum:
+    """Adds up the counts of all batches of a task, for `mapInArrow`: (place, count) of what is not zero goes out."""
+
+    schema: pa.Schema
+    steps: Sequence[Step]
+    function: BatchCount
+    columns: Sequence[str]
+    size: int
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Count all batches; see `RowMap.__call__`."""
+        total = np.zeros(self.size, dtype=np.int64)
+        nothing = [pa.array([], pa.int64())] * 2
+
+        def add(batch: pa.RecordBatch, rows: Rows) -> Sequence[pa.Array]:
+            np.add(total, self.function(batch.select(list(self.columns)), int(rows[0]) if rows.size else 0), out=total)
+            return nothing
+
+        for _ in RowMap(schema=self.schema, steps=self.steps, finish=add, out=COUNTED)(batches):
+            pass
+        filled = np.flatnonzero(total)
+        yield pa.RecordBatch.from_arrays([pa.array(filled), pa.array(total[filled])], schema=COUNTED)
+
+
+COUNTED = pa.schema([("at", pa.int64()), ("n", pa.int64())])
+"""What a `RowSum` hands out."""
 
 
 def _canonical(array: pa.Array, field: pa.Field) -> pa.Array:

@@ -10,33 +10,30 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 
-from anonkit.engines.batches import grouped
-from anonkit.engines.carriers import carrier_schema, from_carrier, to_carrier
+from anonkit.engines.carriers import from_carrier
 from anonkit.engines.counting import class_sizes, count_table
 from anonkit.engines.local import LocalEngine
-from anonkit.engines.names import check_names
 from anonkit.engines.parquet_tables import open_parquet
 from anonkit.engines.private_files import PrivateFolder
 from anonkit.engines.row_maps import Lowest, out_schema, step
 from anonkit.engines.sources import LocalSource, ParquetRows, table_source
-from anonkit.engines.spark_columns import frame_types, storable
+from anonkit.engines.spark_copies import converted, copied
 from anonkit.engines.spark_counts import combinations, count_sizes, small_groups
 from anonkit.engines.spark_order import in_order
 from anonkit.engines.spark_sessions import SCRATCH, OpenSession, during, open_session
 from anonkit.engines.spark_sources import ROW, SparkSource, numbered, plain_schema, readable, reads_directly
-from anonkit.engines.writing import write_parquet
 from anonkit.errors import EngineError
 from anonkit.mechanisms.coding import CodedColumn
 from anonkit.policy import Policy
-from anonkit.protocols import BatchMap, ClassSizes
+from anonkit.protocols import BatchCount, BatchMap, ClassSizes
 from anonkit.randomness import Randomness
 
-_COPY_BYTES = 64 << 20
 _CODED_CELLS = 1 << 27
 """Cells `encode` brings to the driver: half a gigabyte of codes."""
 SEARCH_ROWS = 500_000
@@ -113,17 +110,21 @@ class SparkEngine:
             The table cannot be read as one; names the column, the line or the row, never a cell.
         """
         if isinstance(data, DataFrame):
-            return self._copied(data, policy)
+            return self._source(*copied(data, self._new_folder()))
         if isinstance(data, str | os.PathLike):
             named = self._named(os.fspath(data))
             if named is not None:
-                return self._copied(named, policy)
+                return self._source(*copied(named, self._new_folder()))
             path = Path(data)
             if path.is_dir() or path.suffix.lower() in (".parquet", ".pq"):
                 files = open_parquet(path, policy) if path.exists() else None
                 if files is not None and reads_directly(files):
                     return self._source(files)
-        return self._converted(self._local.scan(data, policy))
+        return self._source(*converted(self._local.scan(data, policy), self._new_folder()))
+
+    def hold(self, table: pa.Table) -> LocalSource:
+        """Return a table that a method has made. See `anonkit.protocols.Engine.hold`."""
+        return self._local.hold(table)
 
     def _named(self, name: str) -> DataFrame | None:
         """Return the data frame of a place or a table that only Spark knows."""
@@ -132,37 +133,6 @@ class SparkEngine:
         if Path(name).exists() or not during("looking up the table", lambda: _is_table(self._opened.base, name)):
             return None
         return self._opened.base.table(name)
-
-    def _copied(self, frame: DataFrame, policy: Policy) -> SparkSource:
-        """Copy a data frame: whatever it is computed from, its rows are drawn once and numbered."""
-        check_names(frame.columns)
-        kinds = frame_types(frame)
-        safe = frame.toDF(*[f"c{at}" for at in range(len(kinds))])
-        columns = [
-            storable(sf.col(f"c{at}"), field.dataType).alias(f"c{at}") for at, field in enumerate(frame.schema.fields)
-        ]
-        folder = self._new_folder()
-        writer = safe.select(*columns).write.mode("overwrite").option("compression", "zstd")
-        during("copying the table", lambda: writer.parquet(str(folder)))
-        files = open_parquet(folder, Policy()) if any(folder.glob("*.parquet")) else None
-        if files is None:
-            raise EngineError(
-                "the executors' copy of the table is not where the driver looks",
-                f"--spark-conf {SCRATCH}=… must name a folder that all nodes see",
-            )
-        return self._source(files, pa.schema(list(zip(frame.columns, kinds, strict=True))))
-
-    def _converted(self, source: LocalSource) -> SparkSource:
-        """Copy a table of the local engine, as carriers, so that Spark can read it in parts."""
-        names = [f"c{at}" for at in range(len(source.schema))]
-        stored = pa.schema(list(zip(names, carrier_schema(source.schema).types, strict=True)))
-        path = self._new_folder() / "rows.parquet"
-        batches = (
-            pa.RecordBatch.from_arrays([to_carrier(column) for column in batch.columns], schema=stored)
-            for batch in source.batches()
-        )
-        write_parquet(grouped(batches, stored, _COPY_BYTES), stored, path, {})
-        return self._source(open_parquet(path, Policy()), plain_schema(source.schema))
 
     def _source(self, files: ParquetRows, schema: pa.Schema | None = None) -> SparkSource:
         """Return files as a source; `schema` tells names and types when the files hold c0, c1, … as carriers."""
@@ -228,6 +198,18 @@ class SparkEngine:
         if isinstance(source, LocalSource):
             return self._local.small_classes(source, columns, k, unit)
         return during("counting", lambda: small_groups(source, columns, k, unit))
+
+    def add_up(self, source: _Source, function: BatchCount, columns: Sequence[str], size: int) -> NDArray[np.int64]:
+        """Add up counts: executors count and add, the driver gets one sum a place.
+
+        See `anonkit.protocols.Engine.add_up`.
+        """
+        if isinstance(source, LocalSource):
+            return self._local.add_up(source, function, columns, size)
+        found = during("counting", source.counted(function, columns, size).toArrow)
+        total = np.zeros(size, dtype=np.int64)
+        total[found.column("at").to_numpy()] = found.column("n").to_numpy()
+        return total
 
     # --- rows ----------------------------------------------------------------------------------------------------
 

@@ -14,11 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from anonkit.engines.carriers import carrier_type, from_carrier
-from anonkit.engines.row_maps import Finish, Picked, RowMap, Step, out_schema
+from anonkit.engines.row_maps import COUNTED, Finish, Picked, RowMap, RowSum, Step, out_schema
 from anonkit.engines.sources import LocalSource, ParquetPart, ParquetRows
 from anonkit.engines.spark_columns import carried, spark_schema, stored_type
 from anonkit.engines.spark_sessions import during
 from anonkit.errors import EngineError
+from anonkit.protocols import BatchCount
 
 ROW = "row"
 """Column that numbers the rows of the table; the others are c0, c1, … by place."""
@@ -82,6 +83,14 @@ class SparkSource:
         row_map = RowMap(schema=self.base, steps=self.steps, finish=finish, out=out)
         kinds = spark_schema(out.names, out.types)
         return during("planning a map", lambda: self.frame.mapInArrow(row_map, kinds))
+
+    def counted(self, function: BatchCount, columns: Sequence[str], size: int) -> DataFrame:
+        """Return the counts of all tasks, by place."""
+        source = self if self.steps else self.narrowed(columns)
+        row_sum = RowSum(schema=source.base, steps=source.steps, function=function, columns=tuple(columns), size=size)
+        kinds = spark_schema(COUNTED.names, COUNTED.types)
+        found = during("planning a count", lambda: source.frame.mapInArrow(row_sum, kinds))
+        return found.groupBy("at").agg(sf.sum("n").alias("n"))
 
     def carriers(self, columns: Sequence[str]) -> DataFrame:
         """Return the carriers c0, c1, … of some columns."""

@@ -77,9 +77,11 @@ def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=[pytest.param(name, marks=() if name == "local" else pytest.mark.slow) for name in ENGINES])
 def engine(request: pytest.FixtureRequest) -> str:
-    """The name of an engine."""
+    """The name of an engine; `test_engines.py` has what is quick to say of Spark."""
+    if request.param == "spark":
+        request.getfixturevalue("spark")
     return str(request.param)
 
 

@@ -1,0 +1,136 @@
+"""Every registered method gives one release on both engines: the same rows, counts, channel and report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import anonkit
+from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.engines import LocalEngine
+from anonkit.methods import METHODS
+from anonkit.policy import Policy
+
+QUICK: dict[str, dict[str, Any]] = {
+    "rfka": {"k": 5, "trees": 10},
+    "greedy-hamdist": {"k": 5},
+    "mondrian": {"k": 5},
+    "rr": {"epsilon": 2.0},
+    "errph": {"p_keep": 0.5, "bins": 8},
+    "trr": {},
+    "ppnb": {"p_keep": 0.5},
+}
+"""Parameters; every other method has an epsilon."""
+K_ANONYMOUS = ("rfka", "greedy-hamdist", "mondrian")
+CATEGORIES = ("education", "occupation", "marital_status", "income", "cards_held")
+N = 1_000
+HELD = 300
+"""Rows a search may hold: fewer than there are, so that the rows stay in the engine."""
+
+
+@pytest.fixture(scope="module")
+def customers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Customers in four Parquet files, categories as texts."""
+    folder = tmp_path_factory.mktemp("customers")
+    table = bank_customers(N, seed=1)
+    texts = [c.cast(pa.string()) if pa.types.is_dictionary(c.type) else c for c in table.columns]
+    table = pa.table(texts, names=table.column_names)
+    for at, start in enumerate(range(0, N, N // 4)):
+        pq.write_table(table.slice(start, N // 4), folder / f"{at}.parquet", row_group_size=100)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def on_spark(spark: Any) -> Iterator[Any]:
+    """The Spark engine."""
+    from anonkit.engines.spark import SparkEngine
+
+    with SparkEngine(session=spark, search_rows=HELD) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def on_one_machine() -> Iterator[LocalEngine]:
+    """The local engine with the same room for a search."""
+    with LocalEngine() as engine:
+        engine.search_rows = HELD
+        yield engine
+
+
+def _release(source: Path, name: str, engine: Any, **more: Any) -> anonkit.Release:
+    policy: Policy | None = None
+    if name not in K_ANONYMOUS:
+        policy = bank_customers_policy().with_roles(insensitive=CATEGORIES if name == "trr" else ())
+    return anonkit.release(
+        source,
+        method=name,
+        engine=engine,
+        policy=policy,
+        target="customer_value",
+        **QUICK.get(name, {"epsilon": 1.0}),
+        **more,
+    )
+
+
+def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True), key=repr)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_both_engines_make_one_release(
+    name: str, customers: Path, on_spark: Any, on_one_machine: LocalEngine, tmp_path: Path
+) -> None:
+    """Under a test seed: the same rows, the same types, the same params and the same report."""
+    one = _release(customers, name, on_spark, seed=3, output=tmp_path / "spark.parquet", ledger=None)
+    other = _release(customers, name, on_one_machine, seed=3, output=tmp_path / "local.parquet", ledger=None)
+
+    assert one.to_arrow().schema == other.to_arrow().schema
+    assert _rows(one.to_arrow()) == _rows(other.to_arrow())
+    assert one.params == other.params
+    volatile = {"created", "utility"}
+    assert {k: v for k, v in one.report.items() if k not in volatile} == {
+        k: v for k, v in other.report.items() if k not in volatile
+    }
+
+
+def test_a_table_that_fits_is_searched_as_on_one_machine(customers: Path, spark: Any) -> None:
+    """With room for all rows the same features are kept, and the same rows suppressed, as without Spark."""
+    from anonkit.engines.spark import SparkEngine
+
+    with SparkEngine(session=spark) as engine:
+        one = _release(customers, "rfka", engine, seed=3)
+    other = _release(customers, "rfka", "local", seed=3)
+    assert one.params == other.params
+    assert one.report["columns"] == other.report["columns"]
+    assert _rows(one.to_arrow()) == _rows(other.to_arrow())
+
+
+def test_a_data_frame_of_spark_is_just_a_table(customers: Path, spark: Any) -> None:
+    """`anonkit.release(frame)` needs no engine; identifiers never reach the release."""
+    frame = spark.read.parquet(str(customers)).selectExpr("concat('MARKER', age, rand()) AS name", "*")
+    release = _release(frame, "ppnb", "local", identifiers=["name"])
+    assert release.report["rows"]["out"] == N
+    assert release.contents is not None
+    assert not any(b"MARKER" in content for content in release.contents.values())
+
+
+@pytest.mark.parametrize("name", ["rr", "ppnb"])
+def test_a_cell_outside_its_domain_is_refused_in_the_same_words(
+    name: str, customers: Path, on_spark: Any, on_one_machine: LocalEngine
+) -> None:
+    """An error of an executor is that of one machine, without the cell."""
+    policy = bank_customers_policy()
+    columns = {name: {"role": "insensitive"} for name in policy.columns}
+    raw = {"columns": {**columns, "occupation": {"role": "quasi_identifier", "categories": ["farming"]}}}
+    said = []
+    for engine in (on_spark, on_one_machine):
+        with pytest.raises(anonkit.errors.PolicyError) as refused:
+            anonkit.release(customers, method=name, engine=engine, policy=Policy.from_dict(raw), **QUICK[name])
+        said.append((refused.value.message, refused.value.hint))
+    assert said[0] == said[1]
+    assert "services" not in str(said)
