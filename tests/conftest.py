@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import sys
@@ -69,14 +70,19 @@ def small_customers() -> pa.Table:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    """One small Spark on this machine for all tests that need it; absent PySpark or Java must not be in CI."""
-    try:
-        import pyspark.sql
-    except ImportError:
+def spark_is_there() -> None:
+    """PySpark and Java: tests skip where they are absent, which must not be in CI."""
+    if importlib.util.find_spec("pyspark") is None:
         _absent("PySpark")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         _absent("Java")
+
+
+@pytest.fixture(scope="session")
+def spark(spark_is_there: None) -> Iterator[Any]:
+    """One small Spark on this machine for all tests that need it."""
+    import pyspark.sql
+
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "tests")])
     builder = pyspark.sql.SparkSession.builder.master("local[1]").appName("tests")

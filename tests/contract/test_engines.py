@@ -27,6 +27,8 @@ QUICK: dict[str, dict[str, Any]] = {
 }
 """Parameters; every other method has an epsilon."""
 K_ANONYMOUS = ("rfka", "greedy-hamdist", "mondrian")
+COMMON = ("rfka", "mondrian", "rr", "ppnb", "trr", "edprf", "c45-arithmetic")
+"""Methods that are quick, or the only ones to go a way of their own through an engine; the others are slow tests."""
 CATEGORIES = ("education", "occupation", "marital_status", "income", "cards_held")
 N = 1_000
 HELD = 300
@@ -81,7 +83,9 @@ def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
     return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True), key=repr)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in COMMON else pytest.mark.slow) for name in METHODS]
+)
 def test_both_engines_make_one_release(
     name: str, customers: Path, on_spark: Any, on_one_machine: LocalEngine, tmp_path: Path
 ) -> None:
