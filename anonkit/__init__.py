@@ -7,6 +7,7 @@ To read a release:              `load("out.parquet")`.
 To learn from a randomized one: `reconstruct("out.parquet", test="test.csv")`.
 To recode the next batch:       `apply("out.params.json", new)`.
 To look at a release:           `validate("out.parquet")`.
+To attack it, as its owner:     `audit("out.parquet", "in.csv")`.
 To draft a policy:              `draft_policy(table)`.
 To try without data:            `datasets.bank_customers(n, seed)`.
 """
@@ -20,6 +21,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from anonkit import datasets as datasets
+    from anonkit.auditing import audit as audit
     from anonkit.bundle import Release as Release
     from anonkit.bundle import load as load
     from anonkit.checks.validate import validate as validate
@@ -39,6 +41,7 @@ _HOME = {
     "Release": "anonkit.bundle",
     "Role": "anonkit.policy",
     "apply": "anonkit.pipeline",
+    "audit": "anonkit.auditing",
     "draft_policy": "anonkit.drafting",
     "load": "anonkit.bundle",
     "reconstruct": "anonkit.consumers.reconstruction",

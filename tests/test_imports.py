@@ -31,7 +31,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("tree_families", "sampled_search"),
     ("methods", "engines", "consumers", "checks", "datasets"),
     ("profiling", "drafting"),
-    ("measures", "joint_view"),
+    ("measures", "joint_view", "auditing"),
     ("spending",),
     ("publishing",),
     ("pipeline",),

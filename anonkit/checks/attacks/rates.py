@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How often an attack succeeded, against how often its control did, and what follows from the two."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+RISK, NONE, WEAK = "risk", "none measurable", "attack too weak"
+_Z = 1.959963984540054  # 97.5 % of the normal distribution
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rate:
+    """Successes of an attack; an attacker who guesses among m rows has 1/m of one."""
+
+    successes: float
+    attacks: int
+    """Attacks that were made, not those that were asked for."""
+
+    @property
+    def value(self) -> float:
+        """Share of successes; 0 when there was no attack."""
+        return self.successes / self.attacks if self.attacks else 0.0
+
+    def interval(self) -> tuple[float, float]:
+        """Return the 95 % interval of Wilson; (0, 1) when there was no attack."""
+        n, p = self.attacks, min(self.value, 1.0)
+        if n == 0:
+            return 0.0, 1.0
+        middle = (p + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
+        half = _Z * math.sqrt(p * (1 - p) / n + _Z**2 / (4 * n * n)) / (1 + _Z**2 / n)
+        return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def excess(attack: Rate, control: Rate) -> tuple[float, tuple[float, float]]:
+    """Return (attack - control) / (1 - control), in [0, 1], with 95 % limits that take both rates as uncertain.
+
+    The limits pair the low end of the one with the high end of the other, so they are wider than they need to be.
+    """
+
+    def share(high: float, low: float) -> float:
+        return min(1.0, max(0.0, (high - low) / (1 - low))) if low < 1 else 0.0
+
+    (a_low, a_high), (c_low, c_high) = attack.interval(), control.interval()
+    return share(attack.value, control.value), (share(a_low, c_high), share(a_high, c_low))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attack:
+    """One attack on the release, with its controls."""
+
+    name: str
+    attack: Rate
+    control: Rate
+    """What the same attacker reaches where nothing of the person can be found."""
+    identity: Rate | None
+    """On the source itself."""
+    renamed: Rate | None
+    """On the source with every value renamed."""
+    shuffled: Rate | None
+    """On the release, every column shuffled by itself."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    note: str | None = None
+
+    @property
+    def risk(self) -> float:
+        """Share of the people whom only their own row gives away."""
+        return excess(self.attack, self.control)[0]
+
+    @property
+    def verdict(self) -> str:
+        """Say what the figures mean: a risk, none that this attack can measure, or an attack too weak to tell."""
+        if excess(self.attack, self.control)[1][0] > 0:
+            return RISK
+        if self.identity is not None and excess(self.identity, self.shuffled or self.control)[1][0] <= 0:
+            return WEAK
+        return NONE
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the attack for JSON."""
+        risk, limits = excess(self.attack, self.control)
+        controls = {"identity": self.identity, "renamed": self.renamed, "shuffled": self.shuffled}
+        return {
+            "attack_rate": self.attack.value,
+            "control_rate": self.control.value,
+            "risk": risk,
+            "ci": list(limits),
+            "n_attacks": self.attack.attacks,
+            "verdict": self.verdict,
+            "controls": {name: None if rate is None else rate.value for name, rate in controls.items()},
+            **self.details,
+            **({} if self.note is None else {"note": self.note}),
+        }
