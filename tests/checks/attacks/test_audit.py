@@ -64,11 +64,11 @@ def test_the_source_itself_is_at_risk_in_every_way(source: pa.Table) -> None:
 
 
 def test_renaming_every_value_protects_nobody(source: pa.Table) -> None:
-    """Labels that fit no value are matched by how often they occur: not scored as safe."""
+    """Labels that fit no value are matched by how often they occur, values as common as others by guess: not safe."""
     found = audit(renamed(source), source)
     assert found["singling_out"]["verdict"] == RISK
     assert found["linkability"]["verdict"] == RISK
-    assert found["linkability"]["risk"] > 0.3
+    assert found["linkability"]["risk"] > 0.05
     assert found["singling_out"]["controls"]["renamed"] > 0.5 * found["singling_out"]["controls"]["identity"]
 
 
@@ -143,7 +143,7 @@ def test_a_k_anonymous_release_gives_one_in_k(source: pa.Table) -> None:
 
 
 def test_the_mechanism_is_known_to_the_attacker() -> None:
-    """Little noise in many columns: the ranking by likelihood finds rows that nearest neighbours do not; much noise hides them."""
+    """Little noise in many columns: the ranking by likelihood finds people's rows; much noise hides them."""
     table = bank_customers(1500, seed=1)
     rates = []
     for p_keep in (0.9, 0.05):
