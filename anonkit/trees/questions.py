@@ -114,22 +114,29 @@ class Question:
         slots = slots if at is None else slots[at]
         labels = (batch.labels if at is None else batch.labels[at]).astype(np.int64)
         weights = copies if copies is None or at is None else copies[at]
-        for column in range(self.attributes.shape[1]):
-            chosen = self.attributes[:, column]
-            keys = self.offsets[slots, column] + labels
-            keys += self.n_classes * self._codes(batch, chosen, slots, at)
+        for chosen, offsets in zip(self.attributes.T, np.ascontiguousarray(self.offsets.T), strict=True):
+            keys = offsets[slots]
+            keys += labels
+            codes = self._codes(batch, chosen, slots, at)
+            if codes is not None:
+                keys += np.multiply(codes, self.n_classes, dtype=np.int64)
             _add_keys(total, keys, weights)
 
-    def _codes(self, batch: CodedBatch, chosen: IntArray, slots: IntArray, at: IntArray | None) -> IntArray:
-        """Return the code of each row in the attribute its node is counted by; 0 where it is by none."""
-        if bool((chosen == chosen[0]).all()):
-            if chosen[0] == WITHOUT_ATTRIBUTE:
-                return np.zeros(slots.size, dtype=np.int64)
-            codes = batch.codes[chosen[0]]
-            return np.asarray(codes if at is None else codes[at], dtype=np.int64)
+    def _codes(self, batch: CodedBatch, chosen: IntArray, slots: IntArray, at: IntArray | None) -> CodeArray | None:
+        """Return the code of each row in the attribute its node is counted by; None where all are by none.
+
+        A node that is by none among others that are gets any code: its counts go behind the answer.
+        """
+        wanted = np.unique(chosen[chosen != WITHOUT_ATTRIBUTE])
+        if not wanted.size:
+            return None
+        if wanted.size == 1:
+            codes: CodeArray = batch.codes[wanted[0]]
+            return codes if at is None else np.asarray(codes[at])
         rows = np.arange(batch.n_rows) if at is None else at
-        codes = batch.codes.reshape(-1)[np.maximum(chosen, 0)[slots] * batch.n_rows + rows].astype(np.int64)
-        return np.asarray(np.where(chosen[slots] == WITHOUT_ATTRIBUTE, 0, codes))
+        starts = np.maximum(chosen, 0) * batch.n_rows
+        found: CodeArray = batch.codes.reshape(-1)[starts[slots] + rows]
+        return found
 
     def split(self, answer: IntArray, codes: Sequence[int]) -> Iterator[tuple[int, IntArray, IntArray]]:
         """Yield (attribute, positions in `nodes`, counts of shape (n, codes, classes)) of the summed answer.
