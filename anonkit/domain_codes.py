@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from anonkit.cells import category_value
 from anonkit.errors import PolicyError
@@ -45,18 +44,32 @@ def codes_of_cells(
         return domain.encode(numbers).astype(kind, copy=False)
     if not domain.has_missing:
         refuse_missing(name, array)
+    codes = _of_texts(array, domain) if pa.types.is_string(array.type) else _of_values(array, domain)
+    if codes is None:
+        raise PolicyError(
+            f"column {name!r} has cells outside its declared categories", "correct the policy or the table"
+        )
+    return codes.astype(kind, copy=False)
+
+
+def _of_texts(array: pa.Array, domain: Categories) -> Codes | None:
+    """Return the codes of texts, missing as the code after the last category; None when one is no category."""
+    found = pc.index_in(array, value_set=pa.array(domain.values, pa.string()))
+    if found.null_count > array.null_count:
+        return None
+    places = found if found.null_count == 0 else pc.fill_null(found, len(domain.values))
+    return np.asarray(places.to_numpy(zero_copy_only=False))
+
+
+def _of_values(array: pa.Array, domain: Categories) -> Codes | None:
+    """Return the codes of cells of any type by their texts, as `_of_texts`."""
     encoded = array if isinstance(array, pa.DictionaryArray) else pc.dictionary_encode(array)
     codes_of = domain.codes_of
     local = [codes_of.get(category_value(value, False), UNKNOWN) for value in encoded.dictionary.to_pylist()]
     indices = encoded.indices if encoded.indices.null_count == 0 else pc.fill_null(encoded.indices, len(local))
-    places: NDArray[np.integer[Any]] = indices.to_numpy(zero_copy_only=False)
-    lookup = np.array([*local, codes_of.get(None, UNKNOWN)], dtype=np.int64)
+    codes = np.array([*local, codes_of.get(None, UNKNOWN)])[indices.to_numpy(zero_copy_only=False)]
     # a dictionary may list values that no cell holds
-    if (lookup == UNKNOWN).any() and (lookup[places] == UNKNOWN).any():
-        raise PolicyError(
-            f"column {name!r} has cells outside its declared categories", "correct the policy or the table"
-        )
-    return np.asarray(lookup.astype(kind)[places])
+    return None if UNKNOWN in local and (codes == UNKNOWN).any() else codes
 
 
 def numbers_of_cells(batch: pa.RecordBatch, name: str) -> FloatArray:

@@ -97,7 +97,7 @@ def _deal(tables: Iterable[pa.Table], schema: pa.Schema, key: bytes, files: Sequ
         for table in tables:
             words = row_words(key, row, table.num_rows)
             row += table.num_rows
-            order = np.argsort(words)
+            order = _order(words)
             table = table.append_column(keyed.field(_WORD), pa.array(words)).take(pa.array(order))
             ends = np.searchsorted(words[order] >> np.uint64(_WORD_BITS - bits), np.arange(len(files)), side="right")
             for sink, start, end in zip(sinks, [0, *ends[:-1]], ends, strict=True):
@@ -109,8 +109,23 @@ def _read(file: Path) -> pa.Table:
         return stream.read_all()
 
 
+def _order(words: Words) -> NDArray[np.int64]:
+    """Return `argsort(words)`, by sorting the words with their places written over their last bits.
+
+    Where two words differ in those bits only (once in 30 tables of a million rows), they are sorted in full.
+    """
+    bits = max(1, (words.size - 1).bit_length())
+    last = np.uint64((1 << bits) - 1)
+    packed = (words & ~last) | np.arange(words.size, dtype=np.uint64)
+    packed.sort()
+    first = packed >> np.uint64(bits)
+    if np.any(first[1:] == first[:-1]):
+        return np.argsort(words)
+    return (packed & last).astype(np.int64)
+
+
 def _sorted(table: pa.Table, words: Words) -> pa.Table:
-    return table.take(pa.array(np.argsort(words)))
+    return table.take(pa.array(_order(words)))
 
 
 def spill_failed(error: Exception) -> EngineError:
