@@ -15,6 +15,7 @@ from anonkit.central_dp import ADD_OR_REMOVE, REPLACE, CentralDP
 from anonkit.coded_rows import counter_of, first_rows_of_units
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.guarantee import Guarantee, NoGuarantee
+from anonkit.mechanisms.accounting import Accounting
 from anonkit.mechanisms.domains import Categories, Grid
 from anonkit.parameters import check_choice, check_number, parameter
 from anonkit.policy import Column, Policy, Role, TargetUse
@@ -187,7 +188,7 @@ def forest_draft(
 ) -> Draft:
     """Return the draft of a noisy forest: its table, its params, its budget. No count of the source is in it."""
     cells = cells_of(forest)
-    table, described = _microdata(forest, cells, policy, rng) if form == "microdata" else _generalized(cells, policy)
+    table, described = _microdata(forest, cells, policy, rng) if form == "microdata" else generalized(cells, policy)
     accounting = plan.accounting
     params = {**forest.to_params(), **accounting.to_params(), "columns": described}
     if not accounted:
@@ -198,12 +199,12 @@ def forest_draft(
     return Draft(
         data=engine.hold(table),
         params=params,
-        columns=_column_entries(policy, plan.schema, table),
+        columns=column_entries(policy, plan.schema, table),
         details={
             "budget": {
                 "epsilon": accounting.epsilon if accounted else None,
                 "delta": 0 if accounted else None,
-                "per_level": _per_level(plan) if accounted else [],
+                "per_level": per_level(plan.accounting) if accounted else [],
             },
             "forest": {
                 "trees": len(forest.trees),
@@ -215,10 +216,10 @@ def forest_draft(
     )
 
 
-def _per_level(plan: Plan | SpecializationPlan) -> list[dict[str, Any]]:
+def per_level(accounting: Accounting) -> list[dict[str, Any]]:
     """Return what is drawn on each level, per tree, as the account has it."""
     lines: dict[tuple[int | None, bool], float] = {}
-    for draw in plan.accounting.draws:
+    for draw in accounting.draws:
         key = (draw.level, draw.ends_path)
         lines[key] = lines.get(key, 0.0) + draw.epsilon
     return [
@@ -232,36 +233,36 @@ def _microdata(
 ) -> tuple[pa.Table, list[dict[str, Any]]]:
     schema = forest.schema
     drawn = draw_rows(cells, forest.share_of_rows, rng.child("rows of cells"))
-    made: dict[str, pa.Array] = {schema.target: _labelled(drawn.labels, schema.classes)}
-    described: dict[str, dict[str, Any]] = {schema.target: _described(schema.target, schema.classes)}
+    made: dict[str, pa.Array] = {schema.target: labelled(drawn.labels, schema.classes)}
+    columns: dict[str, dict[str, Any]] = {schema.target: described(schema.target, schema.classes)}
     for at, attribute in enumerate(schema.attributes):
         codes, domain = drawn.codes[at], attribute.domain
         if isinstance(domain, Grid):
             numbers = domain.decode(codes)
             made[attribute.name] = pa.array(numbers, pa.float64(), mask=np.isnan(numbers))
         else:
-            made[attribute.name] = _labelled(codes, domain)
-        described[attribute.name] = _described(attribute.name, domain)
+            made[attribute.name] = labelled(codes, domain)
+        columns[attribute.name] = described(attribute.name, domain)
     names = [name for name in policy.columns if name in made]
-    return pa.table({name: made[name] for name in names}), [described[name] for name in names]
+    return pa.table({name: made[name] for name in names}), [columns[name] for name in names]
 
 
-def _generalized(cells: Cells, policy: Policy) -> tuple[pa.Table, list[dict[str, Any]]]:
+def generalized(cells: Cells, policy: Policy) -> tuple[pa.Table, list[dict[str, Any]]]:
     """Return one row a leaf and class: the cell in words, and its noisy count as it is."""
     schema = cells.schema
     if COUNT_COLUMN in policy.columns:
         raise PolicyError(f"column {COUNT_COLUMN!r} has a name that the release needs", "rename it")
     classes = schema.n_classes
     made: dict[str, pa.Array] = {}
-    described: dict[str, dict[str, Any]] = {}
+    columns: dict[str, dict[str, Any]] = {}
     for attribute, allowed in zip(schema.attributes, cells.allowed, strict=True):
         words = [label_of(attribute, one) for one in allowed for _ in range(classes)]
         known = Categories(values=tuple(sorted(set(words))))
         made[attribute.name] = pa.array(words, pa.string()).dictionary_encode()
-        described[attribute.name] = _described(attribute.name, known)
+        columns[attribute.name] = described(attribute.name, known)
     labels = np.tile(np.arange(classes), cells.size)
-    made[schema.target] = _labelled(labels, schema.classes)
-    described[schema.target] = _described(schema.target, schema.classes)
+    made[schema.target] = labelled(labels, schema.classes)
+    columns[schema.target] = described(schema.target, schema.classes)
     names = [name for name in policy.columns if name in made]
     counts = [
         None if content.counts is None else content.counts[label]
@@ -273,21 +274,24 @@ def _generalized(cells: Cells, policy: Policy) -> tuple[pa.Table, list[dict[str,
         [content.label is None or content.label == c for content in cells.contents for c in range(classes)]
     )
     count = {"name": COUNT_COLUMN, "type": "count", "domain": {"has_missing": True}}
-    return table.filter(pa.array(shown)), [*(described[name] for name in names), count]
+    return table.filter(pa.array(shown)), [*(columns[name] for name in names), count]
 
 
-def _described(name: str, domain: Categories | Grid) -> dict[str, Any]:
+def described(name: str, domain: Categories | Grid) -> dict[str, Any]:
+    """Return what the params tell of a released column."""
     kind = "number" if isinstance(domain, Grid) else "category"
     return {"name": name, "type": kind, "domain": domain.to_params()}
 
 
-def _labelled(codes: np.ndarray[Any, np.dtype[np.int64]], domain: Categories) -> pa.Array:
+def labelled(codes: np.ndarray[Any, np.dtype[np.int64]], domain: Categories) -> pa.Array:
+    """Return codes as the categories of a domain, dictionary-encoded."""
     absent = codes >= len(domain.values)
     indices = pa.array(np.where(absent, 0, codes).astype(np.int32), mask=absent)
     return pa.DictionaryArray.from_arrays(indices, pa.array(domain.values, pa.string()))
 
 
-def _column_entries(policy: Policy, schema: TreeSchema, table: pa.Table) -> list[dict[str, Any]]:
+def column_entries(policy: Policy, schema: TreeSchema, table: pa.Table) -> list[dict[str, Any]]:
+    """Return the `columns` block of the report."""
     sizes = {attribute.name: attribute.codes for attribute in schema.attributes} | {schema.target: schema.n_classes}
     out: list[dict[str, Any]] = []
     for name, column in policy.columns.items():

@@ -28,7 +28,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("randomized_rows", "recoded_rows", "coded_rows", "answer_strength"),
     ("axes",),
     ("anonymity", "randomization", "tree_release"),
-    ("tree_families", "sampled_search"),
+    ("tree_families", "sampled_search", "stacked_release"),
     ("methods", "engines", "consumers", "checks", "datasets"),
     ("profiling", "drafting"),
     ("measures", "joint_view", "auditing"),

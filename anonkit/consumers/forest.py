@@ -20,6 +20,7 @@ from anonkit.consumers.release_files import Described, column_types
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.channel import FloatArray
 from anonkit.mechanisms.domains import UNKNOWN, Grid
+from anonkit.trees.additive import places_of, scores_of
 from anonkit.trees.attributes import Attribute
 from anonkit.trees.published import PublishedForest
 
@@ -50,6 +51,9 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The class labels, in the order of the published domain.
     forest_ : PublishedForest
         What the params say.
+    scores_ : AdditiveScores or None
+        The scores of leaves and attribute values, where the release has them: they predict then, and `vote` and
+        `smoothing` have no effect.
 
     Privacy
     -------
@@ -86,6 +90,7 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError("a forest needs the params of a release", "Forest.from_release(path)")
         self.forest_ = chosen if isinstance(chosen, PublishedForest) else PublishedForest.from_params(chosen)
         self.classes_ = np.array(self.forest_.schema.classes.labels(), dtype=object)
+        self.scores_ = None if isinstance(chosen, PublishedForest) else scores_of(chosen, self.forest_)
         self._ballots = self._count_ballots()
         return self
 
@@ -160,7 +165,10 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the share of each class, shape (n, n_classes), columns in the order of `classes_`."""
-        leaves = self.forest_.leaves_of(self.codes(X))
+        codes = self.codes(X)
+        if self.scores_ is not None:
+            return self.scores_.probabilities(places_of(self.forest_, codes), codes)
+        leaves = self.forest_.leaves_of(codes)
         counts = np.maximum(self._ballots[leaves].sum(axis=0), 0.0) + self.smoothing
         total = counts.sum(axis=1, keepdims=True)
         return np.asarray(np.where(total > 0, counts / np.maximum(total, 1e-300), 1.0 / counts.shape[1]))

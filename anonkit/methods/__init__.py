@@ -24,6 +24,8 @@ METHODS: Mapping[str, str] = {
     "trr": "anonkit.methods.trr:TRR",
     "ppnb": "anonkit.methods.ppnb:PPNB",
     "dp-nb": "anonkit.methods.dp_nb:DPNB",
+    "dp-forest": "anonkit.methods.dp_forest:DPForest",
+    "dp-tree": "anonkit.methods.dp_tree:DPTree",
     "edprf": "anonkit.methods.edprf:EDPRF",
     "diffprfs": "anonkit.methods.diffprfs:DiffPRFs",
     "diffprf": "anonkit.methods.diffprf:DiffPRF",

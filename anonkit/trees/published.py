@@ -122,7 +122,7 @@ class PublishedForest:
             depth = max(depth, int(level.max(initial=0)))
         return attribute, child, depth
 
-    def leaves_of(self, codes: IntArray) -> IntArray:
+    def leaves_of(self, codes: NDArray[np.integer[Any]]) -> IntArray:
         """Return the leaf each row falls into, numbered over all trees, shape (n_trees, n_rows).
 
         Parameters

@@ -36,6 +36,8 @@ QUICK: dict[str, dict[str, Any]] = {
     "trr": {},
     "ppnb": {"p_keep": 0.5},
     "dp-nb": {"epsilon": 1.0},
+    "dp-forest": {"epsilon": 1.0},
+    "dp-tree": {"epsilon": 1.0},
     "edprf": {"epsilon": 1.0},
     "diffprfs": {"epsilon": 1.0, "trees": 3, "depth": 2},
     "diffprf": {"epsilon": 1.0, "trees": 3, "depth": 2},
@@ -53,6 +55,8 @@ QUICK: dict[str, dict[str, Any]] = {
 K_ANONYMOUS = ("rfka", "greedy-hamdist", "mondrian")
 RANDOMIZED = ("rr", "errph", "trr", "ppnb")
 CENTRAL = (
+    "dp-forest",
+    "dp-tree",
     "edprf",
     "dp-nb",
     "diffprfs",

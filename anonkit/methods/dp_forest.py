@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dp-forest: shallow trees, histograms of every attribute by class, and learned weights, under one epsilon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from anonkit.parameters import check_number, parameter
+from anonkit.stacked_release import StackedMethod
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPForest(StackedMethod):
+    """Learn a model and a table under central differential privacy: the default for a trusted owner.
+
+    A public rule divides epsilon between splits of a shallow tree, the class counts of its leaves, noisy histograms of
+    every attribute by class, and, once there are rows enough, weights that say how much of each is new. Rows drawn from
+    the noisy counts are released; the model is in the params.
+
+    Privacy
+    -------
+    Central differential privacy with at most the epsilon given, delta 0, for one row that comes or goes.
+    """
+
+    name: ClassVar[str] = "dp-forest"
+    paper: ClassVar[str] = "none: shallow private trees with naive Bayes evidence and weights; see docs/methods"
+    summary: ClassVar[str] = "differentially private model and table: the default for a trusted owner"
+
+    trees: int = parameter(
+        default=0, range="[0, 1000]", help="trees, each on its own rows; 0: by the public rule (one)"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("trees", self.trees, 0, 1000)
+
+    @property
+    def n_trees(self) -> int:
+        """One, unless more are asked for: at every size tried, one tree on all rows was best."""
+        return self.trees or 1

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The default tree methods: the plan by the public rule, the promise, and the draft of trees with evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from anonkit.central_dp import CentralDP
+from anonkit.coded_rows import CodedRows, first_rows_of_units, kept_in_memory
+from anonkit.errors import ParameterError, PolicyError
+from anonkit.guarantee import Guarantee
+from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within, rounded_up, units_of
+from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.domains import Grid
+from anonkit.parameters import check_choice, check_number, parameter
+from anonkit.policy import Policy, TargetUse
+from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.public_domains import attributes_of, bounds_of, categories_of, conditions_of, may_be_missing
+from anonkit.randomness import Randomness
+from anonkit.tree_release import ADJACENCIES, FORMS, column_entries, described, generalized, labelled, per_level
+from anonkit.trees.additive import places_of
+from anonkit.trees.attributes import Attribute, Split, TreeSchema
+from anonkit.trees.cells import cells_of
+from anonkit.trees.public_rule import ROWS_SHARE, rule_for
+from anonkit.trees.scores import LARGEST_TABLE
+from anonkit.trees.stacked import StackedForest, StackedPlan, learn
+
+_MOST_TREES = 1000
+_STEPS_IN_A_CELL = 16
+"""Numbers are drawn at the middles of so many equal parts of a cell."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackedMethod:
+    """The parameters of `dp-forest` and `dp-tree`, and all they do.
+
+    The number of rows decides how the budget is spent. Where it is public (`n_rows`), nothing is spent on it; else it
+    is counted with noise, for a fiftieth of epsilon.
+    """
+
+    target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
+    promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "kind": "central-dp",
+            "statement": "Central differential privacy, delta 0, with at most the epsilon given: no outcome becomes "
+            "more than e^epsilon times as likely or as unlikely by one row more or less (one row replaced, with "
+            "adjacency replace; all rows of a unit, with a unit column).",
+        }
+    )
+
+    epsilon: float = parameter(range="(0, 40]", help="privacy loss of the whole release, for the unit of privacy")
+    n_rows: int = parameter(
+        default=0,
+        range=f"[0, {LARGEST_TABLE}]",
+        help="about how many rows there are, if that is public; 0: count them, with noise and charged",
+    )
+    depth: int = parameter(
+        default=0, range="[0, 12]", help="levels of a tree, the leaves' included; 0: by the public rule"
+    )
+    bins: int = parameter(default=0, range="[0, 1024]", help="equal bins of each number; 0: by the public rule")
+    as_: str = parameter(
+        default="microdata",
+        range="one of these",
+        help="publish rows drawn from the noisy counts, or the leaves as generalized cells with their counts",
+        choices=FORMS,
+    )
+    adjacency: str = parameter(
+        default="add-or-remove",
+        range="one of these",
+        help="which tables are neighbours; replaced rows cost twice as much",
+        choices=tuple(ADJACENCIES),
+    )
+    rows_per_unit: int = parameter(
+        default=1, range="[1, 1000]", help="with a unit column: most rows of a unit that are used; each costs as much"
+    )
+
+    def __post_init__(self) -> None:
+        check_number("epsilon", self.epsilon, 0, 40, open_low=True)
+        check_number("n_rows", self.n_rows, 0, LARGEST_TABLE)
+        check_number("depth", self.depth, 0, 12)
+        if self.bins != 0:
+            check_number("bins", self.bins, 2, 1024)
+        check_choice("as", self.as_, FORMS)
+        check_choice("adjacency", self.adjacency, tuple(ADJACENCIES))
+        check_number("rows_per_unit", self.rows_per_unit, 1, 1000)
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return 1
+
+    @property
+    def _changes(self) -> int:
+        return self.rows_per_unit * (2 if ADJACENCIES[self.adjacency] != "add or remove one record" else 1)
+
+    @property
+    def _row_units(self) -> int:
+        """What one row may cost in all, in units of 2**-52."""
+        return units_of(Fraction(self.epsilon) / self._changes)
+
+    @property
+    def _claim(self) -> float:
+        """What is promised; rates rounded down spend a hair less."""
+        return rounded_up(Fraction(self._row_units * self._changes, 1 << 52))
+
+    @property
+    def _counting(self) -> Draw | None:
+        """The draw of the number of rows, where it is not public."""
+        if self.n_rows:
+            return None
+        rate = rate_within(int(self._row_units * ROWS_SHARE), 1)
+        return Draw(purpose="number of rows", mechanism=LAPLACE, rate=rate, sensitivity=1)
+
+    def guarantee(self, policy: Policy) -> Guarantee:
+        """State the promise: epsilon, in whole units, whatever the rule divides it into."""
+        schema_of(policy, 2)
+        if policy.unit is None and self.rows_per_unit != 1:
+            raise ParameterError("rows_per_unit needs a unit column", "--unit NAME")
+        bounded = f"The table has at most {LARGEST_TABLE:,} rows, which is public knowledge."
+        told = (f"That there are about {self.n_rows:,} rows is public knowledge.",) if self.n_rows else ()
+        return CentralDP(
+            epsilon=self._claim,
+            adjacency=ADJACENCIES[self.adjacency],
+            unit=policy.unit,
+            rows_per_unit=self.rows_per_unit,
+            assumptions=(*conditions_of(policy), bounded, *told),
+            conditional=policy.domains_from_data,
+        )
+
+    def plan(self, policy: Policy, rows: float, counted: Draw | None) -> StackedPlan:
+        """Return every draw, given the public or noisy number of rows."""
+        schema = schema_of(policy, 2)
+        left = self._row_units - (0 if counted is None else counted.units)
+        rule = rule_for(
+            epsilon=left / (1 << 52),
+            rows=rows,
+            attributes=len(schema.attributes),
+            classes=schema.n_classes,
+            trees=self.n_trees,
+        ).with_choices(depth=self.depth - 1 if self.depth else None, cells=self.bins or None)
+        return StackedPlan(
+            rule=rule,
+            schema=schema_of(policy, rule.cells),
+            trees=self.n_trees,
+            epsilon=Fraction(left * self._changes, 1 << 52),
+            rows_per_unit=self.rows_per_unit,
+            adjacency=ADJACENCIES[self.adjacency],
+            counted=counted,
+        )
+
+    def release(
+        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
+    ) -> Draft:
+        """Count, learn, and draw rows or write cells from what is noisy."""
+        if source.n_rows > LARGEST_TABLE:
+            raise PolicyError("the table has more rows than are taken", "release a sample of it")
+        progress("growing", 0.0)
+        keep = None
+        if policy.unit is not None:
+            keep = first_rows_of_units(engine, source, policy.unit, self.rows_per_unit)
+        counted, rows = self._counting, float(self.n_rows)
+        if counted is not None:
+            exact = source.n_rows if keep is None else int(keep.sum())
+            words = Words(rng.child("number of rows"))
+            rows = float(noisy_counts(np.array([exact]), counted.rate, words)[0])
+        plan = self.plan(policy, rows, counted)
+        batches = kept_in_memory(CodedRows(source=source, schema=plan.schema, keep=keep))
+        levels = plan.rule.depth + 3
+        learned = learn(plan, batches, rng, lambda level: progress("growing", level / levels))
+        return stacked_draft(learned, policy, engine, rng, self.as_, self._claim)
+
+
+def schema_of(policy: Policy, cells: int) -> TreeSchema:
+    """Return the attributes and classes, from public domains alone, numbers on a grid of so many cells.
+
+    Raises
+    ------
+    PolicyError
+        A column has no public domain, or there is no target.
+    """
+    if policy.target is None:
+        raise PolicyError("no column has role target", '--target NAME, or role = "target" in the policy')
+    attributes = []
+    for column in attributes_of(policy):
+        if column.bounds is None:
+            attributes.append(Attribute(name=column.name, domain=categories_of(column), split=Split.ONE_VS_REST))
+        else:
+            lower, upper = bounds_of(column)
+            grid = Grid(lower=lower, upper=upper, cells=cells, has_missing=may_be_missing(column))
+            attributes.append(Attribute(name=column.name, domain=grid, split=Split.CUT))
+    classes = categories_of(policy.column(policy.target))
+    return TreeSchema(attributes=tuple(attributes), target=policy.target, classes=classes)
+
+
+def stacked_draft(
+    learned: StackedForest, policy: Policy, engine: Engine, rng: Randomness, form: str, claim: float
+) -> Draft:
+    """Return the draft of what was learned: its table, its params, its budget. No count of the source is in it."""
+    if form == "microdata":
+        table, columns = microdata_of(learned, policy, rng)
+    else:
+        table, columns = generalized(cells_of(learned.forest), policy)
+    accounting, rule = learned.accounting, learned.plan.rule
+    params = {**learned.to_params(), **accounting.to_params(), "columns": columns}
+    if policy.domains_from_data:
+        params["conditions"] = list(conditions_of(policy))
+    return Draft(
+        data=engine.scan(table, Policy()),
+        params=params,
+        columns=column_entries(policy, learned.plan.schema, table),
+        details={
+            "budget": {"epsilon": claim, "delta": 0, "per_level": per_level(accounting)},
+            "forest": {
+                "trees": len(learned.forest.trees),
+                "nodes": sum(len(tree) for tree in learned.forest.trees),
+                "depth": rule.depth,
+                "regions": len(learned.regions),
+                "bins": rule.cells,
+                "weights_learned": learned.step is not None,
+            },
+        },
+    )
+
+
+def microdata_of(learned: StackedForest, policy: Policy, rng: Randomness) -> tuple[pa.Table, list[dict[str, Any]]]:
+    """Draw rows from the noisy counts and give each a class from the model's probabilities: no privacy loss."""
+    schema, words = learned.plan.schema, Words(rng.child("released rows"))
+    rows = learned.world.draw(learned.world.rows, words)
+    labels = _labels(learned, rows.codes, words)
+    made: dict[str, pa.Array] = {schema.target: labelled(labels, schema.classes)}
+    columns = {schema.target: described(schema.target, schema.classes)}
+    for at, attribute in enumerate(schema.attributes):
+        codes, domain = rows.codes[at], attribute.domain
+        if isinstance(domain, Grid):
+            fine = _finer(domain)
+            within = words.below(np.full(codes.size, _STEPS_IN_A_CELL, dtype=np.int64))
+            places = np.where(codes < domain.cells, codes * _STEPS_IN_A_CELL + within, fine.cells)
+            numbers = np.append(fine.midpoints(), np.nan)[places]
+            made[attribute.name] = pa.array(numbers, pa.float64(), mask=np.isnan(numbers))
+            columns[attribute.name] = described(attribute.name, fine)
+        else:
+            made[attribute.name] = labelled(codes, domain)
+            columns[attribute.name] = described(attribute.name, domain)
+    names = [name for name in policy.columns if name in made]
+    return pa.table({name: made[name] for name in names}), [columns[name] for name in names]
+
+
+def _finer(domain: Grid) -> Grid:
+    return Grid(
+        lower=domain.lower,
+        upper=domain.upper,
+        cells=domain.cells * _STEPS_IN_A_CELL,
+        has_missing=domain.has_missing,
+    )
+
+
+def _labels(learned: StackedForest, codes: np.ndarray[Any, np.dtype[np.int64]], words: Words) -> Any:
+    """Return a class for each row, drawn with the probabilities of the published scores."""
+    chances = learned.scores.probabilities(places_of(learned.forest, codes), codes)
+    uniform = words.fractions(len(chances)) / (1 << 52)
+    return (np.cumsum(chances, axis=1)[:, :-1] <= uniform[:, np.newaxis]).sum(axis=1)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the default forest spends its budget: a function of public facts alone, fixed before any data is seen.
+
+The facts are epsilon, the number of rows (public, or counted with noise), and the numbers of attributes and classes.
+The constants were found on tables of many kinds; docs/methods/dp_forest.md says which, and how far off others are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+ROWS_SHARE = Fraction(1, 50)
+"""Share of epsilon for the noisy count of the rows, when their number is not public."""
+_SPLITS = Fraction(6, 100)
+_RANGE_OF_CELLS = ((2, 4), (25, 8), (300, 16), (1000, 32))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """What is spent on what, and how fine the model is."""
+
+    depth: int
+    """Splits from the root of a tree to a leaf."""
+    region_depth: int
+    """Level of the first tree whose nodes have histograms of their own."""
+    cells: int
+    """Cells of the grid of each number."""
+    splits: Fraction
+    """Share of epsilon for the choice of splits."""
+    counts: Fraction
+    """Share for the class counts of leaves."""
+    weights: Fraction
+    """Share for the weights of the attributes; 0: they stay as the rule has them."""
+    attribute_weight: float
+    """Weight of an attribute's evidence before anything is learned."""
+    tree_weight: float
+    """Weight of the trees' evidence before anything is learned."""
+    drowned: bool
+    """True when the noise is expected to be larger than most cells."""
+
+    @property
+    def histograms(self) -> Fraction:
+        """Share for the histograms of all attributes together: the rest."""
+        return 1 - self.splits - self.counts - self.weights
+
+    def with_choices(self, *, depth: int | None, cells: int | None) -> Rule:
+        """Return the rule with a depth or number of cells that the owner chose."""
+        rule = self if cells is None else replace(self, cells=cells)
+        if depth is None:
+            return rule
+        splits = (rule.splits or _SPLITS) if depth else Fraction(0)
+        return replace(rule, depth=depth, region_depth=min(depth, rule.region_depth), splits=splits)
+
+
+def rule_for(*, epsilon: float, rows: float, attributes: int, classes: int, trees: int = 1) -> Rule:
+    """Return the rule for public facts.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy loss of one row that comes or goes.
+    rows : float
+        Number of rows: public, or noisy and charged; anything below 1 counts as 1.
+    attributes, classes, trees : int
+    """
+    strength = epsilon * max(rows, 1.0)
+    per_cell = strength / (2 * attributes * classes)
+    learned = strength > 25 * attributes**2
+    levels = 0 if strength < 5 else 1 if strength < 20 else 2
+    region = math.floor(math.log2(per_cell / 120)) if learned and per_cell >= 120 else 0
+    region = min(region, 3)
+    region = region if trees == 1 else 0  # the first of several trees has seen few of the rows
+    depth = max(region, 3) if learned else levels
+    return Rule(
+        depth=depth,
+        region_depth=region,
+        cells=next((cells for limit, cells in _RANGE_OF_CELLS if per_cell < limit), 64),
+        splits=Fraction(8 if learned else 6, 100) if depth else Fraction(0),
+        counts=Fraction(7 if learned else 6, 100),
+        weights=Fraction(13, 100) if learned else Fraction(0),
+        attribute_weight=min(1.0, (6 / attributes) ** 0.75),
+        tree_weight=0.4 if learned else 0.3,
+        drowned=per_cell < 25,
+    )

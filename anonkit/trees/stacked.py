@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trees with evidence: shallow noisy trees, noisy histograms of every attribute by class, and learned weights of both.
+
+The histograms alone make a naive Bayes classifier, which sees every attribute and no interaction; the trees alone see
+interactions of few attributes. Here both are features of one model, and a noisy Newton step says how much of each is
+new. What is published are the noisy counts, the noisy sums of the step, and the scores that follow from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.central_dp import ADD_OR_REMOVE, REPLACE
+from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares, units_of
+from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.randomness import Randomness
+from anonkit.trees.additive import AdditiveScores, places_of, region_of_nodes
+from anonkit.trees.attributes import TreeSchema
+from anonkit.trees.combination import Combination
+from anonkit.trees.grower import Watch, grow
+from anonkit.trees.leaves import NoisyClassCounts
+from anonkit.trees.plan import Choices, Plan
+from anonkit.trees.public_rule import Rule
+from anonkit.trees.published import PublishedForest
+from anonkit.trees.questions import BatchCounter, CodedBatch
+from anonkit.trees.rows import Disjoint
+from anonkit.trees.selection import JointSelection
+from anonkit.trees.weighting import NoisyStep, Step, added_curvature, added_gradient
+from anonkit.trees.world import World
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+Batches = Callable[[], Iterable[CodedBatch]]
+
+_RATIO = Fraction(63, 50)
+"""What a level gets of what the level above gets: the cube root of 2, since it has twice the nodes."""
+_PIECE = 1 << 14
+_FEWEST_UNITS = 1 << 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackedPlan:
+    """Every draw, before any row is looked at, except for the number of rows that the rule may have counted."""
+
+    rule: Rule
+    schema: TreeSchema
+    trees: int
+    epsilon: Fraction
+    """For the unit of privacy, what was spent on counting rows taken off."""
+    rows_per_unit: int = 1
+    adjacency: str = ADD_OR_REMOVE
+    counted: Draw | None = None
+    """The draw of the number of rows, where it was made."""
+
+    @cached_property
+    def _units(self) -> list[int]:
+        """Units for splits and counts, histograms, weights."""
+        changes = self.rows_per_unit * (2 if self.adjacency == REPLACE else 1)
+        rule = self.rule
+        return shares(units_of(self.epsilon / changes), [rule.splits + rule.counts, rule.histograms, rule.weights])
+
+    @cached_property
+    def trees_plan(self) -> Plan:
+        """The plan of the trees."""
+        depth, rule = self.rule.depth, self.rule
+        levels = [rule.splits * _RATIO**level for level in range(depth)]
+        total = sum(levels, Fraction(0))
+        weights = (*(rule.splits * one / total for one in levels), rule.counts)
+        changes = self.rows_per_unit * (2 if self.adjacency == REPLACE else 1)
+        return Plan(
+            choices=Choices(
+                rows=Disjoint(trees=self.trees),
+                levels=depth + 1,
+                weights=weights,
+                selection=JointSelection(),
+                leaf=NoisyClassCounts(),
+                align=True,
+            ),
+            schema=self.schema,
+            epsilon=Fraction(self._units[0] * changes, 1 << 52),  # type: ignore[arg-type]
+            rows_per_unit=self.rows_per_unit,
+            adjacency=self.adjacency,
+        )
+
+    @cached_property
+    def histogram_draw(self) -> Draw:
+        """One line: each row is in one cell of the histogram of every attribute."""
+        times = max(1, len(self.schema.attributes))
+        rate = rate_within(self._units[1] // times, 1)
+        return Draw(purpose="histograms by class", mechanism=LAPLACE, rate=rate, sensitivity=1, times=times)
+
+    @property
+    def count_scale(self) -> float:
+        """Scale of the noise of the class counts of leaves, in rows."""
+        plan = self.trees_plan
+        return 2.0**52 / plan.leaf_draws(plan.levels - 1)[0].rate
+
+    @property
+    def weight_units(self) -> int:
+        """Units of the Newton step; 0 when weights are not learned."""
+        return self._units[2] if self.rule.weights else 0
+
+    def accounting(self, step: NoisyStep | None) -> Accounting:
+        """Return the whole account."""
+        counted = () if self.counted is None else (self.counted,)
+        learned = () if step is None else step.step.draws
+        trees = self.trees_plan.accounting
+        return replace(trees, draws=(*counted, *trees.draws, self.histogram_draw, *learned))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StackedForest:
+    """What was learned, noisy through and through."""
+
+    plan: StackedPlan
+    forest: PublishedForest
+    histograms: tuple[IntArray, ...]
+    """For each attribute the noisy counts, shape (n_regions, codes, n_classes)."""
+    regions: tuple[int, ...]
+    step: NoisyStep | None
+    scores: AdditiveScores
+    world: World
+    """What the noisy counts say of the population: for drawing rows."""
+
+    @property
+    def accounting(self) -> Accounting:
+        """Every draw that was made."""
+        return self.plan.accounting(self.step)
+
+    def to_params(self) -> dict[str, Any]:
+        """Return what is published, ready for JSON."""
+        told = [[table[region].tolist() for table in self.histograms] for region in range(len(self.regions))]
+        params = {**self.forest.to_params(), "histograms": told, "scores": self.scores.to_params()}
+        return params if self.step is None else {**params, "weights": self.step.to_params()}
+
+
+def learn(plan: StackedPlan, batches: Batches, randomness: Randomness, watch: Watch | None = None) -> StackedForest:
+    """Grow the trees, count the histograms, learn the weights: depth + 2 passes over the rows at most.
+
+    Privacy
+    -------
+    The plan's account holds: trees by their own plan; histograms and sums are noised here at the planned rates before
+    anything else looks at them.
+    """
+    forest = grow(plan.trees_plan, BatchCounter(batches), randomness.child("trees"), watch)
+    regions = regions_of(forest, plan.rule.region_depth)
+    words = Words(randomness.child("noise of evidence"))
+    histograms = _histograms(plan, forest, regions, batches, words)
+    world = World.of(forest, regions, histograms)
+    scale = 2.0**52 / plan.histogram_draw.rate
+    combination = Combination.of(plan.rule, forest, regions, histograms, scale, plan.count_scale)
+    combination = combination.calibrated(world, randomness.child("rows of the world"))
+    step = None
+    if plan.weight_units >= _FEWEST_UNITS:
+        step = _learned(plan, combination, forest, batches, words)
+        combination = combination.reweighted(step)
+    return StackedForest(
+        plan=plan,
+        forest=forest,
+        histograms=histograms,
+        regions=regions,
+        step=step,
+        scores=combination.scores(),
+        world=world,
+    )
+
+
+def regions_of(forest: PublishedForest, depth: int) -> tuple[int, ...]:
+    """Return the nodes of the first tree at a level, and its leaves above that level."""
+    level, out = {0: 0}, []
+    for number, node in enumerate(forest.trees[0]):
+        for child in node.children:
+            level[child] = level[number] + 1
+        if level[number] == depth or (level[number] < depth and node.is_leaf):
+            out.append(number)
+    return tuple(out)
+
+
+def _histograms(
+    plan: StackedPlan, forest: PublishedForest, regions: tuple[int, ...], batches: Batches, words: Words
+) -> tuple[IntArray, ...]:
+    """Count every attribute by region and class, and noise the counts."""
+    classes = plan.schema.n_classes
+    inside = region_of_nodes([node.children for node in forest.trees[0]], regions)
+    totals = [np.zeros(len(regions) * one.codes * classes, dtype=np.int64) for one in plan.schema.attributes]
+    for batch in batches():
+        region = inside[places_of(forest, batch.codes)[0]]
+        for at, one in enumerate(plan.schema.attributes):
+            keys = (region * one.codes + batch.codes[at]) * classes + batch.labels
+            totals[at] += np.bincount(keys, minlength=totals[at].size)
+    shape = (len(regions), -1, classes)
+    return tuple(noisy_counts(total, plan.histogram_draw.rate, words).reshape(shape) for total in totals)
+
+
+def _learned(
+    plan: StackedPlan, combination: Combination, forest: PublishedForest, batches: Batches, words: Words
+) -> NoisyStep:
+    """Add up gradient and curvature over all rows, and noise them."""
+    step = Step(units=plan.weight_units, bounds=combination.bounds, features=combination.size)
+    gradient = np.zeros(step.features, dtype=np.int64)
+    curvature = np.zeros((step.features, step.features), dtype=np.int64)
+    for batch in batches():
+        for start in range(0, batch.n_rows, _PIECE):
+            part = slice(start, start + _PIECE)
+            codes = batch.codes[:, part]
+            features = combination.features(places_of(forest, codes), codes)
+            gradient += added_gradient(features, batch.labels[part], step.bounds.gradient)
+            curvature += added_curvature(features, step.bounds.curvature)
+    return step.noisy(gradient, curvature, words)

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights of the additive scores, learned by one noisy Newton step: gradient and curvature as sums of whole numbers.
+
+Shares of many attributes, taken as independent, say the same thing several times. One step of the logistic regression
+of the class on the attributes' scores tells how much of each is new. What a row adds to the sums is computed in
+integers alone, from its codes and from published tables, and is cut to a public bound: the sums change by no more than
+that when a row comes or goes, however the rows are batched.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within
+from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+FEATURE_UNIT = 64
+"""Features are in units of 1/64 of a natural logarithm."""
+PROBABILITY_UNIT = 256
+"""Probabilities are in units of 1/256."""
+LARGEST_WEIGHT = 1.6
+CURVATURE_SHARE = 0.4
+"""Share of the step's budget that is spent on the curvature."""
+_PIECE = 1 << 14
+_TYPICAL = 0.5
+"""Half the square of the typical range of a row's features: curvature beyond is cut."""
+_EXPONENTIALS = np.rint(65536 * np.exp(-np.arange(16 * FEATURE_UNIT) / FEATURE_UNIT)).astype(np.int64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Features:
+    """What the rows of a batch say, in whole units of 1/64: computed from codes and published tables."""
+
+    values: IntArray
+    """Shape (n_features, n_classes, n_rows)."""
+    scores: IntArray
+    """The scores at the weights so far, shape (n_classes, n_rows)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """Public bounds on what one row adds, in the units of the sums."""
+
+    gradient: int
+    curvature: int
+
+    @classmethod
+    def of(cls, ranges: FloatArray) -> Bounds:
+        """Return the bounds for features of these typical ranges, in natural logarithms."""
+        total = float(ranges.sum())
+        gradient = math.ceil((total + 0.7) * FEATURE_UNIT * PROBABILITY_UNIT)
+        curvature = math.ceil(((total + 0.5) ** 2 / 2) * _TYPICAL * FEATURE_UNIT**2 * PROBABILITY_UNIT)
+        return cls(gradient=gradient, curvature=curvature)
+
+
+def probabilities(scores: IntArray) -> IntArray:
+    """Return whole 256ths of the softmax of scores in 64ths, shape (n_classes, n_rows); columns sum to 256."""
+    below = np.minimum(scores.max(axis=0) - scores, _EXPONENTIALS.size - 1)
+    weights = _EXPONENTIALS[below]
+    shares = weights * PROBABILITY_UNIT // weights.sum(axis=0)
+    best = scores.argmax(axis=0)
+    shares[best, np.arange(best.size)] += PROBABILITY_UNIT - shares.sum(axis=0)
+    return np.asarray(shares)
+
+
+def row_gradients(features: Features, labels: NDArray[np.integer[Any]], bound: int) -> IntArray:
+    """Return what each row adds to the gradient, shape (n_features, n_rows): at most `bound` in absolute sum."""
+    shares = probabilities(features.scores)
+    shown = features.values[:, labels, np.arange(labels.size)]
+    expected = (features.values * shares).sum(axis=1)
+    added = PROBABILITY_UNIT * shown - expected
+    size = np.abs(added).sum(axis=0)
+    long = size > bound
+    # towards 0, so that the absolute sum stays within the bound exactly
+    cut = np.sign(added) * (np.abs(added) * bound // np.maximum(size, 1))
+    return np.asarray(np.where(long, cut, added))
+
+
+def row_curvature_weights(features: Features, bound: int) -> tuple[IntArray, IntArray]:
+    """Return centred features (n_features, n_classes, n_rows) and weights (n_classes, n_rows).
+
+    The curvature adds up weight * feature * feature' over rows and classes; a row changes the triangle of it by at most
+    `bound` in absolute sum.
+    """
+    shares = probabilities(features.scores)
+    centre = (features.values * shares).sum(axis=1) // PROBABILITY_UNIT
+    centred = features.values - centre[:, np.newaxis]
+    sizes = np.abs(centred).sum(axis=0)
+    squares = (centred * centred).sum(axis=0)
+    change = (shares * ((sizes * sizes + squares) // 2)).sum(axis=0)
+    weights = np.where(change > bound, shares * bound // np.maximum(change, 1), shares)
+    return centred, np.asarray(weights)
+
+
+def added_gradient(features: Features, labels: NDArray[np.integer[Any]], bound: int) -> IntArray:
+    """Return the sum of `row_gradients` over a batch, shape (n_features,)."""
+    return np.asarray(row_gradients(features, labels, bound).sum(axis=1))
+
+
+def added_curvature(features: Features, bound: int) -> IntArray:
+    """Return the sum over a batch of weight * feature * feature', shape (n_features, n_features).
+
+    Products of whole numbers below 2**53 are exact in floats, whatever order they are added in.
+    """
+    centred, weights = row_curvature_weights(features, bound)
+    total = np.zeros((len(centred), len(centred)), dtype=np.int64)
+    for label in range(centred.shape[1]):
+        one = centred[:, label].astype(np.float64)
+        for start in range(0, one.shape[1], _PIECE):
+            part = one[:, start : start + _PIECE]
+            weighted = part * weights[label, start : start + _PIECE].astype(np.float64)
+            total += (weighted @ part.T).astype(np.int64)
+    return total
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """The two noisy draws of a step, planned within units of 2**-52 of epsilon."""
+
+    units: int
+    bounds: Bounds
+    features: int
+
+    @property
+    def draws(self) -> tuple[Draw, Draw]:
+        """Return the two lines of the account: gradient and curvature."""
+        curvature = math.floor(self.units * CURVATURE_SHARE)
+        return (
+            _line("gradient of the weights", self.units - curvature, self.bounds.gradient),
+            _line("curvature of the weights", curvature, self.bounds.curvature),
+        )
+
+    def noisy(self, gradient: IntArray, curvature: IntArray, words: Words) -> NoisyStep:
+        """Noise the sums, the curvature's triangle once."""
+        first, second = self.draws
+        upper = np.triu_indices(self.features)
+        drawn = noisy_counts(curvature[upper], second.rate, words)
+        square = np.zeros((self.features, self.features), dtype=np.int64)
+        square[upper] = drawn
+        square = square + square.T - np.diag(np.diag(square))
+        return NoisyStep(step=self, gradient=noisy_counts(gradient, first.rate, words), curvature=square)
+
+
+def _line(purpose: str, units: int, sensitivity: int) -> Draw:
+    rate = rate_within(units, sensitivity)
+    return Draw(purpose=purpose, mechanism=LAPLACE, rate=rate, sensitivity=sensitivity)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NoisyStep:
+    """The noisy sums: published, and the weights follow from them."""
+
+    step: Step
+    gradient: IntArray
+    curvature: IntArray
+
+    def change(self, deviations: FloatArray) -> FloatArray:
+        """Return the most probable change of the weights, shape (n_features,).
+
+        Parameters
+        ----------
+        deviations : float array, shape (n_features,)
+            Prior standard deviation of each weight around where the step starts.
+        """
+        first, second = self.step.draws
+        scale, scale2 = FEATURE_UNIT * PROBABILITY_UNIT, FEATURE_UNIT**2 * PROBABILITY_UNIT
+        g, h = self.gradient / scale, self.curvature / scale2
+        values, vectors = np.linalg.eigh(h)
+        h = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        noise_g, noise_h = (2.0**52 / one.rate / unit for one, unit in ((first, scale), (second, scale2)))
+        variance = 2 * noise_g**2 + 0.2 * noise_h**2 * len(g)
+        inverse = 1.0 / deviations
+        system = h @ h + variance * np.diag(inverse**2) + h * inverse[:, np.newaxis] * inverse
+        return np.asarray(np.linalg.solve(system, h @ g))
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the noisy sums, ready for JSON."""
+        upper = np.triu_indices(len(self.gradient))
+        return {"gradient": self.gradient.tolist(), "curvature": self.curvature[upper].tolist()}

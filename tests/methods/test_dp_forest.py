@@ -1,0 +1,140 @@
+"""`dp-forest`: one epsilon for model and table, shares by the public rule, rows in the schema of the source."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.metrics import roc_auc_score
+
+import anonkit
+from anonkit.consumers.forest import Forest
+from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.errors import ParameterError, PolicyError
+from anonkit.methods.dp_forest import DPForest
+from anonkit.policy import Column, Missing, Policy
+
+POLICY = bank_customers_policy()
+
+
+def _release(n_rows: int = 3000, **more: Any) -> anonkit.Release:
+    given = {"method": "dp-forest", "epsilon": 1.0, "policy": POLICY, "seed": 1, **more}
+    return anonkit.release(bank_customers(n_rows, seed=1), **given)
+
+
+def test_the_model_of_the_params_predicts() -> None:
+    """Read from JSON alone, at epsilon 2: far above the majority class, and ranked well."""
+    params = json.loads(json.dumps(_release(epsilon=2.0).params))
+    fresh = bank_customers(2000, seed=2).to_pandas()
+    truth = fresh.pop("customer_value").astype(str).to_numpy()
+    model = Forest(params).fit()
+    chances = model.predict_proba(fresh)
+    assert chances.sum(axis=1) == pytest.approx(np.ones(2000))
+    assert np.mean(model.predict(fresh) == truth) > 0.72 > np.mean(truth == "low") + 0.15
+    assert roc_auc_score(truth == "high", chances[:, list(model.classes_).index("high")]) > 0.85
+
+
+def test_rows_stand_in_the_schema_of_the_source() -> None:
+    """The declared columns in order, categories as they are, numbers inside their bounds, about as many rows."""
+    released = _release().to_arrow()
+    assert released.column_names == list(POLICY.columns)
+    ages = np.asarray(released.column("age").to_numpy())
+    low, high = POLICY.column("age").bounds or (0, 0)
+    assert low < ages.min() < ages.max() < high
+    assert len(np.unique(ages)) > 60
+    assert abs(released.num_rows - 3000) < 400
+
+
+def test_a_public_number_of_rows_costs_nothing() -> None:
+    """Otherwise it is counted with noise and stands in the account."""
+    counted = {line["purpose"] for line in _release().params["accounting"]}
+    assert "number of rows" in counted
+    public = anonkit.release(
+        bank_customers(500, seed=1), method=DPForest(epsilon=1.0, n_rows=500), policy=POLICY, seed=1
+    )
+    assert "number of rows" not in {line["purpose"] for line in public.params["accounting"]}
+    assert any("500 rows is public" in one for one in public.report["guarantee"]["assumptions"])
+
+
+def test_the_account_holds_every_kind_of_draw() -> None:
+    """Splits, class counts, histograms and, with rows enough, the two sums of the weights."""
+    lines = _release(20_000).params["accounting"]
+    purposes = {line["purpose"].split(" at level")[0] for line in lines}
+    assert purposes == {
+        "number of rows",
+        "split",
+        "class counts of a leaf",
+        "histograms by class",
+        "gradient of the weights",
+        "curvature of the weights",
+    }
+    assert next(line for line in lines if line["purpose"] == "histograms by class")["times"] == 10
+
+
+def test_several_trees_are_grown_on_rows_of_their_own() -> None:
+    """The promise is that of one tree; all of them are published, and predict together."""
+    release = _release(trees=4)
+    assert len(release.params["trees"]) == 4
+    assert release.report["guarantee"]["parameters"]["epsilon"] <= 1.0
+    assert Forest(release.params).fit().predict_proba(bank_customers(50, seed=3).to_pandas()).shape == (50, 3)
+
+
+def test_depth_and_bins_of_the_owner_go_before_the_rule() -> None:
+    """Levels count the leaves': one level is no split at all."""
+    release = _release(depth=1, bins=12)
+    assert [len(tree) for tree in release.params["trees"]] == [1]
+    number = next(one for one in release.params["attributes"] if one["name"] == "age")
+    assert number["domain"]["cells"] == 12
+
+
+def test_cells_have_noisy_counts() -> None:
+    """The leaves as generalized cells."""
+    table = _release(as_="cells").to_arrow()
+    assert table.column_names[-1] == "count"
+    assert abs(sum(table.column("count").to_pylist()) - 3000) < 600
+
+
+def test_missing_values_are_one_more_value() -> None:
+    """They come out of the histograms like others."""
+    table = bank_customers(2000, seed=1)
+    ages = [None if row % 4 == 0 else age for row, age in enumerate(table.column("age").to_pylist())]
+    table = table.set_column(table.schema.get_field_index("age"), "age", pa.array(ages, pa.int64()))
+    columns = {**POLICY.columns, "age": replace(POLICY.column("age"), missing=Missing.CATEGORY)}
+    release = anonkit.release(
+        table, method="dp-forest", epsilon=20.0, policy=replace(POLICY, columns=columns), seed=1
+    )
+    assert release.to_arrow().column("age").null_count / release.to_arrow().num_rows == pytest.approx(0.25, abs=0.03)
+
+
+def test_parameters_outside_their_range_are_refused() -> None:
+    """And a unit's rows need a unit; a policy without target or attributes has no promise."""
+    for wrong in ({"epsilon": 0}, {"trees": -1}, {"depth": 13}, {"bins": 1}, {"n_rows": -5}, {"as_": "rows"}):
+        with pytest.raises(ParameterError):
+            DPForest(**{"epsilon": 1.0, **wrong})  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="needs a unit column"):
+        DPForest(epsilon=1.0, rows_per_unit=2).guarantee(POLICY)
+    with pytest.raises(PolicyError, match="role target"):
+        DPForest(epsilon=1.0).guarantee(Policy(columns={"a": Column(name="a", categories=("x", "y"))}))
+
+
+def test_replaced_rows_and_people_are_priced() -> None:
+    """The rows of a unit and the two changes of a replaced row divide the budget."""
+    table = bank_customers(600, seed=1).append_column("person", [[f"P{row % 300}" for row in range(600)]])
+    release = anonkit.release(
+        table,
+        method="dp-forest",
+        epsilon=1.0,
+        adjacency="replace",
+        rows_per_unit=2,
+        policy=POLICY.with_roles(unit="person"),
+        seed=1,
+    )
+    guarantee = release.report["guarantee"]
+    assert guarantee["parameters"]["epsilon"] <= 1.0
+    assert guarantee["parameters"]["rows_per_unit"] == 2
+    path = sum(line["epsilon"] for line in release.params["accounting"] if line["level"] is None)
+    assert path < 0.25

@@ -1,0 +1,133 @@
+"""Trees with evidence: what is learned, what it costs to the last unit, and what does not change it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from anonkit.checks.epsilon_audit import lower_bound
+from anonkit.mechanisms.accounting import units_of
+from anonkit.randomness import Randomness
+from anonkit.trees.additive import places_of
+from anonkit.trees.attributes import Split, TreeSchema
+from anonkit.trees.public_rule import Rule, rule_for
+from anonkit.trees.questions import CodedBatch
+from anonkit.trees.stacked import StackedForest, StackedPlan, learn
+from tests.trees.tables import attribute, schema_of
+
+SCHEMA = schema_of(
+    attribute("a", 2, Split.ONE_VS_REST),
+    attribute("b", 3, Split.ONE_VS_REST),
+    attribute("n", 8, Split.CUT, missing=True),
+)
+LEARNED = replace(rule_for(epsilon=1.0, rows=1e6, attributes=3, classes=2), depth=2, region_depth=1)
+
+
+def table(n: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Rows whose class depends on `n` one way where `a` is 0 and the other way where it is 1, and leans on `b`."""
+    draw = np.random.default_rng(seed)
+    codes = np.stack([draw.integers(0, one.codes, n) for one in SCHEMA.attributes]).astype(np.uint8)
+    odds = np.where((codes[0] > 0) ^ (codes[2] > 5), 2.5, -2.5) + codes[1] - 1.0
+    return codes, (draw.random(n) < 1 / (1 + np.exp(-odds))).astype(np.int64)
+
+
+def run(
+    rule: Rule, codes: np.ndarray, labels: np.ndarray, *, epsilon: float = 1.0, trees: int = 1, cut: int = 0, seed: int = 1
+) -> StackedForest:
+    """Learn from a table in two batches."""
+    plan = StackedPlan(rule=rule, schema=SCHEMA, trees=trees, epsilon=Fraction(epsilon))
+    ends = [0, cut, labels.size]
+    batches = [
+        CodedBatch(codes=np.ascontiguousarray(codes[:, a:b]), labels=labels[a:b], first_row=a)
+        for a, b in itertools.pairwise(ends)
+        if b > a
+    ]
+    return learn(plan, lambda: batches, Randomness.seeded(seed))
+
+
+@pytest.mark.parametrize("trees", [1, 3])
+@pytest.mark.parametrize("learned", [False, True])
+def test_the_account_adds_up_to_at_most_epsilon_and_nearly_uses_it(trees: int, learned: bool) -> None:
+    """Rates are rounded down, nothing else is lost."""
+    rule = replace(LEARNED, weights=LEARNED.weights if learned else Fraction(0), region_depth=1 if trees == 1 else 0)
+    found = run(rule, *table(300), trees=trees)
+    assert (found.step is not None) == learned
+    assert units_of(1.0) * (1 - 1e-6) < found.accounting.path_units <= units_of(1.0)
+    assert found.accounting.epsilon <= 1.0
+
+
+def test_batches_do_not_matter() -> None:
+    """The same words and another cut of the rows give the same release to the last digit."""
+    codes, labels = table(500)
+    first, second = (run(LEARNED, codes, labels, cut=cut).to_params() for cut in (0, 123))
+    assert first == second
+
+
+def test_interactions_and_attributes_are_both_learned() -> None:
+    """With little noise: where `n` means one thing or the other depending on `a`, naive Bayes alone is left behind."""
+    codes, labels = table(20_000)
+    found = run(replace(LEARNED, depth=3), codes, labels, epsilon=20.0)
+    fresh, truth = table(5000, seed=2)
+    chances = found.scores.probabilities(places_of(found.forest, fresh), fresh)
+    assert np.mean(chances.argmax(axis=1) == truth) > 0.85
+
+
+def test_an_empty_table_and_one_class_are_released_like_others() -> None:
+    """The shapes are those of any other table."""
+    for labels in (np.zeros(0, dtype=np.int64), np.ones(40, dtype=np.int64)):
+        codes = table(max(labels.size, 1))[0][:, : labels.size]
+        found = run(LEARNED, codes, labels)
+        assert [one.shape for one in found.histograms] == [(2, one.codes, 2) for one in SCHEMA.attributes]
+        assert found.step is not None
+
+
+def _flat(epsilon: float) -> tuple[StackedPlan, TreeSchema]:
+    schema = schema_of(attribute("a", 2, Split.ONE_VS_REST))
+    rule = rule_for(epsilon=epsilon, rows=1, attributes=1, classes=2)
+    return StackedPlan(rule=rule, schema=schema, trees=1, epsilon=Fraction(epsilon)), schema
+
+
+def test_the_noise_of_a_tiny_table_has_the_planned_law() -> None:
+    """One attribute, no split: every published cell is its count plus discrete Laplace noise, by enumeration."""
+    plan, _ = _flat(2.0)
+    assert plan.rule.depth == 0
+    assert plan.rule.weights == 0
+    codes, labels = np.array([[0, 0, 1]], dtype=np.uint8), np.array([0, 1, 1])
+    batch = CodedBatch(codes=codes, labels=labels, first_row=0)
+    runs = [learn(plan, lambda: [batch], Randomness.seeded(seed)) for seed in range(120)]
+    histograms = np.array([one.histograms[0][0] for one in runs]) - np.array([[1, 1], [0, 1]])
+    counts = np.array([one.forest.trees[0][0].leaf.counts for one in runs]) - np.array([1, 2])  # type: ignore[union-attr]
+    for noise, draw in ((histograms, plan.histogram_draw), (counts, plan.trees_plan.leaf_draws(0)[0])):
+        decay = math.exp(-draw.rate / 2**52)
+        for value in (-1, 0, 1):
+            expected = (1 - decay) / (1 + decay) * decay ** abs(value)
+            tolerance = 5 * math.sqrt(expected / noise.size)
+            assert np.mean(noise == value) == pytest.approx(expected, abs=tolerance)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("label", [0, 1])
+def test_an_audit_from_outside_finds_most_of_epsilon_and_no_more(label: int) -> None:
+    """The only row of a table, there or not: what is published shows 0.7 of the claim and never more than it."""
+    plan, _ = _flat(1.5)
+
+    def seen(rows: int, first: int) -> np.ndarray:
+        batch = CodedBatch(
+            codes=np.zeros((1, rows), dtype=np.uint8), labels=np.full(rows, label, dtype=np.int64), first_row=0
+        )
+        out = []
+        for seed in range(first, first + 2500):
+            found = learn(plan, lambda: [batch], Randomness.seeded(seed))
+            leaf = found.forest.trees[0][0].leaf
+            assert leaf is not None
+            assert leaf.counts is not None
+            out.append((int(found.histograms[0][0, 0, label]) >= 1) * 2 + (leaf.counts[label] >= 1))
+        return np.array(out)
+
+    found = lower_bound(seen(1, 0), seen(0, 10_000))
+    assert 0.7 * 1.5 < found.lower_bound <= 1.5
