@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from anonkit.domain_codes import codes_of_cells, refuse_texts
 from anonkit.protocols import Engine, Source
 from anonkit.trees.attributes import TreeSchema
-from anonkit.trees.questions import BatchCounter, CodedBatch, Counter, Question
+from anonkit.trees.questions import BatchCounter, CodedBatch, Counter, Question, RowSums
 
 KEPT_BYTES = 256 << 20
 """Codes that are kept in memory between passes."""
@@ -101,17 +101,21 @@ class EngineCounter:
 
     def ask(self, question: Question) -> NDArray[np.int64]:
         """Return the sum over all batches. See `Counter.ask`."""
+        return self.sum_up(question)
+
+    def sum_up(self, sums: RowSums) -> NDArray[np.int64]:
+        """Return the sum over all batches. See `Counter.sum_up`."""
         refuse_texts(self.source.schema, [one.name for one in self.schema.attributes if one.is_number])
         names = [*(one.name for one in self.schema.attributes), self.schema.target]
-        counted = CountBatch(question=question, schema=self.schema)
-        return self.engine.add_up(self.source, counted, names, question.size)
+        counted = CountBatch(question=sums, schema=self.schema)
+        return self.engine.add_up(self.source, counted, names, sums.size)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CountBatch:
     """Counts a batch for a question: a function of the batch and the number of its first row."""
 
-    question: Question
+    question: RowSums
     schema: TreeSchema
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64]:

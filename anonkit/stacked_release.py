@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.central_dp import CentralDP
-from anonkit.coded_rows import CodedRows, first_rows_of_units, kept_in_memory
+from anonkit.coded_rows import counter_of, first_rows_of_units
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.guarantee import Guarantee
 from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within, rounded_up, units_of
@@ -171,9 +171,9 @@ class StackedMethod:
             words = Words(rng.child("number of rows"))
             rows = float(noisy_counts(np.array([exact]), counted.rate, words)[0])
         plan = self.plan(policy, rows, counted)
-        batches = kept_in_memory(CodedRows(source=source, schema=plan.schema, keep=keep))
+        counter = counter_of(source, engine, plan.schema, keep)
         levels = plan.rule.depth + 3
-        learned = learn(plan, batches, rng, lambda level: progress("growing", level / levels))
+        learned = learn(plan, counter, rng, lambda level: progress("growing", level / levels))
         return stacked_draft(learned, policy, engine, rng, self.as_, self._claim)
 
 
@@ -212,7 +212,7 @@ def stacked_draft(
     if policy.domains_from_data:
         params["conditions"] = list(conditions_of(policy))
     return Draft(
-        data=engine.scan(table, Policy()),
+        data=engine.hold(table),
         params=params,
         columns=column_entries(policy, learned.plan.schema, table),
         details={

@@ -168,8 +168,25 @@ def _add_keys(total: IntArray, keys: IntArray, weights: NDArray[np.integer] | No
         total += np.bincount(keys, weights=weights, minlength=total.size).astype(np.int64)
 
 
+class RowSums(Protocol):
+    """Whole numbers that every row adds to: picklable, answers of batches add up."""
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        ...
+
+    def count(self, batch: CodedBatch) -> IntArray:
+        """Return what a batch adds, shape (size,)."""
+        ...
+
+
 class Counter(Protocol):
     """Whoever holds the rows: answers questions by adding up the counts of its batches."""
+
+    def sum_up(self, sums: RowSums) -> IntArray:
+        """Return the sum of `sums.count` over all rows, shape (sums.size,)."""
+        ...
 
     def ask(self, question: Question) -> IntArray:
         """Return the sum of `question.count` over all rows, shape (question.size,)."""
@@ -239,6 +256,13 @@ class BatchCounter:
         self._most = self._room = remembered
         self._forest: tuple[bytes, int] | None = None
         self._places: dict[int, tuple[int, list[Places]]] = {}
+
+    def sum_up(self, sums: RowSums) -> IntArray:
+        """Return the sum over the batches. See `Counter.sum_up`."""
+        total = np.zeros(sums.size, dtype=np.int64)
+        for batch in self._batches():
+            total += sums.count(batch)
+        return total
 
     def ask(self, question: Question) -> IntArray:
         """Return the sum over the batches. See `Counter.ask`."""

@@ -8,7 +8,6 @@ new. What is published are the noisy counts, the noisy sums of the step, and the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -29,7 +28,7 @@ from anonkit.trees.leaves import NoisyClassCounts
 from anonkit.trees.plan import Choices, Plan
 from anonkit.trees.public_rule import Rule
 from anonkit.trees.published import PublishedForest
-from anonkit.trees.questions import BatchCounter, CodedBatch
+from anonkit.trees.questions import CodedBatch, Counter
 from anonkit.trees.rows import Disjoint
 from anonkit.trees.selection import JointSelection
 from anonkit.trees.weighting import NoisyStep, Step, added_curvature, added_gradient
@@ -37,7 +36,6 @@ from anonkit.trees.world import World
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
-Batches = Callable[[], Iterable[CodedBatch]]
 
 _RATIO = Fraction(63, 50)
 """What a level gets of what the level above gets: the cube root of 2, since it has twice the nodes."""
@@ -141,25 +139,28 @@ class StackedForest:
         return params if self.step is None else {**params, "weights": self.step.to_params()}
 
 
-def learn(plan: StackedPlan, batches: Batches, randomness: Randomness, watch: Watch | None = None) -> StackedForest:
-    """Grow the trees, count the histograms, learn the weights: depth + 2 passes over the rows at most.
+def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Watch | None = None) -> StackedForest:
+    """Grow the trees, count the histograms, learn the weights: depth + 3 passes over the rows at most.
 
     Privacy
     -------
     The plan's account holds: trees by their own plan; histograms and sums are noised here at the planned rates before
     anything else looks at them.
     """
-    forest = grow(plan.trees_plan, BatchCounter(batches), randomness.child("trees"), watch)
+    forest = grow(plan.trees_plan, counter, randomness.child("trees"), watch)
     regions = regions_of(forest, plan.rule.region_depth)
     words = Words(randomness.child("noise of evidence"))
-    histograms = _histograms(plan, forest, regions, batches, words)
+    sums = HistogramSums(forest=forest, regions=regions)
+    histograms = sums.tables(noisy_counts(counter.sum_up(sums), plan.histogram_draw.rate, words))
     world = World.of(forest, regions, histograms)
     scale = 2.0**52 / plan.histogram_draw.rate
     combination = Combination.of(plan.rule, forest, regions, histograms, scale, plan.count_scale)
     combination = combination.calibrated(world, randomness.child("rows of the world"))
     step = None
     if plan.weight_units >= _FEWEST_UNITS:
-        step = _learned(plan, combination, forest, batches, words)
+        planned = Step(units=plan.weight_units, bounds=combination.bounds, features=combination.size)
+        found = StepSums(combination=combination, step=planned)
+        step = planned.noisy(*found.tables(counter.sum_up(found)), words)
         combination = combination.reweighted(step)
     return StackedForest(
         plan=plan,
@@ -183,34 +184,65 @@ def regions_of(forest: PublishedForest, depth: int) -> tuple[int, ...]:
     return tuple(out)
 
 
-def _histograms(
-    plan: StackedPlan, forest: PublishedForest, regions: tuple[int, ...], batches: Batches, words: Words
-) -> tuple[IntArray, ...]:
-    """Count every attribute by region and class, and noise the counts."""
-    classes = plan.schema.n_classes
-    inside = region_of_nodes([node.children for node in forest.trees[0]], regions)
-    totals = [np.zeros(len(regions) * one.codes * classes, dtype=np.int64) for one in plan.schema.attributes]
-    for batch in batches():
-        region = inside[places_of(forest, batch.codes)[0]]
-        for at, one in enumerate(plan.schema.attributes):
-            keys = (region * one.codes + batch.codes[at]) * classes + batch.labels
-            totals[at] += np.bincount(keys, minlength=totals[at].size)
-    shape = (len(regions), -1, classes)
-    return tuple(noisy_counts(total, plan.histogram_draw.rate, words).reshape(shape) for total in totals)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HistogramSums:
+    """Exact counts of every attribute's codes by region and class: to be noised before anything else."""
+
+    forest: PublishedForest
+    regions: tuple[int, ...]
+
+    @property
+    def _sizes(self) -> list[int]:
+        schema = self.forest.schema
+        return [len(self.regions) * one.codes * schema.n_classes for one in schema.attributes]
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return sum(self._sizes)
+
+    def count(self, batch: CodedBatch) -> IntArray:
+        """Return the counts of a batch, attribute by attribute."""
+        schema = self.forest.schema
+        inside = region_of_nodes([node.children for node in self.forest.trees[0]], self.regions)
+        region = inside[places_of(self.forest, batch.codes)[0]]
+        found = [
+            np.bincount((region * one.codes + codes) * schema.n_classes + batch.labels, minlength=size)
+            for one, codes, size in zip(schema.attributes, batch.codes, self._sizes, strict=True)
+        ]
+        return np.concatenate(found).astype(np.int64)
+
+    def tables(self, cells: IntArray) -> tuple[IntArray, ...]:
+        """Return the cells as one table an attribute, shape (n_regions, codes, n_classes)."""
+        shape = (len(self.regions), -1, self.forest.schema.n_classes)
+        parts = np.split(cells, np.cumsum(self._sizes)[:-1])
+        return tuple(part.reshape(shape) for part in parts)
 
 
-def _learned(
-    plan: StackedPlan, combination: Combination, forest: PublishedForest, batches: Batches, words: Words
-) -> NoisyStep:
-    """Add up gradient and curvature over all rows, and noise them."""
-    step = Step(units=plan.weight_units, bounds=combination.bounds, features=combination.size)
-    gradient = np.zeros(step.features, dtype=np.int64)
-    curvature = np.zeros((step.features, step.features), dtype=np.int64)
-    for batch in batches():
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StepSums:
+    """Exact gradient and curvature of a Newton step: to be noised before anything else."""
+
+    combination: Combination
+    step: Step
+
+    @property
+    def size(self) -> int:
+        """Numbers of the gradient, then of the whole square of the curvature."""
+        return self.step.features * (1 + self.step.features)
+
+    def count(self, batch: CodedBatch) -> IntArray:
+        """Return the sums of a batch."""
+        total = np.zeros(self.size, dtype=np.int64)
         for start in range(0, batch.n_rows, _PIECE):
             part = slice(start, start + _PIECE)
             codes = batch.codes[:, part]
-            features = combination.features(places_of(forest, codes), codes)
-            gradient += added_gradient(features, batch.labels[part], step.bounds.gradient)
-            curvature += added_curvature(features, step.bounds.curvature)
-    return step.noisy(gradient, curvature, words)
+            features = self.combination.features(places_of(self.combination.forest, codes), codes)
+            total[: self.step.features] += added_gradient(features, batch.labels[part], self.step.bounds.gradient)
+            total[self.step.features :] += added_curvature(features, self.step.bounds.curvature).reshape(-1)
+        return total
+
+    def tables(self, sums: IntArray) -> tuple[IntArray, IntArray]:
+        """Return gradient and curvature."""
+        size = self.step.features
+        return sums[:size], sums[size:].reshape(size, size)

@@ -36,7 +36,8 @@ def test_more_rows_never_make_the_model_coarser(epsilon: float, rows: float, att
         rule_for(epsilon=epsilon, rows=n, attributes=attributes, classes=classes) for n in (abs(rows), 10 * abs(rows))
     )
     assert (few.cells, few.depth, few.region_depth) <= (many.cells, many.depth, many.region_depth)
-    assert few.depth <= many.depth and few.region_depth <= many.region_depth
+    assert few.depth <= many.depth
+    assert few.region_depth <= many.region_depth
 
 
 def test_what_the_owner_chose_goes_before_the_rule() -> None:

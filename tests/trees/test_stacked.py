@@ -16,7 +16,7 @@ from anonkit.randomness import Randomness
 from anonkit.trees.additive import places_of
 from anonkit.trees.attributes import Split, TreeSchema
 from anonkit.trees.public_rule import Rule, rule_for
-from anonkit.trees.questions import CodedBatch
+from anonkit.trees.questions import BatchCounter, CodedBatch
 from anonkit.trees.stacked import StackedForest, StackedPlan, learn
 from tests.trees.tables import attribute, schema_of
 
@@ -37,7 +37,7 @@ def table(n: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
 
 
 def run(
-    rule: Rule, codes: np.ndarray, labels: np.ndarray, *, epsilon: float = 1.0, trees: int = 1, cut: int = 0, seed: int = 1
+    rule: Rule, codes: np.ndarray, labels: np.ndarray, *, epsilon: float = 1.0, trees: int = 1, cut: int = 0
 ) -> StackedForest:
     """Learn from a table in two batches."""
     plan = StackedPlan(rule=rule, schema=SCHEMA, trees=trees, epsilon=Fraction(epsilon))
@@ -47,7 +47,7 @@ def run(
         for a, b in itertools.pairwise(ends)
         if b > a
     ]
-    return learn(plan, lambda: batches, Randomness.seeded(seed))
+    return learn(plan, BatchCounter(lambda: batches), Randomness.seeded(1))
 
 
 @pytest.mark.parametrize("trees", [1, 3])
@@ -99,7 +99,7 @@ def test_the_noise_of_a_tiny_table_has_the_planned_law() -> None:
     assert plan.rule.weights == 0
     codes, labels = np.array([[0, 0, 1]], dtype=np.uint8), np.array([0, 1, 1])
     batch = CodedBatch(codes=codes, labels=labels, first_row=0)
-    runs = [learn(plan, lambda: [batch], Randomness.seeded(seed)) for seed in range(120)]
+    runs = [learn(plan, BatchCounter(lambda: [batch]), Randomness.seeded(seed)) for seed in range(120)]
     histograms = np.array([one.histograms[0][0] for one in runs]) - np.array([[1, 1], [0, 1]])
     counts = np.array([one.forest.trees[0][0].leaf.counts for one in runs]) - np.array([1, 2])  # type: ignore[union-attr]
     for noise, draw in ((histograms, plan.histogram_draw), (counts, plan.trees_plan.leaf_draws(0)[0])):
@@ -122,7 +122,7 @@ def test_an_audit_from_outside_finds_most_of_epsilon_and_no_more(label: int) -> 
         )
         out = []
         for seed in range(first, first + 2500):
-            found = learn(plan, lambda: [batch], Randomness.seeded(seed))
+            found = learn(plan, BatchCounter(lambda: [batch]), Randomness.seeded(seed))
             leaf = found.forest.trees[0][0].leaf
             assert leaf is not None
             assert leaf.counts is not None
