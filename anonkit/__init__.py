@@ -8,6 +8,7 @@ To learn from a randomized one: `reconstruct("out.parquet", test="test.csv")`.
 To recode the next batch:       `apply("out.params.json", new)`.
 To look at a release:           `validate("out.parquet")`.
 To attack it, as its owner:     `audit("out.parquet", "in.csv")`.
+To compare methods:             `compare("in.csv", target="income", methods=["mondrian", "rfka"])`.
 To draft a policy:              `draft_policy(table)`.
 To try without data:            `datasets.bank_customers(n, seed)`.
 """
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from anonkit.bundle import Release as Release
     from anonkit.bundle import load as load
     from anonkit.checks.validate import validate as validate
+    from anonkit.comparing import compare as compare
     from anonkit.consumers.reconstruction import reconstruct as reconstruct
     from anonkit.drafting import draft_policy as draft_policy
     from anonkit.errors import AnonkitError as AnonkitError
@@ -42,6 +44,7 @@ _HOME = {
     "Role": "anonkit.policy",
     "apply": "anonkit.pipeline",
     "audit": "anonkit.auditing",
+    "compare": "anonkit.comparing",
     "draft_policy": "anonkit.drafting",
     "load": "anonkit.bundle",
     "reconstruct": "anonkit.consumers.reconstruction",

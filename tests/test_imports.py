@@ -35,7 +35,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("spending",),
     ("publishing",),
     ("pipeline",),
-    ("recipe",),
+    ("recipe", "comparing", "frontier"),
     ("cli", "__main__"),
 )
 SIBLINGS = ("methods", "engines", "consumers", "checks", "datasets")

@@ -15,8 +15,8 @@ from anonkit.cli.outcome import WrongUsage
 from anonkit.errors import did_you_mean
 
 COMMANDS = (
-    "release", "reconstruct", "validate", "audit", "report", "init", "apply", "run", "ledger", "methods", "demo",
-    "completion",
+    "release", "reconstruct", "validate", "audit", "compare", "report", "init", "apply", "run", "ledger", "methods",
+    "demo", "completion",
 )  # fmt: skip
 """Names of the commands, each a module here with the click command `command`, in the order of the work."""
 

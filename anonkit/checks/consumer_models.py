@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a consumer's ordinary models keep: trained on a released table, scored on rows nobody released."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+MODELS = ("random forest", "boosted trees", "logistic regression")
+_FEWEST = 20
+_MOST_COLUMNS = 4000
+"""Columns of the one-hot table the linear model gets; values beyond the commonest share one."""
+
+
+def scores_of_models(train: pa.Table, test: pa.Table, target: str) -> dict[str, dict[str, float]]:
+    """Train three kinds of models and score them.
+
+    Parameters
+    ----------
+    train : Table
+        Released rows.
+    test : Table
+        Held-out rows with the same columns, recoded like the released ones.
+    target : str
+        The class label.
+
+    Returns
+    -------
+    dict
+        `auc`, `balanced_accuracy` and `accuracy` of each model; empty when a class is too small to be learned.
+    """
+    features = [name for name in train.column_names if name != target and name in test.column_names]
+    labels, known = _labels(train, test, target)
+    if not features or known < 2 or np.bincount(labels[: train.num_rows]).min() < 2 or train.num_rows < _FEWEST:
+        return {}
+    ordinal, one_hot = _features(train, test, features)
+    cut = train.num_rows
+    made = {
+        "random forest": (_forest(), ordinal),
+        "boosted trees": (_boosted(), ordinal),
+        "logistic regression": (_linear(), one_hot),
+    }
+    return {
+        name: _scores(model.fit(matrix[:cut], labels[:cut]).predict_proba(matrix[cut:]), labels[cut:], known)
+        for name, (model, matrix) in made.items()
+    }
+
+
+def _labels(train: pa.Table, test: pa.Table, target: str) -> tuple[NDArray[np.int64], int]:
+    texts = [_texts(train.column(target)), _texts(test.column(target))]
+    classes = sorted(set(texts[0]))
+    place = {text: at for at, text in enumerate(classes)}
+    return np.array([place.get(text, 0) for each in texts for text in each], dtype=np.int64), len(classes)
+
+
+def _texts(column: pa.ChunkedArray) -> list[str]:
+    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    return [str(value) for value in plain.to_pylist()]
+
+
+def _features(train: pa.Table, test: pa.Table, names: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    ordinal, parts = [], []
+    for name in names:
+        kind = train.column(name).type
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+            numbers = np.concatenate(
+                [pc.fill_null(t.column(name).cast(pa.float64()), np.nan).to_numpy() for t in (train, test)]
+            )
+            seen = numbers[: train.num_rows][~np.isnan(numbers[: train.num_rows])]
+            middle, spread = (float(seen.mean()), float(seen.std()) or 1.0) if seen.size else (0.0, 1.0)
+            scaled = np.nan_to_num((numbers - middle) / spread).astype(np.float32)
+            ordinal.append(scaled)
+            parts.append(scaled[:, np.newaxis])
+            continue
+        texts = _texts(train.column(name)) + _texts(test.column(name))
+        values, counts = np.unique(texts[: train.num_rows], return_counts=True)
+        place = {text: at for at, text in enumerate(values.tolist())}
+        codes = np.array([place.get(text, -1) for text in texts])
+        ordinal.append(codes.astype(np.float32))
+        common = np.argsort(-counts)[: _MOST_COLUMNS // max(len(names), 1)]
+        parts.append((codes[:, np.newaxis] == common[np.newaxis, :]).astype(np.float32))
+    return np.column_stack(ordinal), np.hstack(parts)
+
+
+def _forest() -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(100, min_samples_leaf=5, random_state=0)
+
+
+def _boosted() -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(max_iter=60, random_state=0)
+
+
+def _linear() -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(max_iter=300)
+
+
+def _scores(probabilities: NDArray[np.float64], truth: NDArray[np.int64], n_classes: int) -> dict[str, float]:
+    from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
+
+    guessed = probabilities.argmax(axis=1)
+    if len(np.unique(truth)) < n_classes:
+        auc = float("nan")
+    elif n_classes == 2:
+        auc = roc_auc_score(truth, probabilities[:, 1])
+    else:
+        auc = roc_auc_score(truth, probabilities, multi_class="ovr", average="weighted")
+    return {
+        "auc": round(float(auc), 4),
+        "balanced_accuracy": round(float(balanced_accuracy_score(truth, guessed)), 4),
+        "accuracy": round(float(accuracy_score(truth, guessed)), 4),
+    }
+
+
+def best_of(scores: Mapping[str, Mapping[str, float]], measure: str = "auc") -> float | None:
+    """Return the best model's score; None where no model could be trained."""
+    return max((one[measure] for one in scores.values()), default=None)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`anonkit compare`: methods and parameters side by side, by measured risk and by what models keep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from anonkit.cli.files import refuse_existing, write_text
+from anonkit.cli.options import budget_option, force_option, json_option, quiet_option
+from anonkit.cli.outcome import Outcome, WrongUsage
+from anonkit.cli.progress import progress_bars
+
+if TYPE_CHECKING:
+    from anonkit.comparing import Comparison
+
+_Number = TypeVar("_Number", int, float)
+
+
+@click.command(name="compare")
+@click.argument("source", metavar="IN")
+@click.option("--target", metavar="COLUMN", required=True, help="The class label that models predict.")
+@click.option("--methods", metavar="A,B", required=True, help="Methods to compare: `anonkit methods` lists them.")
+@click.option("--k", "k_", metavar="A,B", default="2,5,10,50", show_default=True, help="Values of k.")
+@click.option("--epsilon", metavar="A,B", default="0.5,1,2,4", show_default=True, help="Values of epsilon.")
+@click.option("--policy", metavar="FILE", help="What the owner declares (TOML).")
+@click.option("--identifier", metavar="COLUMN", multiple=True, help="Names a person, never released; repeatable.")
+@click.option("--domains-from-data", is_flag=True, help="Read undeclared domains from the table.")
+@click.option("--public", metavar="TABLE", help="Public or simulated rows to compare on instead.")
+@click.option("--charge", metavar="LEDGER", help="Book every epsilon that is looked at in this ledger.")
+@click.option("--dataset", metavar="NAME", help="Whose budget is charged.")
+@budget_option
+@click.option("--rows", type=click.IntRange(min=100), default=20_000, show_default=True, help="Rows compared.")
+@click.option("--attacks", type=click.IntRange(min=10), default=200, show_default=True, help="People attacked.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Which rows and people are drawn.")
+@click.option("--output", metavar="PAGE", help="Write the page with the plot there; it is for the owner.")
+@force_option
+@quiet_option
+@json_option
+def command(
+    source: str,
+    *,
+    target: str,
+    methods: str,
+    k_: str,
+    epsilon: str,
+    identifier: tuple[str, ...],
+    output: str | None,
+    force: bool,
+    quiet: bool,
+    **given: Any,
+) -> Outcome:
+    """Compare methods by risk and by what models keep.
+
+    \b
+    anonkit compare in.csv --target income --methods rfka,mondrian --k 5,10,50 --output frontier.html
+    anonkit compare in.csv --target income --methods rr --epsilon 1,4 --policy policy.toml --json
+
+    Half of the rows is released by each method, in memory; forest, boosted trees and logistic regression are trained on
+    it and scored on the other half, which is also the control of the attacks. Choosing epsilon by looking at private
+    data has a price: --charge books it, --public avoids it.
+    """
+    from anonkit.comparing import compare
+    from anonkit.frontier import frontier_page
+
+    if output is not None:
+        refuse_existing(Path(output), force)
+    with progress_bars(quiet) as progress:
+        found = compare(
+            source,
+            target=target,
+            methods=[name.strip() for name in methods.split(",") if name.strip()],
+            k=_numbers("--k", k_, int),
+            epsilon=_numbers("--epsilon", epsilon, float),
+            identifiers=identifier,
+            progress=progress,
+            **given,
+        )
+    document = found.to_dict()
+    if output is not None:
+        write_text(Path(output), frontier_page(document), force=force)
+    return Outcome(
+        text=_text(found, output),
+        document={**document, "page": output},
+        notes=[] if found.price is None else [found.price],
+        quiet=quiet,
+    )
+
+
+def _numbers(option: str, text: str, kind: type[_Number]) -> list[_Number]:
+    try:
+        return [kind(one) for one in text.split(",") if one.strip()]
+    except ValueError:
+        raise WrongUsage(f"{option} ({text}) must be numbers with commas between", f"{option} 2,5,10") from None
+
+
+def _text(found: Comparison, output: str | None) -> str:
+    from anonkit.checks.consumer_models import best_of
+    from anonkit.report import OWNER_BANNER
+
+    raw = best_of(found.raw)
+    rows: list[tuple[str, ...]] = [("release", "AUC", "singling out", "linkability", "inference")]
+    rows.append(("the rows as they are", "–" if raw is None else f"{raw:.3f}", "", "", ""))
+    for point in found.points:
+        if point.refused is not None:
+            rows.append((point.label, "refused", "", "", ""))
+            continue
+        risks = [f"{point.attacks[name]['risk']:.3f}" for name in ("singling_out", "linkability", "inference")]
+        rows.append((point.label, "–" if point.auc is None else f"{point.auc:.3f}", *risks))
+    widths = [max(len(row[at]) for row in rows) for at in range(5)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    head = click.style(f"{found.rows:,} rows, target {found.target}", bold=True)
+    end = [] if output is None else ["", f"Wrote {output}"]
+    return "\n".join([head, click.style(OWNER_BANNER, fg="yellow"), "", *lines, *end])

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The comparison of methods as one self-contained page: measured risk against what models keep, with its table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from anonkit.charts import safe_text
+from anonkit.report import OWNER_BANNER
+
+_WIDTH, _HEIGHT = 760, 430
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 24, 18, 52
+_MARKS = ("circle", "square", "triangle", "diamond", "cross", "star")
+_ATTACKS = ("singling_out", "linkability", "inference", "membership")
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1b1f24; --paper: #fdfdfb; --line: #c8ccd0; --quiet: #59636e;
+  --accent: #0b5a8a; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e8eaec; --paper: #15181b; --line: #3d444b; --quiet: #a3acb5; --accent: #78bde8; } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0; }
+main { max-width: 900px; margin: 0 auto; padding: 24px 20px 64px; }
+h1 { font-size: 1.6rem; line-height: 1.2; margin: 0 0 .3rem; }
+h2 { font-size: 1.1rem; margin: 2.2rem 0 .4rem; }
+p { max-width: 68ch; margin: .4rem 0; }
+.banner { border-left: 4px solid #b3261e; padding: .3rem .8rem; font-weight: 600; }
+.quiet { color: var(--quiet); }
+figure { margin: .6rem 0; overflow-x: auto; }
+svg { width: 100%; min-width: 560px; height: auto; color: var(--ink); }
+svg text { font: 13px system-ui, sans-serif; fill: currentColor; }
+svg .mark { color: var(--accent); }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .9rem; width: 100%; }
+th, td { text-align: right; padding: .35rem .6rem; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; }
+thead th { font-weight: 600; vertical-align: bottom; white-space: normal; }
+@media print { body { background: #fff; color: #000; } }
+"""
+
+
+def frontier_page(comparison: Mapping[str, Any]) -> str:
+    """Return a comparison, as `Comparison.to_dict` gives it, as one HTML page without scripts or outside references.
+
+    Privacy
+    -------
+    For the owner: the page carries the banner that says so.
+    """
+    points = comparison["points"]
+    raw = comparison["raw"]["auc"]
+    body = [
+        "<h1>What each release costs, and what it protects</h1>",
+        f'<p class="quiet">Target {_text(comparison["target"])}, {comparison["rows"]:,} rows: '
+        f"{_text(comparison['protocol'])}.</p>",
+        f'<p class="banner">{_text(OWNER_BANNER)}</p>',
+        *_price(comparison["looking"]),
+        "<h2>Linkability against what models keep</h2>",
+        "<p>Up and to the left is better. Across: the share of people whose row is found only because it is there, "
+        "with its 95 % limits. Up: AUC of the best of three models trained on the release, on held-out rows.</p>",
+        f"<figure>{scatter(points, raw)}</figure>",
+        "<h2>All figures</h2>",
+        f'<div class="scroll">{_table(points, comparison["raw"])}</div>',
+        *_refused(points),
+        '<p class="quiet">A measured risk is a lower bound, by the attacks of anonkit audit; the promise is what holds '
+        "against every attacker.</p>",
+    ]
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        f"<title>Comparison of releases</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n"
+        + "\n".join(body)
+        + "\n</main>\n</body>\n</html>\n"
+    )
+
+
+def scatter(points: Sequence[Mapping[str, Any]], raw: float | None) -> str:
+    """Return the plot: one mark a release, its shape by method, its label beside it, limits as a line."""
+    drawn = [one for one in points if one["auc"] is not None and "linkability" in one["attacks"]]
+    heights = [one["auc"] for one in drawn] + ([raw] if raw is not None else [])
+    if not drawn:
+        return "<p>No release could be drawn.</p>"
+    low, high = _span(heights)
+    widest = max(0.02, *(one["attacks"]["linkability"]["ci"][1] for one in drawn))
+    right = min(1.0, widest * 1.15)
+
+    def x(risk: float) -> float:
+        return float(_LEFT + (_WIDTH - _LEFT - _RIGHT) * min(risk / right, 1.0))
+
+    def y(auc: float) -> float:
+        return float(_TOP + (_HEIGHT - _TOP - _BOTTOM) * (high - auc) / (high - low))
+
+    parts = _axes(x, y, low, high, right)
+    if raw is not None:
+        parts.append(
+            f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(raw):.1f}" y2="{y(raw):.1f}" stroke="currentColor" '
+            f'stroke-dasharray="6 4"/><text x="{_WIDTH - _RIGHT}" y="{y(raw) - 6:.1f}" text-anchor="end">'
+            f"the rows as they are: {raw:.3f}</text>"
+        )
+    methods = list(dict.fromkeys(one["method"] for one in drawn))
+    taken: list[tuple[float, float]] = []
+    for one in sorted(drawn, key=lambda each: each["auc"], reverse=True):
+        parts.append(_mark(one, methods.index(one["method"]), x, y, taken))
+    legend = " · ".join(f"{_MARKS[at % len(_MARKS)]}: {name}" for at, name in enumerate(methods))
+    title = f"{len(drawn)} releases by linkability risk and AUC; the table below has the same figures. {legend}"
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{_text(title)}">{"".join(parts)}</svg>'
+        f'<figcaption class="quiet">{_text(legend)}</figcaption>'
+    )
+
+
+def _axes(x: Any, y: Any, low: float, high: float, right: float) -> list[str]:
+    base, parts = _HEIGHT - _BOTTOM, []
+    for auc in _ticks(low, high):
+        parts.append(
+            f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(auc):.1f}" y2="{y(auc):.1f}" stroke="currentColor" '
+            f'stroke-opacity=".15"/><text x="{_LEFT - 8}" y="{y(auc) + 4:.1f}" text-anchor="end">{auc:g}</text>'
+        )
+    for risk in _ticks(0.0, right):
+        parts.append(f'<text x="{x(risk):.1f}" y="{base + 18}" text-anchor="middle">{risk:g}</text>')
+    parts.append(f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{base}" y2="{base}" stroke="currentColor"/>')
+    middle = (_LEFT + _WIDTH - _RIGHT) / 2
+    parts.append(f'<text x="{middle}" y="{base + 40}" text-anchor="middle">linkability risk</text>')
+    turned = f'transform="rotate(-90 14 {_TOP + 150})"'
+    parts.append(f'<text x="14" y="{_TOP + 150}" text-anchor="middle" {turned}>AUC</text>')
+    return parts
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return four to ten round numbers in a range."""
+    step = next(s * 10.0**e for e in range(-6, 2) for s in (1, 2, 5) if (high - low) / (s * 10.0**e) <= 8)
+    first = math.ceil(low / step - 1e-9)
+    return [round(at * step, 9) for at in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def _mark(one: Mapping[str, Any], shape: int, x: Any, y: Any, taken: list[tuple[float, float]]) -> str:
+    found = one["attacks"]["linkability"]
+    across, up = x(found["risk"]), y(one["auc"])
+    left, right = (x(limit) for limit in found["ci"])
+    near_end = across > _WIDTH * 0.72
+    place = across + (-10 if near_end else 10)
+    line, anchor = up - 9, "end" if near_end else "start"
+    while any(abs(line - other) < 14 and abs(place - beside) < 150 for beside, other in taken):
+        line += 14
+    taken.append((place, line))
+    return (
+        f'<g class="mark"><line x1="{left:.1f}" x2="{right:.1f}" y1="{up:.1f}" y2="{up:.1f}" '
+        f'stroke="currentColor" stroke-opacity=".5"/>{_shape(shape, across, up)}</g>'
+        f'<text x="{place:.1f}" y="{line:.1f}" text-anchor="{anchor}">{_text(_label(one))}</text>'
+    )
+
+
+def _shape(number: int, x: float, y: float) -> str:
+    kind = _MARKS[number % len(_MARKS)]
+    if kind == "circle":
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5.5" fill="currentColor"/>'
+    if kind == "square":
+        return f'<rect x="{x - 5:.1f}" y="{y - 5:.1f}" width="10" height="10" fill="currentColor"/>'
+    outlines = {
+        "triangle": "M0,-7 L6,5 L-6,5 Z",
+        "diamond": "M0,-7 L6,0 L0,7 L-6,0 Z",
+        "cross": "M-5,-5 L5,5 M-5,5 L5,-5",
+        "star": "M0,-7 L0,7 M-6,-3.5 L6,3.5 M-6,3.5 L6,-3.5",
+    }
+    fill = "none" if kind in ("cross", "star") else "currentColor"
+    return (
+        f'<path transform="translate({x:.1f} {y:.1f})" d="{outlines[kind]}" fill="{fill}" stroke="currentColor" '
+        'stroke-width="2"/>'
+    )
+
+
+def _span(values: Sequence[float]) -> tuple[float, float]:
+    low, high = min(values), max(values)
+    margin = max(0.01, (high - low) * 0.12)
+    return max(0.0, low - margin), min(1.0, high + margin)
+
+
+def _label(one: Mapping[str, Any]) -> str:
+    if one["parameter"] is None:
+        return str(one["method"])
+    return f"{one['method']}, {'ε' if one['parameter'] == 'epsilon' else one['parameter']} = {one['value']:g}"
+
+
+def _price(looking: Mapping[str, Any]) -> list[str]:
+    if looking["note"] is None:
+        return []
+    done = (
+        "It was charged to the ledger."
+        if looking["charged"]
+        else "It was not charged: --charge LEDGER --dataset NAME does; --public TABLE compares on rows free to see."
+    )
+    spent = "without bound" if looking["epsilon"] == "inf" else f"{looking['epsilon']:g}"
+    return [
+        "<h2>Looking has a price</h2>",
+        f"<p>{_text(looking['note'])} All points together: epsilon {spent}. {_text(done)}</p>",
+    ]
+
+
+def _table(points: Sequence[Mapping[str, Any]], raw: Mapping[str, Any]) -> str:
+    models = list(raw["models"])
+    head = ["release", *(f"AUC, {name}" for name in models), *(name.replace("_", " ") for name in _ATTACKS)]
+    rows = [["the rows as they are", *(f"{raw['models'][name]['auc']:.3f}" for name in models), *["–"] * len(_ATTACKS)]]
+    for one in points:
+        if one["refused"] is not None:
+            continue
+        aucs = [f"{one['models'][name]['auc']:.3f}" if name in one["models"] else "–" for name in models]
+        rows.append([_label(one), *aucs, *(_risk(one["attacks"].get(name)) for name in _ATTACKS)])
+    cells = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    names = "".join(f"<th>{_text(one)}</th>" for one in head)
+    return f"<table><thead><tr>{names}</tr></thead><tbody>{cells}</tbody></table>"
+
+
+def _risk(found: Mapping[str, Any] | None) -> str:
+    if found is None or not found["n_attacks"]:
+        return "–"
+    return f"{found['risk']:.3f} ({found['ci'][0]:.2f}–{found['ci'][1]:.2f})"
+
+
+def _refused(points: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = [f"<li>{_text(_label(one))}: {_text(one['refused'])}</li>" for one in points if one["refused"] is not None]
+    return ["<h2>No release</h2>", f"<ul>{''.join(lines)}</ul>"] if lines else []
+
+
+def _text(text: object) -> str:
+    return escape(safe_text(str(text)))

@@ -1,0 +1,34 @@
+"""`anonkit compare`: the table, the JSON and the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import table_text
+
+
+@pytest.fixture
+def longer(tmp_path: Path) -> Path:
+    """A table with rows enough to be halved."""
+    path = tmp_path / "long.csv"
+    path.write_text(table_text(300), encoding="utf-8")
+    return path
+
+
+def test_people_get_a_table_and_a_page(cli: Any, longer: Path) -> None:
+    """One line a release, and the page where it was asked for; never over one that is there."""
+    page = longer.with_name("f.html")
+    asked = ("compare", longer, "--target", "income", "--methods", "mondrian", "--k", "3", "--identifier", "name")
+    ran = cli(*asked, "--attacks", "10", "--output", page)
+    assert ran.code == 0
+    assert "mondrian, k = 3" in ran.out
+    assert "DO NOT PUBLISH" in ran.out
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert cli(*asked, "--output", page).code == 2
+
+
+def test_numbers_are_numbers(cli: Any, longer: Path) -> None:
+    """Wrong usage otherwise."""
+    assert cli("compare", longer, "--target", "income", "--methods", "mondrian", "--k", "few").code == 2

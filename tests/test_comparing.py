@@ -1,0 +1,94 @@
+"""The frontier: half of the rows released, everything scored on the other half, and looking has a price."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import anonkit
+from anonkit.comparing import Comparison
+from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.errors import BudgetError, ParameterError
+from anonkit.frontier import frontier_page
+from anonkit.ledger import Ledger
+
+FEW: dict[str, Any] = {"target": "customer_value", "policy": bank_customers_policy(), "attacks": 20}
+
+
+@pytest.fixture(scope="module")
+def compared() -> Comparison:
+    """Two methods on 600 customers, a k that cannot be reached among them."""
+    return anonkit.compare(bank_customers(600, seed=1), methods=["mondrian", "rr"], k=[5, 500], epsilon=[2.0], **FEW)
+
+
+def test_every_setting_is_a_point_or_a_reason(compared: Comparison) -> None:
+    """k of the k-anonymous method, epsilon of the other; what cannot be released says why."""
+    labels = [point.label for point in compared.points]
+    assert labels == ["mondrian, k = 5", "mondrian, k = 500", "rr, ε = 2"]
+    assert [point.refused is None for point in compared.points] == [True, False, True]
+    for point in compared.points:
+        if point.refused is None:
+            assert set(point.scores) == {"random forest", "boosted trees", "logistic regression"}
+            assert {"singling_out", "linkability", "inference", "membership"} <= set(point.attacks)
+            assert point.auc is not None
+            assert 0.3 < point.auc <= 1
+
+
+def test_a_release_keeps_no_more_than_the_rows(compared: Comparison) -> None:
+    """On rows nobody released."""
+    raw = max(one["auc"] for one in compared.raw.values())
+    assert compared.points[0].auc is not None
+    assert compared.points[0].auc < raw + 0.03
+
+
+def test_looking_at_private_rows_has_a_price(compared: Comparison) -> None:
+    """It is said, with the sum of what was looked at; on public rows it is free."""
+    assert compared.price is not None
+    assert 1.9 < compared.epsilon_looked_at <= 2
+    table = bank_customers(300, seed=1)
+    free = anonkit.compare(table, methods=["rr"], epsilon=[2.0], public=bank_customers(300, seed=2), **FEW)
+    assert free.price is None
+    assert replace(compared, epsilon_looked_at=0.0).price is None
+
+
+@pytest.mark.slow
+def test_the_price_can_be_charged(tmp_path: Path) -> None:
+    """Every epsilon is booked; without budget for all of them nothing is compared."""
+    table, ledger = bank_customers(300, seed=1), tmp_path / "l.sqlite"
+    given: dict[str, Any] = {"methods": ["rr"], "charge": ledger, "dataset": "customers", **FEW}
+    anonkit.compare(table, epsilon=[1.0, 2.0], budget=3.0, **given)
+    assert 2.9 < Ledger(ledger).standing("customers").epsilon <= 3
+    with pytest.raises(BudgetError):
+        anonkit.compare(table, epsilon=[1.0], **given)
+
+
+def test_the_page_is_whole_and_for_the_owner(compared: Comparison) -> None:
+    """One file, no script, no reference outside, every point in plot and table, banner and price."""
+    page = frontier_page(json.loads(json.dumps(compared.to_dict())))
+    assert "DO NOT PUBLISH" in page
+    assert "Looking has a price" in page
+    assert "<script" not in page
+    assert "http" not in page.replace("http-equiv", "")
+    for label in ("mondrian, k = 5", "rr, ε = 2"):
+        assert page.count(f">{label}<") == 2
+    assert "mondrian, k = 500: " in page
+    assert "linkability risk" in page
+
+
+def test_names_on_the_page_are_text(compared: Comparison) -> None:
+    """A column name is no markup."""
+    page = frontier_page(replace(compared, target="<b>x").to_dict())
+    assert "<b>x" not in page
+    assert "&lt;b&gt;x" in page
+
+
+def test_nothing_to_compare_is_refused() -> None:
+    """No method, or too few rows."""
+    with pytest.raises(ParameterError, match="compare needs methods"):
+        anonkit.compare(bank_customers(200), methods=[], target="customer_value")
+    with pytest.raises(ParameterError, match="100 are needed"):
+        anonkit.compare(bank_customers(50), methods=["mondrian"], target="customer_value")
