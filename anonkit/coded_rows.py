@@ -15,6 +15,9 @@ from anonkit.protocols import Engine, Source
 from anonkit.trees.attributes import TreeSchema
 from anonkit.trees.questions import BatchCounter, CodedBatch, Counter, Question, RowSums
 
+CodedCount = Callable[[CodedBatch], NDArray[np.int64]]
+"""A pure, picklable function of a batch of codes: counts that add up."""
+
 KEPT_BYTES = 256 << 20
 """Codes that are kept in memory between passes."""
 _ROWS_AT_ONCE = 1 << 18
@@ -86,9 +89,28 @@ def kept_in_memory(open_batches: CodedRows) -> Callable[[], Iterable[CodedBatch]
 
 def counter_of(source: Source, engine: Engine, schema: TreeSchema, keep: NDArray[np.bool_] | None) -> Counter:
     """Return who counts the rows: this machine, or the engine where they are when they are too many to be held."""
-    if keep is None and engine.search_rows is not None and source.n_rows > engine.search_rows:
+    if keep is None and is_counted_there(source, engine):
         return EngineCounter(engine=engine, source=source, schema=schema)
     return BatchCounter(kept_in_memory(CodedRows(source=source, schema=schema, keep=keep)))
+
+
+def counted(
+    source: Source, engine: Engine, schema: TreeSchema, keep: NDArray[np.bool_] | None, count: CodedCount, size: int
+) -> NDArray[np.int64]:
+    """Add up the counts of all rows in one pass, here or where the rows are; shape (size,)."""
+    if keep is None and is_counted_there(source, engine):
+        names = [*(one.name for one in schema.attributes), schema.target]
+        refuse_texts(source.schema, [one.name for one in schema.attributes if one.is_number])
+        return engine.add_up(source, CountBatch(count=count, schema=schema, size=size), names, size)
+    total = np.zeros(size, dtype=np.int64)
+    for batch in CodedRows(source=source, schema=schema, keep=keep)():
+        total += count(batch)
+    return total
+
+
+def is_counted_there(source: Source, engine: Engine) -> bool:
+    """Tell whether a table has more rows than this machine shall hold."""
+    return engine.search_rows is not None and source.n_rows > engine.search_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,23 +129,24 @@ class EngineCounter:
         """Return the sum over all batches. See `Counter.sum_up`."""
         refuse_texts(self.source.schema, [one.name for one in self.schema.attributes if one.is_number])
         names = [*(one.name for one in self.schema.attributes), self.schema.target]
-        counted = CountBatch(question=sums, schema=self.schema)
+        counted = CountBatch(count=sums.count, schema=self.schema, size=sums.size)
         return self.engine.add_up(self.source, counted, names, sums.size)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CountBatch:
-    """Counts a batch for a question: a function of the batch and the number of its first row."""
+    """Counts a batch: a function of the batch and the number of its first row."""
 
-    question: RowSums
+    count: CodedCount
     schema: TreeSchema
+    size: int
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64]:
-        """Return the counts, shape (question.size,)."""
-        total = np.zeros(self.question.size, dtype=np.int64)
+        """Return the counts, shape (size,)."""
+        total = np.zeros(self.size, dtype=np.int64)
         codes, labels = _coded(batch, self.schema)
         for part in _pieces(CodedBatch(codes=codes, labels=labels.astype(np.int32), first_row=row)):
-            total += self.question.count(part)
+            total += self.count(part)
         return total
 
 

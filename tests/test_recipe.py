@@ -21,6 +21,8 @@ def test_every_recipe_makes_a_release_that_validates(
     recipe = Recipe.load(path)
     if recipe.input is not None:
         request.getfixturevalue("real_tables")
+    if recipe.engine == "spark":
+        request.getfixturevalue("spark")
     if recipe.method == "rfka":
         recipe.parameters["trees"] = 20  # type: ignore[index]
     release = recipe.run(output=tmp_path / "out.parquet")
@@ -38,6 +40,7 @@ def test_every_recipe_makes_a_release_that_validates(
         ("method = 'rfka'\ninput = 'a.csv'\nsimulate = {}\noutput = 'x.parquet'", "either input or simulate"),
         ("method = 3\ninput = 'a.csv'\noutput = 'x.parquet'", "method must be a text"),
         ("method = 'rfka'\nsimulate = { row = 3 }\noutput = 'x.parquet'", "simulate must be a table"),
+        ("method = 'rr'\ninput = 'a.csv'\noutput = 'x.parquet'\nspark = { mastr = 'x' }", "spark must be a table"),
         ("nothing", "is not TOML"),
     ],
 )

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.central_dp import ADD_OR_REMOVE, REPLACE, CentralDP
-from anonkit.coded_rows import CodedRows, first_rows_of_units
+from anonkit.coded_rows import counted, first_rows_of_units
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares, units_of
 from anonkit.mechanisms.domains import Categories, Grid
@@ -138,7 +139,10 @@ class DPNB:
         schema, accounting = self.schema(policy), self.account(policy)
         unit = policy.unit
         keep = None if unit is None else first_rows_of_units(engine, source, unit, self.rows_per_unit)
-        by_class, by_attribute = count(CodedRows(source=source, schema=schema, keep=keep)(), schema)
+        sizes = [schema.n_classes, *(schema.n_classes * one.codes for one in schema.attributes)]
+        counts = counted(source, engine, schema, keep, partial(count, schema=schema), sum(sizes))
+        by_class, *flat = np.split(counts, np.cumsum(sizes)[:-1])
+        by_attribute = [table.reshape(schema.n_classes, -1) for table in flat]
         classes, *rest = (draw.rate for draw in accounting.draws)
         noisy = NoisyTables.of_counts(
             (schema.target, schema.classes, by_class, classes),
@@ -151,22 +155,14 @@ class DPNB:
         return tables_draft(noisy, accounting, policy, engine, rng.child("rows"))
 
 
-def count(batches: Iterable[CodedBatch], schema: TreeSchema) -> tuple[IntArray, list[IntArray]]:
-    """Count rows per class, and per class and code of each attribute.
-
-    Returns
-    -------
-    array, shape (n_classes,), and list of arrays, shape (n_classes, codes)
-    """
+def count(batch: CodedBatch, schema: TreeSchema) -> IntArray:
+    """Count rows per class, then per class and code of each attribute; one table after the other, flat."""
     classes = schema.n_classes
-    by_class = np.zeros(classes, dtype=np.int64)
-    tables = [np.zeros((classes, one.codes), dtype=np.int64) for one in schema.attributes]
-    for batch in batches:
-        by_class += np.bincount(batch.labels, minlength=classes)
-        for table, codes in zip(tables, batch.codes, strict=True):
-            cells = batch.labels.astype(np.int64) * table.shape[1] + codes
-            table += np.bincount(cells, minlength=table.size).reshape(table.shape)
-    return by_class, tables
+    tables = [np.bincount(batch.labels, minlength=classes)]
+    for one, codes in zip(schema.attributes, batch.codes, strict=True):
+        cells = batch.labels.astype(np.int64) * one.codes + codes
+        tables.append(np.bincount(cells, minlength=classes * one.codes))
+    return np.concatenate(tables).astype(np.int64)
 
 
 def tables_draft(
@@ -188,7 +184,7 @@ def tables_draft(
     }
     sizes = {noisy.target: noisy.classes.size} | {table.name: table.domain.size for table in noisy.tables}
     return Draft(
-        data=engine.scan(pa.table({name: made[name] for name in names}), Policy()),
+        data=engine.hold(pa.table({name: made[name] for name in names})),
         params=params,
         columns=_column_entries(policy, sizes),
         details={

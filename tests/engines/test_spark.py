@@ -112,12 +112,11 @@ def test_counts_are_those_of_both_other_engines(engine: Any, table: Any) -> None
         ):
             assert got.equals(wanted)
             assert Counter(rows(got)) == Counter(rows(other))
-        for columns, unit in ((["zip"], None), (names, None), (["one"], "zip"), ([], None), (["Age", "age"], "kind")):
-            for k in (1, 2, 4):
-                got = engine.class_sizes(source, columns, k, unit)
-                assert got == local.class_sizes(mine, columns, k, unit) == ORACLE.class_sizes(held, columns, k, unit)
-                small = engine.small_classes(source, columns, k, unit)
-                assert small.equals(local.small_classes(mine, columns, k, unit))
+        for columns, unit, k in ((names, None, 2), (["one"], "zip", 9), ([], None, 1), (["Age", "age"], "kind", 2)):
+            got = engine.class_sizes(source, columns, k, unit)
+            assert got == local.class_sizes(mine, columns, k, unit) == ORACLE.class_sizes(held, columns, k, unit)
+            small = engine.small_classes(source, columns, k, unit)
+            assert small.equals(local.small_classes(mine, columns, k, unit))
 
 
 def test_codes_are_those_of_the_local_engine(engine: Any, table: Any) -> None:
@@ -131,6 +130,51 @@ def test_codes_are_those_of_the_local_engine(engine: Any, table: Any) -> None:
             same = [got.values[code] for code in got.codes] == [wanted.values[code] for code in wanted.codes]
             assert same
             assert got.name == "kind" or list(got.values) == list(wanted.values)
+
+
+def _sized(batch: pa.RecordBatch, first_row: int) -> np.ndarray[Any, Any]:
+    numbers = np.arange(first_row, first_row + batch.num_rows)
+    return np.array([batch.num_rows, numbers.sum(), batch.column(0).null_count])
+
+
+def test_counts_of_batches_add_up(engine: Any, table: Any) -> None:
+    """Rows, row numbers and missing cells are those of the table, however it is divided into tasks."""
+    total = engine.add_up(engine.scan(table, PUBLIC), _sized, ["zip"], 3)
+    assert total.tolist() == [8, sum(range(8)), 1]
+
+
+def test_awkward_shapes_are_counted_alike(engine: Any, tmp_path: Path) -> None:
+    """A skewed group, columns of hardly anything but missing cells, ten thousand categories."""
+    n, rng = 30_000, np.random.default_rng(1)
+    table = pa.table(
+        {
+            "skewed": np.where(np.arange(n) % 50, "everybody", rng.integers(0, 40, n).astype(str)),
+            "nothing": pa.nulls(n, pa.string()),
+            "rarely": pa.array(rng.integers(0, 5, n), mask=rng.random(n) < 0.999),
+            "many": (rng.zipf(1.3, n) % 10_000).astype(str),
+        }
+    )
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=4_000)
+    sets = [("skewed",), ("nothing", "rarely"), ("many",)]
+    with LocalEngine() as local:
+        mine, source = local.scan(tmp_path / "t.parquet", PUBLIC), engine.scan(tmp_path / "t.parquet", PUBLIC)
+        for got, wanted in zip(engine.count_sets(source, sets), local.count_sets(mine, sets), strict=True):
+            assert got.equals(wanted)
+        names = ["skewed", "rarely", "many"]
+        assert engine.class_sizes(source, names, 3) == local.class_sizes(mine, names, 3)
+        assert engine.small_classes(source, names, 3).equals(local.small_classes(mine, names, 3))
+
+
+@pytest.mark.parametrize("n", [60, pytest.param(3_000, marks=pytest.mark.slow)])
+def test_many_small_files_are_one_table(engine: Any, tmp_path: Path, n: int) -> None:
+    """Rows are numbered over all files, in the order of the files' names."""
+    for at in range(n):
+        pq.write_table(pa.table({"row": [2 * at, 2 * at + 1], "zip": ["a", None]}), tmp_path / f"{at:05d}.parquet")
+    with LocalEngine() as local:
+        for each in (engine, local):
+            mapped = each.map_batches(each.scan(tmp_path, PUBLIC), _noisy, NOISY)
+            each.write(mapped, tmp_path / f"_{each.name}", metadata={}, randomness=Randomness.seeded(1))
+    assert (tmp_path / "_spark").read_bytes() == (tmp_path / "_local").read_bytes()
 
 
 def _noisy(batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:

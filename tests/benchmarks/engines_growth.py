@@ -1,0 +1,199 @@
+"""Time and memory of a whole release as rows grow, on one machine and on a standalone Spark cluster of two workers.
+
+Every run is a process of its own, start-up included. Customers are simulated once, a million to a file. Processor
+seconds are those of all processes together; they say more than wall time where other work runs beside.
+
+Run it:  python tests/benchmarks/engines_growth.py --rows 1000000 10000000 --methods ppnb rfka --plot growth.svg
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from spark_cluster import Cluster
+
+from anonkit.datasets import bank_customers, bank_customers_policy_toml
+
+REPOSITORY = Path(__file__).parents[2]
+PER_FILE = 1_000_000
+OPTIONS: dict[str, list[str]] = {
+    "ppnb": ["--p-keep", "0.5"],
+    "rfka": ["--k", "10"],
+    "mondrian": ["--k", "10"],
+    "edprf": ["--epsilon", "1"],
+    "dp-forest": ["--epsilon", "1"],
+    "c45-arithmetic": ["--epsilon", "1"],
+}
+SETTINGS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.executor.memory": "1500m",
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.log.level": "OFF",
+}
+
+
+def simulate(folder: Path, rows: int) -> Path:
+    """Return a folder of customers, made when it is not there; categories are texts."""
+    place = folder / f"customers-{rows}"
+    if not place.exists():
+        place.mkdir(parents=True)
+        for at, start in enumerate(range(0, rows, PER_FILE)):
+            table = bank_customers(min(PER_FILE, rows - start), seed=at)
+            texts = [c.cast(pa.string()) if pa.types.is_dictionary(c.type) else c for c in table.columns]
+            pq.write_table(
+                pa.table(texts, names=table.column_names), place / f"{at:04d}.parquet", row_group_size=1 << 18
+            )
+    return place
+
+
+class Peak(threading.Thread):
+    """Watches the memory of processes and all that they start, twice a second."""
+
+    def __init__(self, pids: dict[str, list[int]]) -> None:
+        super().__init__(daemon=True)
+        self._pids = pids
+        self.peaks = dict.fromkeys(pids, 0)
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        """Look until told to stop."""
+        while not self._over.wait(0.5):
+            for name, pids in self._pids.items():
+                self.peaks[name] = max(self.peaks[name], sum(map(_memory, pids)))
+
+    def stop(self) -> dict[str, int]:
+        """Stop, and return the peaks in MB."""
+        self._over.set()
+        self.join()
+        return {name: peak >> 20 for name, peak in self.peaks.items()}
+
+
+def _memory(pid: int) -> int:
+    try:
+        root = psutil.Process(pid)
+        return sum(_resident(each) for each in [root, *root.children(recursive=True)])
+    except psutil.Error:
+        return 0
+
+
+def _resident(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_info().rss)
+    except psutil.Error:
+        return 0
+
+
+def measure(engine: str, method: str, rows: int, folder: Path, cluster: Cluster | None) -> dict[str, Any]:
+    """Release once; return wall time in s and peak memory in MB, of the driver and of the executors."""
+    source, policy = simulate(folder, rows), folder / "policy.toml"
+    policy.write_text(bank_customers_policy_toml(), encoding="utf-8")
+    command = [sys.executable, "-W", "ignore", "-m", "anonkit", "release", "--method", method, *OPTIONS[method]]
+    command += ["--policy", str(policy), "--target", "customer_value", "--engine", engine, "--no-ledger", "--force"]
+    command += ["--quiet", "--json"]
+    if cluster is not None:
+        command += ["--spark-master", cluster.url]
+        scratch = folder / "scratch"
+        scratch.mkdir(exist_ok=True)
+        settings = {**SETTINGS, "spark.anonkit.scratch": str(scratch)}
+        command += [part for key, value in settings.items() for part in ("--spark-conf", f"{key}={value}")]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    output = folder / f"{engine}-{method}.parquet"
+    before = _processor_seconds(cluster)
+    start = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as said:
+        release = subprocess.Popen(
+            [*command, str(source), str(output)], env=environment, stdout=said, stderr=subprocess.DEVNULL
+        )
+        workers = [] if cluster is None else [each.pid for each in cluster.workers]
+        peak = Peak({"driver_mb": [release.pid], "executors_mb": workers})
+        peak.start()
+        code = release.wait()
+        wall = time.perf_counter() - start
+        peaks = peak.stop()
+        time.sleep(3 if cluster else 0)  # executors end a little later
+        said.seek(0)
+        document = json.loads(said.read() or "{}")
+    times = {"wall_s": round(wall, 1), "cpu_s": round(_processor_seconds(cluster) - before, 1)}
+    shown = {key: document.get(key) for key in ("rows", "message") if document.get(key) is not None}
+    return {"engine": engine, "method": method, "rows_in": rows, **times, **peaks, "exit": code, **shown}
+
+
+def _processor_seconds(cluster: Cluster | None) -> float:
+    """Return what the processes that have ended, and the workers with all they started, have used."""
+    used = sum(os.times()[2:4])
+    for worker in [] if cluster is None else cluster.workers:
+        used += sum(psutil.Process(worker.pid).cpu_times()[:4])
+        used += sum(sum(each.cpu_times()[:4]) for each in psutil.Process(worker.pid).children(recursive=True))
+    return used
+
+
+def plot(found: list[dict[str, Any]], path: Path) -> None:
+    """Draw processor seconds over rows, a line a method and engine."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7, 4))
+    for method in dict.fromkeys(run["method"] for run in found):
+        for engine, line in (("local", "-"), ("spark", "--")):
+            runs = sorted(
+                (run["rows_in"], run["cpu_s"])
+                for run in found
+                if (run["method"], run["engine"], run["exit"]) == (method, engine, 0)
+            )
+            if runs:
+                axes.plot(*zip(*runs, strict=True), line, marker="o", label=f"{method}, {engine}")
+    axes.set(xlabel="rows", ylabel="processor seconds of the release", xscale="log", yscale="log")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path)
+
+
+def main() -> None:
+    """Print a JSON line a run; draw the plot."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000, 30_000_000])
+    parser.add_argument("--methods", nargs="+", choices=tuple(OPTIONS), default=["ppnb", "rfka", "c45-arithmetic"])
+    parser.add_argument("--engines", nargs="+", choices=("local", "spark"), default=["local", "spark"])
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "anonkit-growth")
+    parser.add_argument("--plot", type=Path, help="draw all runs in FOLDER/runs.jsonl, those of earlier calls too")
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    log = given.folder / "runs.jsonl"
+    with ExitStack() as stack:
+        cluster: Cluster | None = None
+        for rows in given.rows:
+            for method in given.methods:
+                for engine in given.engines:
+                    if engine == "spark" and cluster is None:
+                        cluster = stack.enter_context(Cluster(given.folder / "cluster", REPOSITORY, memory="1600m"))
+                    run = measure(engine, method, rows, given.folder, cluster if engine == "spark" else None)
+                    line = json.dumps(run)
+                    print(line, flush=True)
+                    with log.open("a", encoding="utf-8") as file:
+                        file.write(line + "\n")
+    if given.plot is not None:
+        plot([json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()], given.plot)
+
+
+if __name__ == "__main__":
+    main()
