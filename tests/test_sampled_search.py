@@ -165,12 +165,13 @@ def test_the_next_batch_is_recoded_where_it_is(
     assert made[0].report["rows"] == made[1].report["rows"]
 
 
-def test_trees_grow_from_counts_of_the_engine(engine: LocalEngine) -> None:
+@pytest.mark.parametrize("method", ["edprf", "c45-arithmetic", "dp-forest", "dp-nb"])
+def test_what_is_counted_is_counted_by_the_engine(method: str, engine: LocalEngine) -> None:
     """The same seed grows the same forest whether rows are held or counted where they are."""
     table, policy = bank_customers(2_000, seed=1), bank_customers_policy()
     with LocalEngine() as free:
         made = [
-            anonkit.release(table, method="edprf", epsilon=1.0, policy=policy, engine=each, seed=5)
+            anonkit.release(table, method=method, epsilon=1.0, policy=policy, engine=each, seed=5)
             for each in (engine, free)
         ]
     assert made[0].params == made[1].params
