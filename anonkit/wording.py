@@ -48,6 +48,7 @@ _CHECKS = {
     "alpha_k_anonymity": ("Share of the commonest value of ‘{}’ in the worst class", "at most"),
     "epsilon": ("Privacy loss, from the published parameters", "at most"),
     "epsilon_per_attribute": ("Answers whose privacy loss is that of the published parameters", "exactly"),
+    "account_covers_trees": ("Levels of the trees at which the account has no line", "exactly"),
     "adjacency": ("Tables that the promise compares", "exactly"),
     "rows_per_unit": ("Rows of one unit that were used", "exactly"),
     "budget": ("Privacy loss in the budget", "exactly"),

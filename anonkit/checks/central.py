@@ -65,6 +65,26 @@ def published_account(params: Mapping[str, Any]) -> PublishedAccount:
     return PublishedAccount(epsilon=_not_below(total), rows_per_unit=rows, adjacency=adjacency)
 
 
+def _levels_without_a_line(params: Mapping[str, Any]) -> int:
+    """Count the levels of the published trees at which something was drawn that no line of the account speaks of."""
+    try:
+        levels = [(line["level"], bool(line["ends_path"])) for line in params["accounting"]]
+        found = {one for tree in params["trees"] for one in _drawn_at(tree)}
+    except (KeyError, TypeError, IndexError):
+        raise ReleaseFormatError("a tree of the params lacks a key or has one of the wrong kind") from None
+    if any(level is None for level, _ in levels) and all(level is None for level, _ in levels):
+        return 0  # what is drawn belongs to no level: every row pays for all of it
+    return len(found - set(levels))
+
+
+def _drawn_at(tree: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, bool]]:
+    """Yield the level of every node, and whether it is a leaf."""
+    level = {0: 0}
+    for number, node in enumerate(tree):
+        yield level[number], "children" not in node
+        level |= dict.fromkeys(node.get("children", ()), level[number] + 1)
+
+
 def _cost(line: Mapping[str, Any]) -> Fraction:
     rate, sensitivity, times = line["rate"], line["sensitivity"], line["times"]
     whole = all(isinstance(one, int) and not isinstance(one, bool) and one >= 1 for one in (rate, sensitivity, times))
@@ -134,6 +154,9 @@ def central_checks(data: Path, params: Mapping[str, Any], guarantee: Mapping[str
         except (KeyError, TypeError, ValueError):
             raise ReleaseFormatError("the guarantee of the report is damaged") from None
         yield from promise.verify(published_account(params))
+        if "trees" in params:
+            bare = _levels_without_a_line(params)
+            yield Check(name="account_covers_trees", passed=bare == 0, observed=bare, required=0)
     try:
         domains = {str(one["name"]): one for one in params["columns"]}
     except (KeyError, TypeError):

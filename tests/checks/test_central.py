@@ -104,3 +104,19 @@ def test_cells_outside_the_domain_are_counted(tmp_path: Path) -> None:
     assert found == {"domain:age": 3, "domain:sex": 1, "domain:count": 1}
     pq.write_table(table.drop_columns(["age"]), path)
     assert not next(iter(central_checks(path, params(), {"kind": "none"}))).passed
+
+
+@pytest.mark.parametrize(("dropped", "bare"), [(None, 0), ("split at level 0", 1), ("leaf at level 1", 1)])
+def test_the_account_must_speak_of_every_level_of_the_trees(tmp_path: Path, dropped: str | None, bare: int) -> None:
+    """A line left out makes the sum smaller; the published trees tell that it is missing."""
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"age": [1.0], "sex": ["F"], "count": [3]}), path)
+    split = Draw(purpose="split at level 0", mechanism=LAPLACE, rate=ONE // 4, sensitivity=1, level=0)
+    leaf = Draw(purpose="leaf at level 1", mechanism=LAPLACE, rate=ONE // 4, sensitivity=1, level=1, ends_path=True)
+    lines = tuple(line for line in (split, leaf) if line.purpose != dropped)
+    tree = [{"attribute": "sex", "children": [1, 2]}, {"counts": [1]}, {"counts": [2]}]
+    told = {**Accounting(draws=lines).to_params(), "columns": COLUMNS, "trees": [tree]}
+    found = {one.name: one for one in central_checks(path, told, CentralDP(epsilon=0.5).to_dict())}
+    assert found["account_covers_trees"].observed == bare
+    assert found["account_covers_trees"].passed == (bare == 0)
+    assert found["epsilon"].passed
