@@ -72,9 +72,9 @@ class CentralDP:
         times = f"{math.ceil(factor * 100) / 100:,.2f}" if factor < 1e6 else f"{factor:.1e}"
         change = "held other values" if self.adjacency == REPLACE else "not been in the table"
         text = (
-            f"Whatever this release shows, it would have shown with a similar probability had {self._whose} {change}: no "
-            f"outcome becomes more than {times} times as likely or as unlikely by it. This holds for all files of the release "
-            "together and whatever else is known."
+            f"Whatever this release shows, it would have shown with a similar probability had {self._whose} {change}: "
+            f"no outcome becomes more than {times} times as likely or as unlikely by it. This holds for all files of "
+            "the release together and whatever else is known."
         )
         return text if self.published_claim is None else f"{text} {self.published_claim}"
 
