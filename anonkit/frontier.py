@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -83,11 +84,10 @@ def scatter(points: Sequence[Mapping[str, Any]], raw: float | None) -> str:
     if not drawn:
         return "<p>No release could be drawn.</p>"
     low, high = _span(heights)
-    widest = max(0.02, *(one["attacks"]["linkability"]["ci"][1] for one in drawn))
-    right = min(1.0, widest * 1.15)
+    right = min(1.0, 1.15 * max(0.02, *(one["attacks"]["linkability"]["ci"][1] for one in drawn)))
 
     def x(risk: float) -> float:
-        return float(_LEFT + (_WIDTH - _LEFT - _RIGHT) * min(risk / right, 1.0))
+        return float(_LEFT + (_WIDTH - _LEFT - _RIGHT) * math.sqrt(min(max(risk, 0.0) / right, 1.0)))
 
     def y(auc: float) -> float:
         return float(_TOP + (_HEIGHT - _TOP - _BOTTOM) * (high - auc) / (high - low))
@@ -101,13 +101,17 @@ def scatter(points: Sequence[Mapping[str, Any]], raw: float | None) -> str:
         )
     methods = list(dict.fromkeys(one["method"] for one in drawn))
     taken: list[tuple[float, float]] = []
-    for one in sorted(drawn, key=lambda each: each["auc"], reverse=True):
-        parts.append(_mark(one, methods.index(one["method"]), x, y, taken))
+    for number, method in enumerate(methods):
+        parts.append(_curve([one for one in drawn if one["method"] == method], number, x, y))
+    places = [(x(one["attacks"]["linkability"]["risk"]), y(one["auc"])) for one in drawn]
+    for one, (across, up) in zip(drawn, places, strict=True):
+        parts.append(_name(_short(one), across, up, places, taken))
     legend = " · ".join(f"{_MARKS[at % len(_MARKS)]}: {name}" for at, name in enumerate(methods))
     title = f"{len(drawn)} releases by linkability risk and AUC; the table below has the same figures. {legend}"
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{_text(title)}">{"".join(parts)}</svg>'
-        f'<figcaption class="quiet">{_text(legend)}</figcaption>'
+        f'<figcaption class="quiet">{_text(legend)}. Releases of one method are joined; a mark is named by its k or ε '
+        "where there is room.</figcaption>"
     )
 
 
@@ -122,7 +126,7 @@ def _axes(x: Any, y: Any, low: float, high: float, right: float) -> list[str]:
         parts.append(f'<text x="{x(risk):.1f}" y="{base + 18}" text-anchor="middle">{risk:g}</text>')
     parts.append(f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{base}" y2="{base}" stroke="currentColor"/>')
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
-    parts.append(f'<text x="{middle}" y="{base + 40}" text-anchor="middle">linkability risk</text>')
+    parts.append(f'<text x="{middle}" y="{base + 40}" text-anchor="middle">linkability risk (square-root scale)</text>')
     turned = f'transform="rotate(-90 14 {_TOP + 150})"'
     parts.append(f'<text x="14" y="{_TOP + 150}" text-anchor="middle" {turned}>AUC</text>')
     return parts
@@ -135,21 +139,39 @@ def _ticks(low: float, high: float) -> list[float]:
     return [round(at * step, 9) for at in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def _mark(one: Mapping[str, Any], shape: int, x: Any, y: Any, taken: list[tuple[float, float]]) -> str:
-    found = one["attacks"]["linkability"]
-    across, up = x(found["risk"]), y(one["auc"])
-    left, right = (x(limit) for limit in found["ci"])
-    near_end = across > _WIDTH * 0.72
-    place = across + (-10 if near_end else 10)
-    line, anchor = up - 9, "end" if near_end else "start"
-    while any(abs(line - other) < 14 and abs(place - beside) < 150 for beside, other in taken):
-        line += 14
-    taken.append((place, line))
-    return (
-        f'<g class="mark"><line x1="{left:.1f}" x2="{right:.1f}" y1="{up:.1f}" y2="{up:.1f}" '
-        f'stroke="currentColor" stroke-opacity=".5"/>{_shape(shape, across, up)}</g>'
-        f'<text x="{place:.1f}" y="{line:.1f}" text-anchor="{anchor}">{_text(_label(one))}</text>'
-    )
+def _curve(points: Sequence[Mapping[str, Any]], shape: int, x: Any, y: Any) -> str:
+    """Return the releases of one method: marks with their limits, joined in the order of the parameter."""
+    places = [(x(one["attacks"]["linkability"]["risk"]), y(one["auc"])) for one in points]
+    joined = " ".join(f"{across:.1f},{up:.1f}" for across, up in places)
+    parts = [f'<polyline points="{joined}" fill="none" stroke="currentColor" stroke-width="1.5"/>']
+    for one, (across, up) in zip(points, places, strict=True):
+        left, right = (x(limit) for limit in one["attacks"]["linkability"]["ci"])
+        parts.append(
+            f"<g><title>{_text(_label(one))}</title>"
+            f'<line x1="{left:.1f}" x2="{right:.1f}" y1="{up:.1f}" y2="{up:.1f}" stroke="currentColor" '
+            f'stroke-opacity=".35"/>{_shape(shape, across, up)}</g>'
+        )
+    return f'<g class="mark">{"".join(parts)}</g>'
+
+
+def _name(
+    text: str, across: float, up: float, marks: Sequence[tuple[float, float]], taken: list[tuple[float, float]]
+) -> str:
+    """Return a mark's name beside it, on the first side where nothing stands; nothing where all sides are taken."""
+    width = 7.0 * len(text)
+    for left, line in itertools.product((across + 9, across - 9 - width), (up - 7, up + 17)):
+        free = all(abs(line - other) > 13 or left + width < beside or left > beside + 50 for beside, other in taken)
+        free &= all(abs(line - 4 - other) > 10 or not left - 6 < mark < left + width + 6 for mark, other in marks)
+        if free and _LEFT <= left <= _WIDTH - width:
+            taken.append((left, line))
+            return f'<text x="{left:.1f}" y="{line:.1f}">{_text(text)}</text>'
+    return ""
+
+
+def _short(one: Mapping[str, Any]) -> str:
+    if one["parameter"] is None:
+        return str(one["method"])
+    return f"{'ε' if one['parameter'] == 'epsilon' else one['parameter']} = {one['value']:g}"
 
 
 def _shape(number: int, x: float, y: float) -> str:

@@ -20,7 +20,7 @@ from anonkit.local_dp import LocalDP, loss_json
 from anonkit.policy import Policy
 from anonkit.protocols import Engine, Source
 from anonkit.sampled_search import is_too_large
-from anonkit.standing import Claim, Standing, total
+from anonkit.standing import Claim, Entry, Standing, total
 
 SAME_ROWS = 0.5
 """Share of common rows from which a table without a name is taken for a dataset the ledger knows."""
@@ -190,6 +190,8 @@ class Spending:
     ) -> Position:
         earlier = [entry for entry in standing.counted if entry.number < number]
         public: dict[str, Any] = {"release_of_dataset": len(earlier) + 1}
+        if earlier:
+            public["previous_release"] = _described(earlier[-1])
         if self._epsilon is not None or standing.epsilon:
             spent = total(entry.epsilon for entry in [*earlier, *(e for e in standing.entries if e.number == number)])
             public["epsilon_of_all_releases"] = loss_json(spent)
@@ -223,6 +225,16 @@ def _refuse_uncounted(floor: int | None) -> None:
             "the joint view with earlier releases cannot be counted, and the policy asks for it (joint_k)",
             "the table has more rows than a search may hold; --engine local holds them all",
         )
+
+
+def _described(entry: Entry) -> dict[str, Any]:
+    """Return what everybody may know of an earlier release."""
+    told: dict[str, Any] = {"method": entry.method, "kind": entry.kind, "created": entry.created}
+    if entry.k is not None:
+        told["k"] = entry.k
+    if entry.epsilon is not None:
+        told["epsilon"] = loss_json(entry.epsilon)
+    return told
 
 
 def _overspent(standing: Standing, epsilon: float, budget: float) -> tuple[str, str]:

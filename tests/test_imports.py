@@ -18,7 +18,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("guarantee", "local_dp", "central_dp"),
     ("report", "charts", "wording", "schemas"),
     ("tabulation",),
-    ("page", "descriptor"),
+    ("page", "descriptor", "report_diff"),
     ("bundle", "fingerprint"),
     ("liveness", "standing"),
     ("ledger",),

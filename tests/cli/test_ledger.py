@@ -71,3 +71,16 @@ def test_the_joint_view_is_for_the_owner(cli: Any, table: Path, released: Path, 
     assert ran.code == 0
     assert ran.document["owner_only"]["joint_view"]["with_releases"] == [1]
     assert b"joint_view" not in second.with_name("b.report.json").read_bytes()
+
+
+def test_two_reports_are_compared(cli: Any, table: Path, released: Path, quick: tuple[str, ...]) -> None:
+    """The second release names the first, and --diff tells what changed."""
+    second = released.with_name("b.parquet")
+    asked = ("--method", "mondrian", "--k", "6", "--identifier", "name", "--sensitive", "illness", "--quiet")
+    assert cli("release", table, second, *asked).code == 0
+    ran = cli("report", second, "--diff", released)
+    assert ran.code == 0
+    assert "a stronger promise" in ran.out
+    assert "guarantee.parameters.k: 3 -> 6" in ran.out
+    document = cli("report", second, "--json").document
+    assert document["report"]["ledger"]["previous_release"]["k"] == 3
