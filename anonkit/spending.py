@@ -195,6 +195,9 @@ class Spending:
         if self._epsilon is not None or standing.epsilon:
             spent = total(entry.epsilon for entry in [*earlier, *(e for e in standing.entries if e.number == number)])
             public["epsilon_of_all_releases"] = loss_json(spent)
+            if self._epsilon is not None and any(entry.epsilon for entry in earlier):
+                together = "has no bound" if math.isinf(spent) else f"is {math.ceil(spent * 100) / 100:g}"
+                notes = [*notes, f"Together with the earlier releases of this dataset epsilon {together}."]
             if standing.budget is not None:
                 public["epsilon_budget"] = loss_json(standing.budget)
         if not isinstance(self._promise, KAnonymity):

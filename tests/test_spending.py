@@ -61,6 +61,7 @@ def test_a_budget_allows_draws_until_it_is_spent(ten: pa.Table, tmp_path: Path) 
     with pytest.raises(BudgetError, match=r"2\.5 is allowed in all"):
         draw(ten, tmp_path / "c.parquet")
 
+    assert "Together with the earlier releases of this dataset epsilon is 2." in second.report["notes"]
     position = second.report["ledger"]
     assert position["release_of_dataset"] == 2
     assert 1.99 < position["epsilon_of_all_releases"] <= 2
@@ -194,6 +195,7 @@ def test_a_crash_at_any_step_neither_loses_nor_overspends(tmp_path: Path, step: 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_forty_releases_at_once_share_one_budget(tmp_path: Path) -> None:
     """Forty commands on one dataset with a budget of 1, each of epsilon 0.1: ten are released, thirty exit with 1."""
     table, policy = tmp_path / "in.csv", tmp_path / "policy.toml"
