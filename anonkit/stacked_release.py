@@ -232,7 +232,8 @@ def stacked_draft(
 def microdata_of(learned: StackedForest, policy: Policy, rng: Randomness) -> tuple[pa.Table, list[dict[str, Any]]]:
     """Draw rows from the noisy counts and give each a class from the model's probabilities: no privacy loss."""
     schema, words = learned.plan.schema, Words(rng.child("released rows"))
-    rows = learned.world.draw(learned.world.rows, words)
+    world = learned.world if learned.step is not None else learned.world.blended()
+    rows = world.draw(world.rows, words)
     labels = _labels(learned, rows.codes, words)
     made: dict[str, pa.Array] = {schema.target: labelled(labels, schema.classes)}
     columns = {schema.target: described(schema.target, schema.classes)}

@@ -6,7 +6,7 @@ Everything is drawn from published noisy counts: no privacy loss.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,16 @@ class World:
     def rows(self) -> float:
         """How many rows the counts say there are."""
         return float(self.weights.sum())
+
+    def blended(self) -> World:
+        """Return the world with half of each class's shares taken from all classes together.
+
+        For rows whose label a model says anew: they stand where classes are told apart only by accident of the noise,
+        too, and whoever learns from them sees what the model says there.
+        """
+        classes = self.weights.sum(axis=0)
+        classes = classes / classes.sum() if classes.sum() > 0 else np.full(classes.size, 1 / classes.size)
+        return replace(self, shares=tuple((one + (one @ classes)[:, :, np.newaxis]) / 2 for one in self.shares))
 
     def draw(self, rows: float, words: Words) -> DrawnRows:
         """Draw about so many rows.

@@ -45,6 +45,15 @@ def test_rows_are_those_of_the_noisy_counts() -> None:
     assert np.bincount(held, minlength=3) / held.size == pytest.approx([0.5, 0.5, 0], abs=0.03)
 
 
+def test_blending_keeps_the_shares_of_all_classes_together() -> None:
+    """Classes differ half as much, and the whole is as it was."""
+    world = World.of(FOREST, (0,), HISTOGRAMS)
+    blended, classes = world.blended(), world.weights.sum(axis=0) / world.rows
+    for before, after in zip(world.shares, blended.shares, strict=True):
+        assert after @ classes == pytest.approx(before @ classes)
+        assert np.ptp(after, axis=2) == pytest.approx(np.ptp(before, axis=2) / 2)
+
+
 @settings(max_examples=25)
 @given(st.integers(0, 10_000), st.floats(0, 500))
 def test_any_noise_makes_rows_of_the_domain(seed: int, scale: float) -> None:
