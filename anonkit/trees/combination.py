@@ -22,7 +22,7 @@ from anonkit.trees.world import World
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-WEIGHT_DEVIATION = 0.35
+WEIGHT_DEVIATION = 0.6
 """Prior standard deviation of the weights around the public rule's."""
 _LARGEST_INTERCEPT = 2.0
 _CALIBRATION_ROWS, _CALIBRATION_STEPS, _CALIBRATED = 3000, 30, 1e-3

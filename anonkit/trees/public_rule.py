@@ -79,7 +79,7 @@ def rule_for(*, epsilon: float, rows: float, attributes: int, classes: int, tree
         cells=next((cells for limit, cells in _RANGE_OF_CELLS if per_cell < limit), 64),
         splits=Fraction(8 if learned else 6, 100) if depth else Fraction(0),
         counts=Fraction(7 if learned else 6, 100),
-        weights=Fraction(13, 100) if learned else Fraction(0),
+        weights=Fraction(17, 100) if learned else Fraction(0),
         attribute_weight=min(1.0, (6 / attributes) ** 0.75),
         tree_weight=0.4 if learned else 0.3,
         drowned=per_cell < 25,
