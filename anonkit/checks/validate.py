@@ -19,7 +19,7 @@ from anonkit.checks.disclosure import Disclosure, columns_of, measure
 from anonkit.checks.randomized import randomized_checks
 from anonkit.checks.response_rates import response_rate_checks
 from anonkit.checks.row_numbers import row_number_check
-from anonkit.errors import ParameterError, ReleaseFormatError, did_you_mean
+from anonkit.errors import EngineError, ParameterError, ReleaseFormatError, did_you_mean
 from anonkit.guarantee import Check, Diversity, KAnonymity
 from anonkit.mechanisms.published import PublishedTable
 
@@ -166,38 +166,51 @@ def _refuse_unknown(names: Sequence[str], columns: Sequence[str]) -> None:
 
 def _validate_release(place: Place, asked: _Asked) -> Validation:
     release = load(place.file(DATA))
-    descriptor = read_descriptor(place)
+    hashes = list(_hash_checks(place, read_descriptor(place)))
+    try:
+        found = _validate_contents(place, release, asked)
+    except (EngineError, ReleaseFormatError):
+        if all(check.passed for check in hashes):
+            raise
+        return Validation(checks=tuple(hashes), disclosure=None)  # a changed file need not be readable any more
+    return Validation(checks=(*hashes, *found.checks), disclosure=found.disclosure)
+
+
+def _validate_contents(place: Place, release: Release, asked: _Asked) -> Validation:
     try:
         schema = pq.read_schema(place.file(DATA))
     except (pa.ArrowException, OSError):
         raise ReleaseFormatError(f"{str(place.file(DATA))!r} is not a readable Parquet file") from None
     checks = [
-        *_hash_checks(place, descriptor),
         *_manifest_checks(place, schema),
         *_column_checks(schema, release.report),
         *_domain_checks(place, release),
         _randomness_check(release.report),
     ]
-    disclosure = None
     if release.report["guarantee"]["kind"] == KAnonymity.kind:
-        promise = KAnonymity.from_dict(release.report["guarantee"])
-        given = asked.quasi_identifiers
-        watched = tuple(dict.fromkeys((*promise.sensitive, *asked.sensitive)))
-        _refuse_unknown([*(given or ()), *asked.sensitive], schema.names)
-        disclosure = measure(
-            place.file(DATA),
-            [name for name in (promise.quasi_identifiers if given is None else given) if name in schema.names],
-            sensitive=[name for name in watched if name in schema.names],
-            recursive=(2, 3) if promise.diversity.recursive is None else (2, 3, promise.diversity.recursive[1]),
-        )
-        promised = [check for check in promise.verify(disclosure) if check.name != "k_anonymity_people"]
-        checks += [*promised, *_report_checks(release.report, disclosure, given)]
-        checks += [check for check in asked.checks(disclosure, watched) if check not in checks]
-    elif asked.anything:
+        counted, disclosure = _anonymity_checks(place, release, asked, schema)
+        return Validation(checks=(*checks, *counted), disclosure=disclosure)
+    if asked.anything:
         raise ParameterError("k, l and t can be asked of k-anonymous releases only", "this one promises something else")
-    else:
-        checks += _answer_checks(place, release)
-    return Validation(checks=tuple(checks), disclosure=disclosure)
+    return Validation(checks=(*checks, *_answer_checks(place, release)), disclosure=None)
+
+
+def _anonymity_checks(
+    place: Place, release: Release, asked: _Asked, schema: pa.Schema
+) -> tuple[list[Check], Disclosure]:
+    """Recount the classes, and compare them with the promise, the report and what is asked."""
+    promise, given = KAnonymity.from_dict(release.report["guarantee"]), asked.quasi_identifiers
+    watched = tuple(dict.fromkeys((*promise.sensitive, *asked.sensitive)))
+    _refuse_unknown([*(given or ()), *asked.sensitive], schema.names)
+    disclosure = measure(
+        place.file(DATA),
+        [name for name in (promise.quasi_identifiers if given is None else given) if name in schema.names],
+        sensitive=[name for name in watched if name in schema.names],
+        recursive=(2, 3) if promise.diversity.recursive is None else (2, 3, promise.diversity.recursive[1]),
+    )
+    checks = [check for check in promise.verify(disclosure) if check.name != "k_anonymity_people"]
+    checks += _report_checks(release.report, disclosure, given)
+    return [*checks, *(check for check in asked.checks(disclosure, watched) if check not in checks)], disclosure
 
 
 def read_descriptor(place: Place) -> dict[str, Any]:

@@ -138,7 +138,7 @@ def _rewritten(released: Path, change: Any) -> None:
 
 def _flip(released: Path) -> None:
     content = bytearray(released.read_bytes())
-    content[len(content) // 3] ^= 1
+    content[40] ^= 1
     released.write_bytes(bytes(content))
 
 
@@ -175,11 +175,11 @@ def test_each_kind_of_tampering_has_its_own_message(cli: Any, released: Path, ta
 
 
 def test_one_byte_is_told(cli: Any, released: Path) -> None:
-    """A flipped byte of the data: changed after the release, or not readable any more."""
+    """A flipped byte of the data: changed after the release, whether the rest can be read any more or not."""
     _flip(released)
     ran = cli("validate", released)
-    assert ran.code in (1, 3)
-    assert "the data file was changed" in ran.err or "not a readable Parquet file" in ran.err or "failed" in ran.err
+    assert ran.code == 1
+    assert "hash:data" in ran.err
 
 
 def test_results_for_a_build_server(cli: Any, released: Path, tmp_path: Path) -> None:
