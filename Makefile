@@ -2,20 +2,25 @@
 PY ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
-STAMP = $(VENV)/.installed
+CORE = $(VENV)/.installed
+STAMP = $(VENV)/.installed-dev
 
 .PHONY: demo test test-slow audit bench lint clean
 
-$(STAMP): pyproject.toml constraints.txt
+$(CORE): pyproject.toml constraints.txt
 	$(PY) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+$(STAMP): $(CORE)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	touch $@
 
-demo: $(STAMP)  ## release simulated bank customers, then print where the release and its report are
+demo: $(CORE)  ## release simulated bank customers, then print where the release and its report are
 	$(BIN)/anonkit demo --folder demo
 
 test: $(STAMP)  ## everything a change must pass
-	$(BIN)/python -m pytest -q -p no:cacheprovider --durations 15
+	$(BIN)/python -m pytest -q -p no:cacheprovider -n auto --dist worksteal --durations 15
 
 test-slow: $(STAMP)  ## the long audits and utility targets
 	$(BIN)/python -m pytest -q -m slow
