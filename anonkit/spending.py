@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from anonkit.account import Account
@@ -120,12 +120,12 @@ class Spending:
             return
         ledger = Ledger(self._account.path)
         found = fingerprint(self._table, ledger.key)
-        dataset, notes = self._dataset(ledger, found)
+        dataset, seen = self._dataset(ledger, found)
         claim = self._claim(dataset, found, method, params, place)
         number = ledger.reserve(claim, self._refuse_overspent, budget=self._account.budget)
         try:
-            position = self._position(number, ledger.standing(dataset), found, params, engine, notes)
-            yield position, lambda digest: ledger.publishing(number, digest)
+            position = self._position(number, ledger.standing(dataset), found, params, engine)
+            yield self._told(position, seen), lambda digest: ledger.publishing(number, digest)
         except BaseException:
             ledger.give_up(number)
             raise
@@ -148,9 +148,9 @@ class Spending:
         )
 
     def _dataset(self, ledger: Ledger, found: Fingerprint) -> tuple[str, list[str]]:
-        """Return the name the release is booked under, and what the owner should know about it."""
+        """Return the name the release is booked under, and what the rows tell the owner about it."""
         known = [(name, share) for name, share in ledger.known_as(found) if share >= SAME_ROWS]
-        name = self._account.dataset or self._policy.dataset
+        name = self._named
         if name is None and known:
             return known[0][0], []
         if name is not None:
@@ -179,15 +179,26 @@ class Spending:
 
     # --- where it stands ---------------------------------------------------------------------------------------
 
+    @property
+    def _named(self) -> str | None:
+        """What the owner calls the dataset."""
+        return self._account.dataset or self._policy.dataset
+
+    def _told(self, position: Position, seen: Sequence[str]) -> Position:
+        """Keep from the report what only the rows told: that a table without a name is one the ledger knows.
+
+        No epsilon covers that; a k-anonymous release may say it.
+        """
+        if self._named is not None or isinstance(self._promise, KAnonymity):
+            owner = {"ledger": {"notes": list(seen)}} if seen else {}
+            return replace(position, owner={**position.owner, **owner})
+        told = {**position.public, **({"notes": list(position.notes)} if position.notes else {})}
+        return replace(position, public={}, notes=(), owner={**position.owner, "ledger": told})
+
     def _position(
-        self,
-        number: int,
-        standing: Standing,
-        found: Fingerprint,
-        params: Mapping[str, Any],
-        engine: Engine,
-        notes: list[str],
+        self, number: int, standing: Standing, found: Fingerprint, params: Mapping[str, Any], engine: Engine
     ) -> Position:
+        notes: list[str] = []
         earlier = [entry for entry in standing.counted if entry.number < number]
         public: dict[str, Any] = {"release_of_dataset": len(earlier) + 1}
         if earlier:

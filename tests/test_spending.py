@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,6 @@ def test_a_second_draw_is_refused(ten: pa.Table, tmp_path: Path) -> None:
 
 def test_the_same_rows_are_found_under_no_name(ten: pa.Table, tmp_path: Path) -> None:
     """Without a name the ledger looks for the rows, in any order."""
-    from dataclasses import replace
-
     unnamed = replace(bank_customers_policy(), dataset=None)
     draw(ten, tmp_path / "a.parquet", policy=unnamed)
     turned = ten.take(pa.array(range(9, -1, -1)))
@@ -86,11 +85,23 @@ def test_a_loss_without_bound_fits_no_finite_budget(ten: pa.Table, tmp_path: Pat
     draw(ten, tmp_path / "c.parquet", budget=float("inf"), **more)
 
 
+def test_what_only_the_rows_tell_is_for_the_owner(ten: pa.Table, tmp_path: Path) -> None:
+    """Without a name the ledger knows a table by its rows: the report of a differentially private release is silent."""
+    unnamed = replace(bank_customers_policy(), dataset=None)
+    told = [draw(ten, tmp_path / f"{name}.parquet", policy=unnamed, budget=9) for name in ("a", "b")]
+
+    assert told[1].owner["ledger"]["release_of_dataset"] == 2
+    for one in told:
+        assert not one.report.get("ledger")
+        assert not any("earlier release" in note for note in one.report["notes"])
+
+
 def test_one_dataset_does_not_pay_for_another(ten: pa.Table, tmp_path: Path) -> None:
     """Names keep budgets apart, and the owner is told that the rows are the same."""
     draw(ten, tmp_path / "a.parquet", dataset="a")
     other = draw(ten, tmp_path / "b.parquet", dataset="b")
-    assert any("as dataset 'a' too" in note for note in other.report["notes"])
+    assert any("as dataset 'a' too" in note for note in other.owner["ledger"]["notes"])
+    assert not any("dataset 'a'" in note for note in other.report["notes"])
 
 
 def test_where_the_ledger_stands(ten: pa.Table, tmp_path: Path) -> None:
