@@ -37,5 +37,5 @@ class DPForest(StackedMethod):
 
     @property
     def n_trees(self) -> int:
-        """One, unless more are asked for: at every size tried, one tree on all rows was best."""
+        """One, unless more are asked for."""
         return self.trees or 1
