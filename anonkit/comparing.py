@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from anonkit.auditing import audit
 from anonkit.bundle import Release
-from anonkit.checks.consumer_models import best_of, scores_of_models
+from anonkit.checks.consumer_models import best_of, name_of_best, scores_of_models
 from anonkit.engines import open_engine
 from anonkit.errors import AnonkitError, ParameterError
 from anonkit.local_dp import loss_json
@@ -28,6 +28,7 @@ from anonkit.pipeline import release
 from anonkit.policy import Policy
 from anonkit.protocols import Progress, no_progress
 from anonkit.recoding import recoding_from_dict
+from anonkit.reconstructed import scores_of_reconstruction
 from anonkit.standing import total
 
 ROWS = 20_000
@@ -49,7 +50,7 @@ class Point:
     """`k`, `epsilon`, or empty for the method's defaults."""
     value: float | None
     scores: Mapping[str, Mapping[str, float]]
-    """By model, on held-out rows."""
+    """By model, on held-out rows: trained on the table as it is, and `reconstructed` where the params allow it."""
     attacks: Mapping[str, Any]
     """By attack: rates, risk, limits, verdict."""
     guarantee: Mapping[str, Any]
@@ -65,8 +66,13 @@ class Point:
 
     @property
     def auc(self) -> float | None:
-        """AUC of the best of the three models."""
+        """AUC of the best model: the best use of the release that was tried."""
         return best_of(self.scores)
+
+    @property
+    def best_model(self) -> str | None:
+        """Name of that model."""
+        return name_of_best(self.scores)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the point for JSON."""
@@ -75,6 +81,7 @@ class Point:
             "parameter": self.parameter or None,
             "value": self.value,
             "auc": self.auc,
+            "best_model": self.best_model,
             "models": {name: dict(one) for name, one in self.scores.items()},
             "attacks": dict(self.attacks),
             "promise": self.guarantee.get("kind"),
@@ -259,11 +266,15 @@ def _point(
     if isinstance(made, AnonkitError):
         return replace(empty, refused=made.message)
     table = made.to_arrow()
-    shown = target in table.column_names
+    ordinary = (
+        scores_of_models(table, _recoded(made, second, table.column_names), target)
+        if target in table.column_names
+        else {}
+    )
     found = audit(made, first, control=second, attacks=attacks, seed=seed)
     return replace(
         empty,
-        scores=scores_of_models(table, _recoded(made, second, table.column_names), target) if shown else {},
+        scores={**ordinary, **scores_of_reconstruction(made, second, target)},
         attacks={one.name: one.to_dict() for one in found.attacks},
         guarantee=made.report["guarantee"],
     )

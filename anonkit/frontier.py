@@ -59,7 +59,8 @@ def frontier_page(comparison: Mapping[str, Any]) -> str:
         *_price(comparison["looking"]),
         "<h2>Linkability against what models keep</h2>",
         "<p>Up and to the left is better. Across: the share of people whose row is found only because it is there, "
-        "with its 95 % limits. Up: AUC of the best of three models trained on the release, on held-out rows.</p>",
+        "with its 95 % limits. Up: AUC of the best model, on held-out rows: trained on the release as it is, or "
+        "reconstructed from it as anonkit reconstruct does, where its parameters are there to undo the noise.</p>",
         f"<figure>{scatter(points, raw)}</figure>",
         "<h2>All figures</h2>",
         f'<div class="scroll">{_table(points, comparison["raw"])}</div>',
@@ -221,17 +222,20 @@ def _price(looking: Mapping[str, Any]) -> list[str]:
 
 
 def _table(points: Sequence[Mapping[str, Any]], raw: Mapping[str, Any]) -> str:
-    models = list(raw["models"])
+    models = list(dict.fromkeys(name for one in (raw, *points) for name in one["models"]))
     head = ["release", *(f"AUC, {name}" for name in models), *(name.replace("_", " ") for name in _ATTACKS)]
-    rows = [["the rows as they are", *(f"{raw['models'][name]['auc']:.3f}" for name in models), *["–"] * len(_ATTACKS)]]
+    rows = [["the rows as they are", *_aucs(raw, models), *["–"] * len(_ATTACKS)]]
     for one in points:
         if one["refused"] is not None:
             continue
-        aucs = [f"{one['models'][name]['auc']:.3f}" if name in one["models"] else "–" for name in models]
-        rows.append([_label(one), *aucs, *(_risk(one["attacks"].get(name)) for name in _ATTACKS)])
+        rows.append([_label(one), *_aucs(one, models), *(_risk(one["attacks"].get(name)) for name in _ATTACKS)])
     cells = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
     names = "".join(f"<th>{_text(one)}</th>" for one in head)
     return f"<table><thead><tr>{names}</tr></thead><tbody>{cells}</tbody></table>"
+
+
+def _aucs(one: Mapping[str, Any], models: Sequence[str]) -> list[str]:
+    return [f"{one['models'][name]['auc']:.3f}" if name in one["models"] else "–" for name in models]
 
 
 def _risk(found: Mapping[str, Any] | None) -> str:

@@ -31,7 +31,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("tree_families", "sampled_search", "stacked_release"),
     ("methods", "engines", "consumers", "checks", "datasets"),
     ("profiling", "drafting"),
-    ("measures", "joint_view", "auditing"),
+    ("measures", "joint_view", "auditing", "reconstructed"),
     ("spending",),
     ("publishing",),
     ("pipeline",),

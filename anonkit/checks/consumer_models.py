@@ -32,7 +32,8 @@ def scores_of_models(train: pa.Table, test: pa.Table, target: str) -> dict[str, 
     Returns
     -------
     dict
-        `auc`, `balanced_accuracy` and `accuracy` of each model; empty when a class is too small to be learned.
+        `auc`, `balanced_accuracy` and `accuracy` of each model; empty when a class is too small to be learned,
+        or one class alone is held out.
     """
     features = [name for name in train.column_names if name != target and name in test.column_names]
     labels, known = _labels(train, test, target)
@@ -40,13 +41,15 @@ def scores_of_models(train: pa.Table, test: pa.Table, target: str) -> dict[str, 
         return {}
     ordinal, one_hot = _features(train, test, features)
     cut = train.num_rows
+    if np.unique(labels[cut:]).size < 2:
+        return {}
     made = {
         "random forest": (_forest(), ordinal),
         "boosted trees": (_boosted(), ordinal),
         "logistic regression": (_linear(), one_hot),
     }
     return {
-        name: _scores(model.fit(matrix[:cut], labels[:cut]).predict_proba(matrix[cut:]), labels[cut:], known)
+        name: scores_of_shares(model.fit(matrix[:cut], labels[:cut]).predict_proba(matrix[cut:]), labels[cut:])
         for name, (model, matrix) in made.items()
     }
 
@@ -105,16 +108,30 @@ def _linear() -> Any:
     return LogisticRegression(max_iter=300)
 
 
-def _scores(probabilities: NDArray[np.float64], truth: NDArray[np.int64], n_classes: int) -> dict[str, float]:
+def scores_of_shares(shares: NDArray[np.float64], truth: NDArray[np.int64]) -> dict[str, float]:
+    """Score a model by the share it gives every class.
+
+    Parameters
+    ----------
+    shares : array, shape (n, n_classes)
+        Probability of each class, row by row.
+    truth : array, shape (n,)
+        True class of each row, in [0, n_classes); two classes occur, or more.
+
+    Returns
+    -------
+    dict
+        `auc`, `balanced_accuracy`, `accuracy`, each in [0, 1]. With several classes `auc` is the mean of each
+        against the rest, weighted by its rows, over the classes that occur.
+    """
     from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
 
-    guessed = probabilities.argmax(axis=1)
-    if len(np.unique(truth)) < n_classes:
-        auc = float("nan")
-    elif n_classes == 2:
-        auc = roc_auc_score(truth, probabilities[:, 1])
+    guessed = shares.argmax(axis=1)
+    seen, rows = np.unique(truth, return_counts=True)
+    if shares.shape[1] == 2:
+        auc = roc_auc_score(truth, shares[:, 1])
     else:
-        auc = roc_auc_score(truth, probabilities, multi_class="ovr", average="weighted")
+        auc = np.average([roc_auc_score(truth == one, shares[:, one]) for one in seen], weights=rows)
     return {
         "auc": round(float(auc), 4),
         "balanced_accuracy": round(float(balanced_accuracy_score(truth, guessed)), 4),
@@ -125,3 +142,8 @@ def _scores(probabilities: NDArray[np.float64], truth: NDArray[np.int64], n_clas
 def best_of(scores: Mapping[str, Mapping[str, float]], measure: str = "auc") -> float | None:
     """Return the best model's score; None where no model could be trained."""
     return max((one[measure] for one in scores.values()), default=None)
+
+
+def name_of_best(scores: Mapping[str, Mapping[str, float]], measure: str = "auc") -> str | None:
+    """Return the name of the best model; None where no model could be trained."""
+    return max(scores, key=lambda name: scores[name][measure], default=None)

@@ -59,8 +59,9 @@ def command(
     anonkit compare in.csv --target income --methods rr --epsilon 1,4 --policy policy.toml --json
 
     Half of the rows is released by each method, in memory; forest, boosted trees and logistic regression are trained on
-    it and scored on the other half, which is also the control of the attacks. Choosing epsilon by looking at private
-    data has a price: --charge books it, --public avoids it.
+    it and scored on the other half, which is also the control of the attacks. Where there is noise to undo, so is the
+    model that `anonkit reconstruct` learns. Choosing epsilon by looking at private data has a price: --charge books it,
+    --public avoids it.
     """
     from anonkit.comparing import compare
     from anonkit.frontier import frontier_page
@@ -97,19 +98,22 @@ def _numbers(option: str, text: str, kind: type[_Number]) -> list[_Number]:
 
 
 def _text(found: Comparison, output: str | None) -> str:
-    from anonkit.checks.consumer_models import best_of
+    from anonkit.checks.consumer_models import best_of, name_of_best
     from anonkit.report import OWNER_BANNER
 
     raw = best_of(found.raw)
-    rows: list[tuple[str, ...]] = [("release", "AUC", "singling out", "linkability", "inference")]
-    rows.append(("the rows as they are", "–" if raw is None else f"{raw:.3f}", "", "", ""))
+    rows: list[tuple[str, ...]] = [("release", "AUC", "by", "singling out", "linkability", "inference")]
+    rows.append(
+        ("the rows as they are", "–" if raw is None else f"{raw:.3f}", name_of_best(found.raw) or "", "", "", "")
+    )
     for point in found.points:
         if point.refused is not None:
-            rows.append((point.label, "refused", "", "", ""))
+            rows.append((point.label, "refused", "", "", "", ""))
             continue
         risks = [f"{point.attacks[name]['risk']:.3f}" for name in ("singling_out", "linkability", "inference")]
-        rows.append((point.label, "–" if point.auc is None else f"{point.auc:.3f}", *risks))
-    widths = [max(len(row[at]) for row in rows) for at in range(5)]
+        auc = "–" if point.auc is None else f"{point.auc:.3f}"
+        rows.append((point.label, auc, point.best_model or "", *risks))
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     head = click.style(f"{found.rows:,} rows, target {found.target}", bold=True)
     end = [] if output is None else ["", f"Wrote {output}"]

@@ -21,6 +21,7 @@ from anonkit.consumers.release_files import Described, read_true_table
 from anonkit.errors import ParameterError, SourceError
 from anonkit.mechanisms.channel import FloatArray
 from anonkit.mechanisms.domains import UNKNOWN
+from anonkit.mechanisms.published import FORMAT as RANDOMIZED_FORMAT
 from anonkit.trees.published import FORMAT as FOREST_FORMAT
 
 if TYPE_CHECKING:
@@ -151,6 +152,41 @@ def _learn(release: str | Path, settings: Mapping[str, Any]) -> tuple[NaiveBayes
     from anonkit.consumers.naive_bayes import NaiveBayes
 
     learned = NaiveBayes.from_release(release, **settings)
+    return learned, described(learned)
+
+
+def learned_from(params: Mapping[str, Any], released: Any) -> tuple[NaiveBayes | Forest, Described] | None:
+    """Return the model of a release in memory, and its description.
+
+    Parameters
+    ----------
+    params : mapping
+        What `params.json` of the release holds.
+    released : table
+        Its rows.
+
+    Returns
+    -------
+    tuple or None
+        None when there is no noise to undo and no model: it is an ordinary table, to be trained on as it is.
+
+    Privacy
+    -------
+    Post-processing of what was published: no privacy loss.
+    """
+    if params.get("format") == FOREST_FORMAT:
+        from anonkit.consumers.forest import Forest
+
+        forest = Forest(params).fit()
+        return forest, forest.described()
+    from anonkit.consumers.noisy_statistics import is_noisy_tables
+
+    if params.get("format") != RANDOMIZED_FORMAT and not is_noisy_tables(params):
+        return None
+    from anonkit.consumers.model_files import described
+    from anonkit.consumers.naive_bayes import NaiveBayes
+
+    learned = NaiveBayes(params).fit(released)
     return learned, described(learned)
 
 

@@ -1,0 +1,66 @@
+"""The reconstructed model of a release, beside the models trained on its rows as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import anonkit
+from anonkit.bundle import Release
+from anonkit.checks.consumer_models import best_of, name_of_best, scores_of_models
+from anonkit.consumers.reconstruction import learned_from
+from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.reconstructed import RECONSTRUCTED, scores_of_reconstruction
+
+TARGET = "customer_value"
+TEST = bank_customers(600, seed=2)
+
+
+def _released(method: str, **chosen: Any) -> Release:
+    return anonkit.release(bank_customers(600, seed=1), method=method, policy=bank_customers_policy(), seed=3, **chosen)
+
+
+@pytest.mark.parametrize(("method", "chosen"), [("ppnb", {"p_keep": 0.35}), ("dp-nb", {"epsilon": 1.0})])
+def test_undoing_the_noise_beats_training_on_it(method: str, chosen: dict[str, Any]) -> None:
+    """By AUC on the same held-out rows, against the best of forest, boosted trees and logistic regression."""
+    made = _released(method, **chosen)
+    ordinary = scores_of_models(made.to_arrow(), TEST, TARGET)
+    scores = {**ordinary, **scores_of_reconstruction(made, TEST, TARGET)}
+    as_it_is = best_of(ordinary)
+    assert as_it_is is not None
+    assert scores[RECONSTRUCTED]["auc"] > as_it_is + 0.01
+    assert name_of_best(scores) == RECONSTRUCTED
+
+
+@pytest.mark.parametrize(
+    ("method", "chosen"), [("rr", {"epsilon": 4.0}), ("dp-forest", {"epsilon": 2.0}), ("dp-nb", {"epsilon": 2.0})]
+)
+def test_the_scores_are_those_of_reconstruct(method: str, chosen: dict[str, Any], tmp_path: Any) -> None:
+    """The same model as `anonkit reconstruct` makes from the files, by the same accuracy."""
+    made = _released(method, **chosen)
+    scores = scores_of_reconstruction(made, TEST, TARGET)[RECONSTRUCTED]
+    made.save(tmp_path / "out.parquet")
+    told = anonkit.reconstruct(tmp_path / "out.parquet", test=TEST).scores
+    assert told is not None
+    assert scores["accuracy"] == pytest.approx(told.accuracy, abs=1e-4)
+    assert scores["balanced_accuracy"] == pytest.approx(told.balanced_accuracy, abs=1e-4)
+
+
+def test_an_ordinary_table_has_no_such_model() -> None:
+    """Nothing to undo without params of noise, and nothing to score for a column the model does not predict."""
+    assert learned_from({"format": "anonkit-params/1"}, TEST) is None
+    assert scores_of_reconstruction(_released("ppnb", p_keep=0.5), TEST, "income") == {}
+
+
+def test_rows_of_a_class_nobody_published_are_left_out() -> None:
+    """A label outside the domain changes no score; a table of such labels has none."""
+    made = _released("ppnb", p_keep=0.5)
+    plain = TEST.set_column(TEST.schema.get_field_index(TARGET), TARGET, TEST.column(TARGET).cast(pa.string()))
+    foreign = plain.slice(0, 50).set_column(plain.num_columns - 1, TARGET, pa.array(["another"] * 50))
+    more = pa.concat_tables([plain, foreign])
+    assert scores_of_reconstruction(made, more, TARGET) == scores_of_reconstruction(made, plain, TARGET)
+    assert scores_of_reconstruction(made, foreign, TARGET) == {}
+    assert np.isfinite(scores_of_reconstruction(made, plain, TARGET)[RECONSTRUCTED]["auc"])
