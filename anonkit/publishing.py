@@ -192,8 +192,32 @@ def _read_back(work: VerifiedDraft, data: Path, n_rows: int) -> None:
 
 def write_owner_report(folder: Path, work: VerifiedDraft) -> None:
     """Write the measures that must not be published, apart from the release."""
-    folder.mkdir(parents=True, exist_ok=True)
-    document = build_owner_report(__version__, {"method": work.method.name, **work.owner})
-    path = folder / "owner.report.json"
-    path.touch(mode=0o600)
-    path.write_bytes(to_json(document))
+    write_owner_document(folder, "owner.report.json", {"method": work.method.name, **work.owner})
+
+
+def write_owner_document(folder: Path, name: str, measures: Mapping[str, Any]) -> Path:
+    """Write measures of the source under the banner, in a file that its owner alone may read.
+
+    Parameters
+    ----------
+    folder : Path
+        Made when it is not there.
+    name : str
+        Of the file; one that is there is replaced, whoever could read it.
+
+    Raises
+    ------
+    EngineError
+        It cannot be written.
+    """
+    staging = Staging(folder, name)
+    try:
+        aside = staging.folder / name
+        aside.touch(mode=0o600)
+        aside.write_bytes(to_json(build_owner_report(__version__, measures)))
+        staging.commit([name])
+    except OSError as error:
+        raise EngineError(f"cannot write to {str(folder)!r}: {reason_of(error)}") from None
+    finally:
+        staging.discard()
+    return folder / name

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +12,13 @@ import click
 from anonkit.cli.boundary import one_line
 from anonkit.cli.options import json_option, quiet_option
 from anonkit.cli.outcome import Outcome
-from anonkit.errors import SourceError
+from anonkit.errors import EngineError, ParameterError, SourceError
 
 if TYPE_CHECKING:
     from anonkit.checks.attacks.audit import Audit
     from anonkit.checks.attacks.rates import Attack, Rate
+
+OWNER_FILE = "audit.owner.report.json"
 
 
 @click.command(name="audit")
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--qi", metavar="A,B", multiple=True, help="What a weaker attacker knows; default: the release's own.")
 @click.option("--attacks", type=click.IntRange(min=10), default=500, show_default=True, help="People attacked.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Which people are drawn.")
+@click.option("--owner-report", metavar="DIR", help="Write the result there too, in audit.owner.report.json.")
 @quiet_option
 @json_option
 def command(
@@ -37,6 +41,7 @@ def command(
     qi: tuple[str, ...],
     attacks: int,
     seed: int,
+    owner_report: str | None,
     quiet: bool,
 ) -> Outcome:
     """Attack a release, for its owner's eyes only.
@@ -44,6 +49,7 @@ def command(
     \b
     anonkit audit out.parquet --original in.csv
     anonkit audit out.parquet --original in.csv --control held-out.csv --json
+    anonkit audit out.parquet --original in.csv --owner-report private
     anonkit audit any.csv --original in.csv --sensitive illness --qi age,zip,sex
 
     Singling out, linkability and inference, by an attacker who knows every released column of a person in the source.
@@ -51,11 +57,13 @@ def command(
     shuffled. Risk is (attack - control) / (1 - control), with its 95 % interval.
     """
     from anonkit.auditing import audit
+    from anonkit.publishing import write_owner_document
     from anonkit.report import OWNER_BANNER
 
     for path in (release, original, control):
         if path is not None and not Path(path).exists():
             raise SourceError(f"{path!r} does not exist")
+    folder = None if owner_report is None else _owner_folder(Path(owner_report), Path(release))
     names = [name.strip() for one in qi for name in one.split(",")]
     found = audit(
         release,
@@ -66,12 +74,29 @@ def command(
         attacks=attacks,
         seed=seed,
     )
+    written = None
+    if folder is not None:
+        measures = {"release": Path(release).name, "attacks": attacks, "seed": seed, "audit": found.to_dict()}
+        written = str(write_owner_document(folder, OWNER_FILE, measures))
     return Outcome(
-        text=_text(release, found, OWNER_BANNER),
-        document={"banner": OWNER_BANNER, **found.to_dict()},
+        text=_text(release, found, OWNER_BANNER) + ("" if written is None else f"\nWrote {one_line(written)}"),
+        document={"banner": OWNER_BANNER, **found.to_dict(), "owner_report": written},
         notes=[one.note for one in found.attacks if one.note is not None],
         quiet=quiet,
     )
+
+
+def _owner_folder(folder: Path, release: Path) -> Path:
+    """Return the owner's folder, or refuse it before minutes are spent on attacks."""
+    here = release.resolve()
+    if folder.resolve() == (here if here.is_dir() else here.parent):
+        raise ParameterError(
+            f"--owner-report ({str(folder)!r}) is the folder of the release, where the result must not stand",
+            "name a folder that is not handed out",
+        )
+    if folder.exists() and not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise EngineError(f"cannot write to {str(folder)!r}")
+    return folder
 
 
 def _text(release: str, found: Audit, banner: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -36,3 +37,34 @@ def test_what_is_not_there_is_named(cli: Any, table: Path, released: Path) -> No
     ran = cli("audit", released, "--original", "absent.csv")
     assert ran.code == 3
     assert "'absent.csv' does not exist" in ran.err
+
+
+def test_the_result_can_be_kept_for_the_owner(cli: Any, table: Path, released: Path) -> None:
+    """--owner-report writes what is shown, under the banner, for the owner alone, even over a readable file."""
+    folder = table.with_name("owner")
+    folder.mkdir()
+    path = folder / "audit.owner.report.json"
+    path.write_text("an older audit", encoding="utf-8")
+    path.chmod(0o644)
+    (folder / "owner.report.json").write_text("of the release", encoding="utf-8")
+    asked = ("audit", released, "--original", table, "--attacks", "20", "--owner-report", folder)
+    document = cli(*asked, "--json").document
+    written = json.loads(path.read_text(encoding="utf-8"))
+    assert next(iter(written.items())) == ("format", "anonkit-owner-report/1")
+    assert written["banner"].startswith("DO NOT PUBLISH")
+    assert written["audit"]["linkability"] == document["linkability"]
+    assert document["owner_report"] == str(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert sorted(one.name for one in folder.iterdir()) == ["audit.owner.report.json", "owner.report.json"]
+    assert (folder / "owner.report.json").read_text(encoding="utf-8") == "of the release"
+    assert f"Wrote {path}" in cli(*asked).out
+
+
+def test_an_owner_report_that_cannot_stand_there_is_refused(cli: Any, table: Path, released: Path) -> None:
+    """In a file's place, or beside the release, which is handed out: nothing is attacked, nothing written."""
+    asked = ("audit", released, "--original", table, "--owner-report")
+    assert "cannot write to" in cli(*asked, table).err
+    beside = cli(*asked, released.parent)
+    assert beside.code == 2
+    assert "is the folder of the release" in beside.err
+    assert not (released.parent / "audit.owner.report.json").exists()
