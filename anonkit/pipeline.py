@@ -25,7 +25,7 @@ from anonkit.methods.recoded import Recoded
 from anonkit.policy import Policy
 from anonkit.protocols import Draft, Engine, Method, Progress, Source, no_progress
 from anonkit.public_domains import with_domains_of
-from anonkit.publishing import VerifiedDraft, publish, write_owner_report
+from anonkit.publishing import VerifiedDraft, publish, refuse_beside_release, write_owner_report
 from anonkit.randomness import Randomness
 from anonkit.sampled_search import is_too_large
 from anonkit.spending import Spending
@@ -130,6 +130,8 @@ def release(
     place = None if output is None else Place.of(output)
     if place is not None and not dry_run:
         refuse_existing(place, force)
+    if place is not None and owner_report is not None:
+        refuse_beside_release(Path(owner_report), place.folder)
     declared = policy if isinstance(policy, Policy) else Policy() if policy is None else Policy.load(policy)
     declared = declared.with_roles(
         target=target, unit=unit, identifiers=identifiers, sensitive=sensitive, insensitive=insensitive

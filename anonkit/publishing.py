@@ -32,7 +32,7 @@ from anonkit.checks.disclosure import Disclosure
 from anonkit.descriptor import build_descriptor
 from anonkit.engines.private_files import PrivateFolder
 from anonkit.engines.relabelling import relabelled
-from anonkit.errors import EngineError, GuaranteeError
+from anonkit.errors import EngineError, GuaranteeError, ParameterError
 from anonkit.guarantee import Check, Guarantee
 from anonkit.measures import recount
 from anonkit.page import render_page
@@ -187,6 +187,21 @@ def _read_back(work: VerifiedDraft, data: Path, n_rows: int) -> None:
     if not same or n_rows != work.n_rows:
         raise GuaranteeError(
             "the written file does not hold what was counted before writing", "nothing was written; check the disk"
+        )
+
+
+def refuse_beside_release(folder: Path, release: Path) -> None:
+    """Refuse to put the owner's figures into the folder that is handed out.
+
+    Raises
+    ------
+    ParameterError
+        Both are the same folder.
+    """
+    if folder.resolve() == release.resolve():
+        raise ParameterError(
+            f"owner_report ({str(folder)!r}) is the folder of the release, where the owner's figures must not stand",
+            "name a folder that is not handed out",
         )
 
 

@@ -89,6 +89,15 @@ def test_memory_and_disk_hold_the_same(release: anonkit.Release, tmp_path: Path)
     assert anonkit.validate(saved).passed
 
 
+def test_the_owner_report_never_stands_beside_the_release(tmp_path: Path, small_customers: pa.Table) -> None:
+    """The folder that is handed out is refused before anything is read or written."""
+    with pytest.raises(ParameterError, match="is the folder of the release"):
+        anonkit.release(
+            small_customers, method="mondrian", output=tmp_path / "out.parquet", owner_report=tmp_path / "x" / ".."
+        )
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_owner_report_is_apart_and_private(tmp_path: Path, small_customers: pa.Table) -> None:
     """What the source alone tells is in none of the release's files."""
     release = anonkit.release(

@@ -12,7 +12,7 @@ import click
 from anonkit.cli.boundary import one_line
 from anonkit.cli.options import json_option, quiet_option
 from anonkit.cli.outcome import Outcome
-from anonkit.errors import EngineError, ParameterError, SourceError
+from anonkit.errors import EngineError, SourceError
 
 if TYPE_CHECKING:
     from anonkit.checks.attacks.audit import Audit
@@ -88,12 +88,10 @@ def command(
 
 def _owner_folder(folder: Path, release: Path) -> Path:
     """Return the owner's folder, or refuse it before minutes are spent on attacks."""
+    from anonkit.publishing import refuse_beside_release
+
     here = release.resolve()
-    if folder.resolve() == (here if here.is_dir() else here.parent):
-        raise ParameterError(
-            f"--owner-report ({str(folder)!r}) is the folder of the release, where the result must not stand",
-            "name a folder that is not handed out",
-        )
+    refuse_beside_release(folder, here if here.is_dir() else here.parent)
     if folder.exists() and not (folder.is_dir() and os.access(folder, os.W_OK)):
         raise EngineError(f"cannot write to {str(folder)!r}")
     return folder
