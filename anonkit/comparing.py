@@ -223,9 +223,7 @@ def _halves(source: Any, policy: Policy, rows: int, seed: int) -> tuple[pa.Table
     return table.take(pa.array(order[:half])), table.take(pa.array(order[half:]))
 
 
-def _settings(
-    method: str, k: Sequence[int], epsilon: Sequence[float]
-) -> list[tuple[str, float | None]]:
+def _settings(method: str, k: Sequence[int], epsilon: Sequence[float]) -> list[tuple[str, float | None]]:
     names = {one.name for one in parameters_of(method_class(method))}
     if "k" in names:
         return [("k", value) for value in k]

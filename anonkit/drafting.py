@@ -177,7 +177,7 @@ def _head(table: Any, profiles: Iterable[ColumnProfile]) -> list[str]:
         "",
         f"dataset = {_text(stem)}" if stem else '# dataset = "NAME"',
         '# declared_by = "NAME, OFFICE"   # who vouches that the domains below are public',
-        f'{"" if markers else "# "}missing_values = {_texts(["", *(markers or ["?"])])}   # in CSV and TSV',
+        f"{'' if markers else '# '}missing_values = {_texts(['', *(markers or ['?'])])}   # in CSV and TSV",
         'missing = "category"   # or "drop" (the row), or "error"',
     ]
 

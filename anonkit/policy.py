@@ -122,11 +122,7 @@ class Column:
             raise PolicyError(f"{where}: categories must not be empty")
         if self.ladder is not None:
             widths = self.ladder
-            if (
-                not widths
-                or any(w <= 0 for w in widths)
-                or any(a >= b for a, b in pairwise(widths))
-            ):
+            if not widths or any(w <= 0 for w in widths) or any(a >= b for a, b in pairwise(widths)):
                 raise PolicyError(f"{where}: ladder must be bin widths above 0, ascending", "ladder = [5, 10, 20]")
             if self.categories is not None or self.tree is not None:
                 raise PolicyError(f"{where}: a ladder of bin widths is for numeric columns", "use tree for categories")

@@ -47,9 +47,7 @@ def categories_of(column: Column) -> Categories:
     """
     declared = column.categories or tuple(path[0] for path in column.tree or ())
     if not declared:
-        raise PolicyError(
-            f"column {column.name!r} has no public domain: declare its categories or bounds", _INIT_HINT
-        )
+        raise PolicyError(f"column {column.name!r} has no public domain: declare its categories or bounds", _INIT_HINT)
     return Categories(values=declared, has_missing=may_be_missing(column))
 
 
@@ -62,9 +60,7 @@ def bounds_of(column: Column) -> tuple[float, float]:
         None are declared.
     """
     if column.bounds is None:
-        raise PolicyError(
-            f"column {column.name!r} has no public domain: declare its categories or bounds", _INIT_HINT
-        )
+        raise PolicyError(f"column {column.name!r} has no public domain: declare its categories or bounds", _INIT_HINT)
     return column.bounds
 
 

@@ -192,8 +192,7 @@ def tables_draft(
                 "epsilon": accounting.epsilon,
                 "delta": 0,
                 "per_attribute": [
-                    {"name": name, "epsilon": draw.epsilon}
-                    for name, draw in zip(sizes, accounting.draws, strict=True)
+                    {"name": name, "epsilon": draw.epsilon} for name, draw in zip(sizes, accounting.draws, strict=True)
                 ],
             }
         },

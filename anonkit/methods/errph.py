@@ -51,9 +51,7 @@ class ERRPH(AnswerStrength):
     bins: int | None = parameter(
         default=None, range="[2, 4096]", help="publish each number as one of so many equal bins of its bounds"
     )
-    label: str = parameter(
-        default="randomize", range="one of these", help="what is done to the target", choices=LABELS
-    )
+    label: str = parameter(default="randomize", range="one of these", help="what is done to the target", choices=LABELS)
 
     def __post_init__(self) -> None:
         super().__post_init__()

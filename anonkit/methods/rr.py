@@ -64,9 +64,7 @@ class RR:
         help="a row answers one attribute with all of epsilon, or every attribute with a share",
         choices=ALLOCATIONS,
     )
-    label: str = parameter(
-        default="randomize", range="one of these", help="what is done to the target", choices=LABELS
-    )
+    label: str = parameter(default="randomize", range="one of these", help="what is done to the target", choices=LABELS)
 
     def __post_init__(self) -> None:
         check_number("epsilon", self.epsilon, 0, 40, open_low=True)

@@ -233,9 +233,7 @@ def test_what_fails_in_an_executor_is_said_in_our_words(engine: Any, table: Any,
     """Our errors arrive as they are; others without a cell in message, cause or context."""
     source = engine.scan(table, PUBLIC)
     with pytest.raises(PolicyError, match="column 'zip' has cells outside") as ours:
-        engine.write(
-            engine.map_batches(source, _refuse, source.schema), tmp_path / "x", metadata={}, randomness=None
-        )
+        engine.write(engine.map_batches(source, _refuse, source.schema), tmp_path / "x", metadata={}, randomness=None)
     assert ours.value.hint == "correct the policy"
     with pytest.raises(EngineError) as foreign:
         engine.count_sets(engine.map_batches(source, _break, source.schema), [("zip",)])

@@ -104,9 +104,7 @@ def test_missing_values_are_one_more_value() -> None:
     ages = [None if row % 4 == 0 else age for row, age in enumerate(table.column("age").to_pylist())]
     table = table.set_column(table.schema.get_field_index("age"), "age", pa.array(ages, pa.int64()))
     columns = {**POLICY.columns, "age": replace(POLICY.column("age"), missing=Missing.CATEGORY)}
-    release = anonkit.release(
-        table, method="dp-forest", epsilon=20.0, policy=replace(POLICY, columns=columns), seed=1
-    )
+    release = anonkit.release(table, method="dp-forest", epsilon=20.0, policy=replace(POLICY, columns=columns), seed=1)
     assert release.to_arrow().column("age").null_count / release.to_arrow().num_rows == pytest.approx(0.25, abs=0.03)
 
 

@@ -19,7 +19,11 @@ def test_a_step_is_one_draw() -> None:
 def test_a_release_validates(tmp_path) -> None:  # type: ignore[no-untyped-def]
     """From the files alone."""
     release = anonkit.release(
-        bank_customers(500, seed=1), method="dt-diff", epsilon=1.0, policy=POLICY, steps=2,
+        bank_customers(500, seed=1),
+        method="dt-diff",
+        epsilon=1.0,
+        policy=POLICY,
+        steps=2,
         output=tmp_path / "o.parquet",
     )
     assert anonkit.validate(release).passed

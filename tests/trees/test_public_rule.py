@@ -17,9 +17,7 @@ FACTS = {
 
 
 @given(**FACTS)
-def test_the_shares_are_all_of_epsilon(
-    epsilon: float, rows: float, attributes: int, classes: int, trees: int
-) -> None:
+def test_the_shares_are_all_of_epsilon(epsilon: float, rows: float, attributes: int, classes: int, trees: int) -> None:
     """Splits, counts, weights and histograms add up to 1, and nothing is spent on what is not drawn."""
     rule = rule_for(epsilon=epsilon, rows=rows, attributes=attributes, classes=classes, trees=trees)
     assert rule.splits + rule.counts + rule.weights + rule.histograms == 1
