@@ -94,7 +94,7 @@ def _duration(scene: Scene) -> float:
     return time.monotonic() - begun
 
 
-@pytest.mark.parametrize("rounds", [3, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [1, pytest.param(40, marks=pytest.mark.slow)])
 def test_killed_at_a_random_moment(scene: Scene, rounds: int) -> None:
     """SIGKILL at any moment: the old release or the new one validates, and no raw row survives that command."""
     moments = random.Random(rounds)
@@ -104,7 +104,7 @@ def test_killed_at_a_random_moment(scene: Scene, rounds: int) -> None:
         assert scene.check_whole() in (OLD_K, NEW_K)
 
 
-@pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_interrupted_at_a_random_moment(scene: Scene, rounds: int) -> None:
     """Ctrl-C at any moment once the command runs: exit code 130 or done, and cleared up without a next command."""
     moments = random.Random(rounds)
@@ -122,11 +122,11 @@ INTERRUPTED_CALLS = ("fsync", "rename", "replace")
 
 def test_interrupted_at_every_step_of_the_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C before each sync and each rename, from the first to the last: one whole release, nothing beside it."""
-    table = bank_customers(300, seed=2)
+    table = bank_customers(60, seed=2)
     output = tmp_path / "out.parquet"
 
     def release(k: int) -> None:
-        anonkit.release(table, method="mondrian", k=k, output=output, force=True)
+        anonkit.release(table, method="mondrian", k=k, output=output, force=True, ledger=None)
 
     left = 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import traceback
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import pandas as pd
 import pytest
 
 import anonkit
-from anonkit.errors import AnonkitError
+from anonkit.checks.validate import Validation
+from anonkit.errors import AnonkitError, GuaranteeError
 from anonkit.policy import Policy
 
 MARK = "Zq7MARKERx9"
@@ -66,11 +68,17 @@ FAILURES: dict[str, Any] = {
         anonkit.release(_frame(), k=3, trees=2, target="y", output=t / "o.parquet").place.file(".params.json"),
         _frame().drop(columns="q"),
     ),
-    "validate a damaged file": lambda t: anonkit.validate(_damaged(t)),
+    "validate a damaged file": lambda t: _refused(anonkit.validate(_damaged(t))),
     "validate an unknown column": lambda t: anonkit.validate(
         _csv(t, f"a,b\n{MARK},1\n"), quasi_identifiers=["nope"], k=2
     ),
 }
+
+
+def _refused(validation: Validation) -> None:
+    """Raise what a damaged release is told to be, as the command does."""
+    if not validation.passed:
+        raise GuaranteeError(json.dumps(validation.to_dict()))
 
 
 def _damaged(folder: Path) -> Path:

@@ -13,7 +13,11 @@ from anonkit.recipe import Recipe
 RECIPES = sorted((Path(__file__).parents[1] / "recipes").glob("*.toml"))
 
 
-@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=pytest.mark.slow if "spark" in path.stem else ()) for path in RECIPES],
+    ids=lambda path: path.stem,
+)
 def test_every_recipe_makes_a_release_that_validates(
     path: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -58,7 +58,7 @@ def test_one_answer_a_row_teaches_more_than_all_of_them(tmp_path: Path) -> None:
         output = tmp_path / f"{allocation}.parquet"
         anonkit.release(
             bank_customers(20_000, seed=1), method="rr", epsilon=4.0, allocation=allocation,
-            policy=bank_customers_policy(), seed=1, output=output,
+            policy=bank_customers_policy(), seed=1, output=output, ledger=None,
         )  # fmt: skip
         scores = anonkit.reconstruct(output, test=bank_customers(2_000, seed=2)).scores
         assert scores is not None
