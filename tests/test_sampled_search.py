@@ -148,7 +148,7 @@ def test_too_many_small_classes_are_refused(engine: LocalEngine) -> None:
             anonkit.release(table, method="rfka", k=5, trees=5, engine=early, seed=1)
 
 
-@pytest.mark.parametrize("method", ["rfka", "mondrian"])
+@pytest.mark.parametrize("method", ["rfka", pytest.param("mondrian", marks=pytest.mark.slow)])
 def test_the_next_batch_is_recoded_where_it_is(
     method: str, customers: pa.Table, engine: LocalEngine, tmp_path: Path
 ) -> None:

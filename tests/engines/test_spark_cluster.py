@@ -86,6 +86,7 @@ def _wait_for_the_middle(release: subprocess.Popen[str], ui: int) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_worker_killed_in_the_middle_changes_no_record(
     customers: Path, cluster: Cluster, repository: Path, tmp_path: Path
