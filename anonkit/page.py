@@ -87,6 +87,7 @@ def _view(report: Mapping[str, Any]) -> dict[str, Any]:
         "report": report,
         "created": date_text(report["created"]),
         "seeded": report["randomness"] != SECURE,
+        "boundless": report["guarantee"]["parameters"].get("epsilon") == "inf",
         "unchecked": _unchecked(report["guarantee"], report["verification"]["checks"]),
         "checks": checks,
         "evidence": [_check(one) for one in gathered(report["verification"]["checks"])],

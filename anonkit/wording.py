@@ -61,8 +61,9 @@ _GATHERED = {"domain": "Cells outside their published domain"}
 
 def required_words(check: Mapping[str, Any]) -> str:
     """Return what a check required, with its relation; a text has to be that text."""
-    relation = "" if isinstance(check["required"], str) else check_words(check["name"])[1]
-    return f"{relation} {number(check['required'])}".strip()
+    is_figure = not isinstance(check["required"], str) or check["required"] == "inf"
+    relation = check_words(check["name"])[1] if is_figure else ""
+    return f"{relation} {bound(check['required']) if check['required'] == 'inf' else number(check['required'])}".strip()
 
 
 def number(value: Any) -> str:

@@ -612,3 +612,19 @@ def test_the_page_renders_in_a_browser(tmp_path: Path) -> None:
     assert control["overflow"] > 0
     assert control["loaded"] == 1
     assert asked - {"/favicon.ico"} == {"/probe.html", "/control.png"}
+
+
+def test_an_infinite_epsilon_is_never_shown_as_a_bound() -> None:
+    """No green verdict and no bounded risk where nothing bounds a whole row."""
+    import anonkit
+    from anonkit.datasets import bank_customers, bank_customers_policy
+
+    report = anonkit.release(
+        bank_customers(60, seed=1), method="ppnb", p_keep=0.5, policy=bank_customers_policy(), ledger=None
+    ).report
+    page = render_page(report)
+
+    assert report["guarantee"]["parameters"]["epsilon"] == "inf"
+    assert "Nothing is claimed for a whole row" in page
+    assert "Holds by construction" not in page
+    assert "is bounded by the ε above" not in page

@@ -147,7 +147,11 @@ def test_checks_that_passed_alike_are_told_once() -> None:
 
 @pytest.mark.parametrize(
     ("name", "required", "words"),
-    [("epsilon", 1.5, "at most 1.5"), ("adjacency", "replace one record", "replace one record")],
+    [
+        ("epsilon", 1.5, "at most 1.5"),
+        ("epsilon", "inf", "at most ∞"),
+        ("adjacency", "replace one record", "replace one record"),
+    ],
 )
 def test_what_is_required_is_said_with_its_relation(name: str, required: float | str, words: str) -> None:
     """A figure has a relation; a text has to be that text."""

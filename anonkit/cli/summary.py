@@ -92,7 +92,7 @@ def check_line(check: Mapping[str, Any]) -> str:
     """Return one check as a line."""
     passed = "passed" if check["passed"] else click.style("FAILED", fg="red", bold=True)
     what = check_words(check["name"])[0]
-    text = isinstance(check["required"], str)
+    text = isinstance(check["required"], str) and check["required"] != "inf"
     required = _short(check["required"]) if text else required_words(check)
     return f"{passed}  {one_line(what)}: {_short(check['observed'])} (required: {required})"
 

@@ -24,7 +24,7 @@ from anonkit.mechanisms.randomized_response import RandomizedResponse
 
 NO_GUARANTEE = (
     "No formal guarantee: values near the centre give answers near the centre and far values far answers, so an "
-    "attacker learns zeros, signs and outliers, and repeated releases average the noise away."
+    "attacker learns zeros, signs and outliers, and repeated releases average the noise away"
 )
 
 
