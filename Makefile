@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 CORE = $(VENV)/.installed
 STAMP = $(VENV)/.installed-dev
 
-.PHONY: demo test test-slow audit bench lint clean
+.PHONY: demo test test-random test-slow audit bench lint clean
 
 $(CORE): pyproject.toml constraints.txt
 	$(PY) -m venv $(VENV)
@@ -22,8 +22,11 @@ demo: $(CORE)  ## release simulated bank customers, then print where the release
 test: $(STAMP)  ## everything a change must pass
 	$(BIN)/python -m pytest -q -p no:cacheprovider -n auto --dist worksteal --durations 15
 
+test-random: $(STAMP)  ## the same tests on other generated examples each time
+	$(BIN)/python -m pytest -q -p no:cacheprovider -n auto --dist worksteal --hypothesis-profile random
+
 test-slow: $(STAMP)  ## the long audits and utility targets
-	$(BIN)/python -m pytest -q -m slow
+	$(BIN)/python -m pytest -q -m slow --hypothesis-profile random
 
 audit: $(STAMP)  ## try to refute the privacy claims, for half an hour
 	$(BIN)/python -m pytest -q -m slow tests/privacy tests/mechanisms
