@@ -14,6 +14,11 @@ ADD_OR_REMOVE = "add or remove one record"
 REPLACE = "replace one record"
 
 
+def changed_rows(rows_per_unit: int, adjacency: str) -> int:
+    """Return most rows that come or go between neighbours: a replaced row goes, and another comes."""
+    return rows_per_unit * (2 if adjacency == REPLACE else 1)
+
+
 class MeasuredAccount(Protocol):
     """What the published account of a release says when it is added up anew."""
 

@@ -12,21 +12,23 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from anonkit.central_dp import CentralDP
-from anonkit.coded_rows import counter_of, first_rows_of_units
-from anonkit.errors import ParameterError, PolicyError
+from anonkit import central_release
+from anonkit.central_release import CellMethod, at_most_rows
+from anonkit.coded_rows import counter_of
+from anonkit.errors import PolicyError
 from anonkit.guarantee import Guarantee
 from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within, rounded_up, units_of
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.mechanisms.domains import Grid
-from anonkit.parameters import check_choice, check_number, parameter
-from anonkit.policy import Policy, TargetUse
+from anonkit.parameters import check_number, parameter
+from anonkit.policy import Policy
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
-from anonkit.public_domains import attributes_of, bounds_of, categories_of, conditions_of, may_be_missing
+from anonkit.public_domains import conditions_of
 from anonkit.randomness import Randomness
-from anonkit.tree_release import ADJACENCIES, FORMS, column_entries, described, generalized, labelled, per_level
+from anonkit.synthesized import column_entries, described, labelled
+from anonkit.tree_release import generalized, per_level
 from anonkit.trees.additive import places_of
-from anonkit.trees.attributes import Attribute, Split, TreeSchema
+from anonkit.trees.attributes import Split, TreeSchema
 from anonkit.trees.cells import cells_of
 from anonkit.trees.public_rule import ROWS_SHARE, rule_for
 from anonkit.trees.scores import LARGEST_TABLE
@@ -38,14 +40,13 @@ _STEPS_IN_A_CELL = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class StackedMethod:
+class StackedMethod(CellMethod):
     """The parameters of `dp-forest` and `dp-tree`, and all they do.
 
     The number of rows decides how the budget is spent. Where it is public (`n_rows`), nothing is spent on it; else it
     is counted with noise, for a fiftieth of epsilon.
     """
 
-    target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
     promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "kind": "central-dp",
@@ -55,7 +56,6 @@ class StackedMethod:
         }
     )
 
-    epsilon: float = parameter(range="(0, 40]", help="privacy loss of the whole release, for the unit of privacy")
     n_rows: int = parameter(
         default=0,
         range=f"[0, {LARGEST_TABLE}]",
@@ -65,31 +65,13 @@ class StackedMethod:
         default=0, range="[0, 12]", help="levels of a tree, the leaves' included; 0: by the public rule"
     )
     bins: int = parameter(default=0, range="[0, 1024]", help="equal bins of each number; 0: by the public rule")
-    as_: str = parameter(
-        default="microdata",
-        range="one of these",
-        help="publish rows drawn from the noisy counts, or the leaves as generalized cells with their counts",
-        choices=FORMS,
-    )
-    adjacency: str = parameter(
-        default="add-or-remove",
-        range="one of these",
-        help="which tables are neighbours; replaced rows cost twice as much",
-        choices=tuple(ADJACENCIES),
-    )
-    rows_per_unit: int = parameter(
-        default=1, range="[1, 1000]", help="with a unit column: most rows of a unit that are used; each costs as much"
-    )
 
     def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, 0, 40, open_low=True)
+        super().__post_init__()
         check_number("n_rows", self.n_rows, 0, LARGEST_TABLE)
         check_number("depth", self.depth, 0, 12)
         if self.bins != 0:
             check_number("bins", self.bins, 2, 1024)
-        check_choice("as", self.as_, FORMS)
-        check_choice("adjacency", self.adjacency, tuple(ADJACENCIES))
-        check_number("rows_per_unit", self.rows_per_unit, 1, 1000)
 
     @property
     def n_trees(self) -> int:
@@ -97,18 +79,14 @@ class StackedMethod:
         return 1
 
     @property
-    def _changes(self) -> int:
-        return self.rows_per_unit * (2 if ADJACENCIES[self.adjacency] != "add or remove one record" else 1)
-
-    @property
     def _row_units(self) -> int:
         """What one row may cost in all, in units of 2**-52."""
-        return units_of(Fraction(self.epsilon) / self._changes)
+        return units_of(Fraction(self.epsilon) / self.changed_rows)
 
     @property
     def _claim(self) -> float:
         """What is promised; rates rounded down spend a hair less."""
-        return rounded_up(Fraction(self._row_units * self._changes, 1 << 52))
+        return rounded_up(Fraction(self._row_units * self.changed_rows, 1 << 52))
 
     @property
     def _counting(self) -> Draw | None:
@@ -121,18 +99,9 @@ class StackedMethod:
     def guarantee(self, policy: Policy) -> Guarantee:
         """State the promise: epsilon, in whole units, whatever the rule divides it into."""
         schema_of(policy, 2)
-        if policy.unit is None and self.rows_per_unit != 1:
-            raise ParameterError("rows_per_unit needs a unit column", "--unit NAME")
-        bounded = f"The table has at most {LARGEST_TABLE:,} rows, which is public knowledge."
+        self.check_unit(policy)
         told = (f"That there are about {self.n_rows:,} rows is public knowledge.",) if self.n_rows else ()
-        return CentralDP(
-            epsilon=self._claim,
-            adjacency=ADJACENCIES[self.adjacency],
-            unit=policy.unit,
-            rows_per_unit=self.rows_per_unit,
-            assumptions=(*conditions_of(policy), bounded, *told),
-            conditional=policy.domains_from_data,
-        )
+        return self.promise(policy, self._claim, at_most_rows(LARGEST_TABLE), *told)
 
     def plan(self, policy: Policy, rows: float, counted: Draw | None) -> StackedPlan:
         """Return every draw, given the public or noisy number of rows."""
@@ -149,9 +118,9 @@ class StackedMethod:
             rule=rule,
             schema=schema_of(policy, rule.cells),
             trees=self.n_trees,
-            epsilon=Fraction(left * self._changes, 1 << 52),
+            epsilon=Fraction(left * self.changed_rows, 1 << 52),
             rows_per_unit=self.rows_per_unit,
-            adjacency=ADJACENCIES[self.adjacency],
+            adjacency=self.neighbours,
             counted=counted,
         )
 
@@ -162,9 +131,7 @@ class StackedMethod:
         if source.n_rows > LARGEST_TABLE:
             raise PolicyError("the table has more rows than are taken", "release a sample of it")
         progress("growing", 0.0)
-        keep = None
-        if policy.unit is not None:
-            keep = first_rows_of_units(engine, source, policy.unit, self.rows_per_unit)
+        keep = self.used_rows(source, policy, engine)
         counted, rows = self._counting, float(self.n_rows)
         if counted is not None:
             exact = source.n_rows if keep is None else int(keep.sum())
@@ -178,25 +145,8 @@ class StackedMethod:
 
 
 def schema_of(policy: Policy, cells: int) -> TreeSchema:
-    """Return the attributes and classes, from public domains alone, numbers on a grid of so many cells.
-
-    Raises
-    ------
-    PolicyError
-        A column has no public domain, or there is no target.
-    """
-    if policy.target is None:
-        raise PolicyError("no column has role target", '--target NAME, or role = "target" in the policy')
-    attributes = []
-    for column in attributes_of(policy):
-        if column.bounds is None:
-            attributes.append(Attribute(name=column.name, domain=categories_of(column), split=Split.ONE_VS_REST))
-        else:
-            lower, upper = bounds_of(column)
-            grid = Grid(lower=lower, upper=upper, cells=cells, has_missing=may_be_missing(column))
-            attributes.append(Attribute(name=column.name, domain=grid, split=Split.CUT))
-    classes = categories_of(policy.column(policy.target))
-    return TreeSchema(attributes=tuple(attributes), target=policy.target, classes=classes)
+    """Return the attributes and classes, from public domains alone, numbers on a grid of so many cells."""
+    return central_release.schema_of(policy, cells, number=Split.CUT, category=Split.ONE_VS_REST)
 
 
 def stacked_draft(
@@ -214,7 +164,7 @@ def stacked_draft(
     return Draft(
         data=engine.hold(table),
         params=params,
-        columns=column_entries(policy, learned.plan.schema, table),
+        columns=column_entries(policy, learned.plan.schema.sizes, table.column_names),
         details={
             "budget": {"epsilon": claim, "delta": 0, "per_level": per_level(accounting)},
             "forest": {

@@ -4,23 +4,27 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from anonkit.central_release import bins_parameter
 from anonkit.parameters import check_choice, check_number, parameter
-from anonkit.tree_release import TreeMethod
+from anonkit.tree_release import GrownTrees
 from anonkit.trees.allocation import uniform
-from anonkit.trees.attributes import TreeSchema
+from anonkit.trees.attributes import Split, TreeSchema
 from anonkit.trees.leaves import NoisyClassCounts
 from anonkit.trees.plan import Choices, Threshold
 from anonkit.trees.rows import Disjoint, Rows
-from anonkit.trees.scores import LARGEST_TABLE, SCORES, Score
-from anonkit.trees.selection import Selection
+from anonkit.trees.scores import LARGEST_TABLE, SCORES, Score, noisy_gain_ratio
+from anonkit.trees.selection import NoisyCounts, Selection
 
 STOPS = ("depth", "noisy", "pure")
 STOP_HELP = "leaves are at the depth; noisy: or below a noisy count of rows; pure: or with one class (no guarantee)"
 RATES = ("full", "published")
+_MONOTONE = ("entropy", "max-class", "gini")
 
 _PURE = (
     "The published algorithm makes a node a leaf when all its rows have one class. That test looks at the rows without "
@@ -41,14 +45,47 @@ def one_deviation(epsilon: float, schema: TreeSchema) -> float:
     return math.sqrt(2) / epsilon
 
 
+def slack_of(score: Score, rate: str) -> int:
+    """Return what divides the rate of a private choice.
+
+    The papers choose with exp(epsilon q / (2 D)); the 2 is needed only for scores that a row can move both ways.
+    """
+    return 2 if rate == "published" and score.name != "information-gain" else 1
+
+
+def score_parameter(default: str, *names: str) -> str:
+    """Declare the parameter `score` with these choices."""
+    declared: str = parameter(
+        default=default, range="one of these", help="what makes a split good", choices=names or tuple(SCORES)
+    )
+    return declared
+
+
+def rate_parameter() -> str:
+    """Declare the parameter `rate`."""
+    declared: str = parameter(
+        default="full",
+        range="one of these",
+        help="how sharply splits are chosen for their share of epsilon; published: half as sharply, as papers do",
+        choices=RATES,
+    )
+    return declared
+
+
+def stop_parameter(default: str) -> str:
+    """Declare the parameter `stop`."""
+    declared: str = parameter(default=default, range="one of these", help=STOP_HELP, choices=STOPS)
+    return declared
+
+
 @dataclass(frozen=True, kw_only=True)
-class StoppingTree(TreeMethod):
+class StoppingTree(GrownTrees):
     """Trees of a depth that stop by a rule; the published rule has no noise, and then nothing is promised."""
 
     threshold: ClassVar[Threshold] = staticmethod(friedman_schuster)
 
     depth: int = parameter(default=3, range="[1, 20]", help="most splits between root and leaf")
-    stop: str = parameter(default="depth", range="one of these", help=STOP_HELP, choices=STOPS)
+    stop: str = stop_parameter("depth")
     max_rows: int = parameter(
         default=LARGEST_TABLE,
         range="[1, 268435456]",
@@ -78,15 +115,9 @@ class StoppingTree(TreeMethod):
         """Return the share of each level that a noisy count of rows gets; nothing when empty."""
         return [Fraction(1, 2)] * self.levels
 
+    @abstractmethod
     def selection(self) -> Selection:
-        """Return how splits are chosen.
-
-        Raises
-        ------
-        NotImplementedError
-            Methods say it.
-        """
-        raise NotImplementedError
+        """Return how splits are chosen."""
 
     @property
     def square_root(self) -> bool:
@@ -115,28 +146,59 @@ class StoppingTree(TreeMethod):
         return f"{_PURE} The paper claims epsilon = {self.epsilon:g}; --stop depth or --stop noisy has a guarantee."
 
 
-def slack_of(score: Score, rate: str) -> int:
-    """Return what divides the rate of a private choice.
+@dataclass(frozen=True, kw_only=True)
+class CountingTree(StoppingTree):
+    """A tree on binned numbers whose splits are chosen by a measure of noisy counts."""
 
-    The papers choose with exp(epsilon q / (2 D)); the 2 is needed only for scores that a row can move both ways.
-    """
-    return 2 if rate == "published" and score.name != "information-gain" else 1
+    number_split: ClassVar[Split] = Split.MULTIWAY
+    counted: ClassVar[NoisyCounts]
+    """What is counted with noise, and measured."""
+
+    bins: int = bins_parameter(8)
+
+    def selection(self) -> Selection:
+        """Return the measure of noisy counts."""
+        return self.counted
 
 
-def score_parameter(default: str, *names: str) -> str:
-    """Declare the parameter `score` with these choices."""
-    declared: str = parameter(
-        default=default, range="one of these", help="what makes a split good", choices=names or tuple(SCORES)
-    )
-    return declared
+@dataclass(frozen=True, kw_only=True)
+class NoisyID3(CountingTree):
+    """ID3 on noisy counts: without a look at the data that has no noise."""
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"stop": "noisy"}}
+
+    stop: str = stop_parameter("noisy")
 
 
-def rate_parameter() -> str:
-    """Declare the parameter `rate`."""
-    declared: str = parameter(
-        default="full",
-        range="one of these",
-        help="how sharply splits are chosen for their share of epsilon; published: half as sharply, as papers do",
-        choices=RATES,
-    )
-    return declared
+@dataclass(frozen=True, kw_only=True)
+class NoisyC45(CountingTree):
+    """C4.5 on noisy counts: the gain ratio of what has noise; a tenth of a level for the stop rule, if it has noise."""
+
+    counted: ClassVar[NoisyCounts] = NoisyCounts(measure=noisy_gain_ratio)
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"stop": "pure"}}
+
+    def count_shares(self, schema: TreeSchema) -> list[Fraction]:
+        """Return a tenth for the count of rows that the noisy stop rule looks at, else nothing."""
+        return [Fraction(1, 10)] * self.levels if self.stop == "noisy" else []
+
+
+@dataclass(frozen=True, kw_only=True)
+class FriedmanSchusterTree(StoppingTree):
+    """A tree of Friedman & Schuster 2010: splits by the exponential mechanism on a score that a row moves one way."""
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"rate": "published", "score": "max-class"}}
+
+    stop: str = stop_parameter("noisy")
+    score: str = score_parameter("gini", *_MONOTONE)
+    rate: str = rate_parameter()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("score", self.score, _MONOTONE)
+        check_choice("rate", self.rate, RATES)
+
+    def published_claim(self) -> str | None:
+        """Return that the paper claims more than it spends."""
+        if self.rate != "published":
+            return None
+        return f"The paper claims epsilon = {self.epsilon:g} for this; its choices of splits lose half of their shares."

@@ -3,44 +3,62 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from anonkit.central_dp import ADD_OR_REMOVE, REPLACE, CentralDP
-from anonkit.coded_rows import counter_of, first_rows_of_units
-from anonkit.errors import ParameterError, PolicyError
+from anonkit.central_release import CellMethod, at_most_rows, bins_parameter, schema_of
+from anonkit.coded_rows import counter_of
+from anonkit.errors import PolicyError
 from anonkit.guarantee import Guarantee, NoGuarantee
 from anonkit.mechanisms.accounting import Accounting
-from anonkit.mechanisms.domains import Categories, Grid
-from anonkit.parameters import check_choice, check_number, parameter
-from anonkit.policy import Column, Policy, Role, TargetUse
+from anonkit.mechanisms.domains import Categories
+from anonkit.parameters import check_number
+from anonkit.policy import Policy
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
-from anonkit.public_domains import attributes_of, bounds_of, categories_of, conditions_of, may_be_missing
+from anonkit.public_domains import conditions_of
 from anonkit.randomness import Randomness
-from anonkit.trees.attributes import Attribute, Split, TreeSchema
+from anonkit.synthesized import COUNT_COLUMN, column_entries, described, drawn_table, labelled
+from anonkit.trees.attributes import Split, TreeSchema
 from anonkit.trees.cells import Cells, cells_of, label_of
 from anonkit.trees.grower import grow
 from anonkit.trees.microdata import draw_rows
 from anonkit.trees.plan import Choices, Plan
 from anonkit.trees.published import PublishedForest
 from anonkit.trees.questions import Counter
-from anonkit.trees.specialization import SpecializationPlan, specialize
 
-FORMS = ("microdata", "cells")
-ADJACENCIES = {"add-or-remove": ADD_OR_REMOVE, "replace": REPLACE}
-COUNT_COLUMN = "count"
+
+class TreePlan(Protocol):
+    """Every draw of a release by trees, before any data is seen."""
+
+    @property
+    def schema(self) -> TreeSchema:
+        """Attributes and classes, all public."""
+        ...
+
+    @property
+    def accounting(self) -> Accounting:
+        """What the draws add up to."""
+        ...
+
+    @property
+    def max_rows(self) -> int:
+        """Public bound on the rows of the table."""
+        ...
+
+
+P = TypeVar("P", bound=TreePlan)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeMethod:
-    """The parameters of all tree methods; a method adds its own and says its `choices`."""
+class TreeMethod(CellMethod, ABC, Generic[P]):
+    """The parameters of all tree methods; a method says how it plans and how it grows what it planned."""
 
-    target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
     promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "kind": "central-dp",
@@ -51,42 +69,20 @@ class TreeMethod:
         }
     )
     number_split: ClassVar[Split] = Split.CUT
-    category_split: ClassVar[Split] = Split.MULTIWAY
 
-    epsilon: float = parameter(range="(0, 40]", help="privacy loss of the whole release, for the unit of privacy")
-    as_: str = parameter(
-        default="microdata",
-        range="one of these",
-        help="publish rows drawn from the leaves, or the leaves as generalized cells with their counts",
-        choices=FORMS,
-    )
-    adjacency: str = parameter(
-        default="add-or-remove",
-        range="one of these",
-        help="which tables are neighbours; replaced rows cost twice as much",
-        choices=tuple(ADJACENCIES),
-    )
-    rows_per_unit: int = parameter(
-        default=1, range="[1, 1000]", help="with a unit column: most rows of a unit that are used; each costs as much"
-    )
-    bins: int = parameter(default=16, range="[2, 1024]", help="equal bins of each number, over its public bounds")
+    bins: int = bins_parameter(16)
 
     def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, 0, 40, open_low=True)
-        check_choice("as", self.as_, FORMS)
-        check_choice("adjacency", self.adjacency, tuple(ADJACENCIES))
-        check_number("rows_per_unit", self.rows_per_unit, 1, 1000)
+        super().__post_init__()
         check_number("bins", self.bins, 2, 1024)
 
-    def choices(self, schema: TreeSchema) -> Choices:
-        """Return what makes this method's trees.
+    @abstractmethod
+    def plan_of(self, schema: TreeSchema) -> P:
+        """Return the plan for a schema."""
 
-        Raises
-        ------
-        NotImplementedError
-            Methods say it.
-        """
-        raise NotImplementedError
+    @abstractmethod
+    def grow(self, plan: P, counter: Counter, rng: Randomness, progress: Progress) -> PublishedForest:
+        """Return the noisy forest of a plan."""
 
     def no_guarantee(self) -> str | None:
         """Return why nothing can be promised with these parameters; None where something can."""
@@ -96,70 +92,25 @@ class TreeMethod:
         """Return what the paper claims, where something else holds."""
         return None
 
-    def schema(self, policy: Policy) -> TreeSchema:
-        """Return the attributes and classes, from public domains alone.
+    def plan(self, policy: Policy) -> P:
+        """Return every draw of the release, before any data is seen.
 
         Raises
         ------
         PolicyError
             A column has no public domain, or there is no target.
         """
-        if policy.target is None:
-            raise PolicyError("no column has role target", '--target NAME, or role = "target" in the policy')
-        return TreeSchema(
-            attributes=tuple(self._attribute(column) for column in attributes_of(policy)),
-            target=policy.target,
-            classes=categories_of(policy.column(policy.target)),
-        )
-
-    def _attribute(self, column: Column) -> Attribute:
-        if column.bounds is None:
-            return Attribute(name=column.name, domain=categories_of(column), split=self.category_split)
-        lower, upper = bounds_of(column)
-        grid = Grid(lower=lower, upper=upper, cells=self.bins, has_missing=may_be_missing(column))
-        return Attribute(name=column.name, domain=grid, split=self.number_split)
-
-    def grow(
-        self, plan: Plan | SpecializationPlan, counter: Counter, rng: Randomness, progress: Progress
-    ) -> PublishedForest:
-        """Return the noisy forest of a plan."""
-        if isinstance(plan, SpecializationPlan):
-            return specialize(plan, counter, rng)
-        return grow(plan, counter, rng, lambda level: progress("growing", level / plan.levels))
-
-    def plan(self, policy: Policy) -> Plan | SpecializationPlan:
-        """Return every draw of the release, before any data is seen."""
-        if policy.unit is None and self.rows_per_unit != 1:
-            raise ParameterError("rows_per_unit needs a unit column", "--unit NAME")
-        return self.plan_of(self.schema(policy))
-
-    def plan_of(self, schema: TreeSchema) -> Plan | SpecializationPlan:
-        """Return the plan for a schema."""
-        return Plan(
-            choices=self.choices(schema),
-            schema=schema,
-            epsilon=self.epsilon,
-            rows_per_unit=self.rows_per_unit,
-            adjacency=ADJACENCIES[self.adjacency],
-        )
+        self.check_unit(policy)
+        return self.plan_of(schema_of(policy, self.bins, number=self.number_split, category=Split.MULTIWAY))
 
     def guarantee(self, policy: Policy) -> Guarantee:
         """State the promise: what the planned draws add up to, never above the epsilon asked for."""
         plan = self.plan(policy)
         reason = self.no_guarantee()
-        conditions = conditions_of(policy)
         if reason is not None:
-            return NoGuarantee(reason=reason, assumptions=conditions)
-        bounded = f"The table has at most {plan.max_rows:,} rows, which is public knowledge."
-        return CentralDP(
-            epsilon=plan.accounting.epsilon,
-            adjacency=plan.adjacency,
-            unit=policy.unit,
-            rows_per_unit=plan.rows_per_unit,
-            published_claim=self.published_claim(),
-            assumptions=(*conditions, bounded),
-            conditional=policy.domains_from_data,
-        )
+            return NoGuarantee(reason=reason, assumptions=conditions_of(policy))
+        claim = self.published_claim()
+        return self.promise(policy, plan.accounting.epsilon, at_most_rows(plan.max_rows), published_claim=claim)
 
     def release(
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
@@ -169,46 +120,66 @@ class TreeMethod:
         if source.n_rows > plan.max_rows:
             raise PolicyError("the table has more rows than the public bound on them", "raise max_rows")
         progress("growing", 0.0)
-        unit = policy.unit
-        keep = None if unit is None else first_rows_of_units(engine, source, unit, self.rows_per_unit)
-        counter = counter_of(source, engine, plan.schema, keep)
+        counter = counter_of(source, engine, plan.schema, self.used_rows(source, policy, engine))
         forest = self.grow(plan, counter, rng, progress)
-        return forest_draft(forest, plan, policy, engine, rng, self.as_, accounted=self.no_guarantee() is None)
+        accounted = self.no_guarantee() is None
+        return forest_draft(forest, plan.accounting, policy, engine, rng, self.as_, accounted=accounted)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrownTrees(TreeMethod[Plan]):
+    """A tree method by the one grower: it says its choices."""
+
+    @abstractmethod
+    def choices(self, schema: TreeSchema) -> Choices:
+        """Return what makes this method's trees."""
+
+    def plan_of(self, schema: TreeSchema) -> Plan:
+        """Return the choices with schema and budget."""
+        return Plan(
+            choices=self.choices(schema),
+            schema=schema,
+            epsilon=self.epsilon,
+            rows_per_unit=self.rows_per_unit,
+            adjacency=self.neighbours,
+        )
+
+    def grow(self, plan: Plan, counter: Counter, rng: Randomness, progress: Progress) -> PublishedForest:
+        """Return the noisy forest, level by level."""
+        return grow(plan, counter, rng, lambda level: progress("growing", level / plan.levels))
 
 
 def forest_draft(
     forest: PublishedForest,
-    plan: Plan | SpecializationPlan,
+    accounting: Accounting,
     policy: Policy,
     engine: Engine,
     rng: Randomness,
     form: str,
     *,
-    accounted: bool = True,
+    accounted: bool,
 ) -> Draft:
     """Return the draft of a noisy forest: its table, its params, its budget. No count of the source is in it."""
     cells = cells_of(forest)
-    table, described = _microdata(forest, cells, policy, rng) if form == "microdata" else generalized(cells, policy)
-    accounting = plan.accounting
-    params = {**forest.to_params(), **accounting.to_params(), "columns": described}
+    table, shown = _microdata(forest, cells, policy, rng) if form == "microdata" else generalized(cells, policy)
+    params = {**forest.to_params(), **accounting.to_params(), "columns": shown}
     if not accounted:
         params["accounting"] = []
     if policy.domains_from_data:
         params["conditions"] = list(conditions_of(policy))
-    nodes = sum(len(tree) for tree in forest.trees)
     return Draft(
         data=engine.hold(table),
         params=params,
-        columns=column_entries(policy, plan.schema, table),
+        columns=column_entries(policy, forest.schema.sizes, table.column_names),
         details={
             "budget": {
                 "epsilon": accounting.epsilon if accounted else None,
                 "delta": 0 if accounted else None,
-                "per_level": per_level(plan.accounting) if accounted else [],
+                "per_level": per_level(accounting) if accounted else [],
             },
             "forest": {
                 "trees": len(forest.trees),
-                "nodes": nodes,
+                "nodes": sum(len(tree) for tree in forest.trees),
                 "leaves": cells.size,
                 "rows_per_tree": forest.rows_per_tree["kind"],
             },
@@ -233,18 +204,8 @@ def _microdata(
 ) -> tuple[pa.Table, list[dict[str, Any]]]:
     schema = forest.schema
     drawn = draw_rows(cells, forest.share_of_rows, rng.child("rows of cells"))
-    made: dict[str, pa.Array] = {schema.target: labelled(drawn.labels, schema.classes)}
-    columns: dict[str, dict[str, Any]] = {schema.target: described(schema.target, schema.classes)}
-    for at, attribute in enumerate(schema.attributes):
-        codes, domain = drawn.codes[at], attribute.domain
-        if isinstance(domain, Grid):
-            numbers = domain.decode(codes)
-            made[attribute.name] = pa.array(numbers, pa.float64(), mask=np.isnan(numbers))
-        else:
-            made[attribute.name] = labelled(codes, domain)
-        columns[attribute.name] = described(attribute.name, domain)
-    names = [name for name in policy.columns if name in made]
-    return pa.table({name: made[name] for name in names}), [columns[name] for name in names]
+    columns = {one.name: (codes, one.domain) for one, codes in zip(schema.attributes, drawn.codes, strict=True)}
+    return drawn_table(policy, {**columns, schema.target: (drawn.labels, schema.classes)})
 
 
 def generalized(cells: Cells, policy: Policy) -> tuple[pa.Table, list[dict[str, Any]]]:
@@ -275,35 +236,3 @@ def generalized(cells: Cells, policy: Policy) -> tuple[pa.Table, list[dict[str, 
     )
     count = {"name": COUNT_COLUMN, "type": "count", "domain": {"has_missing": True}}
     return table.filter(pa.array(shown)), [*(columns[name] for name in names), count]
-
-
-def described(name: str, domain: Categories | Grid) -> dict[str, Any]:
-    """Return what the params tell of a released column."""
-    kind = "number" if isinstance(domain, Grid) else "category"
-    return {"name": name, "type": kind, "domain": domain.to_params()}
-
-
-def labelled(codes: np.ndarray[Any, np.dtype[np.int64]], domain: Categories) -> pa.Array:
-    """Return codes as the categories of a domain, dictionary-encoded."""
-    absent = codes >= len(domain.values)
-    indices = pa.array(np.where(absent, 0, codes).astype(np.int32), mask=absent)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(domain.values, pa.string()))
-
-
-def column_entries(policy: Policy, schema: TreeSchema, table: pa.Table) -> list[dict[str, Any]]:
-    """Return the `columns` block of the report."""
-    sizes = {attribute.name: attribute.codes for attribute in schema.attributes} | {schema.target: schema.n_classes}
-    out: list[dict[str, Any]] = []
-    for name, column in policy.columns.items():
-        entry = {"name": name, "role": str(column.role), "sensitive": column.is_sensitive}
-        if name in table.column_names:
-            out.append({**entry, "action": "synthesized", "released_values": sizes[name]})
-        else:
-            hidden = column.role in (Role.IDENTIFIER, Role.UNIT)
-            reason = f"declared {column.role}: only what is synthesized is released"
-            reason = "identifiers are never released" if hidden else reason
-            out.append({**entry, "action": "dropped", "reason": reason})
-    if COUNT_COLUMN in table.column_names and COUNT_COLUMN not in policy.columns:
-        reason = "noisy count of the rows in the cell"
-        out.append({"name": COUNT_COLUMN, "role": "insensitive", "action": "synthesized", "reason": reason})
-    return out

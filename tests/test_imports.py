@@ -26,7 +26,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("protocols", "mechanisms", "trees", "cells"),
     ("recoding", "public_domains", "domain_codes"),
     ("randomized_rows", "recoded_rows", "coded_rows", "answer_strength"),
-    ("axes",),
+    ("axes", "central_release", "synthesized"),
     ("anonymity", "randomization", "tree_release"),
     ("tree_families", "sampled_search", "stacked_release"),
     ("methods", "engines", "consumers", "checks", "datasets"),

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.central_dp import ADD_OR_REMOVE, REPLACE
+from anonkit.central_dp import ADD_OR_REMOVE, changed_rows
 from anonkit.errors import BudgetError, ParameterError
 from anonkit.mechanisms.discrete_laplace import RATE_BITS
 
@@ -186,7 +186,7 @@ class Accounting:
     @property
     def epsilon(self) -> float:
         """Loss of the unit of privacy under the adjacency, rounded up to a float."""
-        return rounded_up(self.row_loss * self.rows_per_unit * (2 if self.adjacency == REPLACE else 1))
+        return rounded_up(self.row_loss * changed_rows(self.rows_per_unit, self.adjacency))
 
     def to_params(self) -> dict[str, Any]:
         """Return `accounting` and `composition` of the params."""

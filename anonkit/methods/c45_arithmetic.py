@@ -3,23 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from anonkit.parameters import check_choice, parameter
-from anonkit.tree_families import StoppingTree
+from anonkit.tree_families import NoisyC45
 from anonkit.trees.allocation import ALLOCATIONS
-from anonkit.trees.attributes import Split, TreeSchema
-from anonkit.trees.scores import noisy_gain_ratio
-from anonkit.trees.selection import NoisyCounts, Selection
+from anonkit.trees.attributes import TreeSchema
 
 ORDERS = ("ascending", "descending")
 
 
 @dataclass(frozen=True, kw_only=True)
-class C45Arithmetic(StoppingTree):
+class C45Arithmetic(NoisyC45):
     """Grow a C4.5 tree after Shang et al. 2019 and release the table it describes.
 
     Per level, the counts of every attribute value by class get noise, and the split is the one with the best gain ratio
@@ -34,13 +31,10 @@ class C45Arithmetic(StoppingTree):
     name: ClassVar[str] = "c45-arithmetic"
     paper: ClassVar[str] = "Shang et al.: arithmetic budget allocation for decision trees on MapReduce, 2019"
     summary: ClassVar[str] = "differentially private C4.5 tree: gain ratio of noisy counts, arithmetic budgets"
-    number_split: ClassVar[Split] = Split.MULTIWAY
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"stop": "pure"}}
 
     order: str = parameter(
         default="ascending", range="one of these", help="budgets of the levels, from the root down", choices=ORDERS
     )
-    bins: int = parameter(default=8, range="[2, 1024]", help="equal bins of each number, over its public bounds")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -49,11 +43,3 @@ class C45Arithmetic(StoppingTree):
     def weights(self, schema: TreeSchema) -> list[Fraction]:
         """Return the arithmetic progression."""
         return ALLOCATIONS[f"arithmetic-{self.order}"](self.levels)
-
-    def count_shares(self, schema: TreeSchema) -> list[Fraction]:
-        """Return a tenth for the count of rows that the noisy stop rule looks at, else nothing."""
-        return [Fraction(1, 10)] * self.levels if self.stop == "noisy" else []
-
-    def selection(self) -> Selection:
-        """Return the gain ratio of noisy counts."""
-        return NoisyCounts(measure=noisy_gain_ratio)

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from anonkit.parameters import check_choice, check_number, parameter
-from anonkit.tree_release import ADJACENCIES, TreeMethod
+from anonkit.protocols import Progress
+from anonkit.randomness import Randomness
+from anonkit.tree_release import TreeMethod
 from anonkit.trees.attributes import TreeSchema
-from anonkit.trees.specialization import SCORES, SpecializationPlan
+from anonkit.trees.published import PublishedForest
+from anonkit.trees.questions import Counter
+from anonkit.trees.specialization import SCORES, SpecializationPlan, specialize
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiffGen(TreeMethod):
+class DiffGen(TreeMethod[SpecializationPlan]):
     """Generalize a table after Mohammed et al. 2011 (DiffGen) and release it.
 
     Each step makes one value finer in all cells: categories become single ones, an interval is cut in two where a draw
@@ -48,5 +52,9 @@ class DiffGen(TreeMethod):
             score=SCORES[self.score],
             joint=self.joint,
             rows_per_unit=self.rows_per_unit,
-            adjacency=ADJACENCIES[self.adjacency],
+            adjacency=self.neighbours,
         )
+
+    def grow(self, plan: SpecializationPlan, counter: Counter, rng: Randomness, progress: Progress) -> PublishedForest:
+        """Return the specialized table as one noisy tree."""
+        return specialize(plan, counter, rng)

@@ -3,22 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from anonkit.parameters import check_choice, parameter
-from anonkit.tree_families import RATES, STOP_HELP, STOPS, StoppingTree, rate_parameter, score_parameter, slack_of
+from anonkit.tree_families import FriedmanSchusterTree, slack_of
 from anonkit.trees.attributes import TreeSchema
 from anonkit.trees.scores import SCORES
 from anonkit.trees.selection import CutThenAttribute, Selection
 
-OFFERED = ("entropy", "max-class", "gini")
-
 
 @dataclass(frozen=True, kw_only=True)
-class DiffPC45(StoppingTree):
+class DiffPC45(FriedmanSchusterTree):
     """Grow a tree after Friedman & Schuster 2010 (DiffP-C4.5) and release the table it describes.
 
     With c numbers every draw gets epsilon / ((2 + c) depth + 2): on each level a count of rows, a cut for each number
@@ -33,16 +29,6 @@ class DiffPC45(StoppingTree):
     name: ClassVar[str] = "diffp-c45"
     paper: ClassVar[str] = "Friedman & Schuster: Data mining with differential privacy, KDD 2010"
     summary: ClassVar[str] = "differentially private C4.5 tree: cuts, then attributes, by the exponential mechanism"
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"rate": "published", "score": "max-class"}}
-
-    stop: str = parameter(default="noisy", range="one of these", help=STOP_HELP, choices=STOPS)
-    score: str = score_parameter("gini", *OFFERED)
-    rate: str = rate_parameter()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("score", self.score, OFFERED)
-        check_choice("rate", self.rate, RATES)
 
     def weights(self, schema: TreeSchema) -> list[Fraction]:
         """Return the number of draws on each level."""
@@ -56,12 +42,6 @@ class DiffPC45(StoppingTree):
         """Return the choice of cuts, then of the attribute."""
         score = SCORES[self.score]
         return CutThenAttribute(score=score, slack=slack_of(score, self.rate))
-
-    def published_claim(self) -> str | None:
-        """Return that the paper claims more than it spends."""
-        if self.rate != "published":
-            return None
-        return f"The paper claims epsilon = {self.epsilon:g} for this; its choices of splits lose half of their shares."
 
 
 def _numbers(schema: TreeSchema) -> int:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from anonkit.central_release import bins_parameter
 from anonkit.methods.diffprfs import DiffPRFs
-from anonkit.parameters import parameter
 from anonkit.tree_families import slack_of
 from anonkit.trees.attributes import Split
 from anonkit.trees.scores import SCORES
@@ -31,7 +31,7 @@ class DiffPRF(DiffPRFs):
     summary: ClassVar[str] = "differentially private forest: bootstrap, ID3 trees on binned numbers"
     number_split: ClassVar[Split] = Split.MULTIWAY
 
-    bins: int = parameter(default=8, range="[2, 1024]", help="equal bins of each number, over its public bounds")
+    bins: int = bins_parameter(8)
 
     def selection(self) -> Selection:
         """Return the choice of the attribute."""

@@ -7,30 +7,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
 
-from anonkit.central_dp import ADD_OR_REMOVE, REPLACE, CentralDP
-from anonkit.coded_rows import counted, first_rows_of_units
-from anonkit.errors import ParameterError, PolicyError
+from anonkit.central_dp import CentralDP
+from anonkit.central_release import CentralMethod, bins_parameter, schema_of
+from anonkit.coded_rows import counted
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares, units_of
-from anonkit.mechanisms.domains import Categories, Grid
 from anonkit.mechanisms.noisy_tables import IntArray, NoisyTables, rows_of, table_weights
-from anonkit.parameters import check_choice, check_number, parameter
-from anonkit.policy import Column, Policy, Role, TargetUse
+from anonkit.parameters import check_number
+from anonkit.policy import Policy
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
-from anonkit.public_domains import attributes_of, bounds_of, categories_of, conditions_of, may_be_missing
+from anonkit.public_domains import conditions_of
 from anonkit.randomness import Randomness
-from anonkit.trees.attributes import Attribute, Split, TreeSchema
+from anonkit.synthesized import column_entries, drawn_table
+from anonkit.trees.attributes import Split, TreeSchema
 from anonkit.trees.questions import CodedBatch
-
-ADJACENCIES = {"add-or-remove": ADD_OR_REMOVE, "replace": REPLACE}
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPNB:
+class DPNB(CentralMethod):
     """Count every class and every class with every value of every attribute, and publish the counts with noise.
 
     The counts stand in the params, for a naive Bayes model of them; the table is rows drawn from them. Numbers are
@@ -48,7 +45,6 @@ class DPNB:
         "of Zhang & Tang 2007"
     )
     summary: ClassVar[str] = "differentially private counts for naive Bayes, and rows drawn from them"
-    target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
     promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "kind": "central-dp",
@@ -59,55 +55,21 @@ class DPNB:
         }
     )
 
-    epsilon: float = parameter(range="(0, 40]", help="privacy loss of the whole release, for the unit of privacy")
-    adjacency: str = parameter(
-        default="add-or-remove",
-        range="one of these",
-        help="which tables are neighbours; replaced rows cost twice as much",
-        choices=tuple(ADJACENCIES),
-    )
-    rows_per_unit: int = parameter(
-        default=1, range="[1, 1000]", help="with a unit column: most rows of a unit that are used; each costs as much"
-    )
-    bins: int = parameter(default=16, range="[2, 1024]", help="equal bins of each number, over its public bounds")
+    bins: int = bins_parameter(16)
 
     def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, 0, 40, open_low=True)
-        check_choice("adjacency", self.adjacency, tuple(ADJACENCIES))
-        check_number("rows_per_unit", self.rows_per_unit, 1, 1000)
+        super().__post_init__()
         check_number("bins", self.bins, 2, 1024)
 
     def schema(self, policy: Policy) -> TreeSchema:
-        """Return attributes and classes, from public domains alone.
-
-        Raises
-        ------
-        PolicyError
-            A column has no public domain, or there is no target.
-        """
-        if policy.target is None:
-            raise PolicyError("no column has role target", '--target NAME, or role = "target" in the policy')
-        return TreeSchema(
-            attributes=tuple(
-                Attribute(name=column.name, domain=self._domain(column), split=Split.MULTIWAY)
-                for column in attributes_of(policy)
-            ),
-            target=policy.target,
-            classes=categories_of(policy.column(policy.target)),
-        )
-
-    def _domain(self, column: Column) -> Categories | Grid:
-        if column.bounds is None:
-            return categories_of(column)
-        lower, upper = bounds_of(column)
-        return Grid(lower=lower, upper=upper, cells=self.bins, has_missing=may_be_missing(column))
+        """Return attributes and classes, from public domains alone."""
+        return schema_of(policy, self.bins, number=Split.MULTIWAY, category=Split.MULTIWAY)
 
     def account(self, policy: Policy) -> Accounting:
         """Return every draw of the release, the classes first, before any data is seen."""
-        if policy.unit is None and self.rows_per_unit != 1:
-            raise ParameterError("rows_per_unit needs a unit column", "--unit NAME")
-        schema, adjacency = self.schema(policy), ADJACENCIES[self.adjacency]
-        per_row = units_of(self.epsilon) // (self.rows_per_unit * (2 if adjacency == REPLACE else 1))
+        self.check_unit(policy)
+        schema = self.schema(policy)
+        per_row = units_of(self.epsilon) // self.changed_rows
         purposes = ["rows per class", *(f"class x {one.name}" for one in schema.attributes)]
         parts = shares(per_row, table_weights([1, *(one.codes for one in schema.attributes)]))
         return Accounting(
@@ -116,20 +78,12 @@ class DPNB:
                 for purpose, units in zip(purposes, parts, strict=True)
             ),
             rows_per_unit=self.rows_per_unit,
-            adjacency=adjacency,
+            adjacency=self.neighbours,
         )
 
     def guarantee(self, policy: Policy) -> CentralDP:
         """State the promise: what the planned draws add up to, never above the epsilon asked for."""
-        accounting = self.account(policy)
-        return CentralDP(
-            epsilon=accounting.epsilon,
-            adjacency=accounting.adjacency,
-            unit=policy.unit,
-            rows_per_unit=accounting.rows_per_unit,
-            assumptions=conditions_of(policy),
-            conditional=policy.domains_from_data,
-        )
+        return self.promise(policy, self.account(policy).epsilon)
 
     def release(
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
@@ -137,8 +91,7 @@ class DPNB:
         """Count in one pass, add noise, and draw rows from the noisy counts."""
         progress("counting", 0.0)
         schema, accounting = self.schema(policy), self.account(policy)
-        unit = policy.unit
-        keep = None if unit is None else first_rows_of_units(engine, source, unit, self.rows_per_unit)
+        keep = self.used_rows(source, policy, engine)
         sizes = [schema.n_classes, *(schema.n_classes * one.codes for one in schema.attributes)]
         counts = counted(source, engine, schema, keep, partial(count, schema=schema), sum(sizes))
         by_class, *flat = np.split(counts, np.cumsum(sizes)[:-1])
@@ -170,23 +123,19 @@ def tables_draft(
 ) -> Draft:
     """Return the draft of noisy tables: rows drawn from them, the counts as params. No true count is in it."""
     drawn = rows_of(noisy, randomness)
-    made = {noisy.target: _cells(drawn.labels, noisy.classes)}
-    described = {noisy.target: _described(noisy.target, noisy.classes)}
-    for table, codes in zip(noisy.tables, drawn.codes, strict=True):
-        made[table.name] = _cells(codes, table.domain)
-        described[table.name] = _described(table.name, table.domain)
-    names = [name for name in policy.columns if name in made]
+    columns = {one.name: (codes, one.domain) for one, codes in zip(noisy.tables, drawn.codes, strict=True)}
+    table, shown = drawn_table(policy, {**columns, noisy.target: (drawn.labels, noisy.classes)})
     params = {
         **noisy.to_params(),
         **accounting.to_params(),
-        "columns": [described[name] for name in names],
+        "columns": shown,
         **({"conditions": list(conditions_of(policy))} if policy.domains_from_data else {}),
     }
     sizes = {noisy.target: noisy.classes.size} | {table.name: table.domain.size for table in noisy.tables}
     return Draft(
-        data=engine.hold(pa.table({name: made[name] for name in names})),
+        data=engine.hold(table),
         params=params,
-        columns=_column_entries(policy, sizes),
+        columns=column_entries(policy, sizes, list(sizes)),
         details={
             "budget": {
                 "epsilon": accounting.epsilon,
@@ -197,31 +146,3 @@ def tables_draft(
             }
         },
     )
-
-
-def _cells(codes: IntArray, domain: Categories | Grid) -> pa.Array:
-    if isinstance(domain, Grid):
-        numbers = domain.decode(codes)
-        return pa.array(numbers, pa.float64(), mask=np.isnan(numbers))
-    absent = codes >= len(domain.values)
-    indices = pa.array(np.where(absent, 0, codes).astype(np.int32), mask=absent)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(domain.values, pa.string()))
-
-
-def _described(name: str, domain: Categories | Grid) -> dict[str, Any]:
-    kind = "number" if isinstance(domain, Grid) else "category"
-    return {"name": name, "type": kind, "domain": domain.to_params()}
-
-
-def _column_entries(policy: Policy, sizes: Mapping[str, int]) -> list[dict[str, Any]]:
-    out: list[dict[str, Any]] = []
-    for name, column in policy.columns.items():
-        entry = {"name": name, "role": str(column.role), "sensitive": column.is_sensitive}
-        if name in sizes:
-            out.append({**entry, "action": "synthesized", "released_values": sizes[name]})
-            continue
-        hidden = column.role in (Role.IDENTIFIER, Role.UNIT)
-        other = f"declared {column.role}: only what is counted is drawn"
-        reason = "identifiers are never released" if hidden else other
-        out.append({**entry, "action": "dropped", "reason": reason})
-    return out

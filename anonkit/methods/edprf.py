@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from anonkit.central_release import bins_parameter
 from anonkit.parameters import check_choice, check_number, parameter
-from anonkit.tree_release import TreeMethod
+from anonkit.tree_release import GrownTrees
 from anonkit.trees.allocation import harmonic
 from anonkit.trees.attributes import Split, TreeSchema
 from anonkit.trees.leaves import LEAVES
@@ -21,7 +22,7 @@ STOPS = ("depth", "pure")
 
 
 @dataclass(frozen=True, kw_only=True)
-class EDPRF(TreeMethod):
+class EDPRF(GrownTrees):
     """Grow a forest after Wang et al. 2025 (eDPRF) and release the table it describes.
 
     Each row is in one tree, drawn by itself with a secret key, so every tree spends the whole epsilon. Level k of T
@@ -53,7 +54,7 @@ class EDPRF(TreeMethod):
         help="leaves are at the last level; pure: also, as published, where all rows have one class (no guarantee)",
         choices=STOPS,
     )
-    bins: int = parameter(default=4, range="[2, 1024]", help="equal bins of each number, over its public bounds")
+    bins: int = bins_parameter(4)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from anonkit.parameters import parameter
-from anonkit.tree_families import STOP_HELP, STOPS, StoppingTree
-from anonkit.trees.attributes import Split
+from anonkit.tree_families import NoisyID3
 from anonkit.trees.scores import sulq_information
-from anonkit.trees.selection import NoisyCounts, Selection
+from anonkit.trees.selection import NoisyCounts
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuLQID3(StoppingTree):
+class SuLQID3(NoisyID3):
     """Grow the SuLQ-based ID3 tree and release the table it describes.
 
     Half of a level's budget counts the node's rows; the other half is divided over the attributes, and again over the
@@ -29,12 +26,4 @@ class SuLQID3(StoppingTree):
     name: ClassVar[str] = "sulq-id3"
     paper: ClassVar[str] = "Blum et al., PODS 2005; as in Friedman & Schuster, KDD 2010, algorithm 1"
     summary: ClassVar[str] = "differentially private ID3 tree: gain of noisy counts asked for one by one (SuLQ)"
-    number_split: ClassVar[Split] = Split.MULTIWAY
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"stop": "noisy"}}
-
-    stop: str = parameter(default="noisy", range="one of these", help=STOP_HELP, choices=STOPS)
-    bins: int = parameter(default=8, range="[2, 1024]", help="equal bins of each number, over its public bounds")
-
-    def selection(self) -> Selection:
-        """Return the gain of counts and totals with noise of their own."""
-        return NoisyCounts(measure=sulq_information, separate_totals=True)
+    counted: ClassVar[NoisyCounts] = NoisyCounts(measure=sulq_information, separate_totals=True)

@@ -113,6 +113,11 @@ class TreeSchema:
         return self.classes.size
 
     @property
+    def sizes(self) -> dict[str, int]:
+        """Number of values of each column, the target too, missing included."""
+        return {one.name: one.codes for one in self.attributes} | {self.target: self.n_classes}
+
+    @property
     def splittable(self) -> NDArray[np.bool_]:
         """True for attributes that can be split at all, shape (n_attributes,)."""
         return np.array([attribute.n_splits > 0 for attribute in self.attributes], dtype=bool)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from anonkit.central_dp import ADD_OR_REMOVE, REPLACE
+from anonkit.central_dp import ADD_OR_REMOVE, changed_rows
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares
 from anonkit.trees.attributes import TreeSchema
@@ -81,8 +81,7 @@ class Plan:
     @cached_property
     def path_units(self) -> int:
         """What a path of one tree may cost a row."""
-        changes = self.rows_per_unit * (2 if self.adjacency == REPLACE else 1)
-        return self.choices.rows.path_units(Fraction(self.epsilon) / changes)
+        return self.choices.rows.path_units(Fraction(self.epsilon) / changed_rows(self.rows_per_unit, self.adjacency))
 
     @cached_property
     def level_units(self) -> list[int]:

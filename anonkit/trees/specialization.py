@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.central_dp import ADD_OR_REMOVE, REPLACE
+from anonkit.central_dp import ADD_OR_REMOVE, changed_rows
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.accounting import EXPONENTIAL, LAPLACE, Accounting, Draw, PathAccount, rate_within, units_of
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
@@ -62,7 +62,7 @@ class SpecializationPlan:
     @cached_property
     def path_units(self) -> int:
         """What all draws together may cost a row."""
-        return units_of(Fraction(self.epsilon) / (self.rows_per_unit * (2 if self.adjacency == REPLACE else 1)))
+        return units_of(Fraction(self.epsilon) / changed_rows(self.rows_per_unit, self.adjacency))
 
     @property
     def numbers(self) -> int:

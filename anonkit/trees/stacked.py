@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.central_dp import ADD_OR_REMOVE, REPLACE
+from anonkit.central_dp import ADD_OR_REMOVE, changed_rows
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares, units_of
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.randomness import Randomness
@@ -60,7 +60,7 @@ class StackedPlan:
     @cached_property
     def _units(self) -> list[int]:
         """Units for splits and counts, histograms, weights."""
-        changes = self.rows_per_unit * (2 if self.adjacency == REPLACE else 1)
+        changes = changed_rows(self.rows_per_unit, self.adjacency)
         rule = self.rule
         return shares(units_of(self.epsilon / changes), [rule.splits + rule.counts, rule.histograms, rule.weights])
 
@@ -71,7 +71,7 @@ class StackedPlan:
         levels = [rule.splits * _RATIO**level for level in range(depth)]
         total = sum(levels, Fraction(0))
         weights = (*(rule.splits * one / total for one in levels), rule.counts)
-        changes = self.rows_per_unit * (2 if self.adjacency == REPLACE else 1)
+        changes = changed_rows(self.rows_per_unit, self.adjacency)
         return Plan(
             choices=Choices(
                 rows=Disjoint(trees=self.trees),
