@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import inspect
 from dataclasses import fields, replace
 
 import pytest
@@ -22,7 +23,7 @@ def test_every_method_of_trees_and_noisy_tables_is_one() -> None:
     """Fourteen methods with one declaration: its fields are declared nowhere else."""
     assert len(CENTRAL) == 14
     for name in CENTRAL:
-        owners = [one for one in method_class(name).__mro__ if "epsilon" in one.__dict__.get("__annotations__", {})]
+        owners = [one for one in method_class(name).__mro__ if "epsilon" in inspect.get_annotations(one)]
         assert owners == [CentralMethod]
 
 
