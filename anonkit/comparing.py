@@ -21,6 +21,7 @@ from anonkit.bundle import Release
 from anonkit.checks.consumer_models import best_of, name_of_best, scores_of_models
 from anonkit.engines import open_engine
 from anonkit.errors import AnonkitError, ParameterError
+from anonkit.ledger.standing import total
 from anonkit.local_dp import loss_json
 from anonkit.methods import method_class
 from anonkit.parameters import parameters_of
@@ -29,7 +30,6 @@ from anonkit.policy import Policy
 from anonkit.protocols import Progress, no_progress
 from anonkit.recoding import recoding_from_dict
 from anonkit.reconstructed import scores_of_reconstruction
-from anonkit.standing import total
 
 ROWS = 20_000
 ATTACKS = 200

@@ -34,13 +34,13 @@ from anonkit.engines.private_files import PrivateFolder
 from anonkit.engines.relabelling import relabelled
 from anonkit.errors import EngineError, GuaranteeError, ParameterError
 from anonkit.guarantee import Check, Guarantee
+from anonkit.ledger.spending import Position
 from anonkit.measures import recount
 from anonkit.page import render_page
 from anonkit.parameters import parameters_of
 from anonkit.policy import Policy
 from anonkit.protocols import Draft, Engine, Method, Source
 from anonkit.report import build_owner_report, build_report
-from anonkit.spending import Position
 
 PARAMS_FORMAT = "anonkit-params/1"
 RISK_THRESHOLD = 0.2

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anonkit.account import Where
 from anonkit.bundle import Release
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import PolicyError, did_you_mean
+from anonkit.ledger.account import Where
 from anonkit.pipeline import release
 from anonkit.policy import Policy
 from anonkit.protocols import Progress, no_progress

@@ -15,7 +15,7 @@ from anonkit.cli.outcome import Outcome
 from anonkit.errors import LedgerError, ParameterError, did_you_mean
 
 if TYPE_CHECKING:
-    from anonkit.standing import Entry, Standing
+    from anonkit.ledger.standing import Entry, Standing
 
 
 @click.command(name="ledger")
@@ -60,9 +60,9 @@ def command(*, where: str | None, ledger: str | None, dataset: str | None, withd
 
 def _path(where: str | None) -> Path:
     """Return the ledger that an argument means."""
-    from anonkit.account import ledger_beside
     from anonkit.bundle import Place
     from anonkit.ledger import NAME
+    from anonkit.ledger.account import ledger_beside
 
     path = Path(where or ".")
     if path.is_dir():

@@ -13,7 +13,7 @@ from anonkit.cli.outcome import WrongUsage
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from anonkit.account import Where
+    from anonkit.ledger.account import Where
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -75,7 +75,7 @@ def ledger_of(ledger: str | None, no_ledger: bool) -> str | Path | Where | None:
     WrongUsage
         One is named and none is wanted.
     """
-    from anonkit.account import Where
+    from anonkit.ledger.account import Where
 
     if ledger is not None and no_ledger:
         raise WrongUsage("--ledger and --no-ledger exclude each other")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
-from anonkit.fingerprint import Fingerprint
+from anonkit.ledger.fingerprint import Fingerprint
 
 
 class State(StrEnum):

@@ -9,18 +9,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from anonkit.account import Account
 from anonkit.bundle import DATA, Place
 from anonkit.errors import BudgetError, GuaranteeError
-from anonkit.fingerprint import Fingerprint, fingerprint
 from anonkit.guarantee import Check, Guarantee, KAnonymity, NoGuarantee
-from anonkit.joint_view import JointView, joint_view, pack
-from anonkit.ledger import Ledger
+from anonkit.ledger.account import Account
+from anonkit.ledger.fingerprint import Fingerprint, fingerprint
+from anonkit.ledger.joint_view import JointView, joint_view, pack
+from anonkit.ledger.standing import Claim, Entry, Standing, total
+from anonkit.ledger.store import Ledger
 from anonkit.local_dp import LocalDP, loss_json
 from anonkit.policy import Policy
 from anonkit.protocols import Engine, Source
 from anonkit.sampled_search import is_too_large
-from anonkit.standing import Claim, Entry, Standing, total
 
 SAME_ROWS = 0.5
 """Share of common rows from which a table without a name is taken for a dataset the ledger knows."""

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from anonkit.errors import BudgetError, LedgerError
-from anonkit.fingerprint import Fingerprint
 from anonkit.ledger import Ledger
-from anonkit.standing import Claim, Standing, State, total
+from anonkit.ledger.fingerprint import Fingerprint
+from anonkit.ledger.standing import Claim, Standing, State, total
 
 PROCESSES = 40
 
@@ -94,10 +94,10 @@ _SPEND = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from test_ledger import claim
+from test_store import claim
 from anonkit.errors import BudgetError
 from anonkit.ledger import Ledger
-from anonkit.standing import total
+from anonkit.ledger.standing import total
 
 def check(standing):
     if total([standing.epsilon, 0.1]) > standing.budget:
@@ -132,7 +132,7 @@ def test_forty_processes_never_overspend_one_budget(tmp_path: Path) -> None:
 _DIE = """
 import os, sys
 sys.path.insert(0, {tests!r})
-from test_ledger import claim, free
+from test_store import claim, free
 from anonkit.ledger import Ledger
 ledger = Ledger({path!r})
 number = ledger.reserve(claim(output={output!r}), free)
@@ -196,7 +196,7 @@ def test_a_process_of_the_same_number_is_another(ledger: Ledger) -> None:
     """The number of a dead process may be given away again; its start tells the two apart."""
     from dataclasses import replace
 
-    from anonkit.liveness import Process
+    from anonkit.ledger.liveness import Process
 
     this = Process.this()
     assert not this.is_surely_dead()

@@ -21,9 +21,9 @@ from pathlib import Path
 from anonkit.atomic import recover
 from anonkit.bundle import DATA, Place, sha256
 from anonkit.errors import LedgerError
-from anonkit.fingerprint import Fingerprint
-from anonkit.liveness import Process
-from anonkit.standing import Claim, Entry, Standing, State
+from anonkit.ledger.fingerprint import Fingerprint
+from anonkit.ledger.liveness import Process
+from anonkit.ledger.standing import Claim, Entry, Standing, State
 
 NAME = ".anonkit-ledger.sqlite"
 """The default ledger stands beside the releases under this name."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from anonkit.bundle import Place
 from anonkit.errors import ParameterError
-from anonkit.ledger import NAME
+from anonkit.ledger.store import NAME
 
 
 class Where(Enum):

@@ -17,7 +17,7 @@ import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import BudgetError, ParameterError
 from anonkit.ledger import NAME, Ledger
-from anonkit.standing import State
+from anonkit.ledger.standing import State
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from anonkit.engines.local import LocalEngine
-from anonkit.fingerprint import Fingerprint, fingerprint
+from anonkit.ledger.fingerprint import Fingerprint, fingerprint
 from anonkit.policy import Policy
 
 KEY, OTHER = b"k" * 32, b"o" * 32

@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.errors import AnonkitError
+from anonkit.ledger.standing import Entry
 from anonkit.mechanisms.equivalence import Partition
 from anonkit.methods.recoded import Recoded
 from anonkit.policy import Policy
 from anonkit.protocols import Engine, Source
 from anonkit.recoding import UNKNOWN
-from anonkit.standing import Entry
 
 _KEPT = (
     "method", "earlier_method", "target", "unit", "missing_values", "model", "max_suppression", "columns", "recoding",
