@@ -16,7 +16,7 @@ from anonkit.mechanisms.domains import Categories
 from anonkit.policy import Column, Missing, Policy, Role
 from anonkit.protocols import Engine, Source
 
-_INIT_HINT = "`anonkit init` drafts a policy to fill in; role insensitive leaves a column out"
+_INIT_HINT = "`anonkit init` drafts a policy with public domains to fill in; role insensitive leaves a column out"
 _RANDOMIZED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
 
 
@@ -32,7 +32,7 @@ def attributes_of(policy: Policy) -> tuple[Column, ...]:
     """
     names = sorted(policy.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE))
     if not names:
-        raise PolicyError("no column is declared that could be randomized", _INIT_HINT)
+        raise PolicyError("no column is declared that could be released with noise", _INIT_HINT)
     columns = (policy.column(name) for name in names)
     return tuple(replace(column, missing=column.missing or policy.missing) for column in columns)
 

@@ -59,8 +59,9 @@ def _text(release: str, made: Reconstruction, predictions: str | None, model: st
     from anonkit.wording import number, percent
 
     told = made.to_dict()
-    rows = "the trees" if told["rows"] is None else f"{number(told['rows'])} rows"
-    head = f"Learned {told['target']} from {rows} of {release}"
+    # what a release with counts stands for is an estimate, and need not be the number of rows in its file
+    rows = "" if told["rows"] is None else f", which stands for {number(told['rows'])} rows"
+    head = f"Learned {told['target']} from {release}{rows}"
     lines = [click.style(one_line(head), bold=True)]
     shares = ", ".join(f"{name} {percent(one['share'])}" for name, one in told["classes"].items())
     lines.append(one_line(f"Classes    {shares}"))
