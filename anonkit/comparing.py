@@ -20,7 +20,7 @@ from anonkit.auditing import audit
 from anonkit.bundle import Release
 from anonkit.checks.consumer_models import best_of, name_of_best, scores_of_models
 from anonkit.engines import open_engine
-from anonkit.errors import AnonkitError, ParameterError
+from anonkit.errors import AnonkitError, ParameterError, PolicyError
 from anonkit.ledger.standing import total
 from anonkit.local_dp import loss_json
 from anonkit.methods import method_class
@@ -176,8 +176,9 @@ def compare(
 
     Raises
     ------
-    ParameterError, BudgetError
-        Nothing to compare, too few rows, or looking would cost more than the budget has.
+    ParameterError, PolicyError, BudgetError
+        Nothing to compare, too few rows, no method can release the table, or looking would cost more than the budget
+        has.
 
     Privacy
     -------
@@ -190,11 +191,14 @@ def compare(
     first, second = _halves(source if public is None else public, declared, rows, seed)
     given = {"policy": declared, "ledger": charge, "dataset": dataset, "budget": budget}
     plans = [(name, *setting) for name in methods for setting in _settings(name, k, epsilon)]
-    points = []
+    points, unfit = [], []
     for number, (name, parameter, value) in enumerate(plans):
         progress(f"{name} {value if value is not None else ''}".strip(), number / len(plans))
         made = _released(first, name, parameter, value, domains_from_data, given)
+        unfit += [made] if isinstance(made, PolicyError) else []
         points.append(_point(name, parameter, value, made, first, second, target, attacks, seed))
+    if len(unfit) == len(plans):
+        raise unfit[0]
     dropped = [name for name in first.column_names if name in identifiers]
     return Comparison(
         target=target,
@@ -216,6 +220,7 @@ def _halves(source: Any, policy: Policy, rows: int, seed: int) -> tuple[pa.Table
     with closing(open_engine("local")) as engine:
         opened = engine.scan(source, policy)
         table = pa.Table.from_batches(opened.batches(), schema=opened.schema)
+    policy.resolve(table.column_names)  # what is wrong for every method is no point on the frontier
     if table.num_rows < 100:
         raise ParameterError(f"the table has {table.num_rows} rows, 100 are needed to compare")
     order = np.random.default_rng(seed).permutation(table.num_rows)[:rows]
@@ -244,9 +249,9 @@ def _released(
             **chosen,
         )
     except AnonkitError as error:
-        if error.code in ("BUDGET", "PARAMETER", "LEDGER", "POLICY"):
+        if error.code in ("BUDGET", "PARAMETER", "LEDGER"):
             raise
-        return error
+        return error  # a promise that cannot be kept, or a table that the method cannot handle
 
 
 def _point(
@@ -262,7 +267,7 @@ def _point(
 ) -> Point:
     empty = Point(method=method, parameter=parameter, value=value, scores={}, attacks={}, guarantee={})
     if isinstance(made, AnonkitError):
-        return replace(empty, refused=made.message)
+        return replace(empty, refused=made.message if made.hint is None else f"{made.message} ({made.hint})")
     table = made.to_arrow()
     ordinary = (
         scores_of_models(table, _recoded(made, second, table.column_names), target)

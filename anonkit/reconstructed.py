@@ -24,8 +24,8 @@ def scores_of_reconstruction(release: Release, test: pa.Table, target: str) -> d
     ----------
     release : Release
     test : Table
-        Held-out rows as they are: the model reads true values. Rows whose label is no class of the release are left
-        out.
+        Held-out rows as they are: the model reads true values. A label that is no class of the release counts as one
+        that the model does not guess.
     target : str
         The class label.
 
@@ -47,8 +47,7 @@ def scores_of_reconstruction(release: Release, test: pa.Table, target: str) -> d
             return {}
         model, described = found
         truth = Columns(test).codes(target, described.domain)
-        known = truth != UNKNOWN
-        if np.unique(truth[known]).size < 2:
+        if np.unique(truth[truth != UNKNOWN]).size < 2:
             return {}
-        shares = model.predict_proba(test.filter(pa.array(known)))
-    return {RECONSTRUCTED: scores_of_shares(shares, truth[known])}
+        shares = model.predict_proba(test)
+    return {RECONSTRUCTED: scores_of_shares(shares, np.where(truth == UNKNOWN, shares.shape[1], truth))}

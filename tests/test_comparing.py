@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 import anonkit
 from anonkit.comparing import Comparison
 from anonkit.datasets import bank_customers, bank_customers_policy
-from anonkit.errors import BudgetError, ParameterError
+from anonkit.errors import BudgetError, ParameterError, PolicyError
 from anonkit.frontier import frontier_page
 from anonkit.ledger import Ledger
 
@@ -99,6 +100,22 @@ def test_names_on_the_page_are_text(compared: Comparison) -> None:
     page = frontier_page(replace(compared, target="<b>x").to_dict())
     assert "<b>x" not in page
     assert "&lt;b&gt;x" in page
+
+
+def test_a_method_that_cannot_handle_the_table_is_a_refused_point() -> None:
+    """Bounded numbers beside categories: trr alone cannot release the latter, the others are compared all the same."""
+    found = anonkit.compare(bank_customers(200, seed=1), methods=["trr", "mondrian"], k=[5], **FEW)
+    assert [point.refused is None for point in found.points] == [False, True]
+    assert "column" in str(found.points[0].refused)
+    assert f"<li>trr: {escape(str(found.points[0].refused))}</li>" in frontier_page(found.to_dict())
+
+
+def test_what_no_method_can_handle_is_an_error() -> None:
+    """A policy without domains for local privacy alone, or a target that is not there."""
+    with pytest.raises(PolicyError, match="could be randomized"):
+        anonkit.compare(bank_customers(200, seed=1), methods=["rr"], epsilon=[1.0], target="customer_value")
+    with pytest.raises(PolicyError, match="is not in the table"):
+        anonkit.compare(bank_customers(200, seed=1), methods=["mondrian"], target="customer_worth")
 
 
 def test_nothing_to_compare_is_refused() -> None:

@@ -25,7 +25,8 @@ def scores_of_models(train: pa.Table, test: pa.Table, target: str) -> dict[str, 
     train : Table
         Released rows.
     test : Table
-        Held-out rows with the same columns, recoded like the released ones.
+        Held-out rows with the same columns, recoded like the released ones. A label that no released row has counts
+        as one that no model guesses.
     target : str
         The class label.
 
@@ -55,10 +56,11 @@ def scores_of_models(train: pa.Table, test: pa.Table, target: str) -> dict[str, 
 
 
 def _labels(train: pa.Table, test: pa.Table, target: str) -> tuple[NDArray[np.int64], int]:
+    """Return the classes of all rows, and how many of them the released rows have; the others come after these."""
     texts = [_texts(train.column(target)), _texts(test.column(target))]
     classes = sorted(set(texts[0]))
-    place = {text: at for at, text in enumerate(classes)}
-    return np.array([place.get(text, 0) for each in texts for text in each], dtype=np.int64), len(classes)
+    place = {text: at for at, text in enumerate([*classes, *sorted(set(texts[1]) - set(classes))])}
+    return np.array([place[text] for each in texts for text in each], dtype=np.int64), len(classes)
 
 
 def _texts(column: pa.ChunkedArray) -> list[str]:
@@ -116,7 +118,8 @@ def scores_of_shares(shares: NDArray[np.float64], truth: NDArray[np.int64]) -> d
     shares : array, shape (n, n_classes)
         Probability of each class, row by row.
     truth : array, shape (n,)
-        True class of each row, in [0, n_classes); two classes occur, or more.
+        True class of each row; two classes occur, or more. One from n_classes on is a class that the model does not
+        know: it never guesses it, and tells it from others no better than a coin.
 
     Returns
     -------
@@ -127,6 +130,8 @@ def scores_of_shares(shares: NDArray[np.float64], truth: NDArray[np.int64]) -> d
     from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
 
     guessed = shares.argmax(axis=1)
+    unknown = max(int(truth.max()) + 1 - shares.shape[1], 0)
+    shares = np.hstack([shares, np.zeros((len(shares), unknown))])
     seen, rows = np.unique(truth, return_counts=True)
     if shares.shape[1] == 2:
         auc = roc_auc_score(truth, shares[:, 1])

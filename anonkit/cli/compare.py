@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from anonkit.cli.boundary import one_line
 from anonkit.cli.files import refuse_existing, write_text
 from anonkit.cli.options import budget_option, force_option, json_option, quiet_option
 from anonkit.cli.outcome import Outcome, WrongUsage
@@ -116,5 +117,6 @@ def _text(found: Comparison, output: str | None) -> str:
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     head = click.style(f"{found.rows:,} rows, target {found.target}", bold=True)
-    end = [] if output is None else ["", f"Wrote {output}"]
+    reasons = [f"{point.label}: {one_line(point.refused)}" for point in found.points if point.refused is not None]
+    end = [*(["", *reasons] if reasons else []), *([] if output is None else ["", f"Wrote {output}"])]
     return "\n".join([head, click.style(OWNER_BANNER, fg="yellow"), "", *lines, *end])

@@ -29,6 +29,15 @@ def test_people_get_a_table_and_a_page(cli: Any, longer: Path) -> None:
     assert cli(*asked, "--output", page).code == 2
 
 
+def test_what_is_refused_says_why(cli: Any, longer: Path) -> None:
+    """A k beyond the table is a line of its own, with the reason below; the other release is there."""
+    asked = ("compare", longer, "--target", "income", "--methods", "mondrian", "--k", "3,200", "--identifier", "name")
+    ran = cli(*asked, "--attacks", "10")
+    assert ran.code == 0
+    assert "mondrian, k = 200  refused" in ran.out
+    assert "mondrian, k = 200: " in ran.out
+
+
 def test_numbers_are_numbers(cli: Any, longer: Path) -> None:
     """Wrong usage otherwise."""
     assert cli("compare", longer, "--target", "income", "--methods", "mondrian", "--k", "few").code == 2
