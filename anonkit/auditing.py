@@ -13,10 +13,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anonkit.bundle import Place, Release, load
+from anonkit.channel_audit import answer_again
 from anonkit.checks.attacks.audit import ATTACKS, Audit, audit_tables
 from anonkit.engines import open_engine
-from anonkit.errors import ParameterError, PolicyError
+from anonkit.errors import AnonkitError, ParameterError, PolicyError
+from anonkit.mechanisms.published import FORMAT
 from anonkit.policy import Column, ColumnType, Policy, Role
+from anonkit.rerun_audit import rerun
+
+_NOT_AGAIN = "The claimed epsilon was not audited, since the randomization cannot be run again"
 
 
 def audit(
@@ -27,6 +32,7 @@ def audit(
     sensitive: Sequence[str] = (),
     quasi_identifiers: Sequence[str] | None = None,
     attacks: int = ATTACKS,
+    runs: int | None = None,
     seed: int = 0,
 ) -> Audit:
     """Attack a release with the knowledge of its source.
@@ -46,6 +52,9 @@ def audit(
         What a weaker attacker knows; the release's own by default.
     attacks : int
         How many people are attacked, in [10, inf).
+    runs : int, optional
+        How often the randomization of a release that claims an epsilon is run again to bound it from below: releases
+        of small tables, or answers for each of two rows. By default as many as some seconds allow; 0 leaves it out.
     seed : int
         Which people are drawn.
 
@@ -56,7 +65,8 @@ def audit(
 
     Privacy
     -------
-    The result is computed from the source: for the owner, never to be published with the release.
+    The result is computed from the source: for the owner, never to be published with the release. What is run again is
+    kept in memory and given to nobody, so that it spends no budget and stands in no ledger.
     """
     if attacks < 10:
         raise ParameterError(f"attacks ({attacks}) must be 10 or more", "500 give limits of about 4 points")
@@ -77,9 +87,10 @@ def audit(
             *(name for name, one in roles.items() if one.get("sensitive") or one["role"] == "target"),
         ]
         known = [name for name, one in roles.items() if one["role"] == Role.QUASI_IDENTIFIER]
-        return audit_tables(
+        source = read(original)
+        found = audit_tables(
             released,
-            read(original),
+            source,
             params=params,
             guarantee=report.get("guarantee", {}),
             control=None if control is None else read(control),
@@ -88,6 +99,14 @@ def audit(
             attacks=attacks,
             seed=seed,
         )
+    if runs == 0 or "epsilon" not in report.get("guarantee", {}).get("parameters", {}):
+        return found
+    try:
+        again = answer_again if params.get("format") == FORMAT else rerun
+        return replace(found, epsilon=again(report, params, source, runs=runs, seed=seed))
+    except (AnonkitError, KeyError, pa.ArrowException) as error:
+        reason = error.message if isinstance(error, AnonkitError) else "its files do not say how"
+        return replace(found, notes=(f"{_NOT_AGAIN}: {reason}.",))
 
 
 def _loaded(release: Any) -> Release | None:

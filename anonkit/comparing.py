@@ -274,7 +274,7 @@ def _point(
         if target in table.column_names
         else {}
     )
-    found = audit(made, first, control=second, attacks=attacks, seed=seed)
+    found = audit(made, first, control=second, attacks=attacks, runs=0, seed=seed)
     return replace(
         empty,
         scores={**ordinary, **scores_of_reconstruction(made, second, target)},

@@ -28,7 +28,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("tree_families", "sampled_search", "stacked_release"),
     ("methods", "engines", "consumers", "checks", "datasets"),
     ("profiling", "drafting"),
-    ("measures", "auditing", "reconstructed"),
+    ("measures", "channel_audit", "rerun_audit", "auditing", "reconstructed"),
     ("ledger",),
     ("publishing",),
     ("pipeline",),

@@ -16,6 +16,7 @@ from anonkit.errors import EngineError, SourceError
 
 if TYPE_CHECKING:
     from anonkit.checks.attacks.audit import Audit
+    from anonkit.checks.attacks.loss import LossBound
     from anonkit.checks.attacks.rates import Attack, Rate
 
 OWNER_FILE = "audit.owner.report.json"
@@ -28,6 +29,11 @@ OWNER_FILE = "audit.owner.report.json"
 @click.option("--sensitive", metavar="COLUMN", multiple=True, help="Infer this column too; repeatable.")
 @click.option("--qi", metavar="A,B", multiple=True, help="What a weaker attacker knows; default: the release's own.")
 @click.option("--attacks", type=click.IntRange(min=10), default=500, show_default=True, help="People attacked.")
+@click.option(
+    "--runs",
+    type=click.IntRange(min=0),
+    help="How often noise is drawn anew to bound epsilon from below; default: some seconds long; 0: not at all.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Which people are drawn.")
 @click.option("--owner-report", metavar="DIR", help="Write the result there too, in audit.owner.report.json.")
 @quiet_option
@@ -40,6 +46,7 @@ def command(
     sensitive: tuple[str, ...],
     qi: tuple[str, ...],
     attacks: int,
+    runs: int | None,
     seed: int,
     owner_report: str | None,
     quiet: bool,
@@ -54,7 +61,8 @@ def command(
 
     Singling out, linkability and inference, by an attacker who knows every released column of a person in the source.
     Each is run on the source itself, on the source with every value renamed, and on the release with its columns
-    shuffled. Risk is (attack - control) / (1 - control), with its 95 % interval.
+    shuffled. Risk is (attack - control) / (1 - control), with its 95 % interval. Where an epsilon is claimed, the
+    randomization is run again on neighbouring inputs, in memory, for a lower bound beside the claim.
     """
     from anonkit.auditing import audit
     from anonkit.publishing import write_owner_document
@@ -72,6 +80,7 @@ def command(
         sensitive=sensitive,
         quasi_identifiers=names or None,
         attacks=attacks,
+        runs=runs,
         seed=seed,
     )
     written = None
@@ -81,7 +90,7 @@ def command(
     return Outcome(
         text=_text(release, found, OWNER_BANNER) + ("" if written is None else f"\nWrote {one_line(written)}"),
         document={"banner": OWNER_BANNER, **found.to_dict(), "owner_report": written},
-        notes=[one.note for one in found.attacks if one.note is not None],
+        notes=[*(one.note for one in found.attacks if one.note is not None), *found.notes],
         quiet=quiet,
     )
 
@@ -104,7 +113,28 @@ def _text(release: str, found: Audit, banner: str) -> str:
     rows = [names, *(_row(one) for one in found.attacks)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join([*lines, "", f"The attacker knows {', '.join(map(one_line, found.known))}."])
+    bound = [] if found.epsilon is None else ["", *_epsilon(found.epsilon)]
+    return "\n".join([*lines, *bound, "", f"The attacker knows {', '.join(map(one_line, found.known))}."])
+
+
+def _epsilon(found: LossBound) -> list[str]:
+    """Return the lower bound beside the claim, and the columns whose own claims do not hold."""
+    from anonkit.checks.attacks.loss import REFUTED
+    from anonkit.checks.attacks.rates import WEAK
+
+    told = found.to_dict()
+    claim = "no bound" if told["claimed"] == "inf" else f"{found.claimed:.4g}"
+    lines = [
+        f"epsilon  claimed {claim}  at least {found.lower_bound:.3g} (95 % confidence)  {found.verdict}",
+        f"         {found.neighbours}; so many answers can show {found.most_measurable:.3g} at most",
+    ]
+    if found.verdict == WEAK:
+        lines.append("         nothing was told apart: that says nothing about the release")
+    broken = [one for one in found.columns if one["verdict"] == REFUTED]
+    return lines + [
+        f"         {one_line(one['name'])}: claimed {one['claimed']:.4g}, at least {one['lower_bound']:.3g}"
+        for one in broken
+    ]
 
 
 def _row(one: Attack) -> tuple[str, ...]:

@@ -6,6 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
+import anonkit
+from anonkit.datasets import bank_customers, bank_customers_policy
+
 
 def test_people_see_every_attack_with_its_controls(cli: Any, table: Path, released: Path) -> None:
     """One line an attack, the banner above, notes on stderr."""
@@ -23,6 +28,22 @@ def test_machines_get_the_keys_of_the_contract(cli: Any, table: Path, released: 
     assert document["ok"] is True
     for name in ("singling_out", "linkability", "inference", "membership"):
         assert {"attack_rate", "control_rate", "risk", "ci"} <= set(document[name])
+
+
+def test_a_claimed_epsilon_has_a_lower_bound_beside_it(cli: Any, tmp_path: Path) -> None:
+    """In the terminal and in the JSON, from noise that is drawn anew; 0 runs leave it out. No ledger is touched."""
+    source, out = tmp_path / "in.parquet", tmp_path / "release" / "out.parquet"
+    pq.write_table(bank_customers(100, seed=1), source)
+    given = {"policy": bank_customers_policy(), "epsilon": 1.0, "ledger": None}
+    anonkit.release(source, method="dp-nb", output=out, **given)
+    before = sorted(tmp_path.rglob("*"))
+    ran = cli("audit", out, "--original", source, "--attacks", "10", "--runs", "20")
+    assert ran.code == 0
+    assert "epsilon  claimed 1  at least " in ran.out
+    document = cli("audit", out, "--original", source, "--attacks", "10", "--runs", "20", "--json").document
+    assert document["epsilon"]["lower_bound"] <= document["epsilon"]["claimed"] <= 1
+    assert "epsilon  claimed" not in cli("audit", out, "--original", source, "--attacks", "10", "--runs", "0").out
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_any_table_can_be_attacked(cli: Any, table: Path) -> None:

@@ -14,6 +14,7 @@ from anonkit.checks.attacks.aligned import Aligned, align, identity
 from anonkit.checks.attacks.evidence import Column, Values, columns_of, evidence_for
 from anonkit.checks.attacks.inference import MANY, infer
 from anonkit.checks.attacks.linkage import Linkage, link
+from anonkit.checks.attacks.loss import LossBound
 from anonkit.checks.attacks.membership import membership
 from anonkit.checks.attacks.rates import Attack, Rate
 from anonkit.checks.attacks.singling_out import predicates, singled_out
@@ -44,6 +45,10 @@ class Audit:
     released: int
     known: tuple[str, ...]
     """Columns the attacker knows of every target."""
+    epsilon: LossBound | None = None
+    """What running the randomization again says about the claimed epsilon; None where none is claimed."""
+    notes: tuple[str, ...] = ()
+    """What was not attacked, and why."""
 
     def attack(self, name: str) -> Attack:
         """Return one attack by its name."""
@@ -52,7 +57,14 @@ class Audit:
     def to_dict(self) -> dict[str, Any]:
         """Return the audit for JSON: one block an attack."""
         blocks = {one.name: one.to_dict() for one in self.attacks}
-        return {**blocks, "rows": self.rows, "rows_released": self.released, "attacker_knows": list(self.known)}
+        return {
+            **blocks,
+            "epsilon": None if self.epsilon is None else self.epsilon.to_dict(),
+            "rows": self.rows,
+            "rows_released": self.released,
+            "attacker_knows": list(self.known),
+            "notes": list(self.notes),
+        }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

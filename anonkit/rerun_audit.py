@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lower bound on the epsilon of a differentially private release, by running its method again on small tables.
+
+The recipe is that of the release: method and parameters from its report, domains from its params. Each run gets a
+table of a few unusual records of the source, every one of them put in or left out by a coin, and a fresh draw of the
+noise; an attacker who knows the records and reads what would be published guesses the coins. What is audited is the
+mechanism with the parameters of the release, not the one draw that was handed out, and on a small table: parts that
+only a large table switches on are not reached.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from anonkit.central_dp import REPLACE
+from anonkit.checks.attacks.loss import REFUTED_ALPHA, FloatArray, Guesser, LossBound, epsilon_of_guesses
+from anonkit.domain_codes import codes_of_cells
+from anonkit.engines import open_engine
+from anonkit.mechanisms.domains import Categories, Grid
+from anonkit.methods import make_method
+from anonkit.policy import Column, Missing, Policy, Role
+from anonkit.protocols import Draft, Engine, Method
+from anonkit.randomness import Randomness
+from anonkit.trees.additive import places_of, region_of_nodes
+from anonkit.trees.published import FORMAT as FOREST
+from anonkit.trees.published import PublishedForest
+
+RECORDS = 16
+"""Records a run decides about; more of them disturb one another."""
+SECONDS = 15.0
+"""Processor time that may be spent, when the number of runs is not given."""
+_FEWEST, _MOST = 60, 3000
+_PILOT = 0.4
+_LOOKED_AT = 5000
+_PARTS = 16
+"""Parts of a number's range that count as one value in released rows."""
+
+IntArray = NDArray[np.integer[Any]]
+
+
+def rerun(
+    report: Mapping[str, Any], params: Mapping[str, Any], original: pa.Table, *, runs: int | None = None, seed: int = 0
+) -> LossBound:
+    """Run the method of a release again and bound its epsilon from below.
+
+    Parameters
+    ----------
+    report, params : mapping
+        Of the release.
+    original : Table
+        The source it was made from.
+    runs : int, optional
+        How often the method is run, in [20, inf); by default as often as some seconds allow.
+    seed : int
+        Which records are drawn, which coins, and which noise; nothing of it is released.
+
+    Raises
+    ------
+    ParameterError, PolicyError
+        The method is not known, or cannot be run with what the files say.
+    """
+    scene = _Scene.of(report, params, original, seed)
+    with closing(open_engine("local")) as engine:
+        first = [scene.run(engine, number) for number in range(4)]  # the very first compiles and imports
+        begun = time.process_time()
+        first += [scene.run(engine, number) for number in range(4, 8)]
+        each = max((time.process_time() - begun) / 4, 1e-4)
+        wanted = int(np.clip(SECONDS / each, _FEWEST, _MOST)) if runs is None else max(runs, 20)
+        found = first[:wanted] + [scene.run(engine, number) for number in range(len(first), wanted)]
+    return _bound(np.stack([one for one, _ in found]), np.stack([coins for _, coins in found]), scene)
+
+
+def _bound(features: FloatArray, coins: NDArray[np.bool_], scene: _Scene) -> LossBound:
+    """Learn from the pilot runs, guess in the others; features have shape (runs, records, features)."""
+    runs, records, width = features.shape
+    pilot = int(runs * _PILOT)
+    centred = features - features[:pilot].mean(axis=0)  # by record: what the others and the noise add on average
+    rest = (runs - pilot) * records
+    guesser = Guesser.trained(centred[:pilot].reshape(-1, width), coins[:pilot].ravel(), rest)
+    right, guesses = guesser.judge(centred[pilot:].reshape(-1, width), coins[pilot:].ravel())
+    adjacency = scene.adjacency
+    return LossBound(
+        claimed=scene.claimed,
+        lower_bound=epsilon_of_guesses(right, guesses),
+        surest=epsilon_of_guesses(right, guesses, REFUTED_ALPHA),
+        most_measurable=epsilon_of_guesses(guesses, guesses),
+        neighbours=f"small tables of records of the source, with and without each ({adjacency})",
+        how="the method was run again with the parameters of the release, on small tables of unusual records of the "
+        "source; an attacker who reads all that would be published guessed which records were in",
+        counts={"runs": runs, "records": records, "guesses": guesses, "right": right},
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Scene:
+    """A method, its public domains, and the records whose presence is guessed."""
+
+    method: Method
+    policy: Policy
+    records: pa.Table
+    partners: pa.Table | None
+    """With adjacency replace: who stands in the place of a record that is left out."""
+    rows_per_unit: int
+    claimed: float
+    adjacency: str
+    seed: int
+
+    @classmethod
+    def of(cls, report: Mapping[str, Any], params: Mapping[str, Any], original: pa.Table, seed: int) -> _Scene:
+        promise, told = report["guarantee"], report["method"]
+        names = [str(one["name"]) for one in (*params["attributes"], params["target"])]
+        replaced = promise["adjacency"] == REPLACE
+        unusual = _unusual(original.select(names), RECORDS * (1 + replaced), seed)
+        half = unusual.num_rows // (1 + replaced)
+        return cls(
+            method=make_method(told["name"], told["parameters"]),
+            policy=_policy(params, promise["parameters"].get("unit_column")),
+            records=unusual.slice(0, half),
+            partners=unusual.slice(half, half) if replaced else None,
+            rows_per_unit=int(promise["parameters"].get("rows_per_unit", 1)),
+            claimed=float(promise["parameters"]["epsilon"]),
+            adjacency=str(promise["adjacency"]),
+            seed=seed,
+        )
+
+    def run(self, engine: Engine, number: int) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Toss the coins, run the method, and return what is seen of every record, and the coins."""
+        coins = np.random.default_rng([self.seed, number]).random(self.records.num_rows) < 0.5
+        table = self.records.filter(pa.array(coins))
+        if self.partners is not None:
+            table = pa.concat_tables([table, self.partners.filter(pa.array(~coins))])
+        source = engine.scan(self._with_units(table), self.policy)
+        randomness = Randomness.seeded(self.seed).child(f"audit {number}")
+        draft = self.method.release(source, self.policy, engine=engine, rng=randomness)
+        return seen_of(self.records, draft, engine), coins
+
+    def _with_units(self, table: pa.Table) -> pa.Table:
+        unit = self.policy.unit
+        if unit is None:
+            return table
+        people = np.repeat(np.arange(table.num_rows), self.rows_per_unit)
+        return table.take(pa.array(people)).append_column(unit, pa.array([f"unit {one}" for one in people.tolist()]))
+
+
+def _policy(params: Mapping[str, Any], unit: str | None) -> Policy:
+    """Return the public domains under which the release was made."""
+    columns = {}
+    for one, role in (*((one, Role.QUASI_IDENTIFIER) for one in params["attributes"]), (params["target"], Role.TARGET)):
+        domain, name = one["domain"], str(one["name"])
+        missing = Missing.CATEGORY if domain.get("has_missing") else None
+        if "bounds" in domain:
+            low, high = (float(bound) for bound in domain["bounds"])
+            columns[name] = Column(name=name, role=role, bounds=(low, high), missing=missing)
+        else:
+            values = Categories.from_params(domain).values
+            columns[name] = Column(name=name, role=role, categories=values, missing=missing)
+    if unit is not None:
+        columns[unit] = Column(name=unit, role=Role.UNIT)
+    return Policy(columns=columns)
+
+
+def _unusual(table: pa.Table, n: int, seed: int) -> pa.Table:
+    """Return distinct records whose values are rare, of some thousands drawn at random."""
+    order = np.random.default_rng(seed).permutation(table.num_rows)[:_LOOKED_AT]
+    looked = table.take(pa.array(order)).combine_chunks()
+    rarity = np.zeros(looked.num_rows)
+    for column in looked.columns:
+        codes = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode").indices.to_numpy()
+        rarity += np.log(np.bincount(codes)[codes])
+    chosen = looked.take(pa.array(np.argsort(rarity, kind="stable")[: 4 * n]))
+    _, first = np.unique([repr(row) for row in chosen.to_pylist()], return_index=True)
+    return chosen.take(pa.array(np.sort(first)[:n]))
+
+
+# --- what is seen of a record ------------------------------------------------------------------------------------
+
+
+def seen_of(records: pa.Table, draft: Draft, engine: Engine) -> FloatArray:
+    """Return the published figures that a record would have moved, shape (n_records, n_features).
+
+    Noisy counts of the cells, leaves and histograms it would be counted in where the params have them; and the released
+    rows with its class and its value, column by column, whatever the method.
+    """
+    params = draft.params
+    domains = {str(one["name"]): _domain(one) for one in (*params["attributes"], params["target"])}
+    batch = records.combine_chunks().to_batches()[0]
+    codes = {name: codes_of_cells(batch, name, domain) for name, domain in domains.items()}
+    label = codes.pop(str(params["target"]["name"]))
+    parts = [*_released(records, draft, engine, domains, str(params["target"]["name"]))]
+    if params.get("format") == FOREST:
+        parts += _in_forest(params, np.stack(list(codes.values())), label)
+    elif "class_counts" in params:
+        parts.append(np.array(params["class_counts"])[label])
+        tables = [np.array(one["counts"]) for one in params["attributes"]]
+        parts += [table[label, own] for table, own in zip(tables, codes.values(), strict=True)]
+    return np.column_stack(parts).astype(np.float64)
+
+
+def _domain(told: Mapping[str, Any]) -> Categories | Grid:
+    domain = told["domain"]
+    return Grid.from_params(domain) if "bounds" in domain else Categories.from_params(domain)
+
+
+def _in_forest(params: Mapping[str, Any], codes: IntArray, label: IntArray) -> Sequence[IntArray]:
+    forest = PublishedForest.from_params(params)
+    places, rows = places_of(forest, codes), np.arange(label.size)
+    counts = np.zeros((3, label.size), dtype=np.int64)
+    for tree, leaves in zip(forest.trees, places, strict=True):
+        for row, leaf in enumerate(leaves.tolist()):
+            content = tree[leaf].leaf
+            assert content is not None  # noqa: S101 - places are leaves
+            own = int(label[row])
+            counts[0, row] += content.counts[own] if content.counts is not None else 0
+            counts[1, row] += (tree[leaf].rows or 0) + (tree[0].rows or 0)
+            counts[2, row] += content.label == own
+            for at, table in enumerate(content.histograms or ()):
+                counts[0, row] += table[codes[at, row]][own]
+    parts: list[IntArray] = list(counts)
+    if "histograms" in params:
+        regions = region_of_nodes([node.children for node in forest.trees[0]], params["scores"]["regions"])[places[0]]
+        for at, own in enumerate(codes):
+            tables = np.array([region[at] for region in params["histograms"]])
+            parts.append(tables[regions[rows], own, label])
+    return parts
+
+
+def _released(
+    records: pa.Table, draft: Draft, engine: Engine, domains: Mapping[str, Categories | Grid], target: str
+) -> Sequence[IntArray]:
+    """Count the released rows that have the class of each record and its value, column by column."""
+    data = draft.data
+    table = pa.Table.from_batches(data.batches(), schema=data.schema)
+    if "count" in table.column_names or target not in table.column_names:
+        return ()  # generalized cells with their counts: the params say more
+    coarse = {name: _coarse(domain) for name, domain in domains.items()}
+    shown, own = (_codes(one, coarse) for one in (table, records))
+    same_class = shown[target][np.newaxis] == own[target][:, np.newaxis]
+    names = [name for name in domains if name != target]
+    return [
+        same_class.sum(axis=1),
+        *(((shown[name][np.newaxis] == own[name][:, np.newaxis]) & same_class).sum(axis=1) for name in names),
+    ]
+
+
+def _codes(table: pa.Table, domains: Mapping[str, Categories | Grid]) -> dict[str, IntArray]:
+    batch = pa.RecordBatch.from_arrays([one.combine_chunks() for one in table.columns], names=table.column_names)
+    return {name: codes_of_cells(batch, name, domain) for name, domain in domains.items()}
+
+
+def _coarse(domain: Categories | Grid) -> Categories | Grid:
+    if isinstance(domain, Categories):
+        return domain
+    return Grid(lower=domain.lower, upper=domain.upper, cells=_PARTS, has_missing=domain.has_missing)
