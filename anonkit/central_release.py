@@ -18,6 +18,7 @@ from anonkit.policy import Column, Policy, TargetUse
 from anonkit.protocols import Engine, Source
 from anonkit.public_domains import attributes_of, bounds_of, categories_of, conditions_of, may_be_missing
 from anonkit.trees.attributes import Attribute, Split, TreeSchema
+from anonkit.trees.taxonomy import Paths
 
 ADJACENCIES = {"add-or-remove": ADD_OR_REMOVE, "replace": REPLACE}
 FORMS = ("microdata", "cells")
@@ -105,8 +106,10 @@ def at_most_rows(rows: int) -> str:
     return f"The table has at most {rows:,} rows, which is public knowledge."
 
 
-def schema_of(policy: Policy, cells: int, *, number: Split, category: Split) -> TreeSchema:
+def schema_of(policy: Policy, cells: int, *, number: Split, category: Split, taxonomies: bool = False) -> TreeSchema:
     """Return the attributes and classes, from public domains alone, numbers on a grid of so many cells.
+
+    With `taxonomies` categories that the policy gives a `tree` are divided group by group.
 
     Raises
     ------
@@ -117,8 +120,9 @@ def schema_of(policy: Policy, cells: int, *, number: Split, category: Split) -> 
         raise PolicyError("no column has role target", '--target NAME, or role = "target" in the policy')
     attributes = []
     for column in attributes_of(policy):
-        split = category if column.bounds is None else number
-        attributes.append(Attribute(name=column.name, domain=_domain_of(column, cells), split=split))
+        paths = _paths_of(column) if taxonomies else ()
+        split = Split.TAXONOMY if paths else category if column.bounds is None else number
+        attributes.append(Attribute(name=column.name, domain=_domain_of(column, cells), split=split, paths=paths))
     classes = categories_of(policy.column(policy.target))
     return TreeSchema(attributes=tuple(attributes), target=policy.target, classes=classes)
 
@@ -128,3 +132,14 @@ def _domain_of(column: Column, cells: int) -> Categories | Grid:
         return categories_of(column)
     lower, upper = bounds_of(column)
     return Grid(lower=lower, upper=upper, cells=cells, has_missing=may_be_missing(column))
+
+
+def _paths_of(column: Column) -> Paths:
+    """Return the path of each category in the column's tree; nothing where it has none."""
+    path_of = {path[0]: path for path in column.tree or ()}
+    if not path_of:
+        return ()
+    categories = categories_of(column).values
+    if not path_of.keys() >= set(categories):
+        raise PolicyError(f"column {column.name!r}: its tree lacks categories that it declares", "a path for each")
+    return tuple(path_of[category] for category in categories)

@@ -12,17 +12,23 @@ from typing import Any, ClassVar
 
 from anonkit.central_release import bins_parameter
 from anonkit.parameters import check_choice, check_number, parameter
+from anonkit.protocols import Progress
+from anonkit.randomness import Randomness
 from anonkit.tree_release import GrownTrees
 from anonkit.trees.allocation import uniform
 from anonkit.trees.attributes import Split, TreeSchema
 from anonkit.trees.leaves import NoisyClassCounts
-from anonkit.trees.plan import Choices, Threshold
+from anonkit.trees.plan import Choices, Plan, Threshold
+from anonkit.trees.pruning import pruned
+from anonkit.trees.published import PublishedForest
+from anonkit.trees.questions import Counter
 from anonkit.trees.rows import Disjoint, Rows
 from anonkit.trees.scores import LARGEST_TABLE, SCORES, Score, noisy_gain_ratio
 from anonkit.trees.selection import NoisyCounts, Selection
 
 STOPS = ("depth", "noisy", "pure")
 STOP_HELP = "leaves are at the depth; noisy: or below a noisy count of rows; pure: or with one class (no guarantee)"
+PRUNINGS = ("none", "pessimistic")
 RATES = ("full", "published")
 _MONOTONE = ("entropy", "max-class", "gini")
 
@@ -147,6 +153,27 @@ class StoppingTree(GrownTrees):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PrunedTree(StoppingTree):
+    """A C4.5 tree: its subtrees can be pruned by what is published of them."""
+
+    pruning: str = parameter(
+        default="none",
+        range="one of these",
+        help="pessimistic: subtrees that noisy counts do not justify become leaves, at no privacy loss (C4.5)",
+        choices=PRUNINGS,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("pruning", self.pruning, PRUNINGS)
+
+    def grow(self, plan: Plan, counter: Counter, rng: Randomness, progress: Progress) -> PublishedForest:
+        """Return the noisy tree, pruned where that is asked for."""
+        forest = super().grow(plan, counter, rng, progress)
+        return pruned(forest) if self.pruning == "pessimistic" else forest
+
+
+@dataclass(frozen=True, kw_only=True)
 class CountingTree(StoppingTree):
     """A tree on binned numbers whose splits are chosen by a measure of noisy counts."""
 
@@ -171,7 +198,7 @@ class NoisyID3(CountingTree):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoisyC45(CountingTree):
+class NoisyC45(CountingTree, PrunedTree):
     """C4.5 on noisy counts: the gain ratio of what has noise; a tenth of a level for the stop rule, if it has noise."""
 
     counted: ClassVar[NoisyCounts] = NoisyCounts(measure=noisy_gain_ratio)

@@ -69,6 +69,8 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         }
     )
     number_split: ClassVar[Split] = Split.CUT
+    taxonomies: ClassVar[bool] = False
+    """True when categories are divided group by group where the policy has a tree of them."""
 
     bins: int = bins_parameter(16)
 
@@ -101,7 +103,10 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
             A column has no public domain, or there is no target.
         """
         self.check_unit(policy)
-        return self.plan_of(schema_of(policy, self.bins, number=self.number_split, category=Split.MULTIWAY))
+        schema = schema_of(
+            policy, self.bins, number=self.number_split, category=Split.MULTIWAY, taxonomies=self.taxonomies
+        )
+        return self.plan_of(schema)
 
     def guarantee(self, policy: Policy) -> Guarantee:
         """State the promise: what the planned draws add up to, never above the epsilon asked for."""

@@ -54,30 +54,48 @@ def permute_and_flip(scores: IntArray, rate: int, words: Words, allowed: BoolArr
     return _uniform_member(heads, words)
 
 
-def exponential_mechanism(scores: IntArray, rate: int, words: Words, allowed: BoolArray | None = None) -> IntArray:
-    """Choose one candidate per row with probability proportional to exp(rate * score) (McSherry & Talwar 2007).
+def exponential_mechanism(
+    scores: IntArray, rate: int, words: Words, allowed: BoolArray | None = None, weights: IntArray | None = None
+) -> IntArray:
+    """Choose one candidate per row: probability proportional to weight * exp(rate * score) (McSherry & Talwar 2007).
 
-    By rejection: a candidate is proposed uniformly and kept with probability exp(-rate * (best - score)), so nothing
-    is ever summed in floating point. The best candidate is always kept, so a choice among m takes at most m proposals
-    on average.
+    By rejection: a candidate is proposed by its weight and kept with probability exp(-rate * (best - score)), so that
+    nothing is ever summed in floating point. The best candidate is always kept, so a choice among m of equal weight
+    takes at most m proposals on average.
 
-    Parameters, return value and privacy are those of `permute_and_flip`.
+    Parameters, return value and privacy are those of `permute_and_flip`; besides
+
+    Parameters
+    ----------
+    weights : int64 array, shape (n_candidates,), optional
+        At least 1 each; must not depend on the data. All 1 by default.
+
+    Privacy
+    -------
+    Weights are the same on neighbouring tables, and cancel in every ratio of probabilities.
     """
+    if weights is not None and not (weights >= 1).all():
+        raise ParameterError("weights must be at least 1")
     mask = _mask(scores, allowed)
     gap = _below_best(scores, mask)
     order = np.argsort(~mask, axis=1, kind="stable")  # the allowed candidates first
-    allowed_counts = mask.sum(axis=1, dtype=np.int64)
+    ends = np.cumsum(np.where(mask, 1 if weights is None else weights, 0), axis=1, dtype=np.int64)
     chosen = np.full(scores.shape[0], -1, dtype=np.int64)
     left, block = np.arange(scores.shape[0]), 1
     while left.size:
-        ranks = words.below(np.repeat(allowed_counts[left], block)).reshape(-1, block)
-        proposed = order[left[:, np.newaxis], ranks]
+        ranks = words.below(np.repeat(ends[left, -1], block)).reshape(-1, block)
+        proposed = order[left[:, np.newaxis], ranks] if weights is None else _places(ends[left], ranks)
         kept = bernoulli_exp(gap[left[:, np.newaxis], proposed], rate, words)
         done, first = kept.any(axis=1), kept.argmax(axis=1)
         chosen[left[done]] = proposed[done, first[done]]
         left = left[~done]
         block = min(2 * block, _LARGEST_BLOCK, max(1, _CELLS_AT_ONCE // max(1, left.size)))
     return chosen
+
+
+def _places(ends: IntArray, ranks: IntArray) -> IntArray:
+    """Return the candidate whose share of the weights each rank falls into, shape (n_choices, n_ranks)."""
+    return np.array([np.searchsorted(own, drawn, side="right") for own, drawn in zip(ends, ranks, strict=True)])
 
 
 def _mask(scores: IntArray, allowed: BoolArray | None) -> BoolArray:

@@ -20,8 +20,9 @@ from anonkit.trees.specialization import SCORES, SpecializationPlan, specialize
 class DiffGen(TreeMethod[SpecializationPlan]):
     """Generalize a table after Mohammed et al. 2011 (DiffGen) and release it.
 
-    Each step makes one value finer in all cells: categories become single ones, an interval is cut in two where a draw
-    of its own said. Half of epsilon is divided over all draws, the other half counts the classes of each cell.
+    Each step makes one value finer in all cells: a group of categories is divided into the groups below it in the
+    policy's tree (without one, into single categories), an interval is cut in two where a draw of its own said. Half of
+    epsilon is divided over all draws, the other half counts the classes of each cell.
 
     Privacy
     -------
@@ -31,6 +32,7 @@ class DiffGen(TreeMethod[SpecializationPlan]):
     name: ClassVar[str] = "diffgen"
     paper: ClassVar[str] = "Mohammed et al.: Differentially private data release for data mining, KDD 2011"
     summary: ClassVar[str] = "differentially private generalization: top-down specialization, noisy cell counts"
+    taxonomies: ClassVar[bool] = True
     joint: ClassVar[bool] = False
 
     steps: int = parameter(default=6, range="[1, 100]", help="values that are made finer, one after another")
@@ -43,6 +45,11 @@ class DiffGen(TreeMethod[SpecializationPlan]):
         check_number("steps", self.steps, 1, 100)
         check_choice("score", self.score, tuple(SCORES))
 
+    @property
+    def weighted(self) -> bool:
+        """True when the cuts of an interval share one weight."""
+        return False
+
     def plan_of(self, schema: TreeSchema) -> SpecializationPlan:
         """Return the steps with their budget."""
         return SpecializationPlan(
@@ -51,6 +58,7 @@ class DiffGen(TreeMethod[SpecializationPlan]):
             steps=self.steps,
             score=SCORES[self.score],
             joint=self.joint,
+            weighted=self.weighted,
             rows_per_unit=self.rows_per_unit,
             adjacency=self.neighbours,
         )

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from anonkit.tree_families import FriedmanSchusterTree, slack_of
+from anonkit.tree_families import FriedmanSchusterTree, PrunedTree, slack_of
 from anonkit.trees.attributes import TreeSchema
 from anonkit.trees.scores import SCORES
 from anonkit.trees.selection import CutThenAttribute, Selection
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiffPC45(FriedmanSchusterTree):
+class DiffPC45(FriedmanSchusterTree, PrunedTree):
     """Grow a tree after Friedman & Schuster 2010 (DiffP-C4.5) and release the table it describes.
 
     With c numbers every draw gets epsilon / ((2 + c) depth + 2): on each level a count of rows, a cut for each number

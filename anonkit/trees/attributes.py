@@ -10,9 +10,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.errors import ParameterError
 from anonkit.mechanisms.domains import Categories, Grid
+from anonkit.trees.taxonomy import Paths, Taxonomy
 
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 
 class Split(StrEnum):
@@ -24,6 +27,8 @@ class Split(StrEnum):
     """Codes up to some code go left, the others right; missing is the last code."""
     ONE_VS_REST = "one-vs-rest"
     """One code goes left, the others right."""
+    TAXONOMY = "taxonomy"
+    """A group of a public hierarchy is divided into the groups just below it; for top-down specialization."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +42,12 @@ class Attribute:
     name: str
     domain: Categories | Grid
     split: Split
+    paths: Paths = ()
+    """For `Split.TAXONOMY`: the groups of each category, from itself to its coarsest."""
+
+    def __post_init__(self) -> None:
+        if (self.split is Split.TAXONOMY) != bool(self.paths):
+            raise ParameterError("a taxonomy has a path for each category, and nothing else has")
 
     @property
     def codes(self) -> int:
@@ -51,7 +62,12 @@ class Attribute:
     @property
     def is_cut(self) -> bool:
         """True when it can be split at different points, and so again further down."""
-        return self.split is not Split.MULTIWAY
+        return self.split in (Split.CUT, Split.ONE_VS_REST)
+
+    @cached_property
+    def taxonomy(self) -> Taxonomy:
+        """The hierarchy of its categories, missing as a group of its own below all of them."""
+        return Taxonomy.of(self.domain, self.paths)
 
     @cached_property
     def n_splits(self) -> int:
@@ -62,16 +78,22 @@ class Attribute:
             return 1
         if self.split is Split.CUT:
             return self.codes - 1
+        if self.split is Split.TAXONOMY:
+            return len(self.taxonomy.divisions)
         return 1 if self.codes == 2 else self.codes
 
-    @property
-    def n_children(self) -> int:
-        """Number of children of a split."""
-        return self.codes if self.split is Split.MULTIWAY else 2
+    @cached_property
+    def n_children(self) -> IntArray:
+        """Number of children of each split, shape (n_splits,)."""
+        if self.split is Split.TAXONOMY:
+            return np.array([division.max() + 1 for division in self.taxonomy.divisions], dtype=np.int64)
+        return np.full(self.n_splits, self.codes if self.split is Split.MULTIWAY else 2, dtype=np.int64)
 
     @cached_property
     def branch_table(self) -> IntArray:
         """The child that each code goes to in each split, shape (n_splits, codes)."""
+        if self.split is Split.TAXONOMY:
+            return np.maximum(self.taxonomy.divisions, 0)  # codes of other groups never get there
         codes, splits = np.arange(self.codes), np.arange(self.n_splits)[:, np.newaxis]
         if self.split is Split.MULTIWAY:
             return np.broadcast_to(codes, (self.n_splits, self.codes)).astype(np.int64)
@@ -91,12 +113,32 @@ class Attribute:
         Returns
         -------
         int64 array, shape (n, n_splits, children, classes)
+            Of a taxonomy, as many children as the widest split has, and rows of other groups left out.
         """
         if self.split is Split.MULTIWAY:
             return counts[:, np.newaxis]
+        if self.split is Split.TAXONOMY:
+            wide = np.arange(self.n_children.max(initial=0))
+            members = np.array(self.taxonomy.divisions)[:, np.newaxis] == wide[:, np.newaxis]
+            return np.asarray(np.einsum("swk,nkc->nswc", members.astype(np.int64), counts), dtype=np.int64)
         left = np.cumsum(counts, axis=1)[:, : self.n_splits] if self.split is Split.CUT else counts[:, : self.n_splits]
         total = counts.sum(axis=1, keepdims=True)
         return np.stack([left, total - left], axis=2)
+
+    def splits_of(self, codes: BoolArray) -> IntArray:
+        """Return the splits that divide a set of codes which earlier splits have left, shape (n,).
+
+        Parameters
+        ----------
+        codes : bool array, shape (codes,)
+            True for the codes that are left; of a number an interval.
+        """
+        if self.split is Split.CUT:
+            return np.flatnonzero(codes)[:-1]
+        if self.split is Split.TAXONOMY:
+            whole = [division >= 0 for division in self.taxonomy.divisions]
+            return np.flatnonzero([np.array_equal(group, codes) for group in whole])
+        return np.arange(self.n_splits if codes.all() else 0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -95,12 +95,15 @@ def _leaves(forest: PublishedForest, number: int) -> Iterator[tuple[list[BoolArr
 
 
 def label_of(attribute: Attribute, allowed: BoolArray) -> str:
-    """Return the codes of a cell in words: `*`, an interval, or categories with bars between them."""
+    """Return the codes of a cell in words: `*`, an interval, a group of a taxonomy, or categories with bars between."""
     if allowed.all():
         return "*"
     if not allowed.any():
         return "none"
     domain = attribute.domain
+    group = attribute.taxonomy.name_of(allowed) if attribute.paths else None
+    if group is not None:
+        return group
     if not isinstance(domain, Grid):
         return "|".join(
             "missing" if name is None else name for name, is_in in zip(domain.labels(), allowed, strict=True) if is_in

@@ -27,6 +27,8 @@ class GrowingForest:
     split: IntArray
     first_child: IntArray
     """Number of the first child, -1 for a leaf; the others follow it."""
+    width: IntArray
+    """Number of children, 0 for a leaf."""
     rows: IntArray
     """Noisy count of the rows of each node; `_NOT_COUNTED` where none was drawn."""
     tree: IntArray
@@ -41,6 +43,7 @@ class GrowingForest:
             attribute=np.zeros(trees, dtype=np.int64),
             split=np.zeros(trees, dtype=np.int64),
             first_child=np.full(trees, -1, dtype=np.int64),
+            width=np.zeros(trees, dtype=np.int64),
             rows=np.full(trees, _NOT_COUNTED),
             tree=np.arange(trees),
             child=np.repeat(np.arange(trees, dtype=np.int32)[:, np.newaxis], most_codes, axis=1),
@@ -58,9 +61,13 @@ class GrowingForest:
 
     def grow(self, nodes: IntArray, chosen: Chosen, attributes: Sequence[Attribute]) -> IntArray:
         """Split nodes; return the parent of each new node, in the order of the new numbers."""
-        widths = np.array([one.n_children for one in attributes], dtype=np.int64)[chosen.attribute]
+        widths = np.zeros(nodes.size, dtype=np.int64)
+        for at in np.unique(chosen.attribute):
+            here = chosen.attribute == at
+            widths[here] = attributes[at].n_children[chosen.split[here]]
         starts = self.size + np.cumsum(widths) - widths
-        self.attribute[nodes], self.split[nodes], self.first_child[nodes] = chosen.attribute, chosen.split, starts
+        self.attribute[nodes], self.split[nodes] = chosen.attribute, chosen.split
+        self.first_child[nodes], self.width[nodes] = starts, widths
         for at in np.unique(chosen.attribute):
             here, one = chosen.attribute == at, attributes[at]
             self.child[nodes[here], : one.codes] = starts[here, np.newaxis] + one.branch_table[chosen.split[here]]
@@ -68,7 +75,7 @@ class GrowingForest:
         fresh = np.arange(self.size, self.size + parents.size)
         blank = np.zeros(fresh.size, dtype=np.int64)
         self.attribute, self.split = np.append(self.attribute, blank), np.append(self.split, blank)
-        self.first_child = np.append(self.first_child, blank - 1)
+        self.first_child, self.width = np.append(self.first_child, blank - 1), np.append(self.width, blank)
         own = np.repeat(fresh.astype(np.int32)[:, np.newaxis], self.child.shape[1], axis=1)
         self.child = np.concatenate([self.child, own])
         self.tree = np.append(self.tree, self.tree[parents])
@@ -82,12 +89,12 @@ class GrowingForest:
         sizes = np.bincount(self.tree, minlength=rows.trees)
         number = np.empty(self.size, dtype=np.int64)
         number[order] = np.arange(self.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        widths = [one.n_children for one in schema.attributes]
         columns = zip(
             order.tolist(),
             self.first_child[order].tolist(),
             self.attribute[order].tolist(),
             self.split[order].tolist(),
+            self.width[order].tolist(),
             [None if count == _NOT_COUNTED else count for count in self.rows[order].tolist()],
             strict=True,
         )
@@ -95,8 +102,8 @@ class GrowingForest:
         nodes = [
             Node(leaf=self.contents[node], rows=counted)
             if start < 0
-            else Node(attribute=at, at=split, children=tuple(renumbered[start : start + widths[at]]), rows=counted)
-            for node, start, at, split, counted in columns
+            else Node(attribute=at, at=split, children=tuple(renumbered[start : start + width]), rows=counted)
+            for node, start, at, split, width, counted in columns
         ]
         ends = np.cumsum(sizes)
         return PublishedForest(

@@ -68,6 +68,10 @@ class Plan:
     rows_per_unit: int = 1
     adjacency: str = ADD_OR_REMOVE
 
+    def __post_init__(self) -> None:
+        if any(attribute.paths for attribute in self.schema.attributes):
+            raise ParameterError("taxonomies are for top-down specialization")
+
     @property
     def levels(self) -> int:
         """Levels of a tree."""

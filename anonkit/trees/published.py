@@ -23,7 +23,10 @@ The params file of a release by trees holds, besides its `accounting`::
   any other is a leaf.
 * `multiway`: child i takes code i of the attribute's domain (missing, where it can occur, is the last code). `cut`:
   codes up to `at` go to the first child, that is numbers below `value`; the others, missing too, to the second.
-  `one-vs-rest`: the category of code `at`, `value`, goes to the first child, all others to the second.
+  `one-vs-rest`: the category of code `at`, `value`, goes to the first child, all others to the second. `taxonomy`: the
+  group `value` of the attribute's `tree` (one path a category, from itself to its coarsest group; `*` is all of them)
+  is divided into the groups just below it, in the order of their first categories; missing, where it can occur, is the
+  last child of `*`. A group that has one below it alone is passed over.
 * `rows` is the noisy count of the rows of a node, where one was drawn.
 * A leaf has noisy `counts` of its classes, in the order of the target's domain, or a `label`. It may have
   `histograms`: for each attribute, in the order of `attributes`, the noisy counts, a row a code, a column a class.
@@ -187,9 +190,9 @@ def _check_tree(tree: Sequence[Node], schema: TreeSchema) -> None:
             _check_leaf(node.leaf, schema)
             continue
         attribute = schema.attributes[node.attribute]
-        wanted = attribute.codes if attribute.split is Split.MULTIWAY else 2
+        wanted = attribute.n_children[node.at] if 0 <= node.at < attribute.n_splits else 0
         fresh = {child for child in node.children if number < child < len(tree)} - seen
-        if len(node.children) != wanted or len(fresh) != wanted or not 0 <= node.at < attribute.n_splits:
+        if not wanted or len(node.children) != wanted or len(fresh) != wanted:
             raise ParameterError("a split of a tree does not fit its attribute, or shares its children")
         seen |= fresh
     if len(seen) != len(tree):
@@ -215,13 +218,15 @@ def _attribute_params(attribute: Attribute) -> dict[str, Any]:
         "type": "number" if attribute.is_number else "category",
         "split": str(attribute.split),
         "domain": attribute.domain.to_params(),
+        **({"tree": [list(path) for path in attribute.paths]} if attribute.paths else {}),
     }
 
 
 def _attribute(params: Mapping[str, Any]) -> Attribute:
     raw = params["domain"]
     domain = Grid.from_params(raw) if params["type"] == "number" else Categories.from_params(raw)
-    return Attribute(name=str(params["name"]), domain=domain, split=Split(params["split"]))
+    paths = tuple(tuple(str(group) for group in path) for path in params.get("tree", ()))
+    return Attribute(name=str(params["name"]), domain=domain, split=Split(params["split"]), paths=paths)
 
 
 def _node_params(node: Node, schema: TreeSchema) -> dict[str, Any]:
@@ -245,6 +250,8 @@ def _value(attribute: Attribute, at: int) -> float | str | None:
     """Return the cut, or the category of a split, for readers; None where the split is by missing alone."""
     if isinstance(attribute.domain, Grid):
         return float(attribute.domain.edges()[at + 1]) if at + 1 < attribute.domain.cells else None
+    if attribute.split is Split.TAXONOMY:
+        return attribute.taxonomy.names[at]
     return attribute.domain.labels()[at]
 
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Top-down specialization (DiffGen, DT-Diff): a fully generalized table made finer step by step, then counted.
 
-A step refines one value of one attribute, an interval or "any category", in all cells at once. Its score needs counts
-by code and class of single attributes only, so one pass over the rows serves all steps, and a second one the counts.
+A step refines one value of one attribute, an interval or a group of categories, in all cells at once. Its score needs
+counts by code and class of single attributes only: one pass over the rows serves all steps, a second one the counts.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -35,6 +35,9 @@ IntArray = NDArray[np.int64]
 MOST_LEAVES = 1 << 14
 """Cells of a table; a step that would make more is no candidate. How many it makes follows from earlier noisy steps."""
 
+_WEIGHT = 1 << 20
+"""Weight of a value that can be made finer: no more cuts than this share it."""
+
 SCORES = {score.name: score for score in (MAX_CLASS, INFORMATION_GAIN)}
 
 
@@ -51,6 +54,8 @@ class SpecializationPlan:
     steps: int
     score: Score
     joint: bool
+    weighted: bool = False
+    """True: an interval weighs as much as a group of categories, its cuts share the weight; else every cut does."""
     rows_per_unit: int = 1
     adjacency: str = ADD_OR_REMOVE
     max_rows: int = LARGEST_TABLE
@@ -99,15 +104,15 @@ class SpecializationPlan:
         return Accounting(draws=(self.choice, self.count), rows_per_unit=self.rows_per_unit, adjacency=self.adjacency)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class _Part:
-    """A value that can be made finer: an attribute in full, or an interval of codes of a number."""
+    """A value that can be made finer: an interval of a number, or a group of categories."""
 
     attribute: int
-    first: int
-    last: int
-    cut: int | None = None
-    """The cut drawn for it; None for categories, and where cuts are chosen with the step."""
+    codes: NDArray[np.bool_]
+    """True for the codes in it."""
+    splits: IntArray
+    """The splits of the attribute that divide it: one drawn beforehand, or all cuts that may be chosen."""
 
 
 def specialize(plan: SpecializationPlan, counter: Counter, randomness: Randomness) -> PublishedForest:
@@ -142,7 +147,7 @@ class _Specializer:
     def run(self) -> PublishedForest:
         """Start fully generalized, take the steps, count."""
         for at, attribute in enumerate(self.attributes):
-            self.part_of[0, at] = self._add_part(at, 0, attribute.codes - 1) if attribute.n_splits else -1
+            self.part_of[0, at] = self._add_part(at, np.ones(attribute.codes, dtype=bool))
         self._draw_cuts([number for number in self.part_of[0].tolist() if number >= 0], together=False)
         for _ in range(self.plan.steps):
             candidates = self._candidates()
@@ -165,16 +170,17 @@ class _Specializer:
         )
         return [counts[0] for _, _, counts in question.split(self.counter.ask(question), codes)]
 
-    def _add_part(self, attribute: int, first: int, last: int) -> int:
-        if last <= first:
+    def _add_part(self, attribute: int, codes: NDArray[np.bool_]) -> int:
+        splits = self.attributes[attribute].splits_of(codes)
+        if not splits.size:
             return -1
-        self.parts.append(_Part(attribute=attribute, first=first, last=last))
+        self.parts.append(_Part(attribute=attribute, codes=codes, splits=splits))
         return len(self.parts) - 1
 
-    def _draw(self, scores: IntArray) -> int:
+    def _draw(self, scores: IntArray, weights: IntArray | None = None) -> int:
         """Make one private choice, charged first."""
         choice = self.plan.choice
-        return int(exponential_mechanism(scores[np.newaxis], choice.rate, self.words)[0])
+        return int(exponential_mechanism(scores[np.newaxis], choice.rate, self.words, weights=weights)[0])
 
     def _charge_choice(self) -> None:
         choice = self.plan.choice
@@ -191,17 +197,13 @@ class _Specializer:
             if not together:
                 self._charge_choice()
             part = self.parts[number]
-            cut = part.first + self._draw(self._scores(part, range(part.first, part.last)))
-            self.parts[number] = _Part(attribute=part.attribute, first=part.first, last=part.last, cut=cut)
+            drawn = part.splits[self._draw(self._scores(part))]
+            self.parts[number] = replace(part, splits=np.array([drawn]))
 
-    def _scores(self, part: _Part, cuts: range) -> IntArray:
-        """Return the scores of dividing a part at each cut, or of dividing its categories."""
-        counts = self.tables[part.attribute][part.first : part.last + 1]
-        if self.attributes[part.attribute].is_cut:
-            left = np.cumsum(counts, axis=0)[[cut - part.first for cut in cuts]]
-            children = np.stack([left, counts.sum(axis=0) - left], axis=1)
-        else:
-            children = counts[np.newaxis]
+    def _scores(self, part: _Part) -> IntArray:
+        """Return the scores of the splits of a part, shape (n_splits,)."""
+        counts = np.where(part.codes[:, np.newaxis], self.tables[part.attribute], 0)
+        children = self.attributes[part.attribute].children(counts[np.newaxis])[0, part.splits]
         if self.plan.score is not INFORMATION_GAIN:
             return self.plan.score.of(children)
         gain = self.plan.score.of(children) - self.plan.score.of(counts.sum(axis=0)[np.newaxis, np.newaxis])
@@ -214,43 +216,38 @@ class _Specializer:
         for number, size in zip(held.tolist(), cells.tolist(), strict=True):
             if number < 0:
                 continue
-            children = self.attributes[self.parts[number].attribute].n_children
+            part = self.parts[number]
+            children = int(self.attributes[part.attribute].n_children[part.splits].max())
             if self.leaves.size + size * (children - 1) <= MOST_LEAVES:
                 found.append(number)
         return found
 
     def _choose(self, candidates: Sequence[int]) -> tuple[int, int]:
         """Return a part and the split it is divided by."""
-        options: list[tuple[int, int]] = []
-        scores: list[IntArray] = []
-        for number in candidates:
-            part = self.parts[number]
-            is_cut = self.attributes[part.attribute].is_cut
-            every = range(part.first, part.last)
-            cuts = every if is_cut and part.cut is None else range(part.cut or 0, (part.cut or 0) + 1)
-            scores.append(self._scores(part, cuts))
-            options += [(number, cut) for cut in cuts]
+        parts = [self.parts[number] for number in candidates]
+        sizes = [part.splits.size for part in parts]
+        scores = np.concatenate([self._scores(part) for part in parts])
+        splits = np.concatenate([part.splits for part in parts])
+        weights = np.repeat([_WEIGHT // size for size in sizes], sizes) if self.plan.weighted else None
         self._charge_choice()
-        return options[self._draw(np.concatenate(scores))]
+        drawn = self._draw(scores, weights)
+        return int(np.repeat(candidates, sizes)[drawn]), int(splits[drawn])
 
-    def _take(self, number: int, cut: int) -> None:
+    def _take(self, number: int, split: int) -> None:
         """Divide all cells that lie in a part."""
         part = self.parts[number]
         at, attribute = part.attribute, self.attributes[part.attribute]
         inside = self.part_of[self.leaves, at] == number
         nodes = self.leaves[inside]
-        split = cut if attribute.is_cut else 0
         chosen = Chosen(attribute=np.full(nodes.size, at), split=np.full(nodes.size, split))
         first = self.forest.size
         parents = self.forest.grow(nodes, chosen, self.attributes)
         self.part_of = np.concatenate([self.part_of, self.part_of[parents]])
         fresh = np.arange(first, self.forest.size)
-        if attribute.is_cut:
-            halves = [self._add_part(at, part.first, cut), self._add_part(at, cut + 1, part.last)]
-            self.part_of[fresh, at] = np.tile(halves, nodes.size)
-            self._draw_cuts(halves, together=True)
-        else:
-            self.part_of[fresh, at] = -1
+        children = range(int(attribute.n_children[split]))
+        finer = [self._add_part(at, part.codes & (attribute.branches(split) == child)) for child in children]
+        self.part_of[fresh, at] = np.tile(finer, nodes.size)
+        self._draw_cuts(finer, together=True)
         self.leaves = np.concatenate([self.leaves[~inside], fresh])
 
     def _count(self) -> None:

@@ -116,3 +116,30 @@ def test_opendp_chooses_by_the_same_law() -> None:
     scores = [3, 1, 0]
     drawn = np.bincount([measure(scores) for _ in range(20_000)], minlength=3)
     assert chisquare(drawn, law_of_permute_and_flip(scores, 0.5) * drawn.sum()).pvalue > 1e-6
+
+
+@given(SCORES, st.data())
+def test_weights_that_are_public_cost_nothing(scores: list[int], data: st.DataObject) -> None:
+    """Over all moves of the scores within a width of 1 no ratio of probabilities exceeds exp(rate)."""
+    weights = np.array(data.draw(st.lists(st.integers(1, 50), min_size=len(scores), max_size=len(scores))))
+    rate = 0.7
+    law = weights * law_of_exponential(scores, rate)
+    for move in itertools.product([0, 1], repeat=len(scores)):
+        other = weights * law_of_exponential([a + b for a, b in zip(scores, move, strict=True)], rate)
+        ratio = (law / law.sum()) / (other / other.sum())
+        assert max(ratio.max(), 1 / ratio.min()) <= math.exp(rate) * (1 + 1e-12)
+
+
+def test_weighted_candidates_are_drawn_by_weight_and_score() -> None:
+    """The sampler against the law; candidates that are not allowed have no weight."""
+    scores, weights, rate = [0, 2, 1, 5], np.array([8, 1, 3, 100]), 0.5
+    allowed = np.array([[True, True, True, False]])
+    many = np.tile(np.array([scores]), (6_000, 1))
+    words = Words(Randomness.seeded(3))
+    drawn = exponential_mechanism(many, round(rate * ONE), words, np.broadcast_to(allowed, many.shape), weights)
+    law = weights[:3] * np.exp(rate * np.array(scores[:3]))
+    found = np.bincount(drawn, minlength=4)
+    assert found[3] == 0
+    assert chisquare(found[:3], 6_000 * law / law.sum()).pvalue > 1e-3
+    with pytest.raises(ParameterError, match="weights"):
+        exponential_mechanism(many[:1], 1, words, weights=np.array([1, 0, 1, 1]))
