@@ -57,7 +57,7 @@ def pessimistic_errors(counts: FloatArray) -> float:
     if wrong >= 1:
         return _upper_limit(wrong, rows)
     # no error in N rows: (1 - p)^N = 25 %, and between none and one along a line
-    none = rows * (1 - _CONFIDENCE ** (1 / rows))
+    none = rows * (1 - math.pow(_CONFIDENCE, 1 / rows))
     return none + wrong * (_upper_limit(min(1.0, rows), rows) - none)
 
 
