@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 
 from anonkit.errors import ParameterError
 
@@ -49,6 +50,7 @@ def check_probability(name: str, value: object, *, lowest: float = 0.0) -> Fract
     return Fraction(value)
 
 
+@lru_cache(maxsize=1024)  # decimal exponentials are slow, and the same ones are asked for again and again
 def epsilon_ratio(epsilon: float) -> Fraction:
     """Return the largest multiple of 2**-64 that is not above e**epsilon.
 
@@ -60,6 +62,7 @@ def epsilon_ratio(epsilon: float) -> Fraction:
         return Fraction(int(scaled.to_integral_value(rounding=ROUND_FLOOR)), 2**64)
 
 
+@lru_cache(maxsize=1024)
 def privacy_loss(ratio: Fraction | None) -> float:
     """Return the smallest float that is not below ln(ratio); None stands for an unbounded ratio.
 
