@@ -18,6 +18,7 @@ from anonkit.engines import is_spark_frame, open_engine
 from anonkit.engines.private_files import PrivateFolder
 from anonkit.errors import GuaranteeError, ParameterError
 from anonkit.guarantee import Check, Guarantee, KAnonymity
+from anonkit.k_anonymity.sampled_search import is_too_large
 from anonkit.ledger.account import Account, Where
 from anonkit.ledger.spending import Spending
 from anonkit.measures import answer_checks, owner_measures, recount, release_utility
@@ -28,7 +29,6 @@ from anonkit.protocols import Draft, Engine, Method, Progress, Source, no_progre
 from anonkit.public_domains import with_domains_of
 from anonkit.publishing import VerifiedDraft, publish, refuse_beside_release, write_owner_report
 from anonkit.randomness import Randomness
-from anonkit.sampled_search import is_too_large
 
 _LOOKED_AT = 100_000  # rows of a large table that are looked at for columns that identify
 

@@ -12,6 +12,7 @@ from typing import Any
 from anonkit.bundle import DATA, Place
 from anonkit.errors import BudgetError, GuaranteeError
 from anonkit.guarantee import Check, Guarantee, KAnonymity, NoGuarantee
+from anonkit.k_anonymity.sampled_search import is_too_large
 from anonkit.ledger.account import Account
 from anonkit.ledger.fingerprint import Fingerprint, fingerprint
 from anonkit.ledger.joint_view import JointView, joint_view, pack
@@ -20,7 +21,6 @@ from anonkit.ledger.store import Ledger
 from anonkit.local_dp import LocalDP, loss_json
 from anonkit.policy import Policy
 from anonkit.protocols import Engine, Source
-from anonkit.sampled_search import is_too_large
 
 SAME_ROWS = 0.5
 """Share of common rows from which a table without a name is taken for a dataset the ledger knows."""

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from anonkit.anonymity import AnonymityModel
 from anonkit.guarantee import KAnonymity
+from anonkit.k_anonymity.model import AnonymityModel
 from anonkit.methods.rfka import RFKA
 from anonkit.parameters import parameter
 from anonkit.policy import Policy, TargetUse

@@ -8,23 +8,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from anonkit.anonymity import (
-    AnonymityModel,
-    Prepared,
-    anonymity_params,
-    column_entry,
-    draft_recoded,
-    other_columns,
-    prepare,
-)
-from anonkit.axes import boxes_of
 from anonkit.guarantee import KAnonymity
+from anonkit.k_anonymity.coded_axes import boxes_of
+from anonkit.k_anonymity.drafts import anonymity_params, column_entry, draft_recoded, other_columns
+from anonkit.k_anonymity.model import AnonymityModel
+from anonkit.k_anonymity.preparing import Prepared, prepare
+from anonkit.k_anonymity.sampled_search import draft_from_sample, is_too_large
 from anonkit.mechanisms.mondrian import grow_boxes
 from anonkit.policy import Policy, TargetUse
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.randomness import Randomness
 from anonkit.recoding import LocalRecoding
-from anonkit.sampled_search import draft_from_sample, is_too_large
 
 
 @dataclass(frozen=True, kw_only=True)

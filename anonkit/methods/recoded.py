@@ -11,18 +11,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.anonymity import (
-    AnonymityModel,
-    anonymity_params,
-    column_entry,
-    describe_recoded,
-    draft_recoded,
-    other_columns,
-    requirements,
-)
 from anonkit.cells import is_ordered
 from anonkit.errors import GuaranteeError, PolicyError, ReleaseFormatError
 from anonkit.guarantee import KAnonymity
+from anonkit.k_anonymity.drafts import anonymity_params, column_entry, describe_recoded, draft_recoded, other_columns
+from anonkit.k_anonymity.model import AnonymityModel
+from anonkit.k_anonymity.preparing import requirements
+from anonkit.k_anonymity.sampled_search import apply_recoding, is_too_large, merged_where_rows_are
 from anonkit.mechanisms.equivalence import Partition, Requirement, suppressed_rows
 from anonkit.parameters import check_number, parameter
 from anonkit.policy import Column, ColumnType, Missing, Policy, Role, TargetUse
@@ -37,7 +32,6 @@ from anonkit.recoding import (
     Recoding,
     recoding_from_dict,
 )
-from anonkit.sampled_search import apply_recoding, is_too_large, merged_where_rows_are
 
 _NOTES = ("The recoding was taken from an earlier release; k was counted in this table alone.",)
 

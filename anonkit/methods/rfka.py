@@ -11,19 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.anonymity import (
-    AnonymityModel,
-    Prepared,
-    anonymity_params,
-    column_entry,
-    describe_recoded,
-    draft_recoded,
-    other_columns,
-    prepare,
-)
-from anonkit.axes import POOLED, grouping_of, one_hot_grouping, tree_namer
 from anonkit.errors import GuaranteeError, PolicyError
 from anonkit.guarantee import KAnonymity
+from anonkit.k_anonymity.coded_axes import POOLED, grouping_of, one_hot_grouping, tree_namer
+from anonkit.k_anonymity.drafts import anonymity_params, column_entry, describe_recoded, draft_recoded, other_columns
+from anonkit.k_anonymity.model import AnonymityModel
+from anonkit.k_anonymity.preparing import Prepared, prepare
+from anonkit.k_anonymity.sampled_search import draft_from_sample, is_too_large
 from anonkit.mechanisms.coding import CodedColumn
 from anonkit.mechanisms.features import column_features, one_hot_features
 from anonkit.mechanisms.importance import IMPORTANCE_STRATEGIES, Evidence, Importance
@@ -44,7 +38,6 @@ from anonkit.policy import Policy, TargetUse
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.randomness import Randomness
 from anonkit.recoding import GlobalRecoding, Grouping, KeptAxis
-from anonkit.sampled_search import draft_from_sample, is_too_large
 
 FEATURES = ("columns", "one-hot")
 SEARCHES = ("specialization", "greedy")

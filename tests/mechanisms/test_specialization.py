@@ -275,8 +275,8 @@ def test_utility_on_adult_under_the_held_out_protocol(adult: Any, names: Any, fl
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.metrics import roc_auc_score
 
-    from anonkit.axes import pool_rare
     from anonkit.engines.local import LocalEngine
+    from anonkit.k_anonymity.coded_axes import pool_rare
     from anonkit.policy import Policy
 
     engine = LocalEngine()

@@ -16,14 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.anonymity import AnonymityModel, anonymity_params, diversity_requirements, released_schema
 from anonkit.errors import GuaranteeError
+from anonkit.k_anonymity.drafts import anonymity_params, released_schema
+from anonkit.k_anonymity.model import AnonymityModel, diversity_requirements
+from anonkit.k_anonymity.recoded_rows import DROPPED, UNKNOWN, RecodeRows, count_flags, is_among, needed_columns
 from anonkit.mechanisms.coding import CodedColumn, combine
 from anonkit.mechanisms.equivalence import Partition, suppressed_rows
 from anonkit.policy import Policy
 from anonkit.protocols import Draft, Engine, Progress, Source
 from anonkit.randomness import Randomness
-from anonkit.recoded_rows import DROPPED, UNKNOWN, RecodeRows, count_flags, is_among, needed_columns
 from anonkit.recoding import (
     OTHER,
     CategoryAxis,

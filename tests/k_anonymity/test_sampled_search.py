@@ -16,9 +16,9 @@ from anonkit.checks.disclosure import measure
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines import LocalEngine
 from anonkit.errors import GuaranteeError, PolicyError
+from anonkit.k_anonymity.sampled_search import opened
 from anonkit.policy import Policy
 from anonkit.recoding import CategoryAxis, GlobalRecoding, Grouping, IntervalAxis, KeptAxis, LocalRecoding, Split
-from anonkit.sampled_search import opened
 
 QUASI = ["age", "education", "occupation", "marital_status", "income"]
 

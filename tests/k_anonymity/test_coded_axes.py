@@ -7,8 +7,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.axes import POOLED, grouping_of, one_hot_grouping, pool_rare, tree_namer
 from anonkit.engines.encoding import coded_column, encode
+from anonkit.k_anonymity.coded_axes import POOLED, grouping_of, one_hot_grouping, pool_rare, tree_namer
 from anonkit.mechanisms.coding import CodedColumn
 from anonkit.recoding import GlobalRecoding
 

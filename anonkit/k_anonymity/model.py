@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of every equivalence class: k-anonymity and the diversity of sensitive values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from anonkit.errors import ParameterError, PolicyError
+from anonkit.guarantee import Diversity, KAnonymity
+from anonkit.mechanisms.coding import CodedColumn
+from anonkit.mechanisms.equivalence import (
+    AlphaK,
+    DistinctL,
+    EntropyL,
+    RecursiveCL,
+    Requirement,
+    TCloseness,
+    check_k,
+)
+from anonkit.parameters import check_number, parameter
+from anonkit.policy import Policy
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnonymityModel:
+    """k-anonymity and what may be asked on top of it; the parameters shared by the k-anonymous methods."""
+
+    k: int = parameter(
+        default=10, range="[2, inf)", help="smallest equivalence class allowed, in rows (people with a unit column)"
+    )
+    l: float | None = parameter(  # noqa: E741 - the field's own letter
+        default=None,
+        range="[1, inf)",
+        help="distinct l-diversity: different values of each sensitive attribute in every class",
+    )
+    entropy_l: float | None = parameter(
+        default=None,
+        range="[1, inf)",
+        help="entropy l-diversity: exp(entropy) of each sensitive attribute in every class",
+    )
+    recursive: str | None = parameter(
+        default=None, range="C,L", help="recursive (c, l)-diversity, such as 3,2: commonest < c x (l-th and rarer)"
+    )
+    t: float | None = parameter(
+        default=None, range="[0, 1]", help="t-closeness: earth mover's distance of every class from the whole release"
+    )
+    alpha: float | None = parameter(
+        default=None, range="(0, 1]", help="(alpha, k)-anonymity: largest share of one sensitive value in any class"
+    )
+
+    def __post_init__(self) -> None:
+        check_k(self.k)
+        for name, value in (("l", self.l), ("entropy_l", self.entropy_l)):
+            if value is not None:
+                check_number(name, value, 1, np.inf, open_high=True)
+        if self.t is not None:
+            check_number("t", self.t, 0, 1)
+        if self.alpha is not None:
+            check_number("alpha", self.alpha, 0, 1, open_low=True)
+        self.diversity  # noqa: B018 - parses `recursive`
+
+    @property
+    def diversity(self) -> Diversity:
+        """What is asked of the sensitive values."""
+        return Diversity(
+            l=self.l, entropy_l=self.entropy_l, recursive=_recursive(self.recursive), t=self.t, alpha=self.alpha
+        )
+
+    def promise(self, policy: Policy, assumptions: Sequence[str]) -> KAnonymity:
+        """Return the promise of a release under this model.
+
+        Raises
+        ------
+        PolicyError
+            Diversity is asked and no column is sensitive.
+        """
+        if self.diversity.asked() and policy.columns and not policy.sensitive:
+            asked = ", ".join(self.diversity.asked())
+            raise PolicyError(f"{asked}: no column is sensitive", "--sensitive NAME; the target may be sensitive too")
+        return KAnonymity(
+            k=self.k,
+            quasi_identifiers=policy.quasi_identifiers,
+            sensitive=policy.sensitive,
+            diversity=self.diversity,
+            unit=policy.unit,
+            assumptions=tuple(assumptions),
+        )
+
+
+def _recursive(text: str | None) -> tuple[float, int] | None:
+    if text is None:
+        return None
+    try:
+        c, l = text.split(",")  # noqa: E741
+        pair = float(c), int(l)
+    except ValueError:
+        raise ParameterError(f"recursive ({text}) must be C,L", "for instance 3,2") from None
+    if not pair[0] > 0 or pair[1] < 2:
+        raise ParameterError(f"recursive ({text}) must have c in (0, inf) and l in [2, inf)")
+    return pair
+
+
+def diversity_requirements(asked: Diversity, sensitive: Sequence[CodedColumn]) -> list[Requirement]:
+    """Return what the sensitive values of every equivalence class must meet."""
+    out: list[Requirement] = []
+    for column in sensitive:
+        values = column.codes.astype(np.int64)
+        if asked.l is not None:
+            out.append(DistinctL(values, asked.l))
+        if asked.entropy_l is not None:
+            out.append(EntropyL(values, asked.entropy_l))
+        if asked.recursive is not None:
+            out.append(RecursiveCL(values, *asked.recursive))
+        if asked.t is not None:
+            out.append(TCloseness(values, asked.t, column.ordered))
+        if asked.alpha is not None:
+            out.append(AlphaK(values, asked.alpha))
+    return out

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The quasi-identifiers of a table, coded and checked against the policy, before a search for a recoding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.errors import GuaranteeError, PolicyError
+from anonkit.k_anonymity.coded_axes import pool_rare
+from anonkit.k_anonymity.model import AnonymityModel, diversity_requirements
+from anonkit.mechanisms.coding import UNLABELLED, CodedColumn
+from anonkit.mechanisms.equivalence import AtLeastK, Requirement
+from anonkit.policy import Column, Missing, Policy
+from anonkit.protocols import Engine, Source
+
+_MANY_CLASSES = 20
+"""Numeric targets with more distinct values guide the search by their quartile."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Prepared:
+    """The quasi-identifiers of a table, coded and checked, with all that is asked of them."""
+
+    columns: list[CodedColumn]
+    """Quasi-identifiers over the rows that stay."""
+    labels: NDArray[np.int64]
+    """Target of each row; UNLABELLED where it is missing."""
+    n_labels: int
+    units: NDArray[np.int64] | None
+    requirements: list[Requirement]
+    rows: NDArray[np.bool_]
+    """Rows of the source that stay, shape (n_source_rows,): those without a missing value that says drop."""
+    notes: tuple[str, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that stay."""
+        return int(self.labels.size)
+
+
+def prepare(source: Source, policy: Policy, engine: Engine, model: AnonymityModel, *, pool: bool) -> Prepared:
+    """Code the quasi-identifiers of a table and turn the model into requirements.
+
+    Parameters
+    ----------
+    pool : bool
+        Merge categories that fewer than k rows hold, where the policy neither lists them nor gives a tree.
+
+    Raises
+    ------
+    PolicyError
+        A quasi-identifier has missing values where the policy allows none, or cells outside its declared domain.
+    GuaranteeError
+        There are fewer than k rows (people): k cannot be reached.
+    """
+    names = policy.quasi_identifiers
+    if not names:
+        raise PolicyError("no column is a quasi-identifier", "k-anonymity protects the columns an attacker may know")
+    coded = engine.encode(source, names)
+    rows = np.ones(coded[0].codes.size, dtype=bool)
+    for column in coded:
+        _check_domain(column, policy.column(column.name))
+        if column.missing is None:
+            continue
+        missing = column.codes == column.missing
+        treatment = policy.missing_of(column.name)
+        if treatment is Missing.ERROR:
+            raise PolicyError(
+                f"column {column.name!r} has {int(missing.sum())} missing values", 'missing = "category" or "drop"'
+            )
+        if treatment is Missing.DROP:
+            rows &= ~missing
+    if not rows.all():
+        coded = [take_rows(column, rows) for column in coded]
+    units = _codes(source, engine, policy.unit, rows)
+    _check_reachable(model.k, int(rows.sum()), units)
+    labels, n_labels, notes = _labels(source, engine, policy, rows)
+    if pool:
+        coded = [pool_rare(c, model.k, units) if _may_pool(policy.column(c.name)) else c for c in coded]
+    return Prepared(
+        columns=coded,
+        labels=labels,
+        n_labels=n_labels,
+        units=units,
+        requirements=requirements(source, policy, engine, model, rows, units),
+        rows=rows,
+        notes=(*_blank_notes(coded), *notes),
+    )
+
+
+def requirements(
+    source: Source,
+    policy: Policy,
+    engine: Engine,
+    model: AnonymityModel,
+    rows: NDArray[np.bool_],
+    units: NDArray[np.int64] | None,
+) -> list[Requirement]:
+    """Return what every equivalence class must meet, k first."""
+    out: list[Requirement] = [AtLeastK(model.k, units)]
+    asked = model.diversity
+    if not asked.asked():
+        return out
+    sensitive = [replace(column, codes=column.codes[rows]) for column in engine.encode(source, policy.sensitive)]
+    return [*out, *diversity_requirements(asked, sensitive)]
+
+
+def take_rows(column: CodedColumn, rows: NDArray[np.bool_]) -> CodedColumn:
+    """Return a column over some rows, its values renumbered to those that still occur."""
+    codes = column.codes[rows]
+    used = np.bincount(codes, minlength=column.size) > 0
+    number = (np.cumsum(used) - 1).astype(np.int32)
+    values = [value for value, keep in zip(column.values, used, strict=True) if keep]
+    return CodedColumn(name=column.name, codes=number[codes], values=values, ordered=column.ordered)
+
+
+def _may_pool(column: Column) -> bool:
+    return column.generalize and column.categories is None and column.tree is None
+
+
+def _check_domain(column: CodedColumn, declared: Column) -> None:
+    outside: NDArray[np.bool_] | None = None
+    rule = ""
+    if declared.categories is not None or declared.tree is not None:
+        domain = set(declared.categories or (path[0] for path in declared.tree or ()))
+        outside = np.array([value is not None and value not in domain for value in column.values], dtype=bool)
+        rule = "categories" if declared.categories is not None else "tree"
+    elif declared.bounds is not None:
+        low, high = declared.bounds
+        if not column.ordered:
+            raise PolicyError(
+                f"column {column.name!r} has bounds but its cells are not numbers", "declare categories instead"
+            )
+        outside = np.array([value is not None and not low <= value <= high for value in column.values], dtype=np.bool_)  # type: ignore[operator]
+        rule = "bounds"
+    if declared.ladder is not None and not column.ordered:
+        raise PolicyError(
+            f"column {column.name!r} has a ladder of bin widths but its cells are not numbers", "use tree"
+        )
+    if outside is not None and outside.any():
+        count = int(outside[column.codes].sum())
+        raise PolicyError(
+            f"column {column.name!r} has {count} cells outside its declared {rule}", "correct the policy or the table"
+        )
+
+
+def _check_reachable(k: int, n_rows: int, units: NDArray[np.int64] | None) -> None:
+    people = n_rows if units is None else len(np.unique(units))
+    if people < k:
+        who = "rows" if units is None else "people"
+        raise GuaranteeError(f"k ({k}) cannot be reached: the table has {people} {who}", f"k is at most {people} here")
+
+
+def _codes(source: Source, engine: Engine, name: str | None, rows: NDArray[np.bool_]) -> NDArray[np.int64] | None:
+    if name is None:
+        return None
+    column = engine.encode(source, [name])[0]
+    if column.missing is not None:
+        count = int((column.codes[rows] == column.missing).sum())
+        if count:
+            raise PolicyError(f"unit column {name!r} is missing in {count} rows", "every row must belong to a person")
+    return column.codes[rows].astype(np.int64)
+
+
+def _labels(
+    source: Source, engine: Engine, policy: Policy, rows: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], int, tuple[str, ...]]:
+    """Return the target as classes; rows without one guide nothing."""
+    if policy.target is None:
+        return np.full(int(rows.sum()), UNLABELLED, dtype=np.int64), 0, ()
+    column = engine.encode(source, [policy.target])[0]
+    codes = column.codes[rows].astype(np.int64)
+    labels = np.where(codes == column.missing, UNLABELLED, codes) if column.missing is not None else codes
+    if not column.ordered or len(np.unique(labels[labels >= 0])) <= _MANY_CLASSES:
+        return labels, column.size - (column.missing is not None), ()
+    present = np.sort(labels[labels >= 0])
+    borders = np.unique(present[[present.size // 4, present.size // 2, 3 * present.size // 4]])
+    binned = np.searchsorted(borders, labels, side="right")
+    note = f"The target {policy.target!r} is numeric: its quartiles guided the choice of detail."
+    return np.where(labels >= 0, binned, UNLABELLED), int(borders.size) + 1, (note,)
+
+
+def _blank_notes(columns: Sequence[CodedColumn]) -> tuple[str, ...]:
+    padded = [c.name for c in columns if any(isinstance(value, str) and value != value.strip() for value in c.values)]
+    return tuple(
+        f"Column {name!r} has cells that begin or end with blanks; ' a' and 'a' are different values."
+        for name in padded
+    )
