@@ -15,10 +15,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anonkit import review
 from anonkit.charts import Bar, Fill, bar_chart, class_size_bins, histogram, safe_text, size_ticks
 from anonkit.errors import ReleaseFormatError
 from anonkit.guarantee import CHECKED
 from anonkit.randomness import SECURE
+from anonkit.report import OWNER_BANNER
 from anonkit.tabulation import bounded, budget_tables, column_row, measures, row_counts
 from anonkit.wording import (
     bound,
@@ -47,14 +49,20 @@ _REPORT_KEYS = (
 )  # fmt: skip
 
 
-def render_page(report: Mapping[str, Any]) -> str:
-    """Return the report as one self-contained HTML page.
+def render_page(
+    report: Mapping[str, Any], *, audit: Mapping[str, Any] | None = None, older: Mapping[str, Any] | None = None
+) -> str:
+    """Return the report as one self-contained HTML page, its first sheet what a reviewer reads first.
 
     Parameters
     ----------
     report : mapping
         What `report.json` holds, as in `anonkit/schemas/report.schema.json`. Blocks and keys the page does not know
         are shown as they are.
+    audit : mapping, optional
+        What `anonkit audit` found, as `Audit.to_dict` gives it. The page is then the owner's, under the banner.
+    older : mapping, optional
+        The report of an earlier release, to show what changed.
 
     Returns
     -------
@@ -68,12 +76,12 @@ def render_page(report: Mapping[str, Any]) -> str:
 
     Privacy
     -------
-    The page shows the public report and nothing else; it never sees the source or the owner report.
+    Without an audit the page shows public reports and nothing else.
     """
     from jinja2 import UndefinedError
 
     try:
-        return _template().render(_view(report))
+        return _template().render({**_view(report), **_review(report, audit, older)})
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, UndefinedError) as error:
         raise ReleaseFormatError(
             "the report is not one of anonkit", "anonkit validate tells what was changed"
@@ -101,6 +109,25 @@ def _view(report: Mapping[str, Any]) -> dict[str, Any]:
         "utility": list(measures(report["utility"])),
         "budget": budget_tables(report["budget"]),
         "further": [(heading(name), list(measures(report[name]))) for name in report if name not in _REPORT_KEYS],
+    }
+
+
+def _review(
+    report: Mapping[str, Any], audit: Mapping[str, Any] | None, older: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return the first sheet, and the sections of an audit and of an earlier release."""
+    changed = review.difference(report, older)
+    return {
+        "owner": OWNER_BANNER if audit is not None else None,
+        "protected": review.protected_words(report["guarantee"]),
+        "largest_risk": review.risk_words(report, audit),
+        "kept": review.utility_words(report),
+        "position": review.ledger_words(report),
+        "change": review.change_words(report, changed),
+        "attacks": review.attack_rows(audit),
+        "loss": review.loss_rows(audit),
+        "audit": audit,
+        "difference": changed,
     }
 
 
@@ -161,7 +188,8 @@ def _figures(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         return []
     epsilon = parameters.get("epsilon", report["budget"]["epsilon"])
     delta = parameters.get("delta", report["budget"]["delta"])
-    out = [(f"ε = {bound(epsilon)}", f"privacy loss, at most, per {_short_unit(report)}")]
+    limit = "without a bound" if epsilon == "inf" else "at most"
+    out = [(f"ε = {bound(epsilon)}", f"privacy loss, {limit}, per {_short_unit(report)}")]
     if delta:
         out.append((f"δ = {bound(delta)}", "probability left outside the bound, at most"))
     elif isinstance(epsilon, int | float) and epsilon < 700:

@@ -18,7 +18,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("guarantee", "local_dp", "central_dp"),
     ("report", "charts", "wording", "schemas"),
     ("tabulation",),
-    ("page", "descriptor", "report_diff"),
+    ("report_diff", "review", "page", "descriptor"),
     ("bundle",),
     ("protocols", "mechanisms", "trees", "cells"),
     ("recoding", "public_domains", "domain_codes"),

@@ -12,7 +12,7 @@ import click
 from anonkit.cli.boundary import one_line
 from anonkit.cli.options import json_option, quiet_option
 from anonkit.cli.outcome import Outcome
-from anonkit.errors import EngineError, SourceError
+from anonkit.errors import EngineError, ParameterError, SourceError
 
 if TYPE_CHECKING:
     from anonkit.checks.attacks.audit import Audit
@@ -59,6 +59,8 @@ def command(
     anonkit audit out.parquet --original in.csv --owner-report private
     anonkit audit any.csv --original in.csv --sensitive illness --qi age,zip,sex
 
+    `anonkit report OUT --audit FILE --html PAGE` makes a page of what --owner-report wrote.
+
     Singling out, linkability and inference, by an attacker who knows every released column of a person in the source.
     Each is run on the source itself, on the source with every value renamed, and on the release with its columns
     shuffled. Risk is (attack - control) / (1 - control), with its 95 % interval. Where an epsilon is claimed, the
@@ -85,7 +87,13 @@ def command(
     )
     written = None
     if folder is not None:
-        measures = {"release": Path(release).name, "attacks": attacks, "seed": seed, "audit": found.to_dict()}
+        measures = {
+            "release": Path(release).name,
+            "data_sha256": _hash_of(release),
+            "attacks": attacks,
+            "seed": seed,
+            "audit": found.to_dict(),
+        }
         written = str(write_owner_document(folder, OWNER_FILE, measures))
     return Outcome(
         text=_text(release, found, OWNER_BANNER) + ("" if written is None else f"\nWrote {one_line(written)}"),
@@ -104,6 +112,17 @@ def _owner_folder(folder: Path, release: Path) -> Path:
     if folder.exists() and not (folder.is_dir() and os.access(folder, os.W_OK)):
         raise EngineError(f"cannot write to {str(folder)!r}")
     return folder
+
+
+def _hash_of(release: str) -> str | None:
+    """Return the SHA-256 of the released data, which stands in the release's own descriptor; None for another table."""
+    from anonkit.bundle import DATA, Place, sha256
+
+    try:
+        data = Place.of(release).file(DATA)
+    except ParameterError:
+        return None
+    return sha256(data) if data.is_file() else None
 
 
 def _text(release: str, found: Audit, banner: str) -> str:

@@ -17,8 +17,8 @@ def refuse_existing(path: Path, force: bool) -> None:
         raise ParameterError(f"{str(path)!r} exists", "--force replaces it")
 
 
-def write_text(path: Path, text: str, *, force: bool) -> None:
-    """Write a file.
+def write_text(path: Path, text: str, *, force: bool, private: bool = False) -> None:
+    """Write a file, one that its owner alone may read where it is private.
 
     Raises
     ------
@@ -30,6 +30,7 @@ def write_text(path: Path, text: str, *, force: bool) -> None:
     refuse_existing(path, force)
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
+        part.touch(mode=0o600 if private else 0o666)
         part.write_text(text, encoding="utf-8")
         os.replace(part, path)
     except OSError as error:

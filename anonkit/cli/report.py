@@ -5,15 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from anonkit.cli.boundary import one_line
 from anonkit.cli.files import write_text
 from anonkit.cli.options import force_option, json_option
-from anonkit.cli.outcome import Outcome
+from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.errors import ParameterError, ReleaseFormatError
+
+if TYPE_CHECKING:
+    from anonkit.bundle import Place
 
 _LONGEST = 80
 
@@ -22,9 +25,10 @@ _LONGEST = 80
 @click.argument("release", metavar="OUT")
 @click.option("--html", "page", metavar="PATH", help="Render the page anew, into this file.")
 @click.option("--diff", "older", metavar="B", help="Show what differs from the report of this earlier release.")
+@click.option("--audit", metavar="FILE", help="With --html: what `anonkit audit --owner-report` wrote; for the owner.")
 @force_option
 @json_option
-def command(release: str, *, page: str | None, older: str | None, force: bool) -> Outcome:
+def command(release: str, *, page: str | None, older: str | None, audit: str | None, force: bool) -> Outcome:
     """Show the privacy report of a release.
 
     \b
@@ -32,16 +36,19 @@ def command(release: str, *, page: str | None, older: str | None, force: bool) -
     anonkit report out.parquet --json
     anonkit report out.report.json --html review.html
     anonkit report out.parquet --diff last-year.parquet
+    anonkit report out.parquet --audit private/audit.owner.report.json --html private/review.html
 
-    The claim, its limits and the key figures. `anonkit validate` tells whether the files still agree with it.
+    The claim, its limits and the key figures. `anonkit validate` tells whether the files still agree with it. The first
+    sheet of the page is what a reviewer reads first; with --audit it is for the owner, and kept out of the release.
     """
     from anonkit.atomic import recover
-    from anonkit.bundle import PAGE, REPORT, Place, read_json
+    from anonkit.bundle import REPORT, Place, read_json
     from anonkit.cli.summary import report_text
-    from anonkit.page import render_page
     from anonkit.report import FORMAT
 
-    if older is not None:
+    if audit is not None and page is None:
+        raise WrongUsage("--audit is shown on a page", "--html private/review.html")
+    if older is not None and page is None:
         return _difference(release, older)
     place = Place.of(release)
     recover(place.folder, place.stem)
@@ -51,16 +58,40 @@ def command(release: str, *, page: str | None, older: str | None, force: bool) -
         if report["format"] != FORMAT:
             raise ReleaseFormatError(f"{str(path)!r} is of format {report['format']!r}", f"this is {FORMAT}")
         text = report_text(report)
-        rendered = None if page is None else render_page(report)
     except (KeyError, TypeError, AttributeError):
         raise ReleaseFormatError(f"{str(path)!r} is damaged", "anonkit validate tells what was changed") from None
-    if page is None or rendered is None:
+    if page is None:
         return Outcome(text=text, document={"report": report})
-    written = Path(page)
-    if written.resolve() == place.file(PAGE).resolve():
-        raise ParameterError(f"{page!r} is a file of the release, its hash is published", "name another file")
-    write_text(written, rendered, force=force)
-    return Outcome(text=f"Wrote {written}", document={"file": str(written)})
+    _write_page(Path(page), place, report, older, audit, force)
+    return Outcome(text=f"Wrote {page}", document={"file": page})
+
+
+def _write_page(
+    page: Path, place: Place, report: dict[str, Any], older: str | None, audit: str | None, force: bool
+) -> None:
+    """Render a page anew, never over a file of the release; one with an audit never beside it, for the owner alone."""
+    from anonkit.bundle import PAGE, REPORT, Place, read_json
+    from anonkit.page import render_page
+    from anonkit.publishing import refuse_beside_release
+
+    if page.resolve() == place.file(PAGE).resolve():
+        raise ParameterError(f"{str(page)!r} is a file of the release, its hash is published", "name another file")
+    if audit is not None:
+        refuse_beside_release(page.parent, place.folder)
+    before = None if older is None else read_json(Place.of(older).file(REPORT))
+    found = None if audit is None else _audit_of(place, audit)
+    write_text(page, render_page(report, audit=found, older=before), force=force, private=found is not None)
+
+
+def _audit_of(place: Place, path: str) -> dict[str, Any]:
+    """Return what an audit found, when it is one of this release."""
+    from anonkit.bundle import DATA, read_json, sha256
+
+    told = read_json(Path(path))
+    if not isinstance(told.get("audit"), dict) or told.get("data_sha256") != sha256(place.file(DATA)):
+        raise ReleaseFormatError(f"{path!r} is no audit of this release", "anonkit audit OUT --owner-report DIR")
+    found: dict[str, Any] = told["audit"]
+    return found
 
 
 def _difference(newer: str, older: str) -> Outcome:

@@ -47,6 +47,30 @@ def test_the_page_is_rendered_anew(cli: Any, released: Path) -> None:
     assert cli("validate", released).code == 0
 
 
+def test_a_page_with_an_audit_is_kept_from_the_release(cli: Any, table: Path, released: Path) -> None:
+    """For its owner alone, in another folder, and only with the audit of this very release."""
+    private = table.with_name("private")
+    assert cli("audit", released, "--original", table, "--attacks", "10", "--owner-report", private).code == 0
+    audit, page = private / "audit.owner.report.json", private / "review.html"
+    asked = ("report", released, "--audit", audit, "--html")
+    assert cli(*asked, page).code == 0
+    assert "DO NOT PUBLISH" in page.read_text(encoding="utf-8")
+    assert page.stat().st_mode & 0o777 == 0o600
+    beside = cli(*asked, released.with_name("review.html"))
+    assert beside.code == 2
+    assert "is the folder of the release" in beside.err
+    assert cli("report", released, "--audit", audit).code == 2
+    released.write_bytes(released.read_bytes() + b"x")
+    assert "is no audit of this release" in cli(*asked, private / "other.html").err
+
+
+def test_a_page_may_show_what_changed(cli: Any, table: Path, released: Path) -> None:
+    """--html with --diff."""
+    page = table.with_name("changed.html")
+    assert cli("report", released, "--diff", released, "--html", page).code == 0
+    assert "the same promise" in page.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     "content", ["", "[]", "{}", '{"format": "anonkit-report/1"}', '{"format": "anonkit-report/9"}']
 )

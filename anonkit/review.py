@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a reviewer reads first: who is protected, the largest measured risk, what is kept, what came before.
+
+Put into words from the report alone, and on the owner's request from an audit and from the report of an earlier
+release. Nothing is judged anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from anonkit.report_diff import diff_reports
+from anonkit.tabulation import measures
+from anonkit.wording import bound, date_text, heading, number, one_in, percent
+
+ATTACKS = ("singling_out", "linkability", "inference", "membership")
+SHOWN_DIFFERENCES = 40
+_FEW = 3
+"""Measures and differences on the first sheet; the rest stands below."""
+_LONGEST = 60
+_FOUND, _WEAK = "risk", "attack too weak"
+
+
+def protected_words(promise: Mapping[str, Any]) -> str:
+    """Return whom the promise is for, and which tables it compares."""
+    if promise["kind"] == "none":
+        return "Nobody: nothing is claimed."
+    unit = str(promise["unit"] or "one row")
+    if promise["kind"] == "k-anonymity":
+        names = promise["parameters"].get("quasi_identifiers", ())
+        return f"{_capital(unit)}, among those that share its values of {len(names)} quasi-identifiers."
+    if promise["parameters"].get("epsilon") == "inf":
+        return f"No whole row: at most single columns, taken alone. Neighbouring tables: {promise['adjacency']}."
+    return f"{_capital(unit)}. Neighbouring tables: {promise['adjacency']}."
+
+
+def risk_words(report: Mapping[str, Any], audit: Mapping[str, Any] | None) -> list[str]:
+    """Return the largest risk that was measured, and by whom."""
+    if audit is not None:
+        return [*_attack_words(audit), *_bound_words(audit)]
+    risk = report["disclosure_risk"]
+    if risk:
+        return [
+            f"{one_in(risk['prosecutor']['max'])}: to re-identify a record by its quasi-identifiers, counted on the "
+            f"released table; {percent(risk['prosecutor']['share_at_risk'])} of the records above "
+            f"{percent(risk['prosecutor']['risk_threshold'])}. Attacks need the source: ask the owner for an audit."
+        ]
+    return ["None in this report: attacks need the source. Ask the owner for an audit."]
+
+
+def _attack_words(audit: Mapping[str, Any]) -> list[str]:
+    made = {name: audit[name] for name in ATTACKS if audit.get(name, {}).get("n_attacks")}
+    found = {name: one for name, one in made.items() if one["verdict"] == _FOUND}
+    weak = [_name(name) for name, one in made.items() if one["verdict"] == _WEAK]
+    if found:
+        worst = max(found, key=lambda name: float(found[name]["risk"]))
+        one = found[worst]
+        secret = f" of {one['secret']}" if "secret" in one else ""
+        told = (
+            f"{_capital(_name(worst))}{secret}: {percent(one['risk'])} of the people "
+            f"({' to '.join(percent(end) for end in one['ci'])}, 95% interval). The attack succeeds for "
+            f"{percent(one['attack_rate'])}, its control for {percent(one['control_rate'])}."
+        )
+    else:
+        told = f"None that {len(made)} attacks could measure."
+    return [told, *([f"Too weak to tell anything: {', '.join(weak)}."] if weak else [])]
+
+
+def _bound_words(audit: Mapping[str, Any]) -> list[str]:
+    told = audit.get("epsilon")
+    if told is None:
+        return []
+    claim = "no bound is claimed" if told["claimed"] == "inf" else f"{bound(told['claimed'])} is claimed"
+    return [f"ε is at least {told['lower_bound']:.3g} (95% confidence), {claim}: {told['verdict']}."]
+
+
+def utility_words(report: Mapping[str, Any]) -> str:
+    """Return the first few public measures of what the release keeps."""
+    told = [one for one in measures(report["utility"]) if not one["is_text"]]
+    told.sort(key=lambda one: "auc" not in one["name"].lower() and "accuracy" not in one["name"].lower())
+    if not told:
+        return "No public measure: the owner has those computed from the source."
+    out, before = [], ""
+    for one in told[:_FEW]:
+        within, _, name = one["name"].rpartition(": ")
+        shown = name if within and within == before else one["name"]
+        out.append(f"{shown} {one['value']}" + (f" ({one['interval']})" if one["interval"] else ""))
+        before = within
+    return ", ".join(out)
+
+
+def ledger_words(report: Mapping[str, Any]) -> str:
+    """Return where the release stands among those of its dataset."""
+    told = report.get("ledger")
+    if not told:
+        return "Not in a ledger: whether there are other releases of these data is for the owner to say."
+    position = f"Release {number(told['release_of_dataset'])} of this dataset in its ledger."
+    total = told.get("epsilon_of_all_releases")
+    if total is None:
+        return position
+    loss = "have no bound together" if total == "inf" else f"cost ε = {bound(total)} together"
+    return f"{position} The randomized ones {loss}."
+
+
+def change_words(report: Mapping[str, Any], difference: Mapping[str, Any] | None) -> str:
+    """Return what differs from the previous release, as far as it is known here."""
+    if difference is not None:
+        keys = [heading(one["key"].rpartition(".")[2]) for one in difference["rows"]]
+        more = f", and {len(keys) - _FEW} more" if len(keys) > _FEW else ""
+        named = f": {', '.join(keys[:_FEW])}{more}" if keys else ""
+        return f"{_capital(difference['promise'])}. {len(keys)} figures differ{named}."
+    earlier = report.get("ledger", {}).get("previous_release")
+    if earlier is None:
+        return "No earlier release is known." if report.get("ledger") else "Not known."
+    loss = earlier.get("epsilon")
+    told = "" if loss is None else ", without a bound" if loss == "inf" else f", ε = {bound(loss)}"
+    return (
+        f"The previous one was made by {earlier['method']} on {date_text(earlier['created'])} "
+        f"({earlier['kind']}{told}). anonkit report --diff compares the two."
+    )
+
+
+def difference(report: Mapping[str, Any], older: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return what differs from the report of an earlier release, ready to be shown; None without one."""
+    if older is None:
+        return None
+    found = diff_reports(report, older)
+    rows = [{"key": one.key, "before": _shown(one.before), "after": _shown(one.after)} for one in found.differences]
+    return {
+        "promise": found.verdict,
+        "made": date_text(older["created"]),
+        "method": older["method"]["name"],
+        "rows": rows,
+        "shown": rows[:SHOWN_DIFFERENCES],
+    }
+
+
+def attack_rows(audit: Mapping[str, Any] | None) -> list[dict[str, str]]:
+    """Return the attacks of an audit with their controls, one row each."""
+    out = []
+    for name in ATTACKS if audit is not None else ():
+        one = audit.get(name) if audit is not None else None
+        if one is None:
+            continue
+        none = not one["n_attacks"]
+        out.append(
+            {
+                "name": _capital(_name(name)) + (f" of {one['secret']}" if "secret" in one else ""),
+                "rate": "–" if none else percent(one["attack_rate"]),
+                "control": "–" if none else percent(one["control_rate"]),
+                "risk": "–" if none else percent(one["risk"]),
+                "interval": "–" if none else "–".join(percent(end) for end in one["ci"]),
+                "verdict": one["verdict"] if not none else "not attacked",
+                **{key: percent(rate) for key, rate in one["controls"].items()},
+            }
+        )
+    return out
+
+
+def loss_rows(audit: Mapping[str, Any] | None) -> Sequence[tuple[str, str]]:
+    """Return what an audit says about epsilon: (what, text)."""
+    told = None if audit is None else audit.get("epsilon")
+    if told is None:
+        return ()
+    claim = "no bound" if told["claimed"] == "inf" else f"ε = {bound(told['claimed'])}"
+    return (
+        ("Claimed", claim),
+        ("At least", f"ε = {told['lower_bound']:.3g}, with 95% confidence: {told['verdict']}"),
+        ("Most that could be shown", f"ε = {told['most_measurable']:.3g}"),
+        ("Told apart", _capital(told["neighbours"])),
+        ("How", _capital(told["how"])),
+    )
+
+
+def _name(attack: str) -> str:
+    return attack.replace("_", " ")
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _shown(value: Any) -> str:
+    text = "nothing" if value is None else number(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -1,0 +1,140 @@
+"""What a reviewer reads first: put into words from the report, the audit and the earlier report."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+
+import anonkit
+from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.page import render_page
+from anonkit.review import attack_rows, change_words, difference, ledger_words, protected_words, risk_words
+
+TABLE, POLICY = bank_customers(300, seed=1), bank_customers_policy()
+RATES = {"identity": 0.9, "renamed": 0.8, "shuffled": 0.0}
+
+
+def release(**given: Any) -> anonkit.Release:
+    """Release the customers, in memory."""
+    return anonkit.release(TABLE, policy=POLICY, ledger=None, **given)
+
+
+@pytest.fixture(scope="module")
+def reports() -> dict[str, dict[str, Any]]:
+    """One report of each kind of promise."""
+    made = {
+        "k": {"method": "mondrian", "k": 5},
+        "k10": {"method": "mondrian", "k": 10},
+        "central": {"method": "dp-nb", "epsilon": 1.0},
+        "boundless": {"method": "ppnb", "p_keep": 0.35},
+    }
+    return {name: dict(release(**given).report) for name, given in made.items()}
+
+
+def attack(risk: float, verdict: str, **more: Any) -> dict[str, Any]:
+    """An attack as an audit tells it."""
+    told = {"attack_rate": 0.5, "control_rate": 0.2, "risk": risk, "ci": [risk / 2, 2 * risk], "n_attacks": 100}
+    return {**told, "verdict": verdict, "controls": RATES, **more}
+
+
+def audit(**attacks: Any) -> dict[str, Any]:
+    """An audit with two attacks."""
+    told = {"singling_out": attack(0.01, "risk"), "inference": attack(0.375, "risk", secret="income")}
+    return {**told, "epsilon": None, "attacker_knows": ["age"], **attacks}
+
+
+def words(page: str) -> str:
+    """The text of a page, without its markup."""
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page.partition("</style>")[2])).split())
+
+
+def test_who_is_protected_is_said_for_every_promise(reports: dict[str, Any]) -> None:
+    """The unit and the neighbours; where no epsilon bounds a row, no row is said to be protected."""
+    assert protected_words(reports["k"]["guarantee"]).startswith("One row, among those that share")
+    assert "add or remove one record" in protected_words(reports["central"]["guarantee"])
+    assert protected_words(reports["boundless"]["guarantee"]).startswith("No whole row")
+    assert protected_words({"kind": "none"}).startswith("Nobody")
+
+
+def test_the_largest_risk_has_its_control_and_interval() -> None:
+    """The attack that finds most, not the first; what was too weak is named."""
+    told = risk_words({}, audit(linkability=attack(0.6, "attack too weak")))
+    assert told[0].startswith("Inference of income: 37.5% of the people (18.8% to 75%, 95% interval).")
+    assert "its control for 20%" in told[0]
+    assert told[1] == "Too weak to tell anything: linkability."
+    calm = audit(singling_out=attack(0.0, "none measurable"), inference=attack(0.0, "none measurable"))
+    assert risk_words({}, calm) == ["None that 2 attacks could measure."]
+
+
+@pytest.mark.parametrize(("claimed", "words_"), [(1.0, "1 is claimed"), ("inf", "no bound is claimed")])
+def test_the_lower_bound_stands_beside_its_claim(claimed: float | str, words_: str) -> None:
+    """And its verdict."""
+    loss = {"claimed": claimed, "lower_bound": 0.25, "verdict": "below the claim"}
+    assert risk_words({}, audit(epsilon=loss))[-1] == f"ε is at least 0.25 (95% confidence), {words_}: below the claim."
+
+
+def test_without_an_audit_nothing_is_made_up(reports: dict[str, Any]) -> None:
+    """Class sizes where they mean something; else the owner is asked."""
+    assert risk_words(reports["k"], None)[0].startswith("1 in 5: to re-identify a record")
+    assert risk_words(reports["boundless"], None)[0].startswith("None in this report")
+    assert attack_rows(None) == []
+
+
+def test_the_ledger_and_the_release_before_are_told(reports: dict[str, Any]) -> None:
+    """An infinite sum is no bound; without a ledger nothing is known."""
+    before = {"method": "rr", "kind": "local-dp", "created": "2026-01-02T03:04:05+00:00", "epsilon": 1.0}
+    ledger = {"release_of_dataset": 2, "epsilon_of_all_releases": "inf", "previous_release": before}
+    told = {**reports["k"], "ledger": ledger}
+    assert ledger_words(told) == "Release 2 of this dataset in its ledger. The randomized ones have no bound together."
+    assert "made by rr on 2 January 2026" in change_words(told, None)
+    assert ledger_words(reports["k"]).startswith("Not in a ledger")
+    assert change_words({**told, "ledger": {"release_of_dataset": 1}}, None) == "No earlier release is known."
+
+
+def test_what_changed_is_counted_and_listed(reports: dict[str, Any]) -> None:
+    """The promise first, then the figures, before and now."""
+    found = difference(reports["k10"], reports["k"])
+    assert found is not None
+    assert found["promise"] == "a stronger promise"
+    assert {"key": "guarantee.parameters.k", "before": "5", "after": "10"} in found["rows"]
+    assert change_words(reports["k10"], found).startswith("A stronger promise. ")
+    assert difference(reports["k10"], None) is None
+
+
+@pytest.mark.parametrize("name", ["k", "central", "boundless"])
+def test_the_first_sheet_has_all_that_is_signed_for(reports: dict[str, Any], name: str) -> None:
+    """Promise, limits, protected, risk, usefulness, ledger, change, questions: before anything else, on one sheet."""
+    page = render_page(reports[name])
+    sheet = page[page.index('<div class="sheet">') : page.index('id="formal-h"')]
+    for text in (
+        *("What is protected", "What is not protected", "Who is protected", "Largest measured risk", "Usefulness"),
+        *("Ledger", "Since the previous release", "Left for you to judge"),
+    ):
+        assert text in sheet
+    assert sheet.count("<div") == sheet.count("</div")
+    assert "DO NOT PUBLISH" not in words(page)
+    assert "Attacks by the owner" not in page
+
+
+def test_a_page_with_an_audit_is_the_owners(reports: dict[str, Any]) -> None:
+    """Banner, every attack with its three controls, the bound; a secret's name is text."""
+    loss = {
+        "claimed": 1.0,
+        "lower_bound": 0.25,
+        "verdict": "below the claim",
+        "most_measurable": 4.0,
+        "neighbours": "two tables",
+        "how": "many runs",
+    }
+    told = audit(epsilon=loss, inference=attack(0.375, "risk", secret="<b>income"))
+    page = render_page(reports["central"], audit=told, older=reports["k"])
+    text = words(page)
+    assert "DO NOT PUBLISH" in text
+    assert "Attacks by the owner" in text
+    assert "90% 80% 0%" in text
+    assert "<b>income" not in page
+    assert "ε = 0.25, with 95% confidence: below the claim" in text
+    assert "not comparable: k-anonymity before, central-dp now" in text
