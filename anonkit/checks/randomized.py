@@ -97,6 +97,9 @@ def _impossible(cells: pa.Array, wanted: PublishedAttribute | Categories, may_be
     allowed = pa.array(domain.values, pa.string())
     if isinstance(cells, pa.DictionaryArray):
         known = np.asarray(pc.is_in(cells.dictionary.cast(pa.string()), value_set=allowed))
+        indices = cells.indices
+        if indices.null_count == 0 and known.all() and indices.to_numpy().max(initial=0) < len(known):
+            return 0
         places = np.asarray(pc.fill_null(cells.indices, len(known)))
         held = np.bincount(places, minlength=len(known) + 1)  # cells of each entry, null ones last
         return int(held[:-1] @ ~known) + (0 if may_be_blank else int(held[-1]))

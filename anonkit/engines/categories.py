@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+Numbers = NDArray[np.signedinteger[Any]]
+
 MISSING = -1
 """Number of a missing cell."""
 
@@ -28,23 +30,29 @@ class Categories:
     A dictionary lists categories that no row holds: values of suppressed rows, for one. They are left out.
     """
 
-    __slots__ = ("_before", "_last", "_last_numbers", "_numbers", "_settled", "_used")
+    __slots__ = ("_before", "_last", "_last_numbers", "_numbers", "_same", "_settled", "_used")
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
         self._before: dict[str, set[str]] = {}  # for each category, those right before it in some dictionary
         self._used = np.zeros(0, dtype=bool)
         self._last: pa.Array | None = None
-        self._last_numbers = np.array([MISSING], dtype=np.int32)
+        self._last_numbers: Numbers = np.array([MISSING], dtype=np.int8)
+        self._same = True  # an entry's place in the last dictionary is its number
         self._settled: list[str] | None = None
 
-    def look(self, array: pa.DictionaryArray) -> NDArray[np.int32]:
-        """Return the number of every cell, shape (len(array),), `MISSING` where there is none."""
+    def look(self, array: pa.DictionaryArray) -> Numbers:
+        """Return the number of every cell, shape (len(array),), `MISSING` where there is none.
+
+        Its type is the smallest that holds the numbers of all categories seen so far.
+        """
         if self._last is None or not array.dictionary.equals(self._last):
             self._meet(array.dictionary.to_pylist())
             self._last = array.dictionary
-        indices: NDArray[Any] = pc.fill_null(array.indices, MISSING).to_numpy(zero_copy_only=False)
-        numbers: NDArray[np.int32] = self._last_numbers[indices]  # index -1 is the last entry: missing
+        filled = pc.fill_null(array.indices, MISSING) if array.null_count else array.indices
+        indices: NDArray[Any] = filled.to_numpy(zero_copy_only=False)
+        # index -1 is the last entry: missing
+        numbers = indices.astype(self._last_numbers.dtype) if self._same else self._last_numbers[indices]
         if not self._used.all():
             self._used |= np.bincount(numbers + 1, minlength=self._used.size + 1)[1:] > 0
             self._settled = None
@@ -58,7 +66,9 @@ class Categories:
             self._before[later].add(earlier)
         self._used = np.concatenate([self._used, np.zeros(len(self._numbers) - self._used.size, dtype=bool)])
         self._settled = None
-        self._last_numbers = np.array([*map(self._numbers.__getitem__, texts), MISSING], dtype=np.int32)
+        kind = _smallest(len(self._numbers))
+        self._last_numbers = np.array([*map(self._numbers.__getitem__, texts), MISSING], dtype=kind)
+        self._same = bool(np.array_equal(self._last_numbers[:-1], np.arange(len(texts))))
 
     @property
     def values(self) -> list[str]:
@@ -95,7 +105,7 @@ class CategoryColumns:
         self._moved = moved or schema
         self._of = {at: Categories() for at, column in enumerate(schema) if pa.types.is_dictionary(column.type)}
         self.stored_schema = self._moved
-        """Names and types while categories are numbers."""
+        """Names and types while categories are numbers, of the largest type they may have."""
         for at in self._of:
             self.stored_schema = self.stored_schema.set(at, schema.field(at).with_type(pa.int32()))
 
@@ -103,20 +113,28 @@ class CategoryColumns:
         return bool(self._of)
 
     def numbered(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield batches with numbers for categories."""
+        """Yield batches with numbers for categories, of the smallest type for what was seen so far."""
         for batch in batches:
             columns = batch.columns
             for at, categories in self._of.items():
                 columns[at] = pa.array(categories.look(columns[at]))
-            yield pa.RecordBatch.from_arrays(columns, schema=self.stored_schema)
+            yield pa.RecordBatch.from_arrays(columns, names=self.stored_schema.names)
 
     def restored(self, table: pa.Table) -> pa.Table:
-        """Return a table with categories for numbers, when all batches were seen."""
+        """Return a table with categories for numbers, when all batches were seen; indices of the smallest type."""
         columns = table.columns
         for at, categories in self._of.items():
-            codes = categories.codes[columns[at].to_numpy()]
-            values = pa.array(categories.values, pa.string())
-            absent = codes == len(values)
-            indices = pa.array(codes, mask=absent if absent.any() else None)
+            numbers = columns[at].to_numpy()
+            values, codes = pa.array(categories.values, pa.string()), categories.codes
+            kind = _smallest(len(values))
+            unmoved = np.array_equal(codes, np.arange(len(values) + 1))
+            places = numbers.astype(kind, copy=False) if unmoved else codes.astype(kind)[numbers]
+            absent = numbers == MISSING
+            indices = pa.array(places, mask=absent if absent.any() else None)
             columns[at] = pa.DictionaryArray.from_arrays(indices, values, ordered=self._moved.field(at).type.ordered)
-        return pa.Table.from_arrays(columns, schema=self._moved)
+        return pa.Table.from_arrays(columns, names=self._moved.names)
+
+
+def _smallest(n_categories: int) -> type[np.signedinteger[Any]]:
+    """Return the smallest type for the places of so many categories, and one more for missing."""
+    return np.int8 if n_categories < 1 << 7 else np.int16 if n_categories < 1 << 15 else np.int32

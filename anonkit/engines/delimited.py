@@ -14,8 +14,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
+from numpy.typing import NDArray
 
 from anonkit.engines.failures import shielded, shielded_iterator
 from anonkit.engines.names import check_names
@@ -30,6 +32,7 @@ _BLOCK = 8 << 20  # bytes parsed at a time; also the longest row
 _QUOTES = "double the quotes inside quoted cells"
 _HEAD = 1 << 20  # bytes in which the header must end
 _LINE_ENDS = (b"\n", b"\r")
+_BLANK, _LAST_ASCII = 0x20, 0x7F
 
 
 def open_delimited(file: TextFile, delimiter: str, policy: Policy) -> Untyped:
@@ -98,14 +101,19 @@ class _Delimited:
             column_types=dict.fromkeys(self.names, pa.string()),
             null_values=list(self.missing_values),
             strings_can_be_null=True,
+            check_utf8=False,  # cell by cell; whole columns are checked below
         )
         with self.file.open() as stream:
-            yield from pacsv.open_csv(
+            for batch in pacsv.open_csv(
                 stream,
                 read_options=pacsv.ReadOptions(block_size=_BLOCK),
                 parse_options=parsing,
                 convert_options=conversion,
-            )
+            ):
+                for texts in batch.columns:
+                    if _raw(texts).max(initial=0) > _LAST_ASCII:
+                        texts.validate(full=True)
+                yield batch
 
     def _explain(self, error: Exception) -> SourceError:
         if isinstance(error, pa.ArrowInvalid):
@@ -158,8 +166,13 @@ def _cells(n: int) -> str:
 
 def _breaks_lines(texts: pa.StringArray) -> bool:
     """Tell whether a cell holds a line break, at the speed of a memory scan."""
-    data = texts.buffers()[2]
-    if data is None:
+    raw = _raw(texts)
+    if raw.min(initial=_BLANK) >= _BLANK:
         return False
-    raw = bytes(data)
-    return any(end in raw for end in _LINE_ENDS)
+    return any(end in raw.tobytes() for end in _LINE_ENDS)
+
+
+def _raw(texts: pa.StringArray) -> NDArray[np.uint8]:
+    """Return the bytes of all cells."""
+    data = texts.buffers()[2]
+    return np.zeros(0, dtype=np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)

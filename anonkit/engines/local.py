@@ -253,7 +253,9 @@ class LocalEngine:
         if columns:  # which categories occur is known after a pass only
             for _ in columns.numbered(source.folded_batches(names)):
                 pass
-        pieces = grouped(columns.numbered(source.folded_batches(names)), columns.stored_schema, _IN_MEMORY // 4)
+        schema = columns.stored_schema
+        batches = (batch.cast(schema) for batch in columns.numbered(source.folded_batches(names)))
+        pieces = grouped(batches, schema, _IN_MEMORY // 4)
         yield from map(columns.restored, pieces)
 
     def _shuffled(self, source: LocalSource, key: bytes) -> Generator[pa.Table, None, None]:

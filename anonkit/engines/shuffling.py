@@ -52,7 +52,7 @@ def shuffled(
     Parameters
     ----------
     batches, schema
-        The table, without dictionaries.
+        The table, without dictionaries. Integers of a batch may be of a smaller type than the schema says.
     key : bytes
         Secret key of the order, 32 bytes.
     at_most : int
@@ -63,7 +63,7 @@ def shuffled(
         Makes a private folder for the rest.
     """
     kept, complete = gather(batches, in_memory)
-    head = pa.Table.from_batches(kept, schema)
+    head = _joined(kept, schema)
     places = repeating(head)
     if complete:
         yield _sorted(folded(head, places), row_words(key, 0, head.num_rows))
@@ -75,13 +75,21 @@ def shuffled(
     place = folder()
     try:
         files = [place / f"{number}.arrow" for number in range(1 << bits)]
-        _deal(grouped(chain(drained(kept), batches), schema, part), schema, key, files, bits)
+        rest = (batch.cast(schema) for batch in chain(drained(kept), batches))
+        _deal(grouped(rest, schema, part), schema, key, files, bits)
         for file in files:
             table = shielded(partial(_read, file), spill_failed)
             yield _sorted(folded(table.drop_columns([_WORD]), places), table.column(_WORD).to_numpy())
             file.unlink()
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def _joined(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """Return batches as one table, each column of the largest type it has in any of them."""
+    if not batches:
+        return schema.empty_table()
+    return pa.concat_tables([pa.Table.from_batches([batch]) for batch in batches], promote_options="permissive")
 
 
 _WORD = ""  # name of the column of words: no column of a table has an empty name

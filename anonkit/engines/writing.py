@@ -51,12 +51,21 @@ class _File:
         self._path = path
         self._repeating = repeating(first)
         handed = schema
-        for at in self._repeating:
-            handed = handed.set(at, schema.field(at).with_type(FOLDED))
+        for at, column in enumerate(first.columns):
+            if at in self._repeating or pa.types.is_dictionary(column.type):
+                handed = handed.set(at, schema.field(at).with_type(FOLDED if at in self._repeating else column.type))
         types = schema.with_metadata(dict(metadata)).serialize().to_pybytes()
         self._metadata = {**metadata, _TYPES_KEY: base64.b64encode(types)}
         self._writer: Any = shielded(
-            lambda: pq.ParquetWriter(path, handed, compression="zstd", version="2.6", store_schema=False), self._failed
+            lambda: pq.ParquetWriter(
+                path,
+                handed,
+                compression="zstd",
+                version="2.6",
+                store_schema=False,
+                write_statistics=[field.name for field in handed if not pa.types.is_dictionary(field.type)],
+            ),
+            self._failed,
         )
         self.n_rows = 0
 

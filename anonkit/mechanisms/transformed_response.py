@@ -47,17 +47,29 @@ class Draw:
         """Turn uniform 64-bit words into draws, one each."""
         if self.variance == 0:
             return np.full(words.shape, self.mean)
-        # 52 bits and a half: exact in a float, never 0 or 1
-        uniform = ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
         if self.shape == "uniform":
-            return np.asarray(self.mean + math.sqrt(12 * self.variance) * (uniform - 0.5))
-        from scipy.special import ndtri
-
-        return np.asarray(self.mean + math.sqrt(self.variance) * ndtri(uniform))
+            return np.asarray(self.mean + math.sqrt(12 * self.variance) * (_uniforms(words) - 0.5))
+        return np.asarray(self.mean + math.sqrt(self.variance) * _normals(words))
 
     def to_params(self) -> dict[str, Any]:
         """Return the draw, ready for JSON."""
         return {"mean": self.mean, "variance": self.variance, "shape": self.shape}
+
+
+def _uniforms(words: NDArray[np.uint64]) -> FloatArray:
+    """Turn 64-bit words into uniform numbers in (0, 1): 52 bits and a half are exact in a float, never 0 or 1."""
+    uniform = (words >> np.uint64(12)).astype(np.float64)
+    uniform += 0.5
+    uniform *= 2.0**-52
+    return uniform
+
+
+def _normals(words: NDArray[np.uint64]) -> FloatArray:
+    """Turn 64-bit words into standard normal numbers, one each."""
+    from scipy.special import ndtri
+
+    uniform = _uniforms(words)
+    return np.asarray(ndtri(uniform, out=uniform))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,25 +186,52 @@ class TransformedResponse:
                 f"{int(absent.sum())} of {numbers.size} values are missing but there is no presence bit",
                 "declare that values may be missing: absence is then randomized too",
             )
-        numbers = np.where(absent, self.centre, numbers)
-        if self.bounds is not None:
-            numbers = np.clip(numbers, *self.bounds)
         out = np.empty(numbers.shape)
+        draws = (1 if self._is_normal else 2) + (self.presence is not None)
         for rows in row_blocks(numbers.size):
-            words = keyed_words(key, stream, first_row + rows.start, rows.stop - rows.start, word_bits=64, per_row=3)
+            size = rows.stop - rows.start
+            words = keyed_words(key, stream, first_row + rows.start, size, word_bits=64, per_row=draws)
             out[rows] = self._publish(numbers[rows], absent[rows], words.astype(np.uint64, copy=False))
         return out
 
     def _publish(self, numbers: FloatArray, absent: NDArray[np.bool_], words: NDArray[np.uint64]) -> FloatArray:
-        a, b = self.multiplier.values(words[:, 0]), self.offset.values(words[:, 1])
-        shown = self.centre + a * (numbers - self.centre) + self.scale * b
-        shown = np.round(shown / self.step) * self.step
+        away = np.where(absent, self.centre, numbers)
+        if self.bounds is not None:
+            np.clip(away, *self.bounds, out=away)
+        away -= self.centre
+        shown = self._noisy(away, words)
+        shown += self.centre
+        shown /= self.step
+        np.rint(shown, out=shown)
+        shown *= self.step
         if self.presence is not None:
-            bit_words = (words[:, 2] >> np.uint64(64 - self.presence.word_bits)).astype(
+            bit_words = (words[:, -1] >> np.uint64(64 - self.presence.word_bits)).astype(
                 f"uint{self.presence.word_bits}"
             )
             shown[self.presence.answer(absent.astype(np.uint8), bit_words) == 1] = np.nan
-        return np.asarray(shown)
+        return shown
+
+    @property
+    def _is_normal(self) -> bool:
+        """True when `a x' + scale · b` is a normal number for every x'."""
+        return all(draw.shape == "normal" or draw.variance == 0 for draw in (self.multiplier, self.offset))
+
+    def _noisy(self, away: FloatArray, words: NDArray[np.uint64]) -> FloatArray:
+        """Return `a x' + scale · b` for distances x' from the centre.
+
+        The sum of normal a and b is one normal number whose variance is S_a² x'² + scale² S_b²: one draw has exactly
+        the distribution of two.
+        """
+        a, b = self.multiplier, self.offset
+        if not self._is_normal:
+            return np.asarray(a.values(words[:, 0]) * away + self.scale * b.values(words[:, 1]))
+        spread = away * away
+        spread *= a.variance
+        spread += self.scale**2 * b.variance
+        np.sqrt(spread, out=spread)
+        spread *= _normals(words[:, 0])
+        spread += a.mean * away
+        return spread
 
     def presence_probabilities(self) -> tuple[float, float]:
         """Return the chance that a number is shown for a present and for a missing value."""

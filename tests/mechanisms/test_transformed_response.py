@@ -99,6 +99,20 @@ def test_published_numbers_have_the_stated_moments(setting: str) -> None:
     assert y.var() == pytest.approx(variance[0], rel=0.05)
 
 
+@pytest.mark.parametrize("shapes", [("normal", "normal"), ("uniform", "normal"), ("uniform", "uniform")])
+@pytest.mark.parametrize("value", [-7.0, 2.0, 9.0])
+def test_one_value_is_published_with_the_distribution_of_a_x_plus_b(shapes: tuple[str, str], value: float) -> None:
+    """However many draws it takes: against as many sums of separate draws, by the Kolmogorov-Smirnov test."""
+    from scipy.stats import ks_2samp
+
+    a, b = (Draw(mean=mean, variance=2.0, shape=shape) for mean, shape in zip((1.5, 0.0), shapes, strict=True))  # type: ignore[arg-type]
+    mechanism = TransformedResponse(multiplier=a, offset=b, centre=2.0, scale=3.0)
+    shown = mechanism.randomize(np.full(20_000, value), key=KEY, stream=0)
+    words = Randomness.seeded(7).words(40_000)
+    separate = 2.0 + a.values(words[:20_000]) * (value - 2.0) + 3.0 * b.values(words[20_000:])
+    assert ks_2samp(shown, separate).pvalue > 1e-3
+
+
 @pytest.mark.parametrize("shape", ["normal", "uniform"])
 def test_draws_have_their_mean_and_variance(shape: str) -> None:
     """Both families, within 5 standard errors; uniform ones stay within their support."""
