@@ -127,7 +127,7 @@ def test_the_demo_leads_from_customers_to_a_report(cli: Any, tmp_path: Path) -> 
     assert Path(document["files"]["page"]).exists()
     assert cli("demo", "--folder", folder).code == 2
 
-    ran = cli("demo", "--folder", folder, "--rows", "2000", "--force")
+    ran = cli("demo", "--folder", folder, "--rows", "600", "--force")
     suggested = [line.split()[1:] for line in ran.out.splitlines() if line.startswith("  anonkit ")]
     assert ran.code == 0, ran.err
     assert str(folder / "release.report.html") in ran.out

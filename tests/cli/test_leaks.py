@@ -229,18 +229,18 @@ def test_places_that_cannot_be_written_keep_the_cells(cli: Any, folder: Path, mo
     check_silent(cli, *arguments, "out.parquet", code=(3,))
 
 
+PLACES = [
+    "anonkit.engines.local.LocalEngine.scan",
+    "anonkit.methods.mondrian.Mondrian.release",
+    "anonkit.engines.local.LocalEngine.write",
+    "anonkit.guarantee.KAnonymity.verify",
+    "anonkit.guarantee.KAnonymity.to_dict",
+]
+KINDS = [KeyError, RuntimeError, pa.ArrowInvalid, MemoryError, AssertionError, OSError]
+
+
 @pytest.mark.parametrize(
-    "place",
-    [
-        "anonkit.engines.local.LocalEngine.scan",
-        "anonkit.methods.mondrian.Mondrian.release",
-        "anonkit.engines.local.LocalEngine.write",
-        "anonkit.guarantee.KAnonymity.verify",
-        "anonkit.guarantee.KAnonymity.to_dict",
-    ],
-)
-@pytest.mark.parametrize(
-    "kind", [ValueError, KeyError, RuntimeError, pa.ArrowInvalid, MemoryError, AssertionError, OSError]
+    ("place", "kind"), [*((place, ValueError) for place in PLACES), *((PLACES[1], kind) for kind in KINDS)]
 )
 def test_a_defect_keeps_the_cells(
     cli: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, place: str, kind: type[Exception]
