@@ -102,7 +102,7 @@ def _told(
     features, categorical = features[:, telling], [categorical[at] for at in telling.tolist()]
     forest = HistGradientBoostingClassifier(
         learning_rate=0.1,
-        max_iter=max(25, min(100, _TREES // present.size)),
+        max_iter=max(25, min(100, _TREES // present.size, classes.size // 10)),  # few rows bear few rounds
         max_leaf_nodes=15,
         min_samples_leaf=5,
         l2_regularization=5.0,
