@@ -25,6 +25,9 @@ BatchMap = Callable[["pa.RecordBatch", int], "pa.RecordBatch"]
 BatchCount = Callable[["pa.RecordBatch", int], "NDArray[np.int64]"]
 """A pure, picklable function of a batch and the number of its first row: counts, shape (size,)."""
 
+DrawPiece = Callable[[int], "pa.RecordBatch"]
+"""A pure, picklable function of the number of a piece of a table: its rows, the same each time."""
+
 Progress = Callable[[str, float], None]
 """Called with the name of a step and the share done, in [0, 1]."""
 
@@ -62,7 +65,7 @@ class ClassSizes:
 class Engine(Protocol):
     """The few verbs all methods reduce to. Everything privacy-relevant is in the batch functions, not here.
 
-    A `source` is what this engine's own `scan`, `map_batches` or `sample` returned; no engine reads another's.
+    A `source` is what a verb of this engine returned; no engine reads another's.
     """
 
     name: ClassVar[str]
@@ -79,6 +82,14 @@ class Engine(Protocol):
 
     def hold(self, table: pa.Table) -> Source:
         """Return a table that a method has made; it stays on this machine."""
+        ...
+
+    def draw(self, piece: DrawPiece, sizes: Sequence[int], schema: pa.Schema) -> Source:
+        """Return a table that is drawn piece by piece when it is read; `sizes` are the rows of each piece."""
+        ...
+
+    def keep(self, source: Any) -> Source:
+        """Return a table whose functions have been applied once, for one that is read again and again."""
         ...
 
     def encode(self, source: Any, columns: Sequence[str]) -> list[CodedColumn]:

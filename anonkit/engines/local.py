@@ -26,11 +26,12 @@ from anonkit.engines.reading import open_table
 from anonkit.engines.shuffling import row_words, shuffled
 from anonkit.engines.sources import LocalSource, ParquetRows, mapped_source, spilled_rows, table_source
 from anonkit.engines.spilling_counts import SpillingCounter
+from anonkit.engines.splits import DrawnSplits
 from anonkit.engines.untyped import Kinds, Untyped, schema_of, type_table, typed_batches
 from anonkit.engines.writing import write_parquet
 from anonkit.mechanisms.coding import CodedColumn
 from anonkit.policy import Policy
-from anonkit.protocols import BatchCount, BatchMap, ClassSizes
+from anonkit.protocols import BatchCount, BatchMap, ClassSizes, DrawPiece
 from anonkit.randomness import Randomness
 
 _IN_MEMORY = 256 << 20  # bytes of a table that are kept in memory before it goes to the private folder
@@ -139,6 +140,14 @@ class LocalEngine:
     def hold(self, table: pa.Table) -> LocalSource:
         """Return a table that a method has made. See `anonkit.protocols.Engine.hold`."""
         return self.scan(table, Policy())
+
+    def draw(self, piece: DrawPiece, sizes: Sequence[int], schema: pa.Schema) -> LocalSource:
+        """Return a table that is drawn when it is read. See `anonkit.protocols.Engine.draw`."""
+        return DrawnSplits(draw=piece, schema=schema, sizes=sizes).source()
+
+    def keep(self, source: LocalSource) -> LocalSource:
+        """Apply functions once: in memory while small, else in the private folder. See `protocols.Engine.keep`."""
+        return self._stored(source.batches(), source.schema)
 
     def encode(self, source: LocalSource, columns: Sequence[str]) -> list[CodedColumn]:
         """Return columns as codes. See `anonkit.protocols.Engine.encode`.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an executor does with its batches: rows keep the number they have in the table, whoever works on them.
+"""What an executor does with a piece of a table: rows keep the number they have in the table, whoever works on them.
 
-A batch of an executor may hold rows of several files. It is divided where the row numbers jump, and each part goes
-through the same batch functions as on one machine, with the number of its first row. Noise that is a function of
-the row number is therefore the same in a task that runs once, twice or on another executor.
+A task is given the number of its piece, reads it, and puts every batch through the same functions as on one machine,
+with the number of its first row. Noise that is a function of the row number is therefore the same in a task that runs
+once, twice or on another executor. Each class here is a function of an iterator of batches, for `mapInArrow`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,10 +20,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit import errors
-from anonkit.engines.batches import BATCH_ROWS
-from anonkit.engines.canonical import canonical_array
-from anonkit.engines.carriers import carrier_schema, from_carrier, to_carrier
+from anonkit.engines.carriers import carrier_schema, to_carrier
 from anonkit.engines.shuffling import row_words
+from anonkit.engines.splits import Splits
 from anonkit.errors import AnonkitError, EngineError
 from anonkit.protocols import BatchCount, BatchMap
 
@@ -90,26 +88,38 @@ class Picked:
 
 
 @dataclass(frozen=True)
-class Placed:
-    """Hand out all columns with the place of the row: secret when there is a key, else its number."""
+class Counted:
+    """Hand out how many rows of a batch have each combination of some sets of columns."""
 
-    key: bytes | None = field(repr=False)
-    part_bits: int
-    """Places are dealt into 2**part_bits parts, each of which holds a range of them."""
-    row_bits: int
-    """Row numbers are below 2**row_bits."""
+    columns: Sequence[str]
+    sets: Sequence[tuple[str, ...]]
 
     def __call__(self, batch: pa.RecordBatch, rows: Rows) -> Sequence[pa.Array]:
-        """Return the columns, the place of each row, ascending in its order, and its part."""
-        if self.key is None:
-            part = rows >> max(self.row_bits - self.part_bits, 0)
-            place = rows
-        else:
-            words = words_of(self.key, rows)
-            part = (words >> np.uint64(1) >> np.uint64(63 - self.part_bits)).astype(np.int64)
-            place = (words ^ np.uint64(1 << 63)).view(np.int64)  # signed, in the same order
-        columns = [to_carrier(column) for column in batch.columns]
-        return [*columns, pa.array(place), pa.array(part.astype(np.int32))]
+        """Return the columns, missing where they are not in the set, the set's number and the count."""
+        carriers = {name: to_carrier(batch.column(name)) for name in self.columns}
+        parts = []
+        for number, names in enumerate(self.sets):
+            groups = _groups([carriers[name] for name in names], batch.num_rows)
+            size, place = groups.num_rows, {name: at for at, name in enumerate(names)}
+            keys = [
+                groups.column(f"c{place[name]}") if name in place else pa.nulls(size, carriers[name].type)
+                for name in self.columns
+            ]
+            parts.append(pa.table([*keys, pa.repeat(pa.scalar(number), size), groups.column("n")], self._names))
+        return [column.combine_chunks() for column in pa.concat_tables(parts).columns]
+
+    @property
+    def _names(self) -> list[str]:
+        return [*map(str, range(len(self.columns))), "set", "n"]
+
+
+def _groups(columns: Sequence[pa.Array], n_rows: int) -> pa.Table:
+    """Return the combinations of columns c0, c1, … and their rows, `n`."""
+    if not columns:
+        return pa.table({"n": pa.array([n_rows], pa.int64())})
+    names = [f"c{at}" for at in range(len(columns))]
+    groups = pa.table(list(columns), names).group_by(names, use_threads=False).aggregate([([], "count_all")])
+    return groups.rename_columns([*names, "n"] if groups.column_names[-1] == "count_all" else ["n", *names])
 
 
 @dataclass(frozen=True)
@@ -128,91 +138,76 @@ class Lowest:
 
 
 def words_of(key: bytes, rows: Rows) -> NDArray[np.uint64]:
-    """Return the secret words of rows by number, shape (len(rows),)."""
-    out = np.empty(rows.size, dtype=np.uint64)
-    for part in runs(rows):
-        out[part] = row_words(key, int(rows[part.start]), part.stop - part.start)
-    return out
+    """Return the secret words of rows with consecutive numbers, shape (len(rows),)."""
+    return row_words(key, int(rows[0]) if rows.size else 0, rows.size)
 
 
-def runs(rows: Rows) -> Iterator[slice]:
-    """Yield the slices of consecutive row numbers, at most `BATCH_ROWS` long."""
-    borders = [0, *(np.flatnonzero(np.diff(rows) != 1) + 1).tolist(), rows.size]
-    for start, stop in pairwise(borders):
-        for begin in range(start, stop, BATCH_ROWS):
-            yield slice(begin, min(begin + BATCH_ROWS, stop))
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MappedRows:
+    """Pieces of a table with functions to apply."""
+
+    splits: Splits
+    steps: Sequence[Step] = ()
+    columns: Sequence[str] | None = None
+    """Columns that are read, when no function is applied; all when None."""
+
+    def read(self, split: int) -> Iterator[tuple[pa.RecordBatch, Rows]]:
+        """Yield the batches of a piece and the numbers of their rows."""
+        for batch, row in self.splits.read(split, None if self.steps else self.columns):
+            yield self._stepped(batch, np.arange(row, row + batch.num_rows))
+
+    def _stepped(self, batch: pa.RecordBatch, rows: Rows) -> tuple[pa.RecordBatch, Rows]:
+        """Apply the functions; rows left of a function that drops some are numbered from the first one on."""
+        first = int(rows[0]) if rows.size else 0
+        for each in self.steps:
+            batch = each(batch, first)
+        return (batch, rows) if batch.num_rows == rows.size else (batch, np.arange(first, first + batch.num_rows))
+
+
+def split_numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
+    """Yield the numbers of the pieces that a task is given."""
+    for batch in batches:
+        yield from batch.column(0).to_pylist()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowMap:
-    """A function of an iterator of batches, for `mapInArrow`: carriers in, the row number last; carriers out."""
+    """Maps all batches: carriers go out."""
 
-    schema: pa.Schema
-    """Names and canonical types of the columns that come in."""
-    steps: Sequence[Step]
+    rows: MappedRows
     finish: Finish
     out: pa.Schema
     """Names and types of what goes out."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Map all batches.
-
-        Raises
-        ------
-        TaskFailure
-            Whatever went wrong, without a cell in it: the text of an error in an executor goes to logs.
-        """
-        try:
-            yield from self._mapped(batches)
-        except AnonkitError as error:
-            failure = error
-        except Exception:
-            failure = EngineError("a batch function failed in an executor")
-        else:
-            return
-        raise TaskFailure(failure)
+        """Map the pieces; see `in_our_words`."""
+        return in_our_words(self._mapped(batches))
 
     def _mapped(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            *columns, numbers = batch.columns
-            rows = numbers.to_numpy(zero_copy_only=False)
-            arrays = [_canonical(array, field) for array, field in zip(columns, self.schema, strict=True)]
-            whole = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-            for part in runs(rows):
-                out, kept = self._stepped(whole.slice(part.start, part.stop - part.start), rows[part])
-                yield pa.RecordBatch.from_arrays(list(self.finish(out, kept)), schema=self.out)
-
-    def _stepped(self, batch: pa.RecordBatch, rows: Rows) -> tuple[pa.RecordBatch, Rows]:
-        """Apply the functions; rows left of a function that drops some are numbered from the first one on."""
-        for each in self.steps:
-            batch = each(batch, int(rows[0]) if rows.size else 0)
-            if batch.num_rows != rows.size:
-                first = int(rows[0]) if rows.size else 0
-                rows = np.arange(first, first + batch.num_rows)
-        return batch, rows
+        for split in split_numbers(batches):
+            for batch, rows in self.rows.read(split):
+                yield pa.RecordBatch.from_arrays(list(self.finish(batch, rows)), schema=self.out)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowSum:
-    """Adds up the counts of all batches of a task, for `mapInArrow`: (place, count) of what is not zero goes out."""
+    """Adds up the counts of all batches of a task: (place, count) of what is not zero goes out."""
 
-    schema: pa.Schema
-    steps: Sequence[Step]
+    rows: MappedRows
     function: BatchCount
     columns: Sequence[str]
     size: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Count all batches; see `RowMap.__call__`."""
+        """Count the pieces; see `in_our_words`."""
+        return in_our_words(self._counted(batches))
+
+    def _counted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         total = np.zeros(self.size, dtype=np.int64)
-        nothing = [pa.array([], pa.int64())] * 2
-
-        def add(batch: pa.RecordBatch, rows: Rows) -> Sequence[pa.Array]:
-            np.add(total, self.function(batch.select(list(self.columns)), int(rows[0]) if rows.size else 0), out=total)
-            return nothing
-
-        for _ in RowMap(schema=self.schema, steps=self.steps, finish=add, out=COUNTED)(batches):
-            pass
+        for split in split_numbers(batches):
+            for batch, rows in self.rows.read(split):
+                first = int(rows[0]) if rows.size else 0
+                np.add(total, self.function(batch.select(list(self.columns)), first), out=total)
         filled = np.flatnonzero(total)
         yield pa.RecordBatch.from_arrays([pa.array(filled), pa.array(total[filled])], schema=COUNTED)
 
@@ -221,16 +216,29 @@ COUNTED = pa.schema([("at", pa.int64()), ("n", pa.int64())])
 """What a `RowSum` hands out."""
 
 
-def _canonical(array: pa.Array, field: pa.Field) -> pa.Array:
-    if pa.types.is_string(field.type):
-        return canonical_array(field.name, array, field.type)  # Spark does not look whether texts are UTF-8
-    return from_carrier(array, field.type)
-
-
 def out_schema(schema: pa.Schema, *more: tuple[str, pa.DataType]) -> pa.Schema:
     """Return the carriers of some columns, named by place, and what stands beside them."""
     carriers = [(f"c{at}", kind) for at, kind in enumerate(carrier_schema(schema).types)]
     return pa.schema([*carriers, *more])
+
+
+def in_our_words(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield what a task makes.
+
+    Raises
+    ------
+    TaskFailure
+        Whatever went wrong, without a cell in it: the text of an error in an executor goes to logs.
+    """
+    try:
+        yield from batches
+    except AnonkitError as error:
+        failure = error
+    except Exception:
+        failure = EngineError("a batch function failed in an executor")
+    else:
+        return
+    raise TaskFailure(failure)
 
 
 class TaskFailure(Exception):  # noqa: N818 - what it is

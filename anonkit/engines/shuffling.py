@@ -66,7 +66,7 @@ def shuffled(
     head = _joined(kept, schema)
     places = repeating(head)
     if complete:
-        yield _sorted(folded(head, places), row_words(key, 0, head.num_rows))
+        yield sorted_by(folded(head, places), row_words(key, 0, head.num_rows))
         return
     del head
     part = in_memory // _PARTS
@@ -79,7 +79,7 @@ def shuffled(
         _deal(grouped(rest, schema, part), schema, key, files, bits)
         for file in files:
             table = shielded(partial(_read, file), spill_failed)
-            yield _sorted(folded(table.drop_columns([_WORD]), places), table.column(_WORD).to_numpy())
+            yield sorted_by(folded(table.drop_columns([_WORD]), places), table.column(_WORD).to_numpy())
             file.unlink()
     finally:
         shutil.rmtree(place, ignore_errors=True)
@@ -132,7 +132,8 @@ def _order(words: Words) -> NDArray[np.int64]:
     return (packed & last).astype(np.int64)
 
 
-def _sorted(table: pa.Table, words: Words) -> pa.Table:
+def sorted_by(table: pa.Table, words: Words) -> pa.Table:
+    """Return rows in the order of their words."""
     return table.take(pa.array(_order(words)))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 
 from anonkit.engines.batches import BATCH_ROWS
 from anonkit.engines.canonical import canonical_batches
+from anonkit.engines.carriers import from_carrier
 from anonkit.engines.failures import shielded, shielded_iterator
 from anonkit.engines.repetition import FOLDED
 from anonkit.errors import EngineError, SourceError
@@ -157,13 +159,25 @@ class ParquetRows:
         """Names and types of all columns as `folded_batches` returns them."""
         return pa.schema([f.with_type(FOLDED) if pa.types.is_string(f.type) else f for f in self.schema])
 
-    def _part_batches(self, part: ParquetPart, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def range_batches(
+        self, part: ParquetPart, wanted: pa.Schema, start: int, stop: int
+    ) -> tuple[int, Iterator[pa.RecordBatch]]:
+        """Return the rows of the row groups that begin in [start, stop), after the number of the first one."""
+        explain = _spill_is_gone if self.spilled else not_parquet(part.path)
+        footer = shielded(lambda: pq.read_metadata(part.path), explain)
+        firsts = [0, *accumulate(footer.row_group(at).num_rows for at in range(footer.num_row_groups))][:-1]
+        groups = [at for at, first in enumerate(firsts) if start <= first < stop]
+        return (firsts[groups[0]] if groups else 0), self._part_batches(part, wanted, groups)
+
+    def _part_batches(
+        self, part: ParquetPart, wanted: pa.Schema, groups: Sequence[int] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         stored = [name for name in wanted.names if name in part.names]
         explain = _spill_is_gone if self.spilled else not_parquet(part.path)
         dictionaries = [name for name in stored if pa.types.is_dictionary(wanted.field(name).type)]
         file = shielded(lambda: pq.ParquetFile(part.path, read_dictionary=dictionaries), explain)
         with file:
-            batches = shielded_iterator(file.iter_batches(BATCH_ROWS, columns=stored), explain)
+            batches = shielded_iterator(file.iter_batches(BATCH_ROWS, row_groups=groups, columns=stored), explain)
             yield from canonical_batches((self._completed(batch, part, wanted) for batch in batches), wanted)
 
     def _completed(self, batch: pa.RecordBatch, part: ParquetPart, wanted: pa.Schema) -> pa.RecordBatch:
@@ -181,6 +195,15 @@ class ParquetRows:
                 array = pa.DictionaryArray.from_arrays(indices, categories, ordered=column.type.ordered)
             arrays.append(array)
         return pa.RecordBatch.from_arrays(arrays, names=wanted.names)
+
+
+def restored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return columns, which may be carriers or categories, in the plain types of a schema."""
+    arrays = [
+        array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else from_carrier(array, column.type)
+        for array, column in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def spilled_rows(path: str, schema: pa.Schema, n_rows: int, categories: Mapping[str, pa.Array]) -> ParquetRows:

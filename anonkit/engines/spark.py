@@ -19,19 +19,21 @@ from pyspark.sql import DataFrame, SparkSession
 from anonkit.engines.carriers import from_carrier
 from anonkit.engines.counting import class_sizes, count_table
 from anonkit.engines.local import LocalEngine
+from anonkit.engines.ordered_parts import StoredSplits
 from anonkit.engines.parquet_tables import open_parquet
 from anonkit.engines.private_files import PrivateFolder
 from anonkit.engines.row_maps import Lowest, out_schema, step
 from anonkit.engines.sources import LocalSource, ParquetRows, table_source
 from anonkit.engines.spark_copies import converted, copied
 from anonkit.engines.spark_counts import combinations, count_sizes, small_groups
-from anonkit.engines.spark_order import in_order
-from anonkit.engines.spark_sessions import SCRATCH, OpenSession, during, open_session
-from anonkit.engines.spark_sources import ROW, SparkSource, numbered, plain_schema, readable, reads_directly
+from anonkit.engines.spark_order import in_order, stored
+from anonkit.engines.spark_sessions import SCRATCH, TASK_ROWS, OpenSession, during, open_session
+from anonkit.engines.spark_sources import ROW, SparkSource, plain_schema
+from anonkit.engines.splits import SPLIT_ROWS, DrawnSplits, ParquetSplits, Splits, all_of
 from anonkit.errors import EngineError
 from anonkit.mechanisms.coding import CodedColumn
 from anonkit.policy import Policy
-from anonkit.protocols import BatchCount, BatchMap, ClassSizes
+from anonkit.protocols import BatchCount, BatchMap, ClassSizes, DrawPiece
 from anonkit.randomness import Randomness
 
 _CODED_CELLS = 1 << 27
@@ -100,9 +102,9 @@ class SparkEngine:
     def scan(self, data: Any, policy: Policy) -> SparkSource:
         """Open a table with canonical values. See `anonkit.protocols.Engine.scan`.
 
-        Parquet that this machine sees is read where it stands. Data frames of Spark, tables of its catalog and
-        places only Spark can name are copied to the scratch once, so that rows have a number that stays. Text files
-        and tables in memory are read by the local engine, with its types, and copied too.
+        Parquet that this machine sees is read where it stands, by executors that see it too. Data frames of Spark,
+        tables of its catalog and places only Spark can name are copied to the scratch once, so that rows have a number
+        that stays. Text files and tables in memory are read by the local engine, with its types, and copied too.
 
         Raises
         ------
@@ -116,10 +118,8 @@ class SparkEngine:
             if named is not None:
                 return self._source(*copied(named, self._new_folder()))
             path = Path(data)
-            if path.is_dir() or path.suffix.lower() in (".parquet", ".pq"):
-                files = open_parquet(path, policy) if path.exists() else None
-                if files is not None and reads_directly(files):
-                    return self._source(files)
+            if path.exists() and (path.is_dir() or path.suffix.lower() in (".parquet", ".pq")):
+                return self._source(open_parquet(path, policy))
         return self._source(*converted(self._local.scan(data, policy), self._new_folder()))
 
     def hold(self, table: pa.Table) -> LocalSource:
@@ -136,10 +136,26 @@ class SparkEngine:
 
     def _source(self, files: ParquetRows, schema: pa.Schema | None = None) -> SparkSource:
         """Return files as a source; `schema` tells names and types when the files hold c0, c1, … as carriers."""
-        frame = during("reading the table", lambda: numbered(self._session, files))
-        n_rows = sum(part.n_rows for part in files.parts)
-        base = schema or plain_schema(files.schema)
-        return SparkSource(frame=frame, base=base, at_most=n_rows, files=readable(files, base), ordered=self._ordered)
+        base = plain_schema(files.schema) if schema is None else schema
+        rows = int(self._session.conf.get(TASK_ROWS, None) or SPLIT_ROWS)
+        return self._of(ParquetSplits.of(files, base, rows), base, sum(part.n_rows for part in files.parts))
+
+    def _of(self, splits: Splits, schema: pa.Schema, n_rows: int) -> SparkSource:
+        return SparkSource(session=self._session, splits=splits, base=schema, at_most=n_rows, stored=self._stored)
+
+    def _stored(self, source: SparkSource) -> StoredSplits:
+        return stored(source, self._new_folder())
+
+    def draw(self, piece: DrawPiece, sizes: Sequence[int], schema: pa.Schema) -> SparkSource:
+        """Return a table that executors draw when it is read. See `anonkit.protocols.Engine.draw`."""
+        return self._of(DrawnSplits(draw=piece, schema=schema, sizes=sizes), schema, sum(sizes))
+
+    def keep(self, source: _Source) -> _Source:
+        """Let executors apply functions once, into the scratch. See `anonkit.protocols.Engine.keep`."""
+        if isinstance(source, LocalSource):
+            return self._local.keep(source)
+        rows = self._stored(source)
+        return self._of(rows, rows.schema, sum(rows.sizes))
 
     def _new_folder(self) -> Path:
         return Path(tempfile.mkdtemp(dir=self._private.path))
@@ -259,11 +275,9 @@ class SparkEngine:
             return self._local.write(source, path, metadata=metadata, randomness=randomness)
         if randomness is None:
             return self._local.write(source.local, path, metadata=metadata, randomness=None)
-        rows = self._ordered(source, randomness.key("shuffle"))
+        parts = in_order(source, randomness.key("shuffle"), self._new_folder())
+        rows = LocalSource(source.schema, all_of(parts), at_most=source.at_most)
         return self._local.write(rows, path, metadata=metadata, randomness=None)
-
-    def _ordered(self, source: SparkSource, key: bytes | None = None) -> LocalSource:
-        return in_order(source, key, self._new_folder())
 
 
 def _is_table(session: SparkSession, name: str) -> bool:

@@ -21,6 +21,7 @@ from anonkit.errors import SourceError
 
 _PLAIN: dict[pa.DataType, st.DataType] = {
     pa.string(): st.StringType(),
+    pa.binary(): st.BinaryType(),
     pa.bool_(): st.BooleanType(),
     pa.int8(): st.ByteType(),
     pa.int16(): st.ShortType(),
@@ -43,36 +44,6 @@ def spark_schema(names: Sequence[str], kinds: Sequence[pa.DataType]) -> st.Struc
     return st.StructType(
         [st.StructField(name, spark_type(carrier_type(kind))) for name, kind in zip(names, kinds, strict=True)]
     )
-
-
-def stored_type(kind: pa.DataType) -> st.DataType | None:
-    """Return the type in which Spark reads a Parquet column, or None when it does not read it as pyarrow does."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if pa.types.is_large_string(kind):
-        kind = pa.string()
-    if pa.types.is_date32(kind):
-        return st.DateType()
-    if pa.types.is_timestamp(kind) and kind.unit in ("ms", "us"):
-        return st.TimestampNTZType() if kind.tz is None else st.TimestampType()
-    if pa.types.is_decimal128(kind):
-        return st.DecimalType(kind.precision, kind.scale)
-    if pa.types.is_unsigned_integer(kind):
-        return spark_type(carrier_type(kind))
-    return _PLAIN.get(kind)
-
-
-def carried(column: Column, kind: pa.DataType) -> Column:
-    """Return the carrier of a column that Spark has read; `kind` is its canonical type. The session is on UTC."""
-    if pa.types.is_date(kind):
-        return sf.unix_date(column)
-    if pa.types.is_timestamp(kind):
-        instant = column.cast("timestamp")
-        return sf.unix_millis(instant) if kind.unit == "ms" else sf.unix_micros(instant)
-    if pa.types.is_floating(kind):
-        zero = sf.lit(0.0).cast(spark_type(kind))
-        return sf.when(sf.isnan(column), None).otherwise(column + zero)  # -0.0 + 0.0 = 0.0
-    return column.cast(spark_type(carrier_type(kind)))
 
 
 def frame_types(frame: DataFrame) -> list[pa.DataType]:

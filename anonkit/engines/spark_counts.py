@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from anonkit.engines.carriers import from_carrier
@@ -17,40 +17,20 @@ from anonkit.errors import EngineError
 
 MOST_GROUPS = 5_000_000
 """Groups the driver takes."""
-_MOST_GROUPED = 60  # columns that fit into one GROUPING_ID
 
 
 def combinations(source: SparkSource, sets: Sequence[tuple[str, ...]]) -> list[pa.Table]:
-    """Count the rows of every combination of several sets of columns, none empty; one job as far as they fit."""
-    tables: list[pa.Table] = []
-    waiting = list(sets)
-    while waiting:
-        part = [waiting.pop(0)]
-        while waiting and len({name for each in [*part, waiting[0]] for name in each}) <= _MOST_GROUPED:
-            part.append(waiting.pop(0))
-        tables += _counted(source, part)
-    return tables
-
-
-def _counted(source: SparkSource, sets: Sequence[tuple[str, ...]]) -> list[pa.Table]:
+    """Count the rows of every combination of several sets of columns, in one job."""
     names = list(dict.fromkeys(name for each in sets for name in each))
-    keys = [sf.col(f"c{at}") for at in range(len(names))]
-    distinct = list(dict.fromkeys(frozenset(each) for each in sets))
-    rows = source.carriers(names)
-    if len(distinct) == 1:
-        counted = rows.groupBy(*keys).agg(sf.lit(0).alias("set"), _size())
-    else:
-        grouping = [[keys[names.index(name)] for name in names if name in each] for each in distinct]
-        counted = rows.groupingSets(grouping, *keys).agg(sf.grouping_id(*keys).alias("set"), _size())
-    table = collected(counted)
+    table = collected(source.grouped(names, sets))
     kinds = [plain_schema(source.schema).field(name).type for name in names]
     columns = [from_carrier(table.column(f"c{at}").combine_chunks(), kind) for at, kind in enumerate(kinds)]
+    counts = table.column("n").combine_chunks()
     out = []
-    for each in sets:
-        mask = sum(1 << at for at, name in enumerate(reversed(names)) if name not in each) if len(distinct) > 1 else 0
-        mine = pc.equal(table.column("set").combine_chunks(), mask)
+    for number, each in enumerate(sets):
+        mine = pc.equal(table.column("set").combine_chunks(), number)
         arrays = [columns[names.index(name)].filter(mine) for name in each]
-        out.append(count_table(each, arrays, table.column("n").combine_chunks().filter(mine)))
+        out.append(count_table(each, arrays, counts.filter(mine)))
     return out
 
 
@@ -83,16 +63,10 @@ def _sizes(source: SparkSource, columns: Sequence[str], unit: str | None) -> Dat
     """Return a row a class: its columns, `n` rows, and its `size`, in rows or in distinct units."""
     names = list(dict.fromkeys([*columns, *([] if unit is None else [unit])]))
     keys = [f"c{names.index(name)}" for name in columns]
-    rows = source.carriers(names)
+    counted = source.grouped(names, [tuple(names)])
     if unit is None:
-        grouped = rows.groupBy(*keys).agg(_size())
-        return grouped.withColumn("size", sf.col("n"))
-    people = rows.groupBy(*[f"c{at}" for at in range(len(names))]).agg(_size())
-    return people.groupBy(*keys).agg(sf.sum("n").alias("n"), sf.count(sf.lit(1)).alias("size"))
-
-
-def _size() -> Column:
-    return sf.count(sf.lit(1)).alias("n")
+        return counted.select(*keys, "n", sf.col("n").alias("size"))
+    return counted.groupBy(*keys).agg(sf.sum("n").alias("n"), sf.count(sf.lit(1)).alias("size"))
 
 
 def collected(groups: DataFrame) -> pa.Table:

@@ -1,73 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows in order, out of the executors: dealt into parts by the first bits of their place, sorted part by part."""
+"""Rows out of the executors, in parts: as they are, or in a secret order."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
-from pyspark.sql import functions as sf
+from pyspark.sql import DataFrame, SparkSession
 
-from anonkit.engines.row_maps import Placed, out_schema
-from anonkit.engines.sources import LocalSource, ParquetPart, ParquetRows
+from anonkit.engines.ordered_parts import DEALT, WRITTEN, Deal, Sort, Store, StoredRows, StoredSplits, part_path
+from anonkit.engines.spark_columns import spark_schema
 from anonkit.engines.spark_sessions import SCRATCH, during
 from anonkit.engines.spark_sources import SparkSource
 from anonkit.errors import EngineError
 
-_PART_ROWS = 1 << 20  # rows that are put in order together
+_PART_ROWS = 1 << 19  # rows that are put in order together
 _MOST_PARTS_BITS = 12
+_AT_ONCE = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_MESSAGES = "8"  # handed to a task together
 
 
-def in_order(source: SparkSource, key: bytes | None, folder: Path) -> LocalSource:
-    """Put rows in the order of their numbers, or of their secret words, and return the files they stand in.
-
-    Parameters
-    ----------
-    key : bytes or None
-        Secret key of the order, 32 bytes; None for the order of the row numbers.
-    folder : Path
-        Where the executors write the files and the driver reads them.
+def stored(source: SparkSource, folder: Path) -> StoredSplits:
+    """Write rows, in the order of their numbers, where executors and the driver read them.
 
     Raises
     ------
     EngineError
         Spark failed, or the driver does not see the files.
     """
-    schema = source.schema
-    part_bits = min(max(source.at_most // _PART_ROWS, 1).bit_length() - 1, _MOST_PARTS_BITS)
-    finish = Placed(key, part_bits, max(source.at_most - 1, 1).bit_length())
-    rows = source.finished(finish, out_schema(schema, ("place", pa.int64()), ("part", pa.int32())))
-    part = next(name for name in ("part", "part of the order", " part ") if name not in schema.names)
-    columns = [sf.col(f"c{at}").alias(name) for at, name in enumerate(schema.names)]
-    dealt = rows.repartition(1 << part_bits, "part").sortWithinPartitions("part", "place")
-    writer = dealt.select(*columns, sf.col("part").alias(part)).write.mode("overwrite").partitionBy(part)
-    during("putting rows in order", lambda: writer.parquet(str(folder)))
-    return _in_parts(folder, source)
+    form = _form(source)
+    frame = source.tasks(Store(rows=source.rows(), form=form, folder=str(folder)), WRITTEN)
+    return _written(frame, form, folder, source, source.splits.n_splits)
 
 
-def _in_parts(folder: Path, source: SparkSource) -> LocalSource:
-    """Return the files of the parts, in the order of the parts, as one table."""
-    if not (folder / "_SUCCESS").exists():
+def in_order(source: SparkSource, key: bytes, folder: Path) -> StoredSplits:
+    """Write rows in the order of their secret words under a key of 32 bytes; see `stored`."""
+    form = _form(source)
+    bits = min(max(source.at_most // _PART_ROWS, 1).bit_length() - 1, _MOST_PARTS_BITS)
+    dealt = source.tasks(Deal(rows=source.rows(), form=form, key=key, bits=bits), DEALT)
+    together = dealt.repartition(1 << bits, "part").sortWithinPartitions("part")
+    kinds = spark_schema(WRITTEN.names, WRITTEN.types)
+    frame = together.mapInArrow(Sort(form=form, folder=str(folder)), kinds)
+    return _written(frame, form, folder, source, 1 << bits)
+
+
+def _form(source: SparkSource) -> StoredRows:
+    return StoredRows(source.schema, source.steps[-1].categories if source.steps else {})
+
+
+def _written(frame: DataFrame, form: StoredRows, folder: Path, source: SparkSource, n_parts: int) -> StoredSplits:
+    """Run the tasks; return the parts they have written, those without rows left out."""
+    told = during("writing rows", lambda: _collected(frame, source.session))
+    sizes = dict(zip(told.column("part").to_pylist(), told.column("n").to_pylist(), strict=True))
+    if any(not part_path(folder, number).exists() for number in sizes):
         raise EngineError(
             "the executors' files are not where the driver looks",
             f"--spark-conf {SCRATCH}=… must name a folder that all nodes see",
         )
-    places = sorted(folder.glob("*=*"), key=lambda place: int(place.name.rpartition("=")[2]))
-    files = [file for place in places for file in sorted(place.glob("*.parquet"))]
-    schema = source.schema
-    parts = [
-        ParquetPart(path=str(file), names=frozenset(schema.names), n_rows=pq.read_metadata(file).num_rows)
-        for file in files
-    ]
-    rows = ParquetRows(
-        parts=parts,
-        schema=schema,
-        stored_types={},
-        categories=dict(source.steps[-1].categories) if source.steps else {},
-        spilled=True,
-    )
-    n_rows = sum(part.n_rows for part in parts)
-    if not source.steps and n_rows != source.at_most:
+    rows = StoredSplits(folder=str(folder), form=form, sizes=[sizes.get(number, 0) for number in range(n_parts)])
+    if not source.steps and sum(rows.sizes) != source.at_most:
         raise EngineError("rows were lost on their way through Spark", "does every node have all files of the table?")
-    return rows.source()
+    return rows
+
+
+def _collected(frame: DataFrame, session: SparkSession) -> pa.Table:
+    """Run tasks whose messages are large: a batch of them must fit in memory."""
+    usual = session.conf.get(_AT_ONCE)
+    session.conf.set(_AT_ONCE, _MESSAGES)
+    try:
+        return frame.toArrow()
+    finally:
+        session.conf.set(_AT_ONCE, usual or "10000")

@@ -22,6 +22,8 @@ _T = TypeVar("_T")
 
 SCRATCH = "spark.anonkit.scratch"
 """Setting that names a folder the driver and all executors see under the same name."""
+TASK_ROWS = "spark.anonkit.taskRows"
+"""Setting that says about how many rows a task reads."""
 
 _OWN: Mapping[str, str] = {
     "spark.log.level": "OFF",  # what a failed task prints may quote cells; failures are reported in our words
