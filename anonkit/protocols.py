@@ -84,8 +84,11 @@ class Engine(Protocol):
         """Return a table that a method has made; it stays on this machine."""
         ...
 
-    def draw(self, piece: DrawPiece, sizes: Sequence[int], schema: pa.Schema) -> Source:
-        """Return a table that is drawn piece by piece when it is read; `sizes` are the rows of each piece."""
+    def draw(self, piece: DrawPiece, sizes: Sequence[int], empty: pa.RecordBatch) -> Source:
+        """Return a table that is drawn piece by piece when it is read.
+
+        `sizes` are the rows of each piece, `empty` a piece without rows, with all categories.
+        """
         ...
 
     def keep(self, source: Any) -> Source:

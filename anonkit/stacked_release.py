@@ -6,33 +6,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import repeat
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
 
 from anonkit import central_release
 from anonkit.central_release import CellMethod, at_most_rows
 from anonkit.coded_rows import counter_of
+from anonkit.drawn_rows import DrawnPiece, IntArray
 from anonkit.errors import PolicyError
 from anonkit.guarantee import Guarantee
 from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within, rounded_up, units_of
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
-from anonkit.mechanisms.domains import Grid
+from anonkit.mechanisms.domains import Categories, Grid
 from anonkit.parameters import check_number, parameter
 from anonkit.policy import Policy
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.public_domains import conditions_of
 from anonkit.randomness import Randomness
-from anonkit.synthesized import column_entries, described, labelled
+from anonkit.synthesized import column_entries
 from anonkit.tree_release import generalized, per_level
-from anonkit.trees.additive import places_of
-from anonkit.trees.attributes import Split, TreeSchema
+from anonkit.trees.additive import AdditiveScores, places_of
+from anonkit.trees.attributes import Attribute, Split, TreeSchema
 from anonkit.trees.cells import cells_of
 from anonkit.trees.public_rule import ROWS_SHARE, rule_for
+from anonkit.trees.published import PublishedForest
 from anonkit.trees.scores import LARGEST_TABLE
 from anonkit.trees.stacked import StackedForest, StackedPlan, learn
+from anonkit.trees.world import World
 
 _MOST_TREES = 1000
 _STEPS_IN_A_CELL = 16
@@ -154,17 +157,19 @@ def stacked_draft(
 ) -> Draft:
     """Return the draft of what was learned: its table, its params, its budget. No count of the source is in it."""
     if form == "microdata":
-        table, columns = microdata_of(learned, policy, rng)
+        rows = microdata_of(learned, policy, rng)
+        data, columns = rows.source(engine), rows.described()
     else:
         table, columns = generalized(cells_of(learned.forest), policy)
+        data = engine.hold(table)
     accounting, rule = learned.accounting, learned.plan.rule
     params = {**learned.to_params(), **accounting.to_params(), "columns": columns}
     if policy.domains_from_data:
         params["conditions"] = list(conditions_of(policy))
     return Draft(
-        data=engine.hold(table),
+        data=data,
         params=params,
-        columns=column_entries(policy, learned.plan.schema.sizes, table.column_names),
+        columns=column_entries(policy, learned.plan.schema.sizes, data.schema.names),
         details={
             "budget": {"epsilon": claim, "delta": 0, "per_level": per_level(accounting)},
             "forest": {
@@ -179,41 +184,56 @@ def stacked_draft(
     )
 
 
-def microdata_of(learned: StackedForest, policy: Policy, rng: Randomness) -> tuple[pa.Table, list[dict[str, Any]]]:
-    """Draw rows from the noisy counts and give each a class from the model's probabilities: no privacy loss."""
-    schema, words = learned.plan.schema, Words(rng.child("released rows"))
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StackedRows:
+    """Draws rows from the noisy counts and gives each a class from the model's probabilities: no privacy loss."""
+
+    forest: PublishedForest
+    scores: AdditiveScores
+    world: World
+
+    def __call__(self, numbers: IntArray, randomness: Randomness) -> list[IntArray]:
+        """Return the labels and the codes of each attribute for so many rows of each leaf and class."""
+        words = Words(randomness)
+        codes = self.world.rows_of(numbers, words).codes
+        return [self._labels(codes, words), *map(self._within, self.forest.schema.attributes, codes, repeat(words))]
+
+    def _labels(self, codes: IntArray, words: Words) -> IntArray:
+        """Return a class for each row, drawn with the probabilities of the published scores."""
+        chances = self.scores.probabilities(places_of(self.forest, codes), codes)
+        uniform = words.fractions(len(chances)) / (1 << 52)
+        return np.asarray((np.cumsum(chances, axis=1)[:, :-1] <= uniform[:, np.newaxis]).sum(axis=1))
+
+    @staticmethod
+    def _within(attribute: Attribute, codes: IntArray, words: Words) -> IntArray:
+        """Return codes of the released domain: numbers at one of the places of their cell."""
+        domain = attribute.domain
+        if not isinstance(domain, Grid):
+            return codes
+        within = words.below(np.full(codes.size, _STEPS_IN_A_CELL, dtype=np.int64))
+        return np.where(codes < domain.cells, codes * _STEPS_IN_A_CELL + within, domain.cells * _STEPS_IN_A_CELL)
+
+
+def microdata_of(learned: StackedForest, policy: Policy, rng: Randomness) -> DrawnPiece:
+    """Return what draws the released rows."""
+    schema, rng = learned.plan.schema, rng.child("released rows")
     world = learned.world if learned.step is not None else learned.world.blended()
-    rows = world.draw(world.rows, words)
-    labels = _labels(learned, rows.codes, words)
-    made: dict[str, pa.Array] = {schema.target: labelled(labels, schema.classes)}
-    columns = {schema.target: described(schema.target, schema.classes)}
-    for at, attribute in enumerate(schema.attributes):
-        codes, domain = rows.codes[at], attribute.domain
-        if isinstance(domain, Grid):
-            fine = _finer(domain)
-            within = words.below(np.full(codes.size, _STEPS_IN_A_CELL, dtype=np.int64))
-            places = np.where(codes < domain.cells, codes * _STEPS_IN_A_CELL + within, fine.cells)
-            numbers = np.append(fine.midpoints(), np.nan)[places]
-            made[attribute.name] = pa.array(numbers, pa.float64(), mask=np.isnan(numbers))
-            columns[attribute.name] = described(attribute.name, fine)
-        else:
-            made[attribute.name] = labelled(codes, domain)
-            columns[attribute.name] = described(attribute.name, domain)
-    names = [name for name in policy.columns if name in made]
-    return pa.table({name: made[name] for name in names}), [columns[name] for name in names]
+    return DrawnPiece(
+        rows=StackedRows(forest=learned.forest, scores=learned.scores, world=world),
+        numbers=world.numbers(world.rows, Words(rng)),
+        domains={name: _finer(domain) for name, domain in schema.domains.items()},
+        policy=policy,
+        randomness=rng,
+    )
 
 
-def _finer(domain: Grid) -> Grid:
+def _finer(domain: Categories | Grid) -> Categories | Grid:
+    """Return the domain in which cells of numbers have places."""
+    if not isinstance(domain, Grid):
+        return domain
     return Grid(
         lower=domain.lower,
         upper=domain.upper,
         cells=domain.cells * _STEPS_IN_A_CELL,
         has_missing=domain.has_missing,
     )
-
-
-def _labels(learned: StackedForest, codes: np.ndarray[Any, np.dtype[np.int64]], words: Words) -> Any:
-    """Return a class for each row, drawn with the probabilities of the published scores."""
-    chances = learned.scores.probabilities(places_of(learned.forest, codes), codes)
-    uniform = words.fractions(len(chances)) / (1 << 52)
-    return (np.cumsum(chances, axis=1)[:, :-1] <= uniform[:, np.newaxis]).sum(axis=1)

@@ -24,15 +24,6 @@ def cells_of_codes(codes: NDArray[np.int64], domain: Categories | Grid) -> pa.Ar
     return labelled(codes, domain)
 
 
-def drawn_table(
-    policy: Policy, drawn: Mapping[str, tuple[NDArray[np.int64], Categories | Grid]]
-) -> tuple[pa.Table, list[dict[str, Any]]]:
-    """Return drawn codes as a table with the policy's order of columns, and what the params tell of each column."""
-    named = [(name, *drawn[name]) for name in policy.columns if name in drawn]
-    table = pa.table({name: cells_of_codes(codes, domain) for name, codes, domain in named})
-    return table, [described(name, domain) for name, _, domain in named]
-
-
 def labelled(codes: NDArray[np.int64], domain: Categories) -> pa.Array:
     """Return codes as the categories of a domain, dictionary-encoded."""
     absent = codes >= len(domain.values)

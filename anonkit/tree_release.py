@@ -14,20 +14,22 @@ import pyarrow as pa
 
 from anonkit.central_release import CellMethod, at_most_rows, bins_parameter, schema_of
 from anonkit.coded_rows import counter_of
+from anonkit.drawn_rows import DrawnPiece
 from anonkit.errors import PolicyError
 from anonkit.guarantee import Guarantee, NoGuarantee
 from anonkit.mechanisms.accounting import Accounting
+from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.mechanisms.domains import Categories
 from anonkit.parameters import check_number
 from anonkit.policy import Policy
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.public_domains import conditions_of
 from anonkit.randomness import Randomness
-from anonkit.synthesized import COUNT_COLUMN, column_entries, described, drawn_table, labelled
+from anonkit.synthesized import COUNT_COLUMN, column_entries, described, labelled
 from anonkit.trees.attributes import Split, TreeSchema
 from anonkit.trees.cells import Cells, cells_of, label_of
 from anonkit.trees.grower import grow
-from anonkit.trees.microdata import draw_rows
+from anonkit.trees.microdata import UniformRows, rows_by_cell
 from anonkit.trees.plan import Choices, Plan
 from anonkit.trees.published import PublishedForest
 from anonkit.trees.questions import Counter
@@ -166,16 +168,21 @@ def forest_draft(
 ) -> Draft:
     """Return the draft of a noisy forest: its table, its params, its budget. No count of the source is in it."""
     cells = cells_of(forest)
-    table, shown = _microdata(forest, cells, policy, rng) if form == "microdata" else generalized(cells, policy)
+    if form == "microdata":
+        rows = _microdata(forest, cells, policy, rng)
+        data, shown = rows.source(engine), rows.described()
+    else:
+        table, shown = generalized(cells, policy)
+        data = engine.hold(table)
     params = {**forest.to_params(), **accounting.to_params(), "columns": shown}
     if not accounted:
         params["accounting"] = []
     if policy.domains_from_data:
         params["conditions"] = list(conditions_of(policy))
     return Draft(
-        data=engine.hold(table),
+        data=data,
         params=params,
-        columns=column_entries(policy, forest.schema.sizes, table.column_names),
+        columns=column_entries(policy, forest.schema.sizes, data.schema.names),
         details={
             "budget": {
                 "epsilon": accounting.epsilon if accounted else None,
@@ -204,13 +211,16 @@ def per_level(accounting: Accounting) -> list[dict[str, Any]]:
     ]
 
 
-def _microdata(
-    forest: PublishedForest, cells: Cells, policy: Policy, rng: Randomness
-) -> tuple[pa.Table, list[dict[str, Any]]]:
-    schema = forest.schema
-    drawn = draw_rows(cells, forest.share_of_rows, rng.child("rows of cells"))
-    columns = {one.name: (codes, one.domain) for one, codes in zip(schema.attributes, drawn.codes, strict=True)}
-    return drawn_table(policy, {**columns, schema.target: (drawn.labels, schema.classes)})
+def _microdata(forest: PublishedForest, cells: Cells, policy: Policy, rng: Randomness) -> DrawnPiece:
+    """Return what draws the rows that the cells stand for."""
+    schema, rng = forest.schema, rng.child("rows of cells")
+    return DrawnPiece(
+        rows=UniformRows(allowed=cells.allowed, n_classes=schema.n_classes),
+        numbers=rows_by_cell(cells, forest.share_of_rows, Words(rng)),
+        domains=schema.domains,
+        policy=policy,
+        randomness=rng,
+    )
 
 
 def generalized(cells: Cells, policy: Policy) -> tuple[pa.Table, list[dict[str, Any]]]:

@@ -131,6 +131,12 @@ class PandasEngine:
     def hold(self, table: pa.Table) -> PandasSource:
         return PandasSource(table)
 
+    def draw(self, piece: Callable[[int], pa.RecordBatch], sizes: Sequence[int], empty: pa.RecordBatch) -> PandasSource:
+        return PandasSource(pa.Table.from_batches([piece(at) for at in range(len(sizes))], empty.schema))
+
+    def keep(self, source: PandasSource) -> PandasSource:
+        return source
+
     def add_up(self, source: PandasSource, function: Any, columns: Sequence[str], size: int) -> np.ndarray[Any, Any]:
         return sum((function(batch, 0) for batch in source.batches(columns)), np.zeros(size, dtype=np.int64))
 

@@ -24,6 +24,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("recoding", "public_domains", "domain_codes"),
     ("randomized_rows", "coded_rows", "answer_strength"),
     ("central_release", "synthesized"),
+    ("drawn_rows",),
     ("k_anonymity", "randomization", "tree_release"),
     ("tree_families", "stacked_release"),
     ("methods", "engines", "consumers", "checks", "datasets"),

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from anonkit.mechanisms.domains import Categories, Grid
 from anonkit.policy import Column, Policy, Role
-from anonkit.synthesized import cells_of_codes, column_entries, drawn_table
+from anonkit.synthesized import cells_of_codes, column_entries
 
 GRID = Grid(lower=0.0, upper=4.0, cells=4, has_missing=True)
 WORDS = Categories(values=("u", "v"), has_missing=True)
@@ -27,13 +27,6 @@ def test_codes_become_middles_of_bins_words_and_gaps() -> None:
     words = cells_of_codes(np.array([1, 0, 2]), WORDS)
     assert words.to_pylist() == ["v", "u", None]
     assert pa.types.is_dictionary(words.type)
-
-
-def test_a_drawn_table_has_the_order_of_the_policy() -> None:
-    """Whatever the order in which columns were drawn; each is described beside it."""
-    table, described = drawn_table(POLICY, {"w": (np.array([0]), WORDS), "n": (np.array([2]), GRID)})
-    assert table.to_pylist() == [{"n": 2.5, "w": "u"}]
-    assert [(one["name"], one["type"]) for one in described] == [("n", "number"), ("w", "category")]
 
 
 def test_the_report_names_what_was_drawn_and_what_was_not_and_why() -> None:

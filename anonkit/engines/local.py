@@ -141,9 +141,9 @@ class LocalEngine:
         """Return a table that a method has made. See `anonkit.protocols.Engine.hold`."""
         return self.scan(table, Policy())
 
-    def draw(self, piece: DrawPiece, sizes: Sequence[int], schema: pa.Schema) -> LocalSource:
+    def draw(self, piece: DrawPiece, sizes: Sequence[int], empty: pa.RecordBatch) -> LocalSource:
         """Return a table that is drawn when it is read. See `anonkit.protocols.Engine.draw`."""
-        return DrawnSplits(draw=piece, schema=schema, sizes=sizes).source()
+        return DrawnSplits(draw=piece, schema=empty.schema, sizes=sizes).source()
 
     def keep(self, source: LocalSource) -> LocalSource:
         """Apply functions once: in memory while small, else in the private folder. See `protocols.Engine.keep`."""

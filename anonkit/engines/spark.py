@@ -140,22 +140,37 @@ class SparkEngine:
         rows = int(self._session.conf.get(TASK_ROWS, None) or SPLIT_ROWS)
         return self._of(ParquetSplits.of(files, base, rows), base, sum(part.n_rows for part in files.parts))
 
-    def _of(self, splits: Splits, schema: pa.Schema, n_rows: int) -> SparkSource:
-        return SparkSource(session=self._session, splits=splits, base=schema, at_most=n_rows, stored=self._stored)
+    def _of(
+        self, splits: Splits, schema: pa.Schema, n_rows: int, categories: Mapping[str, pa.Array] | None = None
+    ) -> SparkSource:
+        return SparkSource(
+            session=self._session,
+            splits=splits,
+            base=schema,
+            base_categories=categories or {},
+            at_most=n_rows,
+            stored=self._stored,
+        )
 
     def _stored(self, source: SparkSource) -> StoredSplits:
         return stored(source, self._new_folder())
 
-    def draw(self, piece: DrawPiece, sizes: Sequence[int], schema: pa.Schema) -> SparkSource:
+    def draw(self, piece: DrawPiece, sizes: Sequence[int], empty: pa.RecordBatch) -> SparkSource:
         """Return a table that executors draw when it is read. See `anonkit.protocols.Engine.draw`."""
-        return self._of(DrawnSplits(draw=piece, schema=schema, sizes=sizes), schema, sum(sizes))
+        categories = {
+            name: column.dictionary
+            for name, column in zip(empty.schema.names, empty.columns, strict=True)
+            if isinstance(column, pa.DictionaryArray)
+        }
+        splits = DrawnSplits(draw=piece, schema=empty.schema, sizes=sizes)
+        return self._of(splits, empty.schema, sum(sizes), categories)
 
     def keep(self, source: _Source) -> _Source:
         """Let executors apply functions once, into the scratch. See `anonkit.protocols.Engine.keep`."""
         if isinstance(source, LocalSource):
             return self._local.keep(source)
         rows = self._stored(source)
-        return self._of(rows, rows.schema, sum(rows.sizes))
+        return self._of(rows, rows.schema, sum(rows.sizes), rows.form.categories)
 
     def _new_folder(self) -> Path:
         return Path(tempfile.mkdtemp(dir=self._private.path))

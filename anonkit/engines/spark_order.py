@@ -45,7 +45,7 @@ def in_order(source: SparkSource, key: bytes, folder: Path) -> StoredSplits:
 
 
 def _form(source: SparkSource) -> StoredRows:
-    return StoredRows(source.schema, source.steps[-1].categories if source.steps else {})
+    return StoredRows(source.schema, source.categories)
 
 
 def _written(frame: DataFrame, form: StoredRows, folder: Path, source: SparkSource, n_parts: int) -> StoredSplits:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -30,6 +30,8 @@ class SparkSource:
     """Pieces that tasks read, one each; the same in every action, and so are the numbers of the rows."""
     base: pa.Schema
     """Names and canonical types of the pieces."""
+    base_categories: Mapping[str, pa.Array]
+    """Categories of the pieces' dictionary columns."""
     at_most: int
     """Rows of the pieces."""
     stored: Callable[[SparkSource], Splits]
@@ -44,6 +46,11 @@ class SparkSource:
     def schema(self) -> pa.Schema:
         """Names and canonical types, in table order."""
         return self.steps[-1].schema if self.steps else self.base
+
+    @property
+    def categories(self) -> Mapping[str, pa.Array]:
+        """Categories of the dictionary columns."""
+        return self.steps[-1].categories if self.steps else self.base_categories
 
     @property
     def n_rows(self) -> int:

@@ -211,15 +211,21 @@ class DrawnTable:
     """Per attribute, shape (n_rows,)."""
 
 
-def rows_of(tables: NoisyTables, randomness: Randomness) -> DrawnTable:
-    """Return rows in which every table is met as nearly as whole rows allow, attributes independent within a class.
+def rows_by_class(tables: NoisyTables, words: Words) -> IntArray:
+    """Return how many rows of each class the tables together stand for, shape (n_classes,)."""
+    return _whole(np.maximum(tables.class_sizes[0], 0), words)
+
+
+def rows_of(tables: NoisyTables, numbers: IntArray, randomness: Randomness) -> DrawnTable:
+    """Return so many rows of each class, in which every table is met as nearly as whole rows allow.
+
+    Attributes are independent within a class.
 
     Privacy
     -------
     Post-processing of noisy counts: no privacy loss.
     """
     words = Words(randomness)
-    numbers = _whole(np.maximum(tables.class_sizes[0], 0), words)
     codes: list[list[IntArray]] = [[] for _ in tables.tables]
     for label, n_rows in enumerate(numbers):
         for at, table in enumerate(tables.tables):

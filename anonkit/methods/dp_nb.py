@@ -14,14 +14,16 @@ import numpy as np
 from anonkit.central_dp import CentralDP
 from anonkit.central_release import CentralMethod, bins_parameter, schema_of
 from anonkit.coded_rows import counted
+from anonkit.drawn_rows import DrawnPiece
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares, units_of
-from anonkit.mechanisms.noisy_tables import IntArray, NoisyTables, rows_of, table_weights
+from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.noisy_tables import IntArray, NoisyTables, rows_by_class, rows_of, table_weights
 from anonkit.parameters import check_number
 from anonkit.policy import Policy
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.public_domains import conditions_of
 from anonkit.randomness import Randomness
-from anonkit.synthesized import column_entries, drawn_table
+from anonkit.synthesized import column_entries
 from anonkit.trees.attributes import Split, TreeSchema
 from anonkit.trees.questions import CodedBatch
 
@@ -118,22 +120,38 @@ def count(batch: CodedBatch, schema: TreeSchema) -> IntArray:
     return np.concatenate(tables).astype(np.int64)
 
 
+@dataclass(frozen=True)
+class ClassRows:
+    """Draws rows of classes; see `anonkit.drawn_rows`."""
+
+    tables: NoisyTables
+
+    def __call__(self, numbers: IntArray, randomness: Randomness) -> list[IntArray]:
+        """Return the labels and the codes of each attribute."""
+        drawn = rows_of(self.tables, numbers, randomness)
+        return [drawn.labels, *drawn.codes]
+
+
 def tables_draft(
     noisy: NoisyTables, accounting: Accounting, policy: Policy, engine: Engine, randomness: Randomness
 ) -> Draft:
     """Return the draft of noisy tables: rows drawn from them, the counts as params. No true count is in it."""
-    drawn = rows_of(noisy, randomness)
-    columns = {one.name: (codes, one.domain) for one, codes in zip(noisy.tables, drawn.codes, strict=True)}
-    table, shown = drawn_table(policy, {**columns, noisy.target: (drawn.labels, noisy.classes)})
+    rows = DrawnPiece(
+        rows=ClassRows(noisy),
+        numbers=rows_by_class(noisy, Words(randomness)),
+        domains={noisy.target: noisy.classes} | {table.name: table.domain for table in noisy.tables},
+        policy=policy,
+        randomness=randomness,
+    )
     params = {
         **noisy.to_params(),
         **accounting.to_params(),
-        "columns": shown,
+        "columns": rows.described(),
         **({"conditions": list(conditions_of(policy))} if policy.domains_from_data else {}),
     }
     sizes = {noisy.target: noisy.classes.size} | {table.name: table.domain.size for table in noisy.tables}
     return Draft(
-        data=engine.hold(table),
+        data=rows.source(engine),
         params=params,
         columns=column_entries(policy, sizes, list(sizes)),
         details={

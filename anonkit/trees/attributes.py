@@ -160,6 +160,11 @@ class TreeSchema:
         return {one.name: one.codes for one in self.attributes} | {self.target: self.n_classes}
 
     @property
+    def domains(self) -> dict[str, Categories | Grid]:
+        """Public domain of each column: the target's, then the attributes'."""
+        return {self.target: self.classes} | {one.name: one.domain for one in self.attributes}
+
+    @property
     def splittable(self) -> NDArray[np.bool_]:
         """True for attributes that can be split at all, shape (n_attributes,)."""
         return np.array([attribute.n_splits > 0 for attribute in self.attributes], dtype=bool)

@@ -26,26 +26,25 @@ class DrawnRows:
     """Shape (n_rows,)."""
 
 
-def draw_rows(cells: Cells, share: float, randomness: Randomness) -> DrawnRows:
-    """Draw the rows that the cells stand for.
+def rows_by_cell(cells: Cells, share: float, words: Words) -> IntArray:
+    """Return how many rows of each leaf and class are drawn, one after another, shape (n_leaves * n_classes,).
 
     Parameters
     ----------
     cells : Cells
     share : float
         Share of the rows of a cell that is drawn: 1 / trees where every tree stands for the whole table.
-    randomness : Randomness
+    words : Words
 
     Returns
     -------
-    DrawnRows
-        As many rows as the noisy counts of a tree say in sum; the values of a cell's codes are equally likely.
+    int64 array
+        As many rows as the noisy counts of a tree say in sum.
 
     Privacy
     -------
     Post-processing of published cells: no privacy loss.
     """
-    words = Words(randomness)
     counts = cells.counts()
     weights = np.zeros_like(counts)
     for tree in np.unique(cells.tree):
@@ -53,13 +52,22 @@ def draw_rows(cells: Cells, share: float, randomness: Randomness) -> DrawnRows:
         weights[of_tree] = consistent(counts[of_tree]) * share
     reachable = np.all([allowed.any(axis=1) for allowed in cells.allowed], axis=0)
     weights[~reachable] = 0.0
-    numbers = rounded(weights.reshape(-1), words)
-    cell = np.repeat(np.arange(numbers.size), numbers)
-    leaves, labels = np.divmod(cell, counts.shape[1])
-    codes = np.empty((len(cells.allowed), leaves.size), dtype=np.int64)
-    for at, allowed in enumerate(cells.allowed):
-        codes[at] = _uniform(allowed, leaves, words)
-    return DrawnRows(codes=codes, labels=labels)
+    return rounded(weights.reshape(-1), words)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UniformRows:
+    """Draws rows of cells; the values of a cell's codes are equally likely."""
+
+    allowed: tuple[NDArray[np.bool_], ...]
+    """For each attribute which codes lead to each leaf, shape (n_leaves, codes)."""
+    n_classes: int
+
+    def __call__(self, numbers: IntArray, randomness: Randomness) -> list[IntArray]:
+        """Return the labels and the codes of each attribute for so many rows of each leaf and class."""
+        words = Words(randomness)
+        leaves, labels = np.divmod(np.repeat(np.arange(numbers.size), numbers), self.n_classes)
+        return [labels, *(_uniform(allowed, leaves, words) for allowed in self.allowed)]
 
 
 def consistent(counts: FloatArray) -> FloatArray:

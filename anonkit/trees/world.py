@@ -86,9 +86,15 @@ class World:
         Leaves and classes get their share by systematic sampling. The codes of an attribute are those shares too, in
         secret order: fewer accidents than independent draws have.
         """
-        total = self.rows
-        weights = self.weights if total > 0 else np.ones_like(self.weights)
-        numbers = rounded(weights.reshape(-1) * (rows / weights.sum()), words)
+        return self.rows_of(self.numbers(rows, words), words)
+
+    def numbers(self, rows: float, words: Words) -> IntArray:
+        """Return how many of about so many rows are in each leaf and class, shape (n_leaves * n_classes,)."""
+        weights = self.weights if self.rows > 0 else np.ones_like(self.weights)
+        return rounded(weights.reshape(-1) * (rows / weights.sum()), words)
+
+    def rows_of(self, numbers: IntArray, words: Words) -> DrawnRows:
+        """Draw so many rows of each leaf and class."""
         cell = np.repeat(np.arange(numbers.size), numbers)
         leaves, labels = np.divmod(cell, self.weights.shape[1])
         codes = np.empty((len(self.allowed), leaves.size), dtype=np.int64)

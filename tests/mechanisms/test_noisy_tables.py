@@ -13,7 +13,14 @@ from anonkit.errors import ReleaseFormatError
 from anonkit.mechanisms.accounting import units_of
 from anonkit.mechanisms.discrete_laplace import Words, discrete_laplace
 from anonkit.mechanisms.domains import Categories, Grid
-from anonkit.mechanisms.noisy_tables import NoisyTable, NoisyTables, noise_variance, rows_of, table_weights
+from anonkit.mechanisms.noisy_tables import (
+    NoisyTable,
+    NoisyTables,
+    noise_variance,
+    rows_by_class,
+    rows_of,
+    table_weights,
+)
 from anonkit.randomness import Randomness
 
 CLASSES = Categories(values=("no", "yes"))
@@ -72,7 +79,8 @@ def test_all_tables_together_tell_class_sizes_best() -> None:
 def test_drawn_rows_have_the_tables_they_are_drawn_from(seed: int) -> None:
     """Every cell of class x attribute is met within one row of the consistent counts, rounding of the sizes apart."""
     tables = _tables(seed)
-    drawn = rows_of(tables, Randomness.seeded(seed))
+    randomness = Randomness.seeded(seed)
+    drawn = rows_of(tables, rows_by_class(tables, Words(randomness)), randomness)
     for table, codes in zip(tables.tables, drawn.codes, strict=True):
         found = np.zeros(table.counts.shape)
         np.add.at(found, (drawn.labels, codes), 1)
@@ -87,7 +95,7 @@ def test_nothing_to_count_draws_nothing_or_what_the_noise_says() -> None:
         [("job", JOBS, np.zeros((2, 4), dtype=np.int64), units_of(0.5))],
         Randomness.seeded(3),
     )
-    assert rows_of(empty, Randomness.seeded(3)).labels.size < 60
+    assert rows_by_class(empty, Words(Randomness.seeded(3))).sum() < 60
 
 
 def test_params_bring_the_tables_back() -> None:

@@ -11,7 +11,7 @@ from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.randomness import Randomness
 from anonkit.trees.attributes import Split
 from anonkit.trees.cells import ROWS_WITHOUT_COUNTS, cells_of, label_of
-from anonkit.trees.microdata import consistent, draw_rows, rounded
+from anonkit.trees.microdata import UniformRows, consistent, rounded, rows_by_cell
 from anonkit.trees.published import LeafContent, Node, PublishedForest
 from tests.trees.tables import attribute, schema_of
 
@@ -43,20 +43,22 @@ def test_cells_are_the_codes_that_lead_to_a_leaf() -> None:
 
 def test_rows_lie_in_their_cells_and_are_as_many_as_the_counts_say() -> None:
     """75 rows in sum; none in a class that the noise made negative."""
-    drawn = draw_rows(cells_of(COUNTED), 1.0, Randomness.seeded(1))
-    assert abs(drawn.labels.size - 75) <= 1
-    left = drawn.codes[1] <= 1
-    assert not (drawn.labels[left] == 1).any()
+    cells, randomness = cells_of(COUNTED), Randomness.seeded(1)
+    numbers = rows_by_cell(cells, 1.0, Words(randomness))
+    labels, _, codes = UniformRows(allowed=cells.allowed, n_classes=2)(numbers, randomness)
+    assert abs(labels.size - 75) <= 1
+    left = codes <= 1
+    assert not (labels[left] == 1).any()
     assert abs(int(left.sum()) - 38) <= 2
-    assert set(drawn.codes[1][~left]) <= {2, 3, 4}
+    assert set(codes[~left]) <= {2, 3, 4}
 
 
 def test_labels_without_counts_stand_for_a_public_number_of_rows() -> None:
     """Spread evenly over the domain."""
     cells = cells_of(forest_of(*(LeafContent(label=label) for label in (0, 1, 1, 0))))
-    drawn = draw_rows(cells, 0.1, Randomness.seeded(2))
-    assert abs(drawn.labels.size - ROWS_WITHOUT_COUNTS / 10) <= 1
-    assert drawn.labels.mean() == pytest.approx(3 / 5 * 2 / 3, abs=0.01)
+    by_class = rows_by_cell(cells, 0.1, Words(Randomness.seeded(2))).reshape(-1, 2).sum(axis=0)
+    assert abs(by_class.sum() - ROWS_WITHOUT_COUNTS / 10) <= 1
+    assert by_class[1] / by_class.sum() == pytest.approx(3 / 5 * 2 / 3, abs=0.01)
 
 
 @given(st.lists(st.integers(-50, 50), min_size=1, max_size=30))
@@ -80,4 +82,4 @@ def test_rounding_keeps_each_weight_and_the_sum_within_one(weights: list[float])
 def test_no_rows_at_all_is_an_answer() -> None:
     """A forest whose noisy total is not positive stands for an empty table."""
     cells = cells_of(forest_of(*(LeafContent(counts=(-5, 1)) for _ in range(4))))
-    assert draw_rows(cells, 1.0, Randomness.seeded(4)).labels.size == 0
+    assert rows_by_cell(cells, 1.0, Words(Randomness.seeded(4))).sum() == 0
