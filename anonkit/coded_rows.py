@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of a table as batches of codes for the tree grower: small ones kept, large ones coded anew for each pass."""
+"""The rows of a table as batches of codes for the tree grower: coded once, here or where the rows are."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def kept_in_memory(open_batches: CodedRows) -> Callable[[], Iterable[CodedBatch]
 def counter_of(source: Source, engine: Engine, schema: TreeSchema, keep: NDArray[np.bool_] | None) -> Counter:
     """Return who counts the rows: this machine, or the engine where they are when they are too many to be held."""
     if keep is None and is_counted_there(source, engine):
-        return EngineCounter(engine=engine, source=source, schema=schema)
+        return EngineCounter.of(engine, source, schema)
     return BatchCounter(kept_in_memory(CodedRows(source=source, schema=schema, keep=keep)))
 
 
@@ -118,8 +118,21 @@ class EngineCounter:
     """Answers each question with one job: batches are counted where they are, and the counts added up."""
 
     engine: Engine
-    source: Source
-    schema: TreeSchema
+    coded: Source
+    """The rows as codes, a byte or four each: coded once, read in each job."""
+
+    @classmethod
+    def of(cls, engine: Engine, source: Source, schema: TreeSchema) -> EngineCounter:
+        """Code the rows where they are.
+
+        Raises
+        ------
+        PolicyError
+            A cell is outside its declared domain; the message names the column.
+        """
+        refuse_texts(source.schema, [one.name for one in schema.attributes if one.is_number])
+        code = CodeRows(schema)
+        return cls(engine=engine, coded=engine.keep(engine.map_batches(source, code, code.columns)))
 
     def ask(self, question: Question) -> NDArray[np.int64]:
         """Return the sum over all batches. See `Counter.ask`."""
@@ -127,10 +140,43 @@ class EngineCounter:
 
     def sum_up(self, sums: RowSums) -> NDArray[np.int64]:
         """Return the sum over all batches. See `Counter.sum_up`."""
-        refuse_texts(self.source.schema, [one.name for one in self.schema.attributes if one.is_number])
-        names = [*(one.name for one in self.schema.attributes), self.schema.target]
-        counted = CountBatch(count=sums.count, schema=self.schema, size=sums.size)
-        return self.engine.add_up(self.source, counted, names, sums.size)
+        count = CountCodes(count=sums.count, size=sums.size)
+        return self.engine.add_up(self.coded, count, self.coded.schema.names, sums.size)
+
+
+@dataclass(frozen=True)
+class CodeRows:
+    """Codes a batch: a function of the batch alone."""
+
+    schema: TreeSchema
+
+    @property
+    def columns(self) -> pa.Schema:
+        """Names and types of the codes: the attributes by place, the label last."""
+        width = pa.uint8() if self.schema.most_codes <= 1 << 8 else pa.int32()
+        return pa.schema([*((str(at), width) for at in range(len(self.schema.attributes))), ("label", pa.int32())])
+
+    def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
+        """Return the codes."""
+        codes, labels = _coded(batch, self.schema)
+        return pa.RecordBatch.from_arrays([*map(pa.array, codes), pa.array(labels, pa.int32())], schema=self.columns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountCodes:
+    """Counts a batch of codes: a function of the batch and the number of its first row."""
+
+    count: CodedCount
+    size: int
+
+    def __call__(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64]:
+        """Return the counts, shape (size,)."""
+        *columns, labels = (column.to_numpy() for column in batch.columns)
+        codes = np.stack(columns) if columns else np.zeros((0, batch.num_rows), dtype=np.uint8)
+        total = np.zeros(self.size, dtype=np.int64)
+        for part in _pieces(CodedBatch(codes=codes, labels=labels, first_row=row)):
+            total += self.count(part)
+        return total
 
 
 @dataclass(frozen=True, kw_only=True)
