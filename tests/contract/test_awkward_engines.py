@@ -126,7 +126,7 @@ def test_three_thousand_files_are_released_alike(method: str, on_spark: Any, tmp
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_large_awkward_tables_are_released_alike(method: str, on_spark: Any, tmp_path: Path) -> None:
-    """Several tasks, several parts of the secret order, pieces of drawn rows: 1.2 million rows of every awkward kind."""
+    """Several tasks, several parts of the secret order, pieces of drawn rows; of every awkward kind."""
     table, policy = _table(1_200_000, OF_EVERY_KIND)
     for at in range(4):
         pq.write_table(table.slice(300_000 * at, 300_000), tmp_path / f"{at}.parquet", row_group_size=100_000)
