@@ -131,17 +131,12 @@ def apply_recoding(
         As `draft_from_sample` does.
     """
     progress("checking the table", 0.0)
-    types = recoding.types(source.schema)
     flags = count_flags(source, policy, engine, recoding)
     missing, unknown = flags.get(DROPPED, 0), flags.get(UNKNOWN, 0)
     usable = source.n_rows - missing
     needed = needed_columns(policy)
-    names = [name for name in policy.quasi_identifiers if name in types]
-    extra = [name for name in dict.fromkeys((*policy.sensitive, policy.unit)) if name and name not in types]
-    counting = pa.schema([(n, types.get(n) or source.schema.field(n).type) for n in (*names, *extra)])
     progress("counting classes", 0.0)
-    recoded = engine.map_batches(source, RecodeRows(recoding=recoding, schema=counting, needed=needed), counting)
-    gone = _violating(model, recoded, policy, engine, names)
+    gone = violating_classes(model, source, policy, engine, recoding)
     n_gone = sum(gone.column("count").to_pylist())
     suppressed = n_gone + unknown
     if suppressed > max_suppression * usable or suppressed >= usable:
@@ -168,10 +163,21 @@ def apply_recoding(
 # --- classes -------------------------------------------------------------------------------------------------------
 
 
+def violating_classes(
+    model: AnonymityModel, source: Source, policy: Policy, engine: Engine, recoding: Recoding
+) -> pa.Table:
+    """Return the classes of a recoded table that break the model: released quasi-identifiers, and `count`, the rows."""
+    types = recoding.types(source.schema)
+    names = [name for name in policy.quasi_identifiers if name in types]
+    extra = [name for name in dict.fromkeys((*policy.sensitive, policy.unit)) if name and name not in types]
+    schema = pa.schema([(name, types.get(name) or source.schema.field(name).type) for name in (*names, *extra)])
+    function = RecodeRows(recoding=recoding, schema=schema, needed=needed_columns(policy))
+    return _violating(model, engine.map_batches(source, function, schema), policy, engine, names)
+
+
 def _violating(
     model: AnonymityModel, recoded: Source, policy: Policy, engine: Engine, names: Sequence[str]
 ) -> pa.Table:
-    """Return the classes that break the model, each with its rows."""
     small = engine.small_classes(recoded, names, model.k, policy.unit)
     if not model.diversity.asked():
         return small
@@ -213,17 +219,11 @@ def merged_where_rows_are(
 ) -> LocalRecoding:
     """Merge boxes with their neighbours until none that rows are in breaks the model."""
     while True:
-        types = recoding.types(source.schema)
-        extra = [name for name in dict.fromkeys((*policy.sensitive, policy.unit)) if name and name not in types]
-        schema = pa.schema([*types.items(), *((name, source.schema.field(name).type) for name in extra)])
-        recoded = engine.map_batches(
-            source, RecodeRows(recoding=recoding, schema=schema, needed=needed_columns(policy)), schema
-        )
-        gone = _violating(model, recoded, policy, engine, list(types))
+        gone = violating_classes(model, source, policy, engine, recoding)
         if gone.num_rows == 0 or recoding.nodes[0] is None:
             return recoding
         leaf_of = {labels: leaf for leaf, labels in recoding.boxes().items()}
-        broken = zip(*(gone.column(name).to_pylist() for name in types), strict=True)
+        broken = zip(*(gone.column(axis.name).to_pylist() for axis in recoding.axes), strict=True)
         recoding = recoding.without([leaf_of[labels] for labels in broken])
 
 

@@ -16,19 +16,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.errors import AnonkitError
 from anonkit.ledger.standing import Entry
-from anonkit.mechanisms.equivalence import Partition
 from anonkit.methods.recoded import Recoded
 from anonkit.policy import Policy
 from anonkit.protocols import Engine, Source
-from anonkit.recoding import UNKNOWN
+from anonkit.recoded_rows import any_missing, is_among, needed_columns
+from anonkit.recoding import LocalRecoding, Recoding
+from anonkit.sampled_search import merged_where_rows_are, violating_classes
 
 _KEPT = (
     "method", "earlier_method", "target", "unit", "missing_values", "model", "max_suppression", "columns", "recoding",
 )  # fmt: skip
+_UNIT = "unit"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,39 +94,108 @@ def joint_view(
     """
     every = [params, *(json.loads(zlib.decompress(one.params)) for one in earlier if one.params is not None)]
     known = {column["name"] for one in every for column in one["columns"] if column["role"] == "quasi_identifier"}
+    k = int(params["model"]["k"])
     try:
-        seen = [_shown(table, engine, one, known) for one in every]
+        joint = JointClasses(
+            shown=tuple(_shown(table, engine, one, known) for one in every),
+            unit=None if policy.unit is None else table.schema.field(policy.unit),
+        )
+        rows = engine.map_batches(table, joint, joint.schema)
+        sizes = engine.class_sizes(rows, joint.names, k, _UNIT if policy.unit else None)
+        alone = engine.class_sizes(rows, joint.names, 2, _UNIT) if policy.unit else None
     except (AnonkitError, KeyError):
         return None
-    shown = np.logical_or.reduce([classes != UNKNOWN for classes in seen])
-    codes = [classes[shown] + 1 for classes in seen]
-    units = None
-    if policy.unit is not None:
-        units = engine.encode(table, [policy.unit])[0].codes[shown].astype(np.int64)
-    partition = Partition.of(codes, int(shown.sum()))
-    rows, sizes, k = partition.sizes(), partition.sizes(units), int(params["model"]["k"])
     return JointView(
-        k=int(sizes.min(initial=np.iinfo(np.int64).max)) if sizes.size else 0,
-        classes=int(sizes.size),
-        rows_below=int(rows[sizes < k].sum()),
-        alone=int(rows[sizes == 1].sum()),
+        k=sizes.smallest,
+        classes=sizes.classes,
+        rows_below=sizes.rows_below_k,
+        alone=dict(sizes.histogram).get(1, 0) if alone is None else alone.rows_below_k,
         releases=tuple(one.number for one in earlier if one.params is not None),
     )
 
 
-def _shown(table: Source, engine: Engine, params: Mapping[str, Any], known: set[str]) -> NDArray[np.int64]:
-    """Return the class that each row shows in one release; UNKNOWN where the row is not in it.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shown:
+    """What one release shows of a row: its class, or nothing where the row is not in it."""
 
-    Columns that this release shows as they are and that another takes for known to an attacker are part of the class.
-    """
+    recoding: Recoding
+    types: Mapping[str, pa.DataType]
+    """What its quasi-identifiers are released as."""
+    needed: Sequence[str]
+    """Columns whose missing cells drop their row."""
+    gone: pa.Table
+    """Classes that it leaves out."""
+    clear: Mapping[str, pa.DataType]
+    """Columns it shows as they are, and that another release takes for known to an attacker."""
+
+    def of(self, batch: pa.RecordBatch) -> tuple[list[pa.Array], NDArray[np.bool_]]:
+        """Return the class, and whether the row is in the release, shape (n_rows,)."""
+        recoded, unknown = self.recoding.apply(batch)
+        absent = unknown | any_missing(batch, self.needed) | is_among(recoded, self.gone, batch.num_rows)
+        cells = [*(recoded[name] for name in self.types), *(batch.column(name) for name in self.clear)]
+        return [pc.if_else(pa.array(absent), None, _plain(each)) for each in cells], ~absent
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class JointClasses:
+    """Maps rows to what several releases show of them together; rows that are in none are left out."""
+
+    shown: tuple[Shown, ...]
+    unit: pa.Field | None
+
+    @property
+    def names(self) -> list[str]:
+        """Columns of the joint class."""
+        return [name for name in self.schema.names if name != _UNIT]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """A column a cell of a release, one a release that tells whether it has the row, and the unit."""
+        fields: list[tuple[str, pa.DataType]] = []
+        for number, each in enumerate(self.shown):
+            cells = [*each.types.values(), *each.clear.values()]
+            fields += [(f"{number}.{at}", _plain_type(kind)) for at, kind in enumerate(cells)]
+            fields.append((f"{number}", pa.bool_()))
+        return pa.schema(fields if self.unit is None else [*fields, (_UNIT, _plain_type(self.unit.type))])
+
+    def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
+        """Return the joint class of each row."""
+        arrays: list[pa.Array] = []
+        present = np.zeros(batch.num_rows, dtype=bool)
+        for each in self.shown:
+            cells, is_in = each.of(batch)
+            arrays += [*cells, pa.array(is_in)]
+            present |= is_in
+        if self.unit is not None:
+            arrays.append(_plain(batch.column(self.unit.name)))
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema).filter(pa.array(present))
+
+
+def _shown(table: Source, engine: Engine, params: Mapping[str, Any], known: set[str]) -> Shown:
+    """Return what one release shows of the rows of a table."""
     method = Recoded.from_params(params, max_suppression=1.0)
     policy = method.policy().resolve(table.schema.names, target_use=method.target_use)
-    done = method.recoded_rows(table, policy, engine)
+    recoding = method.recoding
+    if isinstance(recoding, LocalRecoding):
+        recoding = merged_where_rows_are(method, table, policy, engine, recoding)
     clear = [
         column["name"]
         for column in params["columns"]
         if column["name"] in known and column["role"] in ("target", "sensitive", "insensitive")
     ]
-    shown = [column.codes.astype(np.int64) for column in engine.encode(table, clear)]
-    codes = [np.where(done.kept, done.classes, 0), *shown]
-    return np.where(done.kept, Partition.of(codes, done.kept.size).classes, UNKNOWN)
+    return Shown(
+        recoding=recoding,
+        types=recoding.types(table.schema),
+        needed=needed_columns(policy),
+        gone=violating_classes(method, table, policy, engine, recoding),
+        clear={name: table.schema.field(name).type for name in clear},
+    )
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    """Return categories as texts, whose equality does not depend on the batch."""
+    return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind

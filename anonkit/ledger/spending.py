@@ -24,10 +24,6 @@ from anonkit.protocols import Engine, Source
 
 SAME_ROWS = 0.5
 """Share of common rows from which a table without a name is taken for a dataset the ledger knows."""
-_UNCOUNTED = (
-    "Whoever combines this release with earlier ones of the dataset may form groups smaller than k: the table has more "
-    "rows than a search may hold, so the joint view was not counted."
-)
 _NO_BOUND = (
     "its loss has no bound, since it publishes values as they are or by a transformation; no finite budget covers it"
 )
@@ -218,9 +214,6 @@ class Spending:
         before = [entry for entry in earlier if entry.params is not None]
         if not before:
             return Position(number=number, public=public, notes=tuple(notes))
-        if is_too_large(self._table, engine):
-            _refuse_uncounted(self._policy.joint_k)
-            return Position(number=number, public=public, notes=(*notes, _UNCOUNTED))
         view = joint_view(self._table, self._policy, engine, params, before)
         changed = [entry.number for entry in before if not entry.fingerprint.same_rows(found)]
         checks = _floor_checks(view, changed, self._policy.joint_k)
@@ -230,14 +223,6 @@ class Spending:
             owner={} if view is None else {"joint_view": view.to_dict()},
             checks=checks,
             notes=(*notes, *_joint_notes(view, changed, self._promise.k)),
-        )
-
-
-def _refuse_uncounted(floor: int | None) -> None:
-    if floor is not None:
-        raise GuaranteeError(
-            "the joint view with earlier releases cannot be counted, and the policy asks for it (joint_k)",
-            "the table has more rows than a search may hold; --engine local holds them all",
         )
 
 

@@ -138,3 +138,21 @@ def test_a_cell_outside_its_domain_is_refused_in_the_same_words(
         said.append((refused.value.message, refused.value.hint))
     assert said[0] == said[1]
     assert "services" not in str(said)
+
+
+@pytest.mark.slow
+def test_both_engines_see_one_joint_view(
+    customers: Path, on_spark: Any, on_one_machine: LocalEngine, tmp_path: Path
+) -> None:
+    """Two releases of one table, which more rows than a search may hold: counted where the rows are."""
+    views = []
+    for engine in (on_spark, on_one_machine):
+        (tmp_path / engine.name).mkdir()
+        for hidden in ("age", "education"):
+            output = tmp_path / engine.name / f"{hidden}.parquet"
+            release = anonkit.release(
+                customers, method="mondrian", k=5, identifiers=[hidden], engine=engine, seed=3, output=output
+            )
+        views.append(release.owner["joint_view"])
+    assert views[0] == views[1]
+    assert views[0]["with_releases"] == [1]

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import anonkit
+from anonkit.engines import LocalEngine
 from anonkit.errors import GuaranteeError
 from anonkit.ledger import NAME, Ledger
 from anonkit.policy import Column, Policy
@@ -137,3 +138,14 @@ def test_people_are_counted_where_a_unit_is_declared(tmp_path: Path) -> None:
     outputs = [release(tmp_path / f"{drop}.parquet", drop, table=table, policy=roles) for drop in ("zip", "age")]
     rows = min(by_hand(*outputs).values())
     assert 1 <= outputs[1].owner["joint_view"]["k"] <= rows
+
+
+def test_tables_larger_than_a_search_are_counted_whole(tmp_path: Path) -> None:
+    """The recodings are chosen on a sample; the joint classes are those of all rows."""
+    with LocalEngine() as engine:
+        engine.search_rows = 120
+        made = [release(tmp_path / f"{drop}.parquet", drop, engine=engine) for drop in ("zip", "age")]
+    assert [one.report["rows"]["suppressed"] for one in made] == [0, 0]
+    pairs = by_hand(*made)
+    view = made[1].owner["joint_view"]
+    assert (view["k"], view["classes"]) == (min(pairs.values()), len(pairs))
