@@ -21,13 +21,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.errors import AnonkitError
+from anonkit.k_anonymity.recoded_rows import any_missing, is_among, needed_columns
+from anonkit.k_anonymity.sampled_search import merged_where_rows_are, violating_classes
 from anonkit.ledger.standing import Entry
 from anonkit.methods.recoded import Recoded
 from anonkit.policy import Policy
 from anonkit.protocols import Engine, Source
-from anonkit.recoded_rows import any_missing, is_among, needed_columns
 from anonkit.recoding import LocalRecoding, Recoding
-from anonkit.sampled_search import merged_where_rows_are, violating_classes
 
 _KEPT = (
     "method", "earlier_method", "target", "unit", "missing_values", "model", "max_suppression", "columns", "recoding",

@@ -12,7 +12,6 @@ from typing import Any
 from anonkit.bundle import DATA, Place
 from anonkit.errors import BudgetError, GuaranteeError
 from anonkit.guarantee import Check, Guarantee, KAnonymity, NoGuarantee
-from anonkit.k_anonymity.sampled_search import is_too_large
 from anonkit.ledger.account import Account
 from anonkit.ledger.fingerprint import Fingerprint, fingerprint
 from anonkit.ledger.joint_view import JointView, joint_view, pack
