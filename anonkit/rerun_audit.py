@@ -34,7 +34,7 @@ from anonkit.trees.additive import places_of, region_of_nodes
 from anonkit.trees.published import FORMAT as FOREST
 from anonkit.trees.published import PublishedForest
 
-RECORDS = 16
+RECORDS = 32
 """Records a run decides about; more of them disturb one another."""
 SECONDS = 15.0
 """Processor time that may be spent, when the number of runs is not given."""
@@ -76,16 +76,17 @@ def rerun(
         each = max((time.process_time() - begun) / 4, 1e-4)
         wanted = int(np.clip(SECONDS / each, _FEWEST, _MOST)) if runs is None else max(runs, 20)
         found = first[:wanted] + [scene.run(engine, number) for number in range(len(first), wanted)]
-    return _bound(np.stack([one for one, _ in found]), np.stack([coins for _, coins in found]), scene)
+    features, effects = np.stack([one.features for one, _ in found]), found[0][0].effects
+    return _bound(features, np.stack([coins for _, coins in found]), effects, scene)
 
 
-def _bound(features: FloatArray, coins: NDArray[np.bool_], scene: _Scene) -> LossBound:
+def _bound(features: FloatArray, coins: NDArray[np.bool_], effects: FloatArray, scene: _Scene) -> LossBound:
     """Learn from the pilot runs, guess in the others; features have shape (runs, records, features)."""
     runs, records, width = features.shape
     pilot = int(runs * _PILOT)
     centred = features - features[:pilot].mean(axis=0)  # by record: what the others and the noise add on average
     rest = (runs - pilot) * records
-    guesser = Guesser.trained(centred[:pilot].reshape(-1, width), coins[:pilot].ravel(), rest)
+    guesser = Guesser.trained(centred[:pilot].reshape(-1, width), coins[:pilot].ravel(), rest, effects)
     right, guesses = guesser.judge(centred[pilot:].reshape(-1, width), coins[pilot:].ravel())
     adjacency = scene.adjacency
     return LossBound(
@@ -132,7 +133,7 @@ class _Scene:
             seed=seed,
         )
 
-    def run(self, engine: Engine, number: int) -> tuple[FloatArray, NDArray[np.bool_]]:
+    def run(self, engine: Engine, number: int) -> tuple[Seen, NDArray[np.bool_]]:
         """Toss the coins, run the method, and return what is seen of every record, and the coins."""
         coins = np.random.default_rng([self.seed, number]).random(self.records.num_rows) < 0.5
         table = self.records.filter(pa.array(coins))
@@ -141,7 +142,7 @@ class _Scene:
         source = engine.scan(self._with_units(table), self.policy)
         randomness = Randomness.seeded(self.seed).child(f"audit {number}")
         draft = self.method.release(source, self.policy, engine=engine, rng=randomness)
-        return seen_of(self.records, draft, engine), coins
+        return seen_of(self.records, draft), coins
 
     def _with_units(self, table: pa.Table) -> pa.Table:
         unit = self.policy.unit
@@ -184,8 +185,18 @@ def _unusual(table: pa.Table, n: int, seed: int) -> pa.Table:
 # --- what is seen of a record ------------------------------------------------------------------------------------
 
 
-def seen_of(records: pa.Table, draft: Draft, engine: Engine) -> FloatArray:
-    """Return the published figures that a record would have moved, shape (n_records, n_features).
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Seen:
+    """Published figures that a record would have moved."""
+
+    features: FloatArray
+    """Shape (n_records, n_features)."""
+    effects: FloatArray
+    """By how much the record moves each of them, shape (n_features,); 0 where that is not known."""
+
+
+def seen_of(records: pa.Table, draft: Draft) -> Seen:
+    """Return what is published about each record.
 
     Noisy counts of the cells, leaves and histograms it would be counted in where the params have them; and the released
     rows with its class and its value, column by column, whatever the method.
@@ -195,14 +206,15 @@ def seen_of(records: pa.Table, draft: Draft, engine: Engine) -> FloatArray:
     batch = records.combine_chunks().to_batches()[0]
     codes = {name: codes_of_cells(batch, name, domain) for name, domain in domains.items()}
     label = codes.pop(str(params["target"]["name"]))
-    parts = [*_released(records, draft, engine, domains, str(params["target"]["name"]))]
+    parts = [(0, one) for one in _released(records, draft, domains, str(params["target"]["name"]))]
     if params.get("format") == FOREST:
         parts += _in_forest(params, np.stack(list(codes.values())), label)
     elif "class_counts" in params:
-        parts.append(np.array(params["class_counts"])[label])
+        parts.append((1, np.array(params["class_counts"])[label]))
         tables = [np.array(one["counts"]) for one in params["attributes"]]
-        parts += [table[label, own] for table, own in zip(tables, codes.values(), strict=True)]
-    return np.column_stack(parts).astype(np.float64)
+        parts += [(1, table[label, own]) for table, own in zip(tables, codes.values(), strict=True)]
+    effects = np.array([effect for effect, _ in parts], dtype=np.float64)
+    return Seen(features=np.column_stack([one for _, one in parts]).astype(np.float64), effects=effects)
 
 
 def _domain(told: Mapping[str, Any]) -> Categories | Grid:
@@ -210,7 +222,7 @@ def _domain(told: Mapping[str, Any]) -> Categories | Grid:
     return Grid.from_params(domain) if "bounds" in domain else Categories.from_params(domain)
 
 
-def _in_forest(params: Mapping[str, Any], codes: IntArray, label: IntArray) -> Sequence[IntArray]:
+def _in_forest(params: Mapping[str, Any], codes: IntArray, label: IntArray) -> list[tuple[int, IntArray]]:
     forest = PublishedForest.from_params(params)
     places, rows = places_of(forest, codes), np.arange(label.size)
     counts = np.zeros((3, label.size), dtype=np.int64)
@@ -224,17 +236,17 @@ def _in_forest(params: Mapping[str, Any], codes: IntArray, label: IntArray) -> S
             counts[2, row] += content.label == own
             for at, table in enumerate(content.histograms or ()):
                 counts[0, row] += table[codes[at, row]][own]
-    parts: list[IntArray] = list(counts)
+    parts: list[tuple[int, IntArray]] = list(zip((1, 2, 0), counts, strict=True))
     if "histograms" in params:
         regions = region_of_nodes([node.children for node in forest.trees[0]], params["scores"]["regions"])[places[0]]
         for at, own in enumerate(codes):
             tables = np.array([region[at] for region in params["histograms"]])
-            parts.append(tables[regions[rows], own, label])
+            parts.append((1, tables[regions[rows], own, label]))
     return parts
 
 
 def _released(
-    records: pa.Table, draft: Draft, engine: Engine, domains: Mapping[str, Categories | Grid], target: str
+    records: pa.Table, draft: Draft, domains: Mapping[str, Categories | Grid], target: str
 ) -> Sequence[IntArray]:
     """Count the released rows that have the class of each record and its value, column by column."""
     data = draft.data

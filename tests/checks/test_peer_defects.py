@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import anonkit
+from anonkit.checks.epsilon_audit import lower_bound
+from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import GuaranteeError
 
 
@@ -86,3 +90,57 @@ def test_more_models_of_the_same_table() -> None:
     assert seen["alpha_k_anonymity:s"] == (False, 0.75)
     assert seen["basic_beta_likeness:s"] == (True, pytest.approx(0.5))
     assert found(frame, quasi_identifiers=["q"], sensitive=["s"], beta=0.4)["basic_beta_likeness:s"][0] is False
+
+
+def test_a_missing_text_among_quasi_identifiers_is_released_without_a_hierarchy() -> None:
+    """Where a peer raises TypeError for None and KeyError for a column that nobody wrote a hierarchy for."""
+    table = pa.table({"town": [None, "a", "b"] * 20, "sex": ["F", "M"] * 30, "y": ["u", "v"] * 30})
+    release = anonkit.release(table, method="mondrian", k=5, target="y", ledger=None)
+    assert release.report["disclosure_risk"]["k_anonymity"]["k"] >= 5
+    assert release.to_arrow().num_rows == 60
+    seen = found(release.to_arrow(), quasi_identifiers=["town", "sex"], k=5)
+    assert seen["k_anonymity"] == (True, release.report["disclosure_risk"]["k_anonymity"]["k"])
+
+
+def test_columns_do_not_vanish(tmp_path: Path) -> None:
+    """A peer drops every column that is no quasi-identifier: here each is released, and its loss is found."""
+    table = pa.table({"q": ["a", "b"] * 20, "note": ["n"] * 40, "y": ["u", "v", "v", "u"] * 10})
+    path = tmp_path / "out.parquet"
+    anonkit.release(table, method="mondrian", k=5, target="y", insensitive=["note"], output=path, ledger=None)
+    assert set(pq.read_schema(path).names) == {"q", "note", "y"}
+    pq.write_table(pq.read_table(path).drop_columns(["note"]), path)
+    assert "columns" in {check.name for check in anonkit.validate(path).checks if not check.passed}
+
+
+def test_suppressed_rows_are_a_class_of_their_size() -> None:
+    """Rows of nothing but stars hide nobody when they are few: one such row is a class of one."""
+    frame = pd.DataFrame({"q": ["a"] * 5 + ["*"], "r": ["b"] * 5 + ["*"]})
+    assert found(frame, quasi_identifiers=["q", "r"], k=2)["k_anonymity"] == (False, 1)
+
+
+def test_names_with_spaces_and_quotes_are_names() -> None:
+    """Where a peer aborts on them after half of the work, or counts a quoted name as a text."""
+    frame = pd.DataFrame({"marital status": ["a", "a", "b"], 'the "second"': ["x", "x", "x"]})
+    assert found(frame, quasi_identifiers=list(frame.columns), k=2)["k_anonymity"] == (False, 1)
+    assert found(frame, quasi_identifiers=['the "second"'], k=3)["k_anonymity"] == (True, 3)
+
+
+def test_a_bit_that_is_never_cleared_has_no_epsilon() -> None:
+    """RAPPOR that only ever writes ones: whoever shows a zero did not have the bit. Claimed is 4.39."""
+    rng = np.random.default_rng(1)
+    without, having = rng.random(20_000) < 0.25, np.ones(20_000, dtype=bool)
+    assert lower_bound(without, having).lower_bound > 4.39
+
+
+def test_rows_that_are_told_apart_by_their_position_are_caught() -> None:
+    """Trees given rows by position: a row that goes moves every other, which no epsilon of one tree pays for."""
+    rng = np.random.default_rng(2)
+    answers = [np.array([f"{a}{b}" for a, b in rng.random((5_000, 2)) < p]) for p in ((0.73, 0.73), (0.27, 0.27))]
+    assert lower_bound(*answers).lower_bound > 1.0  # each of the two answers alone has epsilon 1
+
+
+def test_two_releases_of_one_second_share_no_noise() -> None:
+    """A generator seeded by the clock repeats itself; neither does a process that was asked twice here."""
+    table, policy = bank_customers(50, seed=1), bank_customers_policy()
+    given: dict[str, Any] = {"method": "rr", "epsilon": 1.0, "policy": policy, "ledger": None}
+    assert not anonkit.release(table, **given).to_arrow().equals(anonkit.release(table, **given).to_arrow())

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -269,7 +269,9 @@ class _Auditor:
         def fit(scene: _Scene, people: Sequence[Mapping[str, int]]) -> np.ndarray[Any, Any]:
             return np.array([evidence_for(scene.columns, self.names, person).max(initial=0.0) for person in people])
 
-        return [membership(fit(self._release, self._people), fit(self._release, self._others))]
+        found = membership(fit(self._release, self._people), fit(self._release, self._others))
+        clear = membership(fit(self._identity, self._people), fit(self._identity, self._others))
+        return [replace(found, identity=clear.attack)]
 
 
 def _in_common(source: pa.Table, control: pa.Table | None) -> tuple[dict[str, Values], list[dict[str, int]]]:

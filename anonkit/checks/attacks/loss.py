@@ -106,7 +106,9 @@ class Guesser:
     below: float
 
     @classmethod
-    def trained(cls, features: FloatArray, inside: BoolArray, answers: int) -> Guesser:
+    def trained(
+        cls, features: FloatArray, inside: BoolArray, answers: int, effects: FloatArray | None = None
+    ) -> Guesser:
         """Learn from records whose coins are known: one half gives the weights, the other the thresholds.
 
         Parameters
@@ -115,21 +117,22 @@ class Guesser:
         inside : array, shape (n,)
         answers : int
             Records that will be guessed about.
+        effects : array, shape (n_features,), optional
+            By how much a record moves each feature, where that is known; 0 elsewhere. The filter matched to it is tried
+            beside what is learned.
         """
         half = len(features) // 2
-        weights = _direction(features[:half], inside[:half])
-        scores, truth = features[half:] @ weights, inside[half:]
-        best, chosen = -1.0, (math.inf, -math.inf)
-        for share in _SHARES:
-            high, low = float(np.quantile(scores, 1 - share)), float(np.quantile(scores, share))
-            for above, below in ((high, low), (high, -math.inf), (math.inf, low)):
-                right, made = _score(scores, truth, above, below)
-                size = answers * made / max(scores.size, 1)
-                likely = (right + 0.5) / (made + 1) - 0.5 / math.sqrt(made + 1)  # a good rate of few is often luck
-                expected = epsilon_of_guesses(round(size * max(likely, 0.0)), max(round(size), 1))
-                if made and expected > best:
-                    best, chosen = expected, (above, below)
-        return cls(weights=weights, above=chosen[0], below=chosen[1])
+        directions = [_direction(features[:half], inside[:half])]
+        directions += [_matched(features[:half], effects)] if effects is not None and effects.any() else []
+        truth, found = inside[half:], []
+        for weights in directions:
+            scores = features[half:] @ weights
+            for share in _SHARES:
+                high, low = float(np.quantile(scores, 1 - share)), float(np.quantile(scores, share))
+                for above, below in ((high, low), (high, -math.inf), (math.inf, low)):
+                    guesser = cls(weights=weights, above=above, below=below)
+                    found.append((_promise(*_score(scores, truth, above, below), scores.size, answers), guesser))
+        return max(found, key=lambda one: one[0])[1]
 
     def judge(self, features: FloatArray, inside: BoolArray) -> tuple[int, int]:
         """Return how many guesses are right, of how many."""
@@ -140,6 +143,24 @@ def _score(scores: FloatArray, inside: BoolArray, above: float, below: float) ->
     says_in = scores >= above
     says_out = (scores <= below) & ~says_in
     return int((says_in & inside).sum() + (says_out & ~inside).sum()), int(says_in.sum() + says_out.sum())
+
+
+def _promise(right: int, made: int, looked_at: int, answers: int) -> float:
+    """Return the bound to expect, half a standard error of the rate lower: a good rate of few is often luck."""
+    if made == 0:
+        return -1.0
+    size = max(round(answers * made / looked_at), 1)
+    likely = (right + 0.5) / (made + 1) - 0.5 / math.sqrt(made + 1)
+    return epsilon_of_guesses(round(size * max(likely, 0.0)), size) + 1e-6 * likely
+
+
+def _matched(features: FloatArray, effects: FloatArray) -> FloatArray:
+    """Return the filter that finds a known move best in correlated noise."""
+    moved = np.flatnonzero(effects)
+    noise = np.atleast_2d(np.cov(features[:, moved], rowvar=False))
+    weights = np.zeros(len(effects))
+    weights[moved] = np.linalg.solve(noise + np.diag(0.05 * np.diagonal(noise) + 1e-9), effects[moved])
+    return weights
 
 
 def _direction(features: FloatArray, inside: BoolArray) -> FloatArray:
