@@ -18,6 +18,7 @@ SECURE = "secure"
 SEEDED = "seeded: not for release"
 
 _BLOCK = 16
+_ZEROS = bytes(1 << 18)
 
 
 def keystream(key: bytes, stream: int, offset: int, n_bytes: int) -> bytes:
@@ -39,7 +40,7 @@ def keystream(key: bytes, stream: int, offset: int, n_bytes: int) -> bytes:
     """
     counter = (stream << 96) + offset // _BLOCK
     encryptor = Cipher(algorithms.AES(key), modes.CTR(counter.to_bytes(_BLOCK, "big"))).encryptor()
-    return encryptor.update(bytes(n_bytes))
+    return encryptor.update(memoryview(_ZEROS)[:n_bytes] if n_bytes <= len(_ZEROS) else bytes(n_bytes))
 
 
 class Randomness:

@@ -119,7 +119,7 @@ def _impossible_numbers(cells: pa.Array, attribute: PublishedAttribute, domain: 
     else:
         mechanism = attribute.mechanism
         assert isinstance(mechanism, TransformedResponse)  # noqa: S101 - only TRR has no domain
-        steps = np.where(absent, 0.0, numbers) / mechanism.step
-        off = ~np.isfinite(steps) | (steps != np.round(steps))
+        steps = numbers / mechanism.step
+        off = np.isinf(steps) | (steps != np.rint(steps))
         may_be_blank = may_be_blank or mechanism.presence is not None
     return int(np.where(absent, not may_be_blank, off).sum())

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -93,9 +94,15 @@ def _numbers(texts: pa.Array) -> pa.Array | None:
 
 
 def _declared_integers(texts: pa.Array) -> pa.Array | None:
-    if any(_any(pc.match_substring(texts, letter)) for letter in "xX"):  # Arrow reads hexadecimal
+    if _has_letters(texts) and any(_any(pc.match_substring(texts, letter)) for letter in "xX"):  # hexadecimal
         return None
     return _cast(texts, pa.int64())
+
+
+def _has_letters(texts: pa.Array) -> bool:
+    """Tell whether there may be a byte after the digits in the texts, at the speed of a memory scan."""
+    data = texts.buffers()[2]
+    return data is not None and bool(np.frombuffer(data, dtype=np.uint8).max(initial=0) > ord("9"))
 
 
 def _declared_numbers(texts: pa.Array) -> pa.Array | None:

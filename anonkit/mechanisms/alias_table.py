@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +20,8 @@ from anonkit.mechanisms.channel import Codes
 from anonkit.mechanisms.keyed_words import Words, word_type
 
 _AT_ONCE = 1 << 13  # words looked up together: everything looked at stays in the processor's cache
+_MOST_STARTS = 1 << 16  # entries of the table of starts, which shall stay there too
+_BITS_BEYOND = 8  # of a start after those of its column: one start in 256 is left open
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,11 +84,47 @@ class AliasTable:
         rows : array of int, shape (n,), optional
             The distribution each is drawn from; the first when not given.
         """
+        bits = self._start_bits
+        if bits <= self.column_bits:  # no start lies within a column
+            return self._draw(words, rows)
         out = np.empty(words.shape, dtype=self.outcomes.dtype)
         for start in range(0, words.size, _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
-            out[part] = self._draw(words[part], None if rows is None else rows[part])
+            places = (words[part] >> words.dtype.type(self.word_bits - bits)).astype(np.int64)
+            if rows is not None:
+                lead = rows[part].astype(np.int64)
+                lead <<= bits
+                places += lead
+            self._starts.take(places, out=out[part], mode="clip")
+        left = np.flatnonzero(out == self._open)
+        out[left] = self._draw(words[left], None if rows is None else rows[left])
         return out
+
+    @property
+    def _start_bits(self) -> int:
+        """How many first bits of a word are looked up at once."""
+        n_rows = self.limits.size >> self.column_bits
+        return min((_MOST_STARTS // n_rows).bit_length() - 1, self.column_bits + _BITS_BEYOND, self.word_bits)
+
+    @cached_property
+    def _starts(self) -> NDArray[np.integer[Any]]:
+        """Outcome of all words that start with the same bits, shape (n_rows · 2**start_bits,); `_open` where they differ.
+
+        A column has one limit, so the words of a start agree when the first and the last of them do.
+        """
+        bits, n_rows = self._start_bits, self.limits.size >> self.column_bits
+        word = word_type(self.word_bits)
+        starts = np.tile(np.arange(1 << bits, dtype=np.uint64), n_rows)
+        rows = np.repeat(np.arange(n_rows), 1 << bits)
+        first = (starts << np.uint64(self.word_bits - bits)).astype(word)
+        last = first | word((1 << (self.word_bits - bits)) - 1)
+        one, other = self._draw(first, rows), self._draw(last, rows)
+        return np.where(one == other, one, self._open)
+
+    @property
+    def _open(self) -> np.integer[Any]:
+        """The largest number there is: as an outcome it is looked up in the columns too."""
+        return self.outcomes.dtype.type(np.iinfo(self.outcomes.dtype).max)
 
     def _draw(self, words: Words, rows: Codes | None) -> Codes:
         shift = words.dtype.type(self.word_bits - self.column_bits)
