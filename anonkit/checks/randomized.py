@@ -20,7 +20,7 @@ from anonkit.mechanisms.domains import Categories, Grid
 from anonkit.mechanisms.published import PublishedAttribute, PublishedTable
 from anonkit.mechanisms.transformed_response import TransformedResponse
 
-_BATCH_ROWS = 1 << 16
+_BATCH_ROWS = 1 << 18
 
 
 @dataclass(frozen=True, kw_only=True)

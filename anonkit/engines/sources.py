@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -18,6 +19,8 @@ from anonkit.engines.failures import shielded, shielded_iterator
 from anonkit.engines.repetition import FOLDED
 from anonkit.errors import EngineError, SourceError
 from anonkit.protocols import BatchMap
+
+_MOST_THREADS = 4  # that work on batches at a time: every batch under way takes memory
 
 
 class LocalSource:
@@ -100,15 +103,38 @@ def mapped_source(source: LocalSource, function: BatchMap, schema: pa.Schema) ->
     """Return the rows a batch function makes of another source's, computed whenever they are read."""
 
     def read(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-        row = 0
-        for batch in source.batches():
-            out = function(batch, row)
+        for out in _mapped(function, source.batches()):
             if not out.schema.equals(schema):
                 raise EngineError("a batch function returned other columns or types than it declared")
-            row += batch.num_rows
             yield out if columns is None else out.select(list(columns))
 
     return LocalSource(schema, read, at_most=source.at_most)
+
+
+def _mapped(function: BatchMap, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Apply a batch function in the order of the rows, to several batches at a time where Arrow may use threads."""
+    row = 0
+    threads = min(pa.cpu_count(), _MOST_THREADS)
+    if threads == 1:
+        for batch in batches:
+            yield function(batch, row)
+            row += batch.num_rows
+        return
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    waiting: deque[Future[pa.RecordBatch]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for batch in batches:
+                waiting.append(pool.submit(function, batch, row))
+                row += batch.num_rows
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:  # nobody reads on, or a batch failed: the rest is not begun
+            for one in waiting:
+                one.cancel()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -108,7 +108,7 @@ class AliasTable:
 
     @cached_property
     def _starts(self) -> NDArray[np.integer[Any]]:
-        """Outcome of all words that start with the same bits, shape (n_rows · 2**start_bits,); `_open` where they differ.
+        """Outcome of all words with the same first bits, shape (n_rows · 2**start_bits,); `_open` where they differ.
 
         A column has one limit, so the words of a start agree when the first and the last of them do.
         """

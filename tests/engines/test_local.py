@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -25,6 +26,7 @@ from hypothesis import strategies as st
 from oracle import PandasEngine, cells
 
 from anonkit.engines import ENGINES, LocalEngine, open_engine
+from anonkit.engines.sources import LocalSource, mapped_source
 from anonkit.errors import EngineError, ParameterError, SourceError
 from anonkit.mechanisms.keyed_words import keyed_words
 from anonkit.policy import Policy
@@ -251,6 +253,34 @@ def test_the_number_of_rows_of_a_mapped_table_is_exact(engine: LocalEngine) -> N
     mapped = engine.map_batches(source, _noisy, schema)
     assert mapped.n_rows == whole(mapped).num_rows < 1000
     assert engine.sample(mapped, 600, Randomness.seeded(1)).n_rows == 600
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_rows_keep_number_and_order_however_many_threads_work(threads: int) -> None:
+    """Each batch gets the number of its first row and comes out in its place; a reader may stop, a batch may fail."""
+    batches = pa.table({"a": range(40)}).to_batches(max_chunksize=4)
+    source = LocalSource(batches[0].schema, lambda columns: iter(batches), at_most=40)
+    begun = []
+
+    def number(batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
+        begun.append(row)
+        if row == 32:
+            raise SourceError("the function's own message")
+        return pa.record_batch({"a": pa.array(range(row, row + batch.num_rows))})
+
+    mapped, before = mapped_source(source, number, source.schema), pa.cpu_count()
+    pa.set_cpu_count(threads)
+    try:
+        reading = mapped.batches()
+        assert next(reading).column("a").to_pylist() == [0, 1, 2, 3]
+        reading.close()  # type: ignore[attr-defined]
+        assert max(begun) <= 4 * (threads + 1)
+        with pytest.raises(SourceError, match="the function's own message"):
+            list(mapped.batches())
+        rows = [cell for batch in islice(mapped.batches(), 8) for cell in batch.column("a").to_pylist()]
+        assert rows == list(range(32))
+    finally:
+        pa.set_cpu_count(before)
 
 
 def test_a_batch_function_must_keep_to_its_schema(engine: LocalEngine) -> None:
