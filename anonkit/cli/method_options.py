@@ -7,7 +7,7 @@ it. The methods are imported when the options are needed, not before: `anonkit -
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ from anonkit.parameters import option_name
 
 if TYPE_CHECKING:
     from anonkit.parameters import Parameter
+
+_ALONE = "anonkit.method"  # where a context keeps the one method whose options are enough
 
 Given = str | bool
 """What stands on the command line, before it is read."""
@@ -75,7 +77,31 @@ class MethodCommand(click.Command):
         """Return all arguments and options; a method's parameter gives way to an option of the command."""
         own = self.own_params(ctx)
         taken = {one.name for one in own}
-        return [*own, *(option for option in _options() if option.name not in taken)]
+        alone = ctx.meta.get(_ALONE)
+        options = _options() if alone is None else _options_of([_parameters_of(alone)])
+        return [*own, *(option for option in options if option.name not in taken)]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the command line; the other methods are not even imported when it has none of their options."""
+        if not ctx.resilient_parsing:  # a completion offers everything
+            ctx.meta[_ALONE] = self._alone(ctx, args)
+        return super().parse_args(ctx, args)
+
+    def _alone(self, ctx: click.Context, args: Sequence[str]) -> str | None:
+        """Return the method that has all options given; None when it is not so plain."""
+        from anonkit.methods import METHODS
+
+        own = [one for one in self.own_params(ctx) if isinstance(one, click.Option)]
+        chosen = next((str(one.default) for one in own if one.name == "method"), "")
+        for word, following in zip(args, [*args[1:], ""], strict=True):
+            name, equals, value = word.partition("=")
+            if name == "--method":
+                chosen = value if equals else following
+        if chosen not in METHODS:
+            return None
+        known = {name for one in (*own, *_options_of([_parameters_of(chosen)])) for name in _names(one)}
+        given = {word.partition("=")[0] for word in args if word.startswith("--")}
+        return chosen if given <= known else None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the command's own options, then a section a method with what the methods before it do not have."""
@@ -104,10 +130,7 @@ def read_parameters(method: str, given: Mapping[str, Given | None]) -> dict[str,
     ParameterError
         No method has this name.
     """
-    from anonkit.methods import method_class
-    from anonkit.parameters import parameters_of
-
-    own = {one.name: one for one in parameters_of(method_class(method))}
+    own = {one.name: one for one in _parameters_of(method)}
     values = {}
     for name, text in given.items():
         if text is None:
@@ -139,10 +162,25 @@ def _not_its_own(method: str, name: str) -> WrongUsage:
     )
 
 
+def _parameters_of(method: str) -> tuple[Parameter, ...]:
+    from anonkit.methods import method_class
+    from anonkit.parameters import parameters_of
+
+    return parameters_of(method_class(method))
+
+
+def _names(option: click.Option) -> list[str]:
+    return [*option.opts, *option.secondary_opts]
+
+
 @cache
 def _options() -> Sequence[click.Option]:
+    return _options_of(declared_parameters().values())
+
+
+def _options_of(declared: Iterable[Sequence[Parameter]]) -> Sequence[click.Option]:
     sharing: dict[str, list[Parameter]] = {}
-    for parameters in declared_parameters().values():
+    for parameters in declared:
         for one in parameters:
             sharing.setdefault(one.name, []).append(one)
     return [_option(same) for same in sharing.values()]

@@ -20,6 +20,7 @@ from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.mechanisms.channel import FloatArray
 from anonkit.mechanisms.keyed_words import keyed_words, row_blocks
 from anonkit.mechanisms.moments import PowerSums, ScoreSums
+from anonkit.mechanisms.normal_quantile import normal_quantile
 from anonkit.mechanisms.randomized_response import RandomizedResponse
 
 NO_GUARANTEE = (
@@ -66,10 +67,7 @@ def _uniforms(words: NDArray[np.uint64]) -> FloatArray:
 
 def _normals(words: NDArray[np.uint64]) -> FloatArray:
     """Turn 64-bit words into standard normal numbers, one each."""
-    from scipy.special import ndtri
-
-    uniform = _uniforms(words)
-    return np.asarray(ndtri(uniform, out=uniform))
+    return normal_quantile(_uniforms(words))
 
 
 @dataclass(frozen=True, kw_only=True)
