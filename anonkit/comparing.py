@@ -7,6 +7,7 @@ scored on it, and what an attacker learns about its people is no fault of the re
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -58,11 +59,20 @@ class Point:
     """Why there is no release, when there is none."""
 
     @property
+    def setting(self) -> str:
+        """The parameter, and the epsilon of a whole row where that of the parameter is for one answer only."""
+        if not self.parameter:
+            return ""
+        shown = f"{'ε' if self.parameter == 'epsilon' else self.parameter} = {self.value:g}"
+        loss = _loss(self)
+        if self.parameter != "epsilon" or loss is None or self.value is None or loss <= 1.01 * self.value:
+            return shown
+        return f"{shown} an answer, {'∞' if math.isinf(loss) else f'{loss:.3g}'} a row"
+
+    @property
     def label(self) -> str:
         """Name of the point in plots and tables."""
-        if not self.parameter:
-            return self.method
-        return f"{self.method}, {'ε' if self.parameter == 'epsilon' else self.parameter} = {self.value:g}"
+        return f"{self.method}, {self.setting}" if self.setting else self.method
 
     @property
     def auc(self) -> float | None:
@@ -77,6 +87,8 @@ class Point:
     def to_dict(self) -> dict[str, Any]:
         """Return the point for JSON."""
         return {
+            "label": self.label,
+            "setting": self.setting,
             "method": self.method,
             "parameter": self.parameter or None,
             "value": self.value,

@@ -14,16 +14,17 @@ from anonkit.report import OWNER_BANNER
 
 _WIDTH, _HEIGHT = 760, 430
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 24, 18, 52
-_MARKS = ("circle", "square", "triangle", "diamond", "cross", "star")
+_MARKS = ("circle", "square", "triangle", "diamond", "ring", "frame")
 _ATTACKS = ("singling_out", "linkability", "inference", "membership")
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --paper: #fdfdfb; --line: #c8ccd0; --quiet: #59636e;
-  --accent: #0b5a8a; }
+  --c0: #0b5a8a; --c1: #b8430b; --c2: #2a7536; --c3: #872f83; --c4: #7a6200; --c5: #4c5560; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e8eaec; --paper: #15181b; --line: #3d444b; --quiet: #a3acb5; --accent: #78bde8; } }
+  :root { --ink: #e8eaec; --paper: #15181b; --line: #3d444b; --quiet: #a3acb5;
+    --c0: #78bde8; --c1: #ff9f6b; --c2: #7fd39b; --c3: #d99ad4; --c4: #e0c35a; --c5: #b6bcc3; } }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0; }
-main { max-width: 900px; margin: 0 auto; padding: 24px 20px 64px; }
+main { max-width: 1120px; margin: 0 auto; padding: 24px 20px 64px; }
 h1 { font-size: 1.6rem; line-height: 1.2; margin: 0 0 .3rem; }
 h2 { font-size: 1.1rem; margin: 2.2rem 0 .4rem; }
 p { max-width: 68ch; margin: .4rem 0; }
@@ -31,12 +32,18 @@ p { max-width: 68ch; margin: .4rem 0; }
 .quiet { color: var(--quiet); }
 figure { margin: .6rem 0; overflow-x: auto; }
 svg { width: 100%; min-width: 560px; height: auto; color: var(--ink); }
-svg text { font: 13px system-ui, sans-serif; fill: currentColor; }
-svg .mark { color: var(--accent); }
+svg text { font: 13px system-ui, sans-serif; fill: var(--ink); }
+svg .name { paint-order: stroke; stroke: var(--paper); stroke-width: 4px; }
+.m0 { color: var(--c0); } .m1 { color: var(--c1); } .m2 { color: var(--c2); }
+.m3 { color: var(--c3); } .m4 { color: var(--c4); } .m5 { color: var(--c5); }
+.legend { display: flex; flex-wrap: wrap; gap: .2rem 1.4rem; list-style: none; padding: 0; margin: .4rem 0; }
+.legend svg { width: 16px; min-width: 16px; height: 16px; color: inherit; vertical-align: -3px; }
+.legend span { color: var(--ink); }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .9rem; width: 100%; }
 th, td { text-align: right; padding: .35rem .6rem; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
+th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: var(--paper); }
+@media (max-width: 700px) { th:first-child, td:first-child { white-space: normal; min-width: 7rem; } }
 thead th { font-weight: 600; vertical-align: bottom; white-space: normal; }
 @media print { body { background: #fff; color: #000; } }
 """
@@ -107,13 +114,23 @@ def scatter(points: Sequence[Mapping[str, Any]], raw: float | None) -> str:
     places = [(x(one["attacks"]["linkability"]["risk"]), y(one["auc"])) for one in drawn]
     for one, (across, up) in zip(drawn, places, strict=True):
         parts.append(_name(_short(one), across, up, places, taken))
-    legend = " · ".join(f"{_MARKS[at % len(_MARKS)]}: {name}" for at, name in enumerate(methods))
-    title = f"{len(drawn)} releases by linkability risk and AUC; the table below has the same figures. {legend}"
+    title = f"{len(drawn)} releases by linkability risk and AUC; the table below has the same figures."
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{_text(title)}">{"".join(parts)}</svg>'
-        f'<figcaption class="quiet">{_text(legend)}. Releases of one method are joined; a mark is named by its k or ε '
-        "where there is room.</figcaption>"
+        f"{_legend(methods)}"
+        '<figcaption class="quiet">Releases of one method are joined; a mark is named by its k or ε where there is '
+        "room.</figcaption>"
     )
+
+
+def _legend(methods: Sequence[str]) -> str:
+    """Return the methods with their marks."""
+    items = (
+        f'<li class="m{at % len(_MARKS)}"><svg viewBox="-8 -8 16 16" aria-hidden="true">{_shape(at, 0, 0)}</svg> '
+        f"<span>{_text(name)}</span></li>"
+        for at, name in enumerate(methods)
+    )
+    return f'<ul class="legend">{"".join(items)}</ul>'
 
 
 def _axes(x: Any, y: Any, low: float, high: float, right: float) -> list[str]:
@@ -148,11 +165,11 @@ def _curve(points: Sequence[Mapping[str, Any]], shape: int, x: Any, y: Any) -> s
     for one, (across, up) in zip(points, places, strict=True):
         left, right = (x(limit) for limit in one["attacks"]["linkability"]["ci"])
         parts.append(
-            f"<g><title>{_text(_label(one))}</title>"
+            f"<g><title>{_text(one['label'])}</title>"
             f'<line x1="{left:.1f}" x2="{right:.1f}" y1="{up:.1f}" y2="{up:.1f}" stroke="currentColor" '
             f'stroke-opacity=".35"/>{_shape(shape, across, up)}</g>'
         )
-    return f'<g class="mark">{"".join(parts)}</g>'
+    return f'<g class="mark m{shape % len(_MARKS)}">{"".join(parts)}</g>'
 
 
 def _name(
@@ -165,14 +182,12 @@ def _name(
         free &= all(abs(line - 4 - other) > 10 or not left - 6 < mark < left + width + 6 for mark, other in marks)
         if free and _LEFT <= left <= _WIDTH - width:
             taken.append((left, line))
-            return f'<text x="{left:.1f}" y="{line:.1f}">{_text(text)}</text>'
+            return f'<text class="name" x="{left:.1f}" y="{line:.1f}">{_text(text)}</text>'
     return ""
 
 
 def _short(one: Mapping[str, Any]) -> str:
-    if one["parameter"] is None:
-        return str(one["method"])
-    return f"{'ε' if one['parameter'] == 'epsilon' else one['parameter']} = {one['value']:g}"
+    return str(one["setting"] or one["method"])
 
 
 def _shape(number: int, x: float, y: float) -> str:
@@ -181,29 +196,19 @@ def _shape(number: int, x: float, y: float) -> str:
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5.5" fill="currentColor"/>'
     if kind == "square":
         return f'<rect x="{x - 5:.1f}" y="{y - 5:.1f}" width="10" height="10" fill="currentColor"/>'
-    outlines = {
-        "triangle": "M0,-7 L6,5 L-6,5 Z",
-        "diamond": "M0,-7 L6,0 L0,7 L-6,0 Z",
-        "cross": "M-5,-5 L5,5 M-5,5 L5,-5",
-        "star": "M0,-7 L0,7 M-6,-3.5 L6,3.5 M-6,3.5 L6,-3.5",
-    }
-    fill = "none" if kind in ("cross", "star") else "currentColor"
-    return (
-        f'<path transform="translate({x:.1f} {y:.1f})" d="{outlines[kind]}" fill="{fill}" stroke="currentColor" '
-        'stroke-width="2"/>'
-    )
+    if kind == "ring":
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="none" stroke="currentColor" stroke-width="2"/>'
+    if kind == "frame":
+        outline = f'x="{x - 6.5:.1f}" y="{y - 6.5:.1f}" width="13" height="13"'
+        return f'<rect {outline} fill="none" stroke="currentColor" stroke-width="2"/>'
+    path = "M0,-7 L6,5 L-6,5 Z" if kind == "triangle" else "M0,-7 L6,0 L0,7 L-6,0 Z"
+    return f'<path transform="translate({x:.1f} {y:.1f})" d="{path}" fill="currentColor"/>'
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:
     low, high = min(values), max(values)
     margin = max(0.01, (high - low) * 0.12)
     return max(0.0, low - margin), min(1.0, high + margin)
-
-
-def _label(one: Mapping[str, Any]) -> str:
-    if one["parameter"] is None:
-        return str(one["method"])
-    return f"{one['method']}, {'ε' if one['parameter'] == 'epsilon' else one['parameter']} = {one['value']:g}"
 
 
 def _price(looking: Mapping[str, Any]) -> list[str]:
@@ -228,7 +233,7 @@ def _table(points: Sequence[Mapping[str, Any]], raw: Mapping[str, Any]) -> str:
     for one in points:
         if one["refused"] is not None:
             continue
-        rows.append([_label(one), *_aucs(one, models), *(_risk(one["attacks"].get(name)) for name in _ATTACKS)])
+        rows.append([one["label"], *_aucs(one, models), *(_risk(one["attacks"].get(name)) for name in _ATTACKS)])
     cells = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
     names = "".join(f"<th>{_text(one)}</th>" for one in head)
     return f"<table><thead><tr>{names}</tr></thead><tbody>{cells}</tbody></table>"
@@ -245,7 +250,7 @@ def _risk(found: Mapping[str, Any] | None) -> str:
 
 
 def _refused(points: Sequence[Mapping[str, Any]]) -> list[str]:
-    lines = [f"<li>{_text(_label(one))}: {_text(one['refused'])}</li>" for one in points if one["refused"] is not None]
+    lines = [f"<li>{_text(one['label'])}: {_text(one['refused'])}</li>" for one in points if one["refused"] is not None]
     return ["<h2>No release</h2>", f"<ul>{''.join(lines)}</ul>"] if lines else []
 
 

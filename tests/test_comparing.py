@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import anonkit
-from anonkit.comparing import Comparison
+from anonkit.comparing import Comparison, Point
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import BudgetError, ParameterError, PolicyError
 from anonkit.frontier import frontier_page
@@ -116,6 +116,17 @@ def test_what_no_method_can_handle_is_an_error() -> None:
         anonkit.compare(bank_customers(200, seed=1), methods=["rr"], epsilon=[1.0], target="customer_value")
     with pytest.raises(PolicyError, match="is not in the table"):
         anonkit.compare(bank_customers(200, seed=1), methods=["mondrian"], target="customer_worth")
+
+
+@pytest.mark.parametrize(
+    ("loss", "label"),
+    [(2.0, "m, ε = 2"), ("inf", "m, ε = 2 an answer, ∞ a row"), (28.3, "m, ε = 2 an answer, 28.3 a row")],
+)
+def test_an_epsilon_of_one_answer_is_not_shown_as_that_of_a_row(loss: float | str, label: str) -> None:
+    """Beside methods that protect whole rows it would look like the same promise."""
+    promise = {"kind": "local-dp", "parameters": {"epsilon": loss}}
+    point = Point(method="m", parameter="epsilon", value=2.0, scores={}, attacks={}, guarantee=promise)
+    assert point.label == label
 
 
 def test_nothing_to_compare_is_refused() -> None:
