@@ -34,7 +34,7 @@ audit: $(STAMP)  ## try to refute the privacy claims, for half an hour
 bench: $(STAMP)  ## measure against the named baselines; needs ../shared/data
 	$(BIN)/python tests/benchmarks/rfka_adult.py
 	$(BIN)/python tests/benchmarks/selection_loop.py
-	$(BIN)/python -W ignore tests/benchmarks/published_trees.py --only growth
+	$(BIN)/python -W ignore tests/benchmarks/tree_times.py
 	$(BIN)/python tests/benchmarks/randomized_speed.py
 	$(BIN)/python tests/benchmarks/randomized_evidence.py
 	$(BIN)/python tests/benchmarks/randomized_figures.py

@@ -41,7 +41,7 @@ class CodedRows:
     def __call__(self) -> Iterator[CodedBatch]:
         """Yield the batches; rows that are not used are left out and not numbered."""
         attributes = self.schema.attributes
-        refuse_texts(self.source.schema, [one.name for one in attributes if one.is_number])
+        refuse_texts(self.source, [one.name for one in attributes if one.is_number])
         names = [*(one.name for one in attributes), self.schema.target]
         read, used = 0, 0
         for batch in self.source.batches(names):
@@ -100,7 +100,7 @@ def counted(
     """Add up the counts of all rows in one pass, here or where the rows are; shape (size,)."""
     if keep is None and is_counted_there(source, engine):
         names = [*(one.name for one in schema.attributes), schema.target]
-        refuse_texts(source.schema, [one.name for one in schema.attributes if one.is_number])
+        refuse_texts(source, [one.name for one in schema.attributes if one.is_number])
         return engine.add_up(source, CountBatch(count=count, schema=schema, size=size), names, size)
     total = np.zeros(size, dtype=np.int64)
     for batch in CodedRows(source=source, schema=schema, keep=keep)():
@@ -130,7 +130,7 @@ class EngineCounter:
         PolicyError
             A cell is outside its declared domain; the message names the column.
         """
-        refuse_texts(source.schema, [one.name for one in schema.attributes if one.is_number])
+        refuse_texts(source, [one.name for one in schema.attributes if one.is_number])
         code = CodeRows(schema)
         return cls(engine=engine, coded=engine.keep(engine.map_batches(source, code, code.columns)))
 

@@ -14,6 +14,7 @@ from anonkit.cells import category_value
 from anonkit.errors import PolicyError
 from anonkit.mechanisms.channel import Codes, FloatArray
 from anonkit.mechanisms.domains import UNKNOWN, Categories, Grid
+from anonkit.protocols import Source
 
 
 def codes_of_cells(
@@ -102,16 +103,21 @@ def refuse_missing(name: str, cells: pa.Array, numbers: FloatArray | None = None
         )
 
 
-def refuse_texts(schema: pa.Schema, numbers: Iterable[str]) -> None:
+def refuse_texts(source: Source, numbers: Iterable[str]) -> None:
     """Refuse columns that have bounds and hold no numbers, before any cell of them is read as one.
+
+    A table without rows has nothing that could be read: a text file does not tell its types then, and a refusal would
+    tell it from a table of one row.
 
     Raises
     ------
     PolicyError
         A column is of another type.
     """
+    if source.n_rows == 0:
+        return
     for name in numbers:
-        kind = schema.field(name).type
+        kind = source.schema.field(name).type
         number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
         if not (number or pa.types.is_null(kind)):
             raise PolicyError(f"column {name!r} has bounds but its cells are not numbers", "declare categories instead")

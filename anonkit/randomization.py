@@ -112,7 +112,7 @@ def draft_randomized(
     """
     if ASKED_COLUMN in policy.columns and table.asked_column is not None:
         raise PolicyError(f"column {ASKED_COLUMN!r} has a name that the release needs", "rename it")
-    refuse_texts(source.schema, [each.name for each in table.attributes if each.is_number])
+    refuse_texts(source, [each.name for each in table.attributes if each.is_number])
     types = _types(table)
     names = [name for name in (*policy.columns, ASKED_COLUMN) if name in types]
     schema = pa.schema([(name, types[name]) for name in names])

@@ -17,6 +17,11 @@ from anonkit.trees.taxonomy import Paths, Taxonomy
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
+MOST_BRANCHES = 2048
+"""Children of a multiway split; an attribute with more codes is not split so. How many it has is public."""
+MOST_ROUTES = 1 << 26
+"""Nodes of a forest times codes of its widest attribute: a step that could bring more is not taken."""
+
 
 class Split(StrEnum):
     """How a node divides the codes of an attribute among its children."""
@@ -71,11 +76,11 @@ class Attribute:
 
     @cached_property
     def n_splits(self) -> int:
-        """Number of different splits of a node by this attribute; 0 when the domain has one code."""
+        """Number of different splits of a node by this attribute; 0 when the domain has one code, or far too many."""
         if self.codes < 2:
             return 0
         if self.split is Split.MULTIWAY:
-            return 1
+            return 1 if self.codes <= MOST_BRANCHES else 0
         if self.split is Split.CUT:
             return self.codes - 1
         if self.split is Split.TAXONOMY:

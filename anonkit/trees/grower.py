@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from anonkit.mechanisms.accounting import PathAccount
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.randomness import Randomness
+from anonkit.trees.attributes import MOST_ROUTES
 from anonkit.trees.growing import GrowingForest
 from anonkit.trees.leaves import Histograms, Leaves
 from anonkit.trees.plan import Plan
@@ -68,6 +69,8 @@ class _Grower:
         self.key = randomness.key("rows of trees")
         self.words = Words(randomness.child("noise of trees"))
         self.codes = [attribute.codes for attribute in self.schema.attributes]
+        widths = [int(attribute.n_children.max(initial=0)) for attribute in self.schema.attributes]
+        self.widths = np.array([*widths, 0], dtype=np.int64)  # -1, no attribute, takes the last
         self.forest = GrowingForest.roots(self.choices.rows.trees, self.schema.most_codes)
         self.account = PathAccount(plan.path_units, self.forest.size)
         self.used: BoolArray = np.tile(~self.schema.splittable, (self.forest.size, 1))
@@ -132,7 +135,8 @@ class _Grower:
     def _too_large(self, candidates: IntArray) -> bool:
         codes = np.array([*self.codes, 0], dtype=np.int64)[candidates]
         cells = int(codes.sum()) * self.schema.n_classes
-        return cells > MOST_CELLS or self.forest.size + int(codes.max(axis=1).sum()) > MOST_NODES
+        nodes = self.forest.size + int(self.widths[candidates].max(axis=1).sum())
+        return cells > MOST_CELLS or nodes > MOST_NODES or nodes * self.schema.most_codes > MOST_ROUTES
 
     def _split(self, level: int, nodes: IntArray, candidates: IntArray) -> tuple[IntArray, IntArray]:
         """Choose a split for each node; return the children and their class counts."""

@@ -22,7 +22,7 @@ from anonkit.mechanisms.accounting import EXPONENTIAL, LAPLACE, Accounting, Draw
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism
 from anonkit.randomness import Randomness
-from anonkit.trees.attributes import Attribute, Split, TreeSchema
+from anonkit.trees.attributes import MOST_ROUTES, Attribute, Split, TreeSchema
 from anonkit.trees.growing import GrowingForest
 from anonkit.trees.published import LeafContent, PublishedForest
 from anonkit.trees.questions import WITHOUT_ATTRIBUTE, Counter, ask_for
@@ -218,7 +218,9 @@ class _Specializer:
                 continue
             part = self.parts[number]
             children = int(self.attributes[part.attribute].n_children[part.splits].max())
-            if self.leaves.size + size * (children - 1) <= MOST_LEAVES:
+            leaves = self.leaves.size + size * (children - 1)
+            nodes = self.forest.size + size * children
+            if leaves <= MOST_LEAVES and nodes * self.plan.schema.most_codes <= MOST_ROUTES:
                 found.append(number)
         return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonkit.trees.attributes import Split
+from anonkit.trees.attributes import MOST_BRANCHES, Split
 from tests.trees.tables import MIXED, attribute
 
 
@@ -27,3 +27,11 @@ def test_a_domain_of_one_code_cannot_be_split_and_two_codes_only_once() -> None:
     assert attribute("x", 1).n_splits == 0
     assert attribute("x", 2, Split.ONE_VS_REST).n_splits == 1
     assert attribute("x", 5, Split.CUT, missing=True).n_splits == 5
+
+
+def test_an_attribute_with_far_too_many_codes_is_not_split_into_each() -> None:
+    """Their number is public; it can still be cut, or one code told from the rest."""
+    most, more = attribute("a", MOST_BRANCHES), attribute("a", MOST_BRANCHES + 1)
+    assert (most.n_splits, more.n_splits) == (1, 0)
+    assert more.n_children.size == 0
+    assert attribute("a", MOST_BRANCHES + 1, Split.ONE_VS_REST).n_splits == MOST_BRANCHES + 1
