@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-METHODS = ("edprf", "diffprfs", "c45-arithmetic", "diffp-c45", "diffgen", "dp-tree", "dp-nb")
+SLOW = ("diffprfs", "c45-arithmetic", "diffp-c45", "dp-nb")
+METHODS = ("edprf", "diffgen", "dp-tree", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW))
 A, N, Y = 'categories = ["u", "v", "w"]', "bounds = [0, 10]", 'role = "target"\ncategories = ["0", "1"]'
 MANY = json.dumps([f"c{at}" for at in range(10_000)])
 
