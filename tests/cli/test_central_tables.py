@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+LONG = pytest.mark.slow
 SLOW = ("diffprfs", "c45-arithmetic", "diffp-c45", "dp-nb")
-METHODS = ("edprf", "diffgen", "dp-tree", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW))
+METHODS = ("edprf", "diffgen", "dp-tree", *(pytest.param(name, marks=LONG) for name in SLOW))
 A, N, Y = 'categories = ["u", "v", "w"]', "bounds = [0, 10]", 'role = "target"\ncategories = ["0", "1"]'
 MANY = json.dumps([f"c{at}" for at in range(10_000)])
 
@@ -48,7 +49,7 @@ RELEASED: dict[str, tuple[str, str]] = {
 REFUSED: dict[str, tuple[str, str, str]] = {
     "a missing number": (rows("u,,1", "v,4,0"), policy(), "column 'n' has missing values"),
     "a missing class": (rows("u,3,", "v,4,0"), policy(), "column 'y' has missing values"),
-    "texts for numbers": (rows("u,SECRET,1", "v,4,0"), policy(), "column 'n' has bounds but its cells are not numbers"),
+    "texts for numbers": (rows("u,SECRET,1", "v,4,0"), policy(), "column 'n': the cell in row 1 is not of type number"),
     "a category not declared": (rows("SECRET,3,1", "v,4,0"), policy(), "column 'a' has cells outside its declared"),
     "a class without categories": (rows("u,3,1"), policy(y='role = "target"\nbounds = [0, 1]'), "column 'y' has no"),
     "no attribute": ("y\n1\n0\n", policy(a="", n=""), "no column is declared"),
@@ -56,7 +57,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", RELEASED)
+@pytest.mark.parametrize("name", [pytest.param(one, marks=LONG if "thousand" in one else ()) for one in RELEASED])
 def test_a_small_or_odd_table_is_released(cli: Any, tmp_path: Path, name: str, method: str) -> None:
     """Rows in the declared domains, files that validate: also of an empty table, which a refusal would give away."""
     table, declared = RELEASED[name]
