@@ -21,7 +21,7 @@ from anonkit.checks.attacks.loss import ALPHA, BELOW, REFUTED, REFUTED_ALPHA, UN
 from anonkit.checks.attacks.rates import WEAK
 from anonkit.checks.epsilon_audit import EpsilonBound, epsilon_from_counts, lower_bound
 from anonkit.mechanisms.published import PublishedTable
-from anonkit.randomized_rows import RandomizeBatch
+from anonkit.randomized_response.rows import RandomizeBatch
 from anonkit.randomness import Randomness
 
 ANSWERS = 200_000

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar
 
-from anonkit.answer_strength import AnswerStrength, refuse_unclear_strength
 from anonkit.errors import PolicyError
 from anonkit.local_dp import LocalDP
 from anonkit.mechanisms.domains import Grid
@@ -17,7 +16,8 @@ from anonkit.parameters import check_choice, check_number, parameter
 from anonkit.policy import Column, Policy, TargetUse
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.public_domains import attributes_of, bounds_of, categories_of, may_be_missing
-from anonkit.randomization import LABELS, clear_target, draft_randomized, local_promise
+from anonkit.randomized_response.answer_strength import AnswerStrength, refuse_unclear_strength
+from anonkit.randomized_response.drafts import LABELS, clear_target, draft_randomized, local_promise
 from anonkit.randomness import Randomness
 
 

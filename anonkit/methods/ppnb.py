@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from anonkit.answer_strength import AnswerStrength, refuse_design, refuse_unclear_strength
 from anonkit.local_dp import LocalDP
 from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.methods.trr import NumberNoise, reconstruction_notes
@@ -16,7 +15,8 @@ from anonkit.parameters import check_choice, parameter
 from anonkit.policy import Column, Policy, TargetUse
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.public_domains import attributes_of, categories_of
-from anonkit.randomization import LABELS, clear_target, draft_randomized, local_promise
+from anonkit.randomized_response.answer_strength import AnswerStrength, refuse_design, refuse_unclear_strength
+from anonkit.randomized_response.drafts import LABELS, clear_target, draft_randomized, local_promise
 from anonkit.randomness import Randomness
 
 

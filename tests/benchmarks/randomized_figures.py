@@ -33,7 +33,7 @@ from anonkit.methods.dp_nb import DPNB
 from anonkit.methods.ppnb import PPNB
 from anonkit.methods.rr import RR
 from anonkit.policy import Policy
-from anonkit.randomization import draft_randomized
+from anonkit.randomized_response.drafts import draft_randomized
 from anonkit.randomness import Randomness
 from anonkit.recipe import Recipe
 

@@ -19,7 +19,7 @@ from anonkit.mechanisms.transformed_response import TransformedResponse, breach_
 from anonkit.policy import Policy, Role
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.public_domains import categories_of, conditions_of
-from anonkit.randomized_rows import RandomizeBatch
+from anonkit.randomized_response.rows import RandomizeBatch
 from anonkit.randomness import Randomness
 
 ASKED_COLUMN = "asked_attribute"

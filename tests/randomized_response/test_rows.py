@@ -13,8 +13,8 @@ from anonkit.engines.local import LocalEngine
 from anonkit.errors import PolicyError
 from anonkit.methods import make_method
 from anonkit.policy import Policy
-from anonkit.randomization import draft_randomized
-from anonkit.randomized_rows import RandomizeBatch
+from anonkit.randomized_response.drafts import draft_randomized
+from anonkit.randomized_response.rows import RandomizeBatch
 from anonkit.randomness import Randomness
 
 KEY = bytes(range(32))
