@@ -40,7 +40,7 @@ svg .name { paint-order: stroke; stroke: var(--paper); stroke-width: 4px; }
 .legend svg { width: 16px; min-width: 16px; height: 16px; color: inherit; vertical-align: -3px; }
 .legend span { color: var(--ink); }
 .scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .9rem; width: 100%; }
+table { border-collapse: separate; border-spacing: 0; font-size: .9rem; width: 100%; }
 th, td { text-align: right; padding: .35rem .6rem; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: var(--paper); }
 @media (max-width: 700px) { th:first-child, td:first-child { white-space: normal; min-width: 7rem; } }
