@@ -13,6 +13,7 @@ from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.mechanisms.domains import Categories, Grid
 from anonkit.randomness import Randomness
 from anonkit.trees.additive import UNIT, AdditiveScores, places_of, region_of_nodes, softmax
+from anonkit.trees.consistency import AgreedCounts
 from anonkit.trees.evidence import Shares, by_linear_shrinkage, by_pseudo_counts, shares_of
 from anonkit.trees.public_rule import Rule
 from anonkit.trees.published import Node, PublishedForest
@@ -55,7 +56,7 @@ class Combination:
         rule: Rule,
         forest: PublishedForest,
         regions: tuple[int, ...],
-        histograms: Sequence[IntArray],
+        counts: AgreedCounts,
         scale: float,
         count_scale: float,
     ) -> Combination:
@@ -66,18 +67,21 @@ class Combination:
         rule : Rule
         forest : PublishedForest
         regions : tuple of int
-        histograms : sequence of int64 arrays, shapes (n_regions, codes, n_classes)
+        counts : AgreedCounts
         scale, count_scale : float
             Scale of the noise of histograms and of leaves' class counts, in rows.
         """
         classes = forest.schema.n_classes
-        everywhere = _class_shares(forest, count_scale)
+        everywhere = _class_shares(counts.leaves, count_scale)
         children = [node.children for node in forest.trees[0]]
         inside = region_of_nodes(children, regions)
-        trees = [_node_shares(tree, classes, everywhere, count_scale) for tree in forest.trees]
+        trees = [
+            _node_shares(tree, rows, everywhere, count_scale)
+            for tree, rows in zip(forest.trees, counts.leaves, strict=True)
+        ]
         region_shares = trees[0][list(regions)]
         found = [
-            _evidence(rule, histograms[at], one.domain, everywhere, region_shares, scale)
+            _evidence(rule, counts.histograms[at], one.domain, everywhere, region_shares, scale)
             for at, one in enumerate(forest.schema.attributes)
         ]
         middles = [(of_all[:, :, np.newaxis] * ratios).sum(axis=1) for ratios, of_all in found]
@@ -86,10 +90,10 @@ class Combination:
             _leaf_evidence(tree, shares, region_shares[inside] if at == 0 else everywhere, len(trees))
             for at, (tree, shares) in enumerate(zip(forest.trees, trees, strict=True))
         )
-        rows = np.array([_rows_below(forest.trees[0])[node] for node in regions])
+        rows = _summed(forest.trees[0], counts.leaves[0])[list(regions)].sum(axis=1)
         rows = np.maximum(rows, 0.0) + 1
         typical = [_range((rows / rows.sum())[:, np.newaxis] * of_all, ratios, everywhere) for ratios, of_all in found]
-        shown = [_range(_leaf_weights(tree), one, everywhere) for tree, one in zip(forest.trees, leaves, strict=True)]
+        shown = [_range(_leaf_weights(own), one, everywhere) for own, one in zip(counts.leaves, leaves, strict=True)]
         intercepts = 1 if classes == 2 else classes
         own = np.full(len(centred), rule.attribute_weight)
         return cls(
@@ -190,14 +194,13 @@ class Combination:
 
 def _evidence(
     rule: Rule,
-    noisy: IntArray,
+    counts: FloatArray,
     domain: Categories | Grid,
     everywhere: FloatArray,
     region_shares: FloatArray,
     scale: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Return log ratios (n_regions, codes, n_classes) and shares of all rows (n_regions, codes) of an attribute."""
-    counts = noisy.astype(np.float64)
     regions = len(counts)
     divide = by_pseudo_counts if rule.drowned else by_linear_shrinkage
     whole = counts.sum(axis=0, keepdims=True)
@@ -210,21 +213,11 @@ def _evidence(
     return found.log_ratios(), found.of_all
 
 
-def _class_shares(forest: PublishedForest, scale: float) -> FloatArray:
+def _class_shares(leaves: Sequence[FloatArray], scale: float) -> FloatArray:
     """Return the shares of the classes in the whole table, each with the noise as a pseudo-count."""
-    counts = sum((_rows_by_class(tree).sum(axis=0) for tree in forest.trees), start=np.float64(0))
+    counts = sum((one.sum(axis=0) for one in leaves), start=np.float64(0))
     rows = np.maximum(counts, scale) + 1
     return np.asarray(rows / rows.sum())
-
-
-def _rows_by_class(tree: Sequence[Node]) -> FloatArray:
-    """Return the noisy class counts of the leaves, zeros elsewhere, shape (n_nodes, n_classes)."""
-    classes = max(len(node.leaf.counts) for node in tree if node.leaf is not None and node.leaf.counts is not None)
-    out = np.zeros((len(tree), classes))
-    for number, node in enumerate(tree):
-        if node.leaf is not None and node.leaf.counts is not None:
-            out[number] = node.leaf.counts
-    return out
 
 
 def _summed(tree: Sequence[Node], own: FloatArray) -> FloatArray:
@@ -236,18 +229,14 @@ def _summed(tree: Sequence[Node], own: FloatArray) -> FloatArray:
     return out
 
 
-def _rows_below(tree: Sequence[Node]) -> FloatArray:
-    return np.asarray(_summed(tree, _rows_by_class(tree)).sum(axis=1))
-
-
-def _leaf_weights(tree: Sequence[Node]) -> FloatArray:
-    rows = np.maximum(_rows_by_class(tree).sum(axis=1), 0.0)
+def _leaf_weights(counts: FloatArray) -> FloatArray:
+    rows = np.maximum(counts.sum(axis=1), 0.0)
     return np.asarray(rows / max(float(rows.sum()), 1.0))
 
 
-def _node_shares(tree: Sequence[Node], classes: int, everywhere: FloatArray, scale: float) -> FloatArray:
+def _node_shares(tree: Sequence[Node], own: FloatArray, everywhere: FloatArray, scale: float) -> FloatArray:
     """Return class shares of every node, each drawn towards its parent by the noise, shape (n_nodes, n_classes)."""
-    counts = _summed(tree, _rows_by_class(tree))
+    counts, classes = _summed(tree, own), own.shape[1]
     leaves = _summed(tree, np.array([[float(node.is_leaf)] for node in tree]))[:, 0]
     shares = np.tile(everywhere, (len(tree), 1))
     for number, node in enumerate(tree):

@@ -13,7 +13,9 @@ from fractions import Fraction
 
 ROWS_SHARE = Fraction(1, 50)
 """Share of epsilon for the noisy count of the rows, when their number is not public."""
-_SPLITS = Fraction(6, 100)
+_SPLITS = Fraction(9, 100)
+_DEEPER = (50_000, 100_000, 400_000)
+"""Products of epsilon and rows from which on a tree with weights has one more level."""
 _RANGE_OF_CELLS = ((2, 4), (25, 8), (300, 16), (1000, 32))
 
 
@@ -68,19 +70,21 @@ def rule_for(*, epsilon: float, rows: float, attributes: int, classes: int, tree
     strength = epsilon * max(rows, 1.0)
     per_cell = strength / (2 * attributes * classes)
     learned = strength > 25 * attributes**2
+    drowned = per_cell < 25
+    few = drowned and not learned
     levels = 0 if strength < 5 else 1 if strength < 20 else 2
     region = math.floor(math.log2(per_cell / 120)) if learned and per_cell >= 120 else 0
     region = min(region, 3)
     region = region if trees == 1 else 0  # the first of several trees has seen few of the rows
-    depth = max(region, 3) if learned else levels
+    depth = 3 + sum(strength >= limit for limit in _DEEPER) if learned else levels
     return Rule(
         depth=depth,
         region_depth=region,
         cells=next((cells for limit, cells in _RANGE_OF_CELLS if per_cell < limit), 64),
-        splits=Fraction(8 if learned else 6, 100) if depth else Fraction(0),
+        splits=Fraction(8 if learned else 9 if few else 6, 100) if depth else Fraction(0),
         counts=Fraction(7 if learned else 6, 100),
         weights=Fraction(17, 100) if learned else Fraction(0),
-        attribute_weight=min(1.0, (6 / attributes) ** 0.75),
-        tree_weight=0.4 if learned else 0.3,
-        drowned=per_cell < 25,
+        attribute_weight=min(1.0, (6 / attributes) ** (1.0 if few else 0.75)),
+        tree_weight=0.4 if learned else 0.5 if few else 0.3,
+        drowned=drowned,
     )

@@ -23,6 +23,7 @@ from anonkit.randomness import Randomness
 from anonkit.trees.additive import AdditiveScores, places_of, region_of_nodes
 from anonkit.trees.attributes import TreeSchema
 from anonkit.trees.combination import Combination
+from anonkit.trees.consistency import AgreedCounts
 from anonkit.trees.grower import Watch, grow
 from anonkit.trees.leaves import NoisyClassCounts
 from anonkit.trees.plan import Choices, Plan
@@ -152,9 +153,10 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
     words = Words(randomness.child("noise of evidence"))
     sums = HistogramSums(forest=forest, regions=regions)
     histograms = sums.tables(noisy_counts(counter.sum_up(sums), plan.histogram_draw.rate, words))
-    world = World.of(forest, regions, histograms)
     scale = 2.0**52 / plan.histogram_draw.rate
-    combination = Combination.of(plan.rule, forest, regions, histograms, scale, plan.count_scale)
+    agreed = AgreedCounts.of(forest, regions, histograms, scale, plan.count_scale)
+    world = World.of(forest, regions, agreed)
+    combination = Combination.of(plan.rule, forest, regions, agreed, scale, plan.count_scale)
     combination = combination.calibrated(world, randomness.child("rows of the world"))
     step = None
     if plan.weight_units >= _FEWEST_UNITS:

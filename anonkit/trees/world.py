@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.trees.additive import region_of_nodes
 from anonkit.trees.cells import cells_of
+from anonkit.trees.consistency import AgreedCounts
 from anonkit.trees.microdata import DrawnRows, consistent, rounded
 from anonkit.trees.published import PublishedForest
 
@@ -40,14 +41,14 @@ class World:
     """For each attribute how the rows of a region and class are divided, shape (n_regions, codes, n_classes)."""
 
     @classmethod
-    def of(cls, forest: PublishedForest, regions: tuple[int, ...], histograms: tuple[IntArray, ...]) -> World:
+    def of(cls, forest: PublishedForest, regions: tuple[int, ...], counts: AgreedCounts) -> World:
         """Return the world of the first tree's leaves and the histograms of its regions.
 
         Parameters
         ----------
         forest : PublishedForest
         regions : tuple of int
-        histograms : tuple of int64 arrays
+        counts : AgreedCounts
         """
         only = PublishedForest(schema=forest.schema, trees=forest.trees[:1], rows_per_tree=forest.rows_per_tree)
         cells = cells_of(only)
@@ -55,14 +56,14 @@ class World:
         nodes = np.flatnonzero([node.is_leaf for node in tree])
         inside = region_of_nodes([node.children for node in tree], regions)
         # a tree of a forest has seen its share of the rows alone
-        weights = consistent(cells.counts()) * len(forest.trees)
+        weights = consistent(counts.leaves[0][nodes]) * len(forest.trees)
         weights[~np.all([one.any(axis=1) for one in cells.allowed], axis=0)] = 0.0
         return cls(
             weights=weights,
             nodes=nodes,
             region=inside[nodes],
             allowed=cells.allowed,
-            shares=tuple(_shares(table) for table in histograms),
+            shares=tuple(_shares(table) for table in counts.histograms),
         )
 
     @property
@@ -124,11 +125,11 @@ class World:
         return codes
 
 
-def _shares(noisy: IntArray) -> FloatArray:
+def _shares(noisy: FloatArray) -> FloatArray:
     """Return consistent shares of the codes by region and class, shape (n_regions, codes, n_classes)."""
     out = np.empty(noisy.shape)
     for region in range(noisy.shape[0]):
         for label in range(noisy.shape[2]):
-            counts = consistent(noisy[region, :, label].astype(np.float64)) + _SMOOTH
+            counts = consistent(noisy[region, :, label]) + _SMOOTH
             out[region, :, label] = counts / counts.sum()
     return out

@@ -9,6 +9,7 @@ from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.randomness import Randomness
 from anonkit.trees.additive import places_of, softmax
 from anonkit.trees.combination import Combination
+from anonkit.trees.consistency import AgreedCounts
 from anonkit.trees.public_rule import rule_for
 from anonkit.trees.weighting import FEATURE_UNIT
 from anonkit.trees.world import World
@@ -20,7 +21,8 @@ RULE = rule_for(epsilon=1.0, rows=1200, attributes=2, classes=2)
 
 def _combination(regions: tuple[int, ...] = (0,)) -> Combination:
     histograms = [np.repeat(one, len(regions), axis=0) for one in HISTOGRAMS]
-    return Combination.of(RULE, FOREST, regions, histograms, 10.0, 10.0)
+    agreed = AgreedCounts.of(FOREST, regions, histograms, 10.0, 10.0)
+    return Combination.of(RULE, FOREST, regions, agreed, 10.0, 10.0)
 
 
 @pytest.mark.parametrize("regions", [(0,), (1, 2)])
@@ -44,7 +46,7 @@ def test_evidence_points_where_the_counts_do() -> None:
 
 def test_calibration_predicts_classes_as_often_as_the_world_has_them() -> None:
     """Mean probabilities over drawn rows are the shares of the noisy counts."""
-    world = World.of(FOREST, (0,), HISTOGRAMS)
+    world = World.of(FOREST, (0,), AgreedCounts.of(FOREST, (0,), HISTOGRAMS, 10.0, 10.0))
     found = _combination().calibrated(world, Randomness.seeded(1))
     rows = world.draw(5000, Words(Randomness.seeded(2)))
     chances = softmax(found.scores().logarithms(places_of(FOREST, rows.codes), rows.codes))

@@ -11,6 +11,7 @@ from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.randomness import Randomness
 from anonkit.trees.additive import places_of
 from anonkit.trees.attributes import Split
+from anonkit.trees.consistency import AgreedCounts, rows_by_class
 from anonkit.trees.published import LeafContent, Node, PublishedForest
 from anonkit.trees.world import World
 from tests.trees.tables import attribute, schema_of
@@ -33,9 +34,14 @@ HISTOGRAMS = (
 )
 
 
+def _as_they_are(histograms: tuple[np.ndarray, ...] = HISTOGRAMS) -> AgreedCounts:
+    tables = tuple(one.astype(np.float64) for one in histograms)
+    return AgreedCounts(leaves=(rows_by_class(FOREST.trees[0]),), histograms=tables)
+
+
 def test_rows_are_those_of_the_noisy_counts() -> None:
     """About 1,200 rows; a class that a leaf has fewer than none of has none there; codes stay in their leaves."""
-    world = World.of(FOREST, (0,), HISTOGRAMS)
+    world = World.of(FOREST, (0,), _as_they_are())
     rows = world.draw(world.rows, Words(Randomness.seeded(1)))
     assert abs(rows.labels.size - 1200) <= 2
     leaves = places_of(FOREST, rows.codes)[0]
@@ -47,7 +53,7 @@ def test_rows_are_those_of_the_noisy_counts() -> None:
 
 def test_blending_keeps_the_shares_of_all_classes_together() -> None:
     """Classes differ half as much, and the whole is as it was."""
-    world = World.of(FOREST, (0,), HISTOGRAMS)
+    world = World.of(FOREST, (0,), _as_they_are())
     blended, classes = world.blended(), world.weights.sum(axis=0) / world.rows
     for before, after in zip(world.shares, blended.shares, strict=True):
         assert after @ classes == pytest.approx(before @ classes)
@@ -60,7 +66,7 @@ def test_any_noise_makes_rows_of_the_domain(seed: int, scale: float) -> None:
     """Even where all counts are negative."""
     draw = np.random.default_rng(seed)
     noisy = tuple(np.rint(one + draw.laplace(0, scale + 1e-9, one.shape)).astype(np.int64) for one in HISTOGRAMS)
-    rows = World.of(FOREST, (1, 2), tuple(np.repeat(one, 2, axis=0) for one in noisy)).draw(
+    rows = World.of(FOREST, (1, 2), _as_they_are(tuple(np.repeat(one, 2, axis=0) for one in noisy))).draw(
         50.0, Words(Randomness.seeded(seed))
     )
     assert abs(rows.labels.size - 50) <= 2
