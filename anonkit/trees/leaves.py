@@ -66,7 +66,7 @@ class NoisyClassCounts:
     def fill(self, leaves: Leaves, words: Words) -> Sequence[LeafContent]:
         """Noise the counts."""
         rate = self.draws(leaves.level, leaves.units, leaves.schema)[0].rate
-        return [LeafContent(counts=tuple(map(int, row))) for row in noisy_counts(leaves.totals, rate, words)]
+        return [LeafContent(counts=tuple(row)) for row in noisy_counts(leaves.totals, rate, words).tolist()]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +86,7 @@ class LabelOnly:
     def fill(self, leaves: Leaves, words: Words) -> Sequence[LeafContent]:
         """Choose the labels."""
         rate = self.draws(leaves.level, leaves.units, leaves.schema)[0].rate
-        return [LeafContent(label=int(label)) for label in permute_and_flip(leaves.totals, rate, words)]
+        return [LeafContent(label=label) for label in permute_and_flip(leaves.totals, rate, words).tolist()]
 
 
 LEAVES: dict[str, type[NoisyClassCounts] | type[LabelOnly]] = {

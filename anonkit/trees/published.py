@@ -51,7 +51,7 @@ IntArray = NDArray[np.int64]
 Table = tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class LeafContent:
     """What a leaf tells."""
 
@@ -63,7 +63,7 @@ class LeafContent:
     """For each attribute the noisy counts by code and class, where the leaf has them."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Node:
     """One node of a published tree."""
 
