@@ -250,6 +250,7 @@ def test_the_budget_of_every_preset_is_used(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ["diffprfs, as published", "diffprfs, three trees"])
 def test_copies_of_a_row_add_up_over_the_trees_of_a_bootstrap(name: str) -> None:
     """A row and no row: what is high in all trees at once shows 0.7 of a claim that copies make larger than epsilon.
@@ -284,6 +285,7 @@ def test_a_plan_with_twice_the_rate_is_caught() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ["diffgen", "dt-diff"])
 @pytest.mark.parametrize("pair", PAIRS)
 def test_specialization_tells_no_more_than_the_claim(name: str, pair: str) -> None:
