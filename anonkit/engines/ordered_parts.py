@@ -24,6 +24,7 @@ from anonkit.engines.batches import BATCH_ROWS, gather
 from anonkit.engines.failures import shielded
 from anonkit.engines.row_maps import MappedRows, in_our_words, split_numbers, words_of
 from anonkit.engines.shuffling import sorted_by, spill_failed
+from anonkit.engines.sources import spill_is_gone
 
 DEALT = pa.schema([("part", pa.int32()), ("rows", pa.binary())])
 """What a task deals out: the number of a part, and an Arrow message with rows of it."""
@@ -206,8 +207,8 @@ class StoredSplits:
         row = sum(self.sizes[:split])
         if not self.sizes[split]:
             return
-        with shielded(lambda: pa.ipc.open_file(str(part_path(self.folder, split))), spill_failed) as file:
+        with shielded(lambda: pa.ipc.open_file(str(part_path(self.folder, split))), spill_is_gone) as file:
             for at in range(file.num_record_batches):
-                batch = self.form.restore(shielded(partial(file.get_batch, at), spill_failed))
+                batch = self.form.restore(shielded(partial(file.get_batch, at), spill_is_gone))
                 yield batch if columns is None else batch.select(list(columns)), row
                 row += batch.num_rows

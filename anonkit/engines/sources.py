@@ -189,7 +189,7 @@ class ParquetRows:
         self, part: ParquetPart, wanted: pa.Schema, start: int, stop: int
     ) -> tuple[int, Iterator[pa.RecordBatch]]:
         """Return the rows of the row groups that begin in [start, stop), after the number of the first one."""
-        explain = _spill_is_gone if self.spilled else not_parquet(part.path)
+        explain = spill_is_gone if self.spilled else not_parquet(part.path)
         footer = shielded(lambda: pq.read_metadata(part.path), explain)
         firsts = [0, *accumulate(footer.row_group(at).num_rows for at in range(footer.num_row_groups))][:-1]
         groups = [at for at, first in enumerate(firsts) if start <= first < stop]
@@ -199,7 +199,7 @@ class ParquetRows:
         self, part: ParquetPart, wanted: pa.Schema, groups: Sequence[int] | None = None
     ) -> Iterator[pa.RecordBatch]:
         stored = [name for name in wanted.names if name in part.names]
-        explain = _spill_is_gone if self.spilled else not_parquet(part.path)
+        explain = spill_is_gone if self.spilled else not_parquet(part.path)
         dictionaries = [name for name in stored if pa.types.is_dictionary(wanted.field(name).type)]
         file = shielded(lambda: pq.ParquetFile(part.path, read_dictionary=dictionaries), explain)
         with file:
@@ -239,7 +239,8 @@ def spilled_rows(path: str, schema: pa.Schema, n_rows: int, categories: Mapping[
     return ParquetRows(parts=[part], schema=schema, stored_types=stored, categories=categories, spilled=True)
 
 
-def _spill_is_gone(error: Exception) -> EngineError:
+def spill_is_gone(error: Exception) -> EngineError:
+    """Say that a private file cannot be read."""
     return EngineError("the engine's private files cannot be read", "was the engine closed before its table was used?")
 
 
