@@ -19,6 +19,10 @@ from anonkit.protocols import BatchCount
 
 ROW = "row"
 """Column that numbers the rows of a sample; the others are c0, c1, … by place."""
+Work = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What a task does: a function of batches of the numbers of its pieces."""
+
+_A_CORE = 4  # tasks that a counting job gives to each core
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,10 +82,10 @@ class SparkSource:
         """Return what a task does to have its rows, in some columns at least."""
         return MappedRows(splits=self.splits, steps=self.steps, columns=columns)
 
-    def tasks(self, work: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]], out: pa.Schema) -> DataFrame:
-        """Return what a function of the numbers of pieces makes of them, one task a piece."""
+    def tasks(self, work: Work, out: pa.Schema, at_most: int | None = None) -> DataFrame:
+        """Return what a function of the numbers of pieces makes of them, one task a piece, or at most so many tasks."""
         n = self.splits.n_splits
-        numbers = self.session.range(0, n, 1, max(n, 1))
+        numbers = self.session.range(0, n, 1, max(min(n, at_most or n), 1))
         kinds = spark_schema(out.names, out.types)
         return during("planning a job", lambda: numbers.mapInArrow(work, kinds))
 
@@ -90,9 +94,10 @@ class SparkSource:
         return self.tasks(RowMap(rows=self.rows(columns), finish=finish, out=out), out)
 
     def counted(self, function: BatchCount, columns: Sequence[str], size: int) -> DataFrame:
-        """Return the counts of all tasks, by place."""
+        """Return the counts of all tasks, by place: few tasks, each of which adds up what it counts."""
+        tasks = _A_CORE * self.session.sparkContext.defaultParallelism
         row_sum = RowSum(rows=self.rows(columns), function=function, columns=tuple(columns), size=size)
-        return self.tasks(row_sum, COUNTED).groupBy("at").agg(sf.sum("n").alias("n"))
+        return self.tasks(row_sum, COUNTED, tasks).groupBy("at").agg(sf.sum("n").alias("n"))
 
     def grouped(self, columns: Sequence[str], sets: Sequence[tuple[str, ...]]) -> DataFrame:
         """Return the combinations of each set of columns: c0, c1, … by place in `columns`, `set` and `n`.
