@@ -172,7 +172,9 @@ def main() -> None:
     """Print a JSON line a run; draw the plot."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000, 30_000_000])
-    parser.add_argument("--methods", nargs="+", choices=tuple(OPTIONS), default=["ppnb", "rfka", "dp-forest", "c45-arithmetic"])
+    parser.add_argument(
+        "--methods", nargs="+", choices=tuple(OPTIONS), default=["ppnb", "rfka", "dp-forest", "c45-arithmetic"]
+    )
     parser.add_argument("--engines", nargs="+", choices=("local", "spark"), default=["local", "spark"])
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "anonkit-growth")
     parser.add_argument("--plot", type=Path, help="draw all runs in FOLDER/runs.jsonl, those of earlier calls too")
