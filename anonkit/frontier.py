@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from anonkit.charts import safe_text
-from anonkit.report import OWNER_BANNER
+from anonkit.report.charts import safe_text
+from anonkit.report.document import OWNER_BANNER
 
 _WIDTH, _HEIGHT = 760, 430
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 24, 18, 52

@@ -29,18 +29,18 @@ from anonkit.bundle import (
     to_json,
 )
 from anonkit.checks.disclosure import Disclosure
-from anonkit.descriptor import build_descriptor
 from anonkit.engines.private_files import PrivateFolder
 from anonkit.engines.relabelling import relabelled
 from anonkit.errors import EngineError, GuaranteeError, ParameterError
 from anonkit.guarantee import Check, Guarantee
 from anonkit.ledger.spending import Position
 from anonkit.measures import recount
-from anonkit.page import render_page
 from anonkit.parameters import parameters_of
 from anonkit.policy import Policy
 from anonkit.protocols import Draft, Engine, Method, Source
-from anonkit.report import build_owner_report, build_report
+from anonkit.report.descriptor import build_descriptor
+from anonkit.report.document import build_owner_report, build_report
+from anonkit.report.page import render_page
 
 PARAMS_FORMAT = "anonkit-params/1"
 RISK_THRESHOLD = 0.2

@@ -68,7 +68,7 @@ def command(
     """
     from anonkit.auditing import audit
     from anonkit.publishing import write_owner_document
-    from anonkit.report import OWNER_BANNER
+    from anonkit.report.document import OWNER_BANNER
 
     for path in (release, original, control):
         if path is not None and not Path(path).exists():

@@ -100,7 +100,7 @@ def _numbers(option: str, text: str, kind: type[_Number]) -> list[_Number]:
 
 def _text(found: Comparison, output: str | None) -> str:
     from anonkit.checks.consumer_models import best_of, name_of_best
-    from anonkit.report import OWNER_BANNER
+    from anonkit.report.document import OWNER_BANNER
 
     raw = best_of(found.raw)
     rows: list[tuple[str, ...]] = [("release", "AUC", "by", "singling out", "linkability", "inference")]

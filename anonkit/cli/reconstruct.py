@@ -56,7 +56,7 @@ def command(
 
 
 def _text(release: str, made: Reconstruction, predictions: str | None, model: str | None) -> str:
-    from anonkit.wording import number, percent
+    from anonkit.report.wording import number, percent
 
     told = made.to_dict()
     # what a release with counts stands for is an estimate, and need not be the number of rows in its file
@@ -71,7 +71,7 @@ def _text(release: str, made: Reconstruction, predictions: str | None, model: st
 
 
 def _score_lines(scores: Scores, classes: list[str]) -> list[str]:
-    from anonkit.wording import number, percent
+    from anonkit.report.wording import number, percent
 
     area = "–" if scores.auc is None else f"{scores.auc:.3f}"
     lines = [

@@ -44,7 +44,7 @@ def command(release: str, *, page: str | None, older: str | None, audit: str | N
     from anonkit.atomic import recover
     from anonkit.bundle import REPORT, Place, read_json
     from anonkit.cli.summary import report_text
-    from anonkit.report import FORMAT
+    from anonkit.report.document import FORMAT
 
     if audit is not None and page is None:
         raise WrongUsage("--audit is shown on a page", "--html private/review.html")
@@ -71,8 +71,8 @@ def _write_page(
 ) -> None:
     """Render a page anew, never over a file of the release; one with an audit never beside it, for the owner alone."""
     from anonkit.bundle import PAGE, REPORT, Place, read_json
-    from anonkit.page import render_page
     from anonkit.publishing import refuse_beside_release
+    from anonkit.report.page import render_page
 
     if page.resolve() == place.file(PAGE).resolve():
         raise ParameterError(f"{str(page)!r} is a file of the release, its hash is published", "name another file")
@@ -97,8 +97,8 @@ def _audit_of(place: Place, path: str) -> dict[str, Any]:
 def _difference(newer: str, older: str) -> Outcome:
     """Return what differs between two reports, the promise first."""
     from anonkit.bundle import REPORT, Place, read_json
-    from anonkit.report_diff import diff_reports
-    from anonkit.wording import number
+    from anonkit.report.differences import diff_reports
+    from anonkit.report.wording import number
 
     found = diff_reports(*(read_json(Place.of(one).file(REPORT)) for one in (newer, older)))
     head = click.style(f"{one_line(newer)} against {one_line(older)}: {found.verdict}", bold=True)

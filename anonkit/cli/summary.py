@@ -14,8 +14,18 @@ import click
 from anonkit.bundle import DATA, DESCRIPTOR, PAGE, PARAMS, REPORT, Place, Release
 from anonkit.cli.boundary import one_line
 from anonkit.randomness import SECURE
-from anonkit.report import OWNER_BANNER
-from anonkit.wording import bound, check_words, date_text, gathered, number, one_in, percent, required_words, words
+from anonkit.report.document import OWNER_BANNER
+from anonkit.report.wording import (
+    bound,
+    check_words,
+    date_text,
+    gathered,
+    number,
+    one_in,
+    percent,
+    required_words,
+    words,
+)
 
 _FILES = {"data": DATA, "params": PARAMS, "report": REPORT, "page": PAGE, "descriptor": DESCRIPTOR}
 _ACTIONS = ("kept", "generalized", "randomized", "synthesized", "dropped")

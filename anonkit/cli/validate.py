@@ -101,7 +101,7 @@ def command(
     from anonkit.checks.validate import validate
     from anonkit.cli.summary import check_line
     from anonkit.engines.private_files import sweep
-    from anonkit.wording import gathered
+    from anonkit.report.wording import gathered
 
     sweep()
     declared = _declared(table)

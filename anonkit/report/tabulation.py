@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from anonkit.wording import bound, heading, number, percent, words
+from anonkit.report.wording import bound, heading, number, percent, words
 
 SHOWN_VALUES = 60
 """Released values of a column that are listed; the report has all."""

@@ -10,8 +10,8 @@ import pytest
 
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
-from anonkit.page import render_page
-from anonkit.review import attack_rows, change_words, difference, ledger_words, protected_words, risk_words
+from anonkit.report.page import render_page
+from anonkit.report.review import attack_rows, change_words, difference, ledger_words, protected_words, risk_words
 
 TABLE, POLICY = bank_customers(300, seed=1), bank_customers_policy()
 RATES = {"identity": 0.9, "renamed": 0.8, "shuffled": 0.0}

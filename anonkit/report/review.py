@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anonkit.report_diff import diff_reports
-from anonkit.tabulation import measures
-from anonkit.wording import bound, date_text, heading, number, one_in, percent
+from anonkit.report.differences import diff_reports
+from anonkit.report.tabulation import measures
+from anonkit.report.wording import bound, date_text, heading, number, one_in, percent
 
 ATTACKS = ("singling_out", "linkability", "inference", "membership")
 SHOWN_DIFFERENCES = 40

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.tabulation import budget_tables, column_row, measures, row_counts
-from anonkit.wording import number
+from anonkit.report.tabulation import budget_tables, column_row, measures, row_counts
+from anonkit.report.wording import number
 
 leaves = st.none() | st.booleans() | st.integers(-999, 999) | st.floats(0, 1) | st.text("abc", min_size=1, max_size=5)
 keys = st.text("klmno", min_size=1, max_size=4)

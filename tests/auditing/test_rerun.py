@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import anonkit
+from anonkit.auditing.rerun import rerun
 from anonkit.central_dp import CentralDP
 from anonkit.checks.attacks.loss import BELOW, REFUTED
 from anonkit.checks.attacks.rates import WEAK
@@ -17,7 +18,6 @@ from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.methods import METHODS
 from anonkit.methods.dp_nb import DPNB
 from anonkit.policy import Column, Policy, Role
-from anonkit.rerun_audit import rerun
 
 POLICY = Policy(
     columns={

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.charts import Bar, Fill, bar_chart, class_size_bins, histogram, safe_text, size_ticks
+from anonkit.report.charts import Bar, Fill, bar_chart, class_size_bins, histogram, safe_text, size_ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -9,7 +9,7 @@ import pytest
 
 import anonkit
 from anonkit.errors import ReleaseFormatError
-from anonkit.report_diff import diff_reports
+from anonkit.report.differences import diff_reports
 
 
 @pytest.fixture(scope="module")

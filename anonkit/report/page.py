@@ -15,14 +15,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonkit import review
-from anonkit.charts import Bar, Fill, bar_chart, class_size_bins, histogram, safe_text, size_ticks
 from anonkit.errors import ReleaseFormatError
 from anonkit.guarantee import CHECKED
 from anonkit.randomness import SECURE
-from anonkit.report import OWNER_BANNER
-from anonkit.tabulation import bounded, budget_tables, column_row, measures, row_counts
-from anonkit.wording import (
+from anonkit.report import review
+from anonkit.report.charts import Bar, Fill, bar_chart, class_size_bins, histogram, safe_text, size_ticks
+from anonkit.report.document import OWNER_BANNER
+from anonkit.report.tabulation import bounded, budget_tables, column_row, measures, row_counts
+from anonkit.report.wording import (
     bound,
     check_words,
     date_text,

@@ -16,7 +16,7 @@ from anonkit.checks.disclosure import Disclosure
 from anonkit.guarantee import BY_CONSTRUCTION, CHECKED, Check, Diversity, KAnonymity, NoGuarantee
 from anonkit.policy import Role
 from anonkit.randomness import SECURE, SEEDED
-from anonkit.report import FORMAT, build_report
+from anonkit.report.document import FORMAT, build_report
 from anonkit.schemas import report_schema
 
 Report = dict[str, Any]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import anonkit
-from anonkit.channel_audit import answer_again
+from anonkit.auditing.channel import answer_again
 from anonkit.checks.attacks.loss import BELOW, REFUTED, UNCLAIMED
 from anonkit.datasets import bank_customers, bank_customers_policy
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.wording import (
+from anonkit.report.wording import (
     bound,
     check_words,
     date_text,

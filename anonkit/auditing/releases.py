@@ -12,14 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from anonkit.auditing.channel import answer_again
+from anonkit.auditing.rerun import rerun
 from anonkit.bundle import Place, Release, load
-from anonkit.channel_audit import answer_again
 from anonkit.checks.attacks.audit import ATTACKS, Audit, audit_tables
 from anonkit.engines import open_engine
 from anonkit.errors import AnonkitError, ParameterError, PolicyError
 from anonkit.mechanisms.published import FORMAT
 from anonkit.policy import Column, ColumnType, Policy, Role
-from anonkit.rerun_audit import rerun
 
 _NOT_AGAIN = "The claimed epsilon was not audited, since the randomization cannot be run again"
 

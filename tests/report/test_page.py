@@ -24,15 +24,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from anonkit.charts import safe_text
 from anonkit.checks.disclosure import Disclosure
 from anonkit.errors import ReleaseFormatError
 from anonkit.guarantee import BY_CONSTRUCTION, Check, Diversity, KAnonymity, NoGuarantee
-from anonkit.page import SHOWN_BARS, render_page
 from anonkit.randomness import SECURE, SEEDED
-from anonkit.report import build_report
+from anonkit.report.charts import safe_text
+from anonkit.report.document import build_report
+from anonkit.report.page import SHOWN_BARS, render_page
+from anonkit.report.tabulation import SHOWN_VALUES
 from anonkit.schemas import report_schema
-from anonkit.tabulation import SHOWN_VALUES
 
 Report = dict[str, Any]
 
@@ -527,9 +527,7 @@ def test_untrusted_text_stays_text(text: str) -> None:
 
 def test_the_page_is_cheap_to_import() -> None:
     """The template engine is loaded with the first page, not with the module."""
-    code = (
-        "import sys, anonkit.page; assert not {'jinja2', 'duckdb', 'pyarrow', 'sklearn', 'pandas'} & set(sys.modules)"
-    )
+    code = "import sys, anonkit.report.page; assert not {'jinja2', 'duckdb', 'pyarrow', 'sklearn', 'pandas'} & set(sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of a release, as data and as one page that people read.
+
+``document`` builds `report.json`, ``review`` the sheet a reviewer reads first, ``differences`` what changed since an
+earlier release, ``page`` the HTML page from ``templates`` with its ``charts``; ``tabulation`` and ``wording`` turn
+blocks and numbers into text, ``descriptor`` writes the Data Package beside a release.
+"""
