@@ -116,6 +116,7 @@ def test_awkward_tables_are_released_alike(method: str, kind: str, on_spark: Any
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("method", METHODS)
 def test_three_thousand_files_are_released_alike(method: str, on_spark: Any, tmp_path: Path) -> None:
     """Two rows a file, of every awkward kind."""
@@ -126,6 +127,7 @@ def test_three_thousand_files_are_released_alike(method: str, on_spark: Any, tmp
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("method", METHODS)
 def test_large_awkward_tables_are_released_alike(method: str, on_spark: Any, tmp_path: Path) -> None:
     """Several tasks, several parts of the secret order, pieces of drawn rows; of every awkward kind."""
