@@ -628,3 +628,16 @@ def test_an_infinite_epsilon_is_never_shown_as_a_bound() -> None:
     assert "Nothing is claimed for a whole row" in page
     assert "Holds by construction" not in page
     assert "is bounded by the ε above" not in page
+
+
+def test_domains_read_from_the_table_are_a_condition() -> None:
+    """A promise under a condition has no green verdict, and the reviewer is asked about the columns by name."""
+    report = _central()
+    parameters = {**report["guarantee"]["parameters"], "domains_from_data": ["job", "town"]}
+    conditional = {**report, "guarantee": {**report["guarantee"], "parameters": parameters}}
+
+    assert "Holds by construction" in _page(report).text
+    text = _page(conditional).text
+    assert "Holds by construction" not in text
+    assert "Holds only if the domains that were read from the table are public knowledge" in text
+    assert "The domains of job, town were read from the table" in text
