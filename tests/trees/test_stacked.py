@@ -166,7 +166,7 @@ def _signs(plan: StackedPlan, table: np.ndarray, others: np.ndarray, seeds: rang
 
 def _audit(others: np.ndarray, epsilon: float, runs: int, monkeypatch: pytest.MonkeyPatch) -> float:
     monkeypatch.setattr("anonkit.trees.combination._CALIBRATION_ROWS", 20)  # post-processing, and slow
-    rule = replace(LEARNED, depth=1, region_depth=0, splits=Fraction(6, 100), weights=Fraction(6, 100))
+    rule = replace(LEARNED, depth=1, region_depth=0, splits=Fraction(3, 100), weights=Fraction(3, 100))
     plan = StackedPlan(rule=rule, schema=AUDITED, trees=1, epsilon=Fraction(epsilon))
     assert plan.weight_units > 0
     assert plan.trees_plan.levels == 2
