@@ -267,7 +267,7 @@ def _floor_checks(view: JointView | None, changed: list[int], floor: int | None)
     if view is None or changed:
         raise GuaranteeError(
             "the joint view with earlier releases cannot be counted, and the policy asks for it: the table has changed "
-            "since",
+            "since, or too many of its classes are small",
             "if it holds other people, give it a --dataset name of its own",
         )
     if view.k < floor:
@@ -281,7 +281,10 @@ def _floor_checks(view: JointView | None, changed: list[int], floor: int | None)
 
 def _joint_notes(view: JointView | None, changed: list[int], k: int) -> tuple[str, ...]:
     if view is None:
-        return ("An earlier release of this dataset cannot be compared: the columns of the table have changed since.",)
+        return (
+            "An earlier release of this dataset cannot be compared: the columns of the table have changed since, or "
+            "too many of its classes are small.",
+        )
     notes = []
     if view.k < k:
         notes.append(
