@@ -40,7 +40,7 @@ def in_order(source: SparkSource, key: bytes, folder: Path) -> StoredSplits:
     dealt = source.tasks(Deal(rows=source.rows(), form=form, key=key, bits=bits), DEALT)
     together = dealt.repartition(1 << bits, "part").sortWithinPartitions("part")
     kinds = spark_schema(WRITTEN.names, WRITTEN.types)
-    frame = together.mapInArrow(Sort(form=form, folder=str(folder)), kinds)
+    frame = during("planning a job", lambda: together.mapInArrow(Sort(form=form, folder=str(folder)), kinds))
     return _written(frame, form, folder, source, 1 << bits)
 
 
