@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from anonkit.central_release.tree_families import NoisyC45
 from anonkit.parameters import check_choice, parameter
-from anonkit.tree_families import NoisyC45
 from anonkit.trees.allocation import ALLOCATIONS
 from anonkit.trees.attributes import TreeSchema
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from anonkit.tree_families import NoisyC45
+from anonkit.central_release.tree_families import NoisyC45
 from anonkit.trees.allocation import halving
 from anonkit.trees.attributes import TreeSchema
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from anonkit.central_release.trees import TreeMethod
 from anonkit.parameters import check_choice, check_number, parameter
 from anonkit.protocols import Progress
 from anonkit.randomness import Randomness
-from anonkit.tree_release import TreeMethod
 from anonkit.trees.attributes import TreeSchema
 from anonkit.trees.published import PublishedForest
 from anonkit.trees.questions import Counter

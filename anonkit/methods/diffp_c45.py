@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from anonkit.tree_families import FriedmanSchusterTree, PrunedTree, slack_of
+from anonkit.central_release.tree_families import FriedmanSchusterTree, PrunedTree, slack_of
 from anonkit.trees.attributes import TreeSchema
 from anonkit.trees.scores import SCORES
 from anonkit.trees.selection import CutThenAttribute, Selection

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from anonkit.central_release import bins_parameter
-from anonkit.tree_families import FriedmanSchusterTree, slack_of
+from anonkit.central_release.declared import bins_parameter
+from anonkit.central_release.tree_families import FriedmanSchusterTree, slack_of
 from anonkit.trees.attributes import Split
 from anonkit.trees.scores import SCORES
 from anonkit.trees.selection import JointSelection, Selection

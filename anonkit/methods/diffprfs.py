@@ -7,8 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from anonkit.central_release.tree_families import (
+    RATES,
+    StoppingTree,
+    one_deviation,
+    rate_parameter,
+    score_parameter,
+    slack_of,
+)
 from anonkit.parameters import check_choice, check_number, parameter
-from anonkit.tree_families import RATES, StoppingTree, one_deviation, rate_parameter, score_parameter, slack_of
 from anonkit.trees.plan import Threshold
 from anonkit.trees.rows import ROWS, Rows
 from anonkit.trees.scores import SCORES

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from anonkit.central_release.stacked_trees import StackedMethod
 from anonkit.parameters import check_number, parameter
-from anonkit.stacked_release import StackedMethod
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,10 @@ from typing import ClassVar
 import numpy as np
 
 from anonkit.central_dp import CentralDP
-from anonkit.central_release import CentralMethod, bins_parameter, schema_of
-from anonkit.coded_rows import counted
-from anonkit.drawn_rows import DrawnPiece
+from anonkit.central_release.coded_rows import counted
+from anonkit.central_release.declared import CentralMethod, bins_parameter, schema_of
+from anonkit.central_release.drawn_rows import DrawnPiece
+from anonkit.central_release.synthesized import column_entries
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares, units_of
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.mechanisms.noisy_tables import IntArray, NoisyTables, rows_by_class, rows_of, table_weights
@@ -23,7 +24,6 @@ from anonkit.policy import Policy
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.public_domains import conditions_of
 from anonkit.randomness import Randomness
-from anonkit.synthesized import column_entries
 from anonkit.trees.attributes import Split, TreeSchema
 from anonkit.trees.questions import CodedBatch
 
@@ -122,7 +122,7 @@ def count(batch: CodedBatch, schema: TreeSchema) -> IntArray:
 
 @dataclass(frozen=True)
 class ClassRows:
-    """Draws rows of classes; see `anonkit.drawn_rows`."""
+    """Draws rows of classes; see `anonkit.central_release.drawn_rows`."""
 
     tables: NoisyTables
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from anonkit.stacked_release import StackedMethod
+from anonkit.central_release.stacked_trees import StackedMethod
 
 
 @dataclass(frozen=True, kw_only=True)

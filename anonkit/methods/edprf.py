@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from anonkit.central_release import bins_parameter
+from anonkit.central_release.declared import bins_parameter
+from anonkit.central_release.trees import GrownTrees
 from anonkit.parameters import check_choice, check_number, parameter
-from anonkit.tree_release import GrownTrees
 from anonkit.trees.allocation import harmonic
 from anonkit.trees.attributes import Split, TreeSchema
 from anonkit.trees.leaves import LEAVES

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from anonkit.tree_families import NoisyID3
+from anonkit.central_release.tree_families import NoisyID3
 from anonkit.trees.scores import sulq_information
 from anonkit.trees.selection import NoisyCounts
 

@@ -27,11 +27,11 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_sco
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 import anonkit
+from anonkit.central_release.stacked_trees import schema_of
 from anonkit.consumers.forest import Forest
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.policy import Column, Missing, Policy, Role
 from anonkit.randomness import Randomness
-from anonkit.stacked_release import schema_of
 from anonkit.trees.additive import softmax
 from anonkit.trees.grower import grow
 from anonkit.trees.leaves import NoisyClassCounts

@@ -244,7 +244,7 @@ def test_joint_rows_are_predicted_by_the_value_alone() -> None:
 @pytest.mark.parametrize("name", RELEASES)
 def test_every_number_has_a_standard_error(name: str) -> None:
     """Errors exist for classes and attributes, in the shape of what they belong to, positive and finite."""
-    model = NaiveBayes(RELEASES[name]).fit(publish_table(RELEASES[name], colours_by_class(5000, 5), 1))
+    model = NaiveBayes(RELEASES[name]).fit(publish_table(RELEASES[name], colours_by_class(N, 5), 1))
     errors = model.standard_errors()
     assert set(errors) == {"classes", "colour", "height"}
     for factor in model.model_.factors:

@@ -19,13 +19,13 @@ import pytest
 from scipy.stats import chi2_contingency, chisquare
 
 import anonkit
+from anonkit.central_release.trees import TreeMethod
 from anonkit.checks.epsilon_audit import lower_bound
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.mechanisms.accounting import Bootstrap
 from anonkit.methods import make_method
 from anonkit.policy import Column, Policy, Role
 from anonkit.randomness import Randomness
-from anonkit.tree_release import TreeMethod
 from anonkit.trees.grower import grow
 from anonkit.trees.plan import Plan
 from anonkit.trees.published import Node, PublishedForest

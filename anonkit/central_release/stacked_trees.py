@@ -12,10 +12,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from anonkit import central_release
-from anonkit.central_release import CellMethod, at_most_rows
-from anonkit.coded_rows import counter_of
-from anonkit.drawn_rows import DrawnPiece, IntArray
+from anonkit.central_release import declared
+from anonkit.central_release.coded_rows import counter_of
+from anonkit.central_release.declared import CellMethod, at_most_rows
+from anonkit.central_release.drawn_rows import DrawnPiece, IntArray
+from anonkit.central_release.synthesized import column_entries
+from anonkit.central_release.trees import generalized, per_level
 from anonkit.errors import PolicyError
 from anonkit.guarantee import Guarantee
 from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within, rounded_up, units_of
@@ -26,8 +28,6 @@ from anonkit.policy import Policy
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.public_domains import conditions_of
 from anonkit.randomness import Randomness
-from anonkit.synthesized import column_entries
-from anonkit.tree_release import generalized, per_level
 from anonkit.trees.additive import AdditiveScores, places_of
 from anonkit.trees.attributes import Attribute, Split, TreeSchema
 from anonkit.trees.cells import cells_of
@@ -149,7 +149,7 @@ class StackedMethod(CellMethod):
 
 def schema_of(policy: Policy, cells: int) -> TreeSchema:
     """Return the attributes and classes, from public domains alone, numbers on a grid of so many cells."""
-    return central_release.schema_of(policy, cells, number=Split.CUT, category=Split.ONE_VS_REST)
+    return declared.schema_of(policy, cells, number=Split.CUT, category=Split.ONE_VS_REST)
 
 
 def stacked_draft(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.central_dp import ADD_OR_REMOVE, REPLACE, CentralDP, changed_rows
-from anonkit.coded_rows import first_rows_of_units
+from anonkit.central_release.coded_rows import first_rows_of_units
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.mechanisms.domains import Categories, Grid
 from anonkit.parameters import check_choice, check_number, parameter

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from anonkit import coded_rows
-from anonkit.coded_rows import CodedRows, first_rows_of_units, kept_in_memory
+from anonkit.central_release import coded_rows
+from anonkit.central_release.coded_rows import CodedRows, first_rows_of_units, kept_in_memory
 from anonkit.engines.local import LocalEngine
 from anonkit.errors import PolicyError
 from anonkit.policy import Policy

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from anonkit.central_release import CentralMethod, schema_of
+from anonkit.central_release.declared import CentralMethod, schema_of
 from anonkit.datasets import bank_customers_policy
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.methods import METHODS, make_method, method_class

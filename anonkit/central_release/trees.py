@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from anonkit.central_release import CellMethod, at_most_rows, bins_parameter, schema_of
-from anonkit.coded_rows import counter_of
-from anonkit.drawn_rows import DrawnPiece
+from anonkit.central_release.coded_rows import counter_of
+from anonkit.central_release.declared import CellMethod, at_most_rows, bins_parameter, schema_of
+from anonkit.central_release.drawn_rows import DrawnPiece
+from anonkit.central_release.synthesized import COUNT_COLUMN, column_entries, described, labelled
 from anonkit.errors import PolicyError
 from anonkit.guarantee import Guarantee, NoGuarantee
 from anonkit.mechanisms.accounting import Accounting
@@ -25,7 +26,6 @@ from anonkit.policy import Policy
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.public_domains import conditions_of
 from anonkit.randomness import Randomness
-from anonkit.synthesized import COUNT_COLUMN, column_entries, described, labelled
 from anonkit.trees.attributes import Split, TreeSchema
 from anonkit.trees.cells import Cells, cells_of, label_of
 from anonkit.trees.grower import grow

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from anonkit.central_release import bins_parameter
+from anonkit.central_release.declared import bins_parameter
+from anonkit.central_release.trees import GrownTrees
 from anonkit.parameters import check_choice, check_number, parameter
 from anonkit.protocols import Progress
 from anonkit.randomness import Randomness
-from anonkit.tree_release import GrownTrees
 from anonkit.trees.allocation import uniform
 from anonkit.trees.attributes import Split, TreeSchema
 from anonkit.trees.leaves import NoisyClassCounts

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from anonkit.drawn_rows import DrawnPiece, IntArray
+from anonkit.central_release.drawn_rows import DrawnPiece, IntArray
 from anonkit.engines import LocalEngine
 from anonkit.mechanisms import pieces
 from anonkit.mechanisms.discrete_laplace import Words

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from anonkit.central_release.synthesized import cells_of_codes, column_entries
 from anonkit.mechanisms.domains import Categories, Grid
 from anonkit.policy import Column, Policy, Role
-from anonkit.synthesized import cells_of_codes, column_entries
 
 GRID = Grid(lower=0.0, upper=4.0, cells=4, has_missing=True)
 WORDS = Categories(values=("u", "v"), has_missing=True)

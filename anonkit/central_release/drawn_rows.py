@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anonkit.central_release.synthesized import cells_of_codes, described
 from anonkit.mechanisms.domains import Categories, Grid
 from anonkit.mechanisms.pieces import piece_sizes, rows_of_piece
 from anonkit.policy import Policy
 from anonkit.protocols import Engine, Source
 from anonkit.randomness import Randomness
-from anonkit.synthesized import cells_of_codes, described
 
 IntArray = NDArray[np.int64]
 

@@ -7,11 +7,11 @@ import math
 import pytest
 
 import anonkit
+from anonkit.central_release.tree_families import friedman_schuster, one_deviation, slack_of
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ParameterError
 from anonkit.methods import make_method
 from anonkit.methods.diffp_id3 import DiffPID3
-from anonkit.tree_families import friedman_schuster, one_deviation, slack_of
 from anonkit.trees.scores import GINI, INFORMATION_GAIN
 from tests.trees.tables import MIXED
 
