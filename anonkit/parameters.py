@@ -6,6 +6,7 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
+from keyword import iskeyword
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from anonkit.errors import ParameterError, did_you_mean
@@ -32,6 +33,12 @@ class Parameter:
 def option_name(name: str) -> str:
     """Return the command-line option of a parameter; `as_` is called so because Python keeps `as` for itself."""
     return "--" + name.rstrip("_").replace("_", "-")
+
+
+def field_name(option: str) -> str:
+    """Return the parameter of an option written without leading dashes, as in a recipe: `n-rows`, `n_rows`, `as`."""
+    name = option.replace("-", "_")
+    return f"{name}_" if iskeyword(name) else name
 
 
 def parameter(*, default: Any = MISSING, help: str, range: str, choices: Sequence[str] = ()) -> Any:  # noqa: A002

@@ -13,6 +13,7 @@ from anonkit.bundle import Release
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import PolicyError, did_you_mean
 from anonkit.ledger.account import Where
+from anonkit.parameters import field_name
 from anonkit.pipeline import release
 from anonkit.policy import Policy
 from anonkit.protocols import Progress, no_progress
@@ -79,6 +80,9 @@ class Recipe:
         simulate = raw.get("simulate")
         if simulate is not None and (not isinstance(simulate, dict) or not set(simulate) <= set(_SIMULATE_KEYS)):
             raise PolicyError(f"recipe {path.name!r}: simulate must be a table", "simulate = { rows = 5000, seed = 1 }")
+        parameters = raw.get("parameters", {})
+        if not isinstance(parameters, dict):
+            raise PolicyError(f"recipe {path.name!r}: parameters must be a table", "[parameters]")
         return cls(
             folder=path.parent,
             method=raw["method"],
@@ -89,7 +93,7 @@ class Recipe:
             policy=_policy(raw.get("policy"), path.parent, simulated=simulate is not None),
             engine=raw.get("engine", "local"),
             spark=_spark(raw.get("spark", {}), path),
-            parameters=raw.get("parameters", {}),
+            parameters={field_name(name): value for name, value in parameters.items()},
             domains_from_data=raw.get("domains_from_data") is True,
         )
 

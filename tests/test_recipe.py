@@ -61,3 +61,17 @@ def test_an_absent_recipe_is_said(tmp_path: Path) -> None:
     """A path that leads nowhere."""
     with pytest.raises(PolicyError, match="does not exist"):
         Recipe.load(tmp_path / "none.toml")
+
+
+def test_parameters_are_named_as_on_the_command_line(tmp_path: Path) -> None:
+    """With dashes or without, and `as` although Python keeps that word for itself."""
+    path = tmp_path / "recipe.toml"
+    head = 'method = "dp-forest"\nsimulate = { rows = 60 }\noutput = "out.parquet"\n'
+    for given in ('as = "cells"\nn-rows = 60\n', 'as_ = "cells"\nn_rows = 60\n'):
+        path.write_text(f"{head}[parameters]\nepsilon = 1\n{given}", encoding="utf-8")
+        assert Recipe.load(path).parameters == {"epsilon": 1, "as_": "cells", "n_rows": 60}
+    path.write_text(
+        'method = "rr"\nsimulate = { rows = 60 }\noutput = "out.parquet"\nparameters = 1\n', encoding="utf-8"
+    )
+    with pytest.raises(PolicyError, match="parameters must be a table"):
+        Recipe.load(path)

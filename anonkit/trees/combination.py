@@ -166,16 +166,30 @@ class Combination:
         weights[:learned] = np.clip(weights[:learned], 0.0, LARGEST_WEIGHT)
         return replace(self, weights=weights)
 
-    def calibrated(self, world: World, randomness: Randomness) -> Combination:
+    def calibrated(
+        self, world: World, randomness: Randomness, optimism: FloatArray | None = None, overlap: float = 0.0
+    ) -> Combination:
         """Return the combination with intercepts that predict each class as often as the world has it.
 
         Shrinkage and weights below 1 cut more from the evidence for one class than for another; rows drawn from the
         unshrunk noisy counts show by how much.
+
+        Parameters
+        ----------
+        world : World
+        randomness : Randomness
+        optimism : array, shape (n_classes, n_classes), optional
+            What rows of each class (row) score too much for each class (column): the counts know their own noise.
+        overlap : float
+            In [0, 1): how much of what attributes say they say in common. Rows of the world have independent ones:
+            scores of true rows are spread the more about the mean of their class.
         """
         rows = world.draw(_CALIBRATION_ROWS, Words(randomness))
         if not rows.labels.size:
             return self
         scores = self._logarithms(rows.codes)
+        scores = scores if optimism is None else scores - optimism[rows.labels]
+        scores = _spread(scores, rows.labels, 1 / np.sqrt(1 - overlap))
         shares = np.bincount(rows.labels, minlength=self._classes) / rows.labels.size + 1e-6
         moved = np.zeros(self._classes)
         for _ in range(_CALIBRATION_STEPS):
@@ -190,6 +204,14 @@ class Combination:
 
     def _logarithms(self, codes: IntArray) -> FloatArray:
         return self.scores().logarithms(places_of(self.forest, codes), codes)
+
+
+def _spread(scores: FloatArray, labels: IntArray, factor: float) -> FloatArray:
+    """Return scores at so many times their distance from the mean of their class."""
+    sizes = np.bincount(labels)[:, np.newaxis]
+    sums = np.stack([np.bincount(labels, weights=one) for one in scores.T], axis=1)
+    middles = (sums / np.maximum(sizes, 1))[labels]
+    return np.asarray(middles + factor * (scores - middles))
 
 
 def _evidence(

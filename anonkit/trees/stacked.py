@@ -8,9 +8,10 @@ new. What is published are the noisy counts, the noisy sums of the step, and the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from anonkit.trees.combination import Combination
 from anonkit.trees.consistency import AgreedCounts
 from anonkit.trees.grower import Watch, grow
 from anonkit.trees.leaves import NoisyClassCounts
+from anonkit.trees.optimism import optimism_of
 from anonkit.trees.plan import Choices, Plan
 from anonkit.trees.public_rule import Rule
 from anonkit.trees.published import PublishedForest
@@ -153,11 +155,14 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
     words = Words(randomness.child("noise of evidence"))
     sums = HistogramSums(forest=forest, regions=regions)
     histograms = sums.tables(noisy_counts(counter.sum_up(sums), plan.histogram_draw.rate, words))
-    scale = 2.0**52 / plan.histogram_draw.rate
-    agreed = AgreedCounts.of(forest, regions, histograms, scale, plan.count_scale)
-    world = World.of(forest, regions, agreed)
-    combination = Combination.of(plan.rule, forest, regions, agreed, scale, plan.count_scale)
-    combination = combination.calibrated(world, randomness.child("rows of the world"))
+    evidence = partial(_evidence, plan, forest, regions)
+    world, combination = evidence(histograms)
+    overlap = 0.0 if plan.weight_units >= _FEWEST_UNITS else 1 - plan.rule.attribute_weight
+    optimism = None
+    if overlap > 0:  # else the step corrects the intercepts by true rows
+        again = Words(randomness.child("noise of the noise"))
+        optimism = overlap * optimism_of(evidence, histograms, plan.histogram_draw.rate, again)
+    combination = combination.calibrated(world, randomness.child("rows of the world"), optimism, overlap)
     step = None
     if plan.weight_units >= _FEWEST_UNITS:
         planned = Step(units=plan.weight_units, bounds=combination.bounds, features=combination.size)
@@ -172,6 +177,17 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
         step=step,
         scores=combination.scores(),
         world=world,
+    )
+
+
+def _evidence(
+    plan: StackedPlan, forest: PublishedForest, regions: tuple[int, ...], histograms: Sequence[IntArray]
+) -> tuple[World, Combination]:
+    """Return what noisy histograms say of the population, and the evidence made of them."""
+    scale = 2.0**52 / plan.histogram_draw.rate
+    agreed = AgreedCounts.of(forest, regions, histograms, scale, plan.count_scale)
+    return World.of(forest, regions, agreed), Combination.of(
+        plan.rule, forest, regions, agreed, scale, plan.count_scale
     )
 
 

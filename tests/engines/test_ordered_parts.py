@@ -26,7 +26,9 @@ def piece(number: int) -> pa.RecordBatch:
     """Return rows of a piece, missing cells among them; its dictionary has an order of its own."""
     rows = np.arange(number * PIECE, min((number + 1) * PIECE, N))
     kinds = pa.DictionaryArray.from_arrays(pa.array((rows % 3).astype(np.int32), mask=rows % 7 == 0), WORDS[::-1])
-    return pa.RecordBatch.from_arrays([pa.array(rows), kinds, pa.array(rows.astype(str), mask=rows % 5 == 0)], SCHEMA)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(rows), kinds, pa.array(rows.astype(str), mask=rows % 5 == 0)], schema=SCHEMA
+    )
 
 
 SPLITS = DrawnSplits(draw=piece, schema=SCHEMA, sizes=[piece(at).num_rows for at in range(-(-N // PIECE))])
