@@ -18,14 +18,13 @@ from anonkit.engines import is_spark_frame, open_engine
 from anonkit.engines.private_files import PrivateFolder
 from anonkit.errors import GuaranteeError, ParameterError
 from anonkit.guarantee import Check, Guarantee, KAnonymity
-from anonkit.k_anonymity.sampled_search import is_too_large
 from anonkit.ledger.account import Account, Where
 from anonkit.ledger.spending import Spending
 from anonkit.measures import answer_checks, owner_measures, recount, release_utility
 from anonkit.methods import make_method
 from anonkit.methods.recoded import Recoded
 from anonkit.policy import Policy
-from anonkit.protocols import Draft, Engine, Method, Progress, Source, no_progress
+from anonkit.protocols import Draft, Engine, Method, Progress, Source, is_too_large, no_progress
 from anonkit.public_domains import with_domains_of
 from anonkit.publishing import VerifiedDraft, publish, refuse_beside_release, write_owner_report
 from anonkit.randomness import Randomness
@@ -48,6 +47,7 @@ def release(
     engine: str | Engine = "local",
     spark_master: str | None = None,
     spark_conf: Mapping[str, str] | None = None,
+    search_rows: int | None = None,
     force: bool = False,
     dry_run: bool = False,
     domains_from_data: bool = False,
@@ -80,6 +80,9 @@ def release(
         "local", "spark", or an engine that is open; it stays open. A Spark data frame is released by its own session.
     spark_master, spark_conf
         Where Spark runs and its settings, for engine "spark"; default the active session, else this machine.
+    search_rows : int, optional
+        Rows a method may hold in memory while it searches, 1 or more, by default 500,000. k-anonymous recodings of
+        larger tables are searched on a keyed sample of so many rows, and counted and applied to all.
     force : bool
         Replace a release that is there.
     dry_run : bool
@@ -141,7 +144,7 @@ def release(
     randomness = Randomness.secure() if seed is None else Randomness.seeded(seed)
     account = Account.of(ledger, place, dataset, budget)
     with (
-        _engine(engine, source, spark_master, spark_conf) as opened,
+        _engine(engine, source, spark_master, spark_conf, search_rows) as opened,
         closing(open_engine("local")) as files,
         closing(PrivateFolder()) as private,
     ):
@@ -160,14 +163,19 @@ def release(
 
 
 def _engine(
-    engine: str | Engine, source: Any, master: str | None, conf: Mapping[str, str] | None
+    engine: str | Engine,
+    source: Any,
+    master: str | None,
+    conf: Mapping[str, str] | None,
+    search_rows: int | None,
 ) -> AbstractContextManager[Engine]:
     """Return the engine that is asked for; one that was open before stays open."""
     if not isinstance(engine, str):
-        if master is not None or conf:
-            raise ParameterError("an engine that is open has its master and settings", "leave them out")
+        if master is not None or conf or search_rows is not None:
+            raise ParameterError("an engine that is open has its settings", "leave master, conf and search_rows out")
         return nullcontext(engine)
-    return closing(open_engine("spark" if is_spark_frame(source) else engine, master=master, conf=conf))
+    name = "spark" if is_spark_frame(source) else engine
+    return closing(open_engine(name, master=master, conf=conf, search_rows=search_rows))
 
 
 def apply(
@@ -179,6 +187,7 @@ def apply(
     engine: str | Engine = "local",
     spark_master: str | None = None,
     spark_conf: Mapping[str, str] | None = None,
+    search_rows: int | None = None,
     force: bool = False,
     dry_run: bool = False,
     seed: int | None = None,
@@ -213,6 +222,7 @@ def apply(
         engine=engine,
         spark_master=spark_master,
         spark_conf=spark_conf,
+        search_rows=search_rows,
         force=force,
         dry_run=dry_run,
         seed=seed,

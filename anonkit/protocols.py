@@ -28,6 +28,9 @@ BatchCount = Callable[["pa.RecordBatch", int], "NDArray[np.int64]"]
 DrawPiece = Callable[[int], "pa.RecordBatch"]
 """A pure, picklable function of the number of a piece of a table: its rows, the same each time."""
 
+SEARCH_ROWS = 500_000
+"""Rows of a table that a method holds while it searches, unless an engine is told otherwise."""
+
 Progress = Callable[[str, float], None]
 """Called with the name of a step and the share done, in [0, 1]."""
 
@@ -69,8 +72,8 @@ class Engine(Protocol):
     """
 
     name: ClassVar[str]
-    search_rows: int | None
-    """Rows of a table that a method may hold while it searches; None: as many as there are."""
+    search_rows: int
+    """Rows of a table that a method may hold while it searches; larger tables are searched on a keyed sample."""
 
     def close(self) -> None:
         """Delete every private file."""
@@ -126,6 +129,11 @@ class Engine(Protocol):
     def write(self, source: Any, path: Path, *, metadata: Mapping[str, str], randomness: Randomness | None) -> int:
         """Write one Parquet file, rows in secret random order when randomness is given; return the rows written."""
         ...
+
+
+def is_too_large(source: Source, engine: Engine) -> bool:
+    """Tell whether a table has more rows than a method may hold: then they are counted where they are."""
+    return source.n_rows > engine.search_rows
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from anonkit.cells import category_value, is_ordered
 from anonkit.errors import PolicyError
 from anonkit.mechanisms.domains import Categories
 from anonkit.policy import Column, Missing, Policy, Role
-from anonkit.protocols import Engine, Source
+from anonkit.protocols import Engine, Source, is_too_large
 
 _INIT_HINT = "`anonkit init` drafts a policy with public domains to fill in; role insensitive leaves a column out"
 _RANDOMIZED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
@@ -123,7 +123,7 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine) -> Policy:
 
 def _distinct_values(source: Source, engine: Engine, names: Sequence[str]) -> dict[str, list[Any]]:
     """Return the distinct values of some columns, ascending or in category order; None if a cell is missing."""
-    if engine.search_rows is None or source.n_rows <= engine.search_rows:
+    if not is_too_large(source, engine):
         return {coded.name: list(coded.values) for coded in engine.encode(source, names)}
     counted = engine.count_sets(source, [(name,) for name in names])
     return {

@@ -20,7 +20,7 @@ from anonkit.protocols import Progress, no_progress
 
 _KEYS = (
     *("method", "preset", "input", "simulate", "output", "policy", "engine", "spark", "parameters"),
-    "domains_from_data",
+    *("search_rows", "domains_from_data"),
 )
 _SIMULATE_KEYS = ("rows", "seed")
 
@@ -45,6 +45,8 @@ class Recipe:
     spark: Mapping[str, Any]
     """`master` and `conf` of the Spark engine."""
     parameters: Mapping[str, Any]
+    search_rows: int | None = None
+    """Rows held while searching; larger tables are searched on a sample."""
     domains_from_data: bool = False
     """True: domains the policy does not declare are read from the table, and the claim is conditional."""
 
@@ -94,6 +96,7 @@ class Recipe:
             engine=raw.get("engine", "local"),
             spark=_spark(raw.get("spark", {}), path),
             parameters={field_name(name): value for name, value in parameters.items()},
+            search_rows=_search_rows(raw.get("search_rows"), path),
             domains_from_data=raw.get("domains_from_data") is True,
         )
 
@@ -129,6 +132,7 @@ class Recipe:
             engine=self.engine,
             spark_master=self.spark.get("master"),
             spark_conf=self.spark.get("conf"),
+            search_rows=self.search_rows,
             force=force,
             dry_run=dry_run,
             domains_from_data=self.domains_from_data,
@@ -144,6 +148,12 @@ def _spark(raw: object, path: Path) -> Mapping[str, Any]:
     if not isinstance(raw, dict) or not set(raw) <= {"master", "conf"} or not isinstance(raw.get("conf", {}), dict):
         raise PolicyError(f"recipe {path.name!r}: spark must be a table", 'spark = { master = "local[4]", conf = {} }')
     return {**raw, "conf": {key: str(value) for key, value in raw.get("conf", {}).items()}}
+
+
+def _search_rows(raw: object, path: Path) -> int | None:
+    if raw is None or (isinstance(raw, int) and not isinstance(raw, bool) and raw > 0):
+        return raw
+    raise PolicyError(f"recipe {path.name!r}: search_rows must be a whole number above 0", "search_rows = 500_000")
 
 
 def _policy(raw: object, folder: Path, *, simulated: bool) -> Policy:

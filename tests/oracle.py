@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from anonkit.mechanisms.coding import CodedColumn
 from anonkit.mechanisms.keyed_words import keyed_words
 from anonkit.policy import Policy
-from anonkit.protocols import ClassSizes
+from anonkit.protocols import SEARCH_ROWS, ClassSizes
 from anonkit.randomness import Randomness
 
 TEMPORAL = (pa.types.is_timestamp, pa.types.is_date, pa.types.is_time, pa.types.is_duration)
@@ -53,7 +53,7 @@ class PandasEngine:
     """All verbs on pandas, for tables of some rows and types that are canonical already."""
 
     name: ClassVar[str] = "pandas"
-    search_rows: int | None = None
+    search_rows: int = SEARCH_ROWS
 
     def close(self) -> None:
         """Close nothing."""

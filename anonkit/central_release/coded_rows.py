@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.domain_codes import codes_of_cells, refuse_texts
-from anonkit.protocols import Engine, Source
+from anonkit.protocols import Engine, Source, is_too_large
 from anonkit.trees.attributes import TreeSchema
 from anonkit.trees.questions import BatchCounter, CodedBatch, Counter, Question, RowSums
 
@@ -89,7 +89,7 @@ def kept_in_memory(open_batches: CodedRows) -> Callable[[], Iterable[CodedBatch]
 
 def counter_of(source: Source, engine: Engine, schema: TreeSchema, keep: NDArray[np.bool_] | None) -> Counter:
     """Return who counts the rows: this machine, or the engine where they are when they are too many to be held."""
-    if keep is None and is_counted_there(source, engine):
+    if keep is None and is_too_large(source, engine):
         return EngineCounter.of(engine, source, schema)
     return BatchCounter(kept_in_memory(CodedRows(source=source, schema=schema, keep=keep)))
 
@@ -98,7 +98,7 @@ def counted(
     source: Source, engine: Engine, schema: TreeSchema, keep: NDArray[np.bool_] | None, count: CodedCount, size: int
 ) -> NDArray[np.int64]:
     """Add up the counts of all rows in one pass, here or where the rows are; shape (size,)."""
-    if keep is None and is_counted_there(source, engine):
+    if keep is None and is_too_large(source, engine):
         names = [*(one.name for one in schema.attributes), schema.target]
         refuse_texts(source, [one.name for one in schema.attributes if one.is_number])
         return engine.add_up(source, CountBatch(count=count, schema=schema, size=size), names, size)
@@ -106,11 +106,6 @@ def counted(
     for batch in CodedRows(source=source, schema=schema, keep=keep)():
         total += count(batch)
     return total
-
-
-def is_counted_there(source: Source, engine: Engine) -> bool:
-    """Tell whether a table has more rows than this machine shall hold."""
-    return engine.search_rows is not None and source.n_rows > engine.search_rows
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from anonkit.cli.options import (
     ledger_of,
     ledger_options,
     quiet_option,
+    search_rows_option,
     spark_conf_option,
     spark_master_option,
 )
@@ -34,6 +35,7 @@ from anonkit.cli.progress import progress_bars
 @engine_option
 @spark_master_option
 @spark_conf_option
+@search_rows_option
 @dry_run_option
 @force_option
 @quiet_option
@@ -50,6 +52,7 @@ def command(
     engine: str,
     spark_master: str | None,
     spark_conf: dict[str, str],
+    search_rows: int | None,
     dry_run: bool,
     force: bool,
     quiet: bool,
@@ -75,6 +78,7 @@ def command(
             engine=engine,
             spark_master=spark_master,
             spark_conf=spark_conf,
+            search_rows=search_rows,
             force=force,
             dry_run=dry_run,
             ledger=ledger_of(ledger, no_ledger),

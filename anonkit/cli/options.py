@@ -51,6 +51,13 @@ spark_conf_option = click.option(
     "--spark-conf", metavar="KEY=VALUE", multiple=True, callback=_settings, help="A setting of Spark; repeatable."
 )
 
+search_rows_option = click.option(
+    "--search-rows",
+    type=click.IntRange(min=1),
+    metavar="ROWS",
+    help="Rows held while searching; larger tables are searched on a sample, and counted whole. [default: 500,000]",
+)
+
 budget_option = click.option(
     "--budget", type=float, metavar="NUMBER", help="Total epsilon allowed for the dataset, over all its releases."
 )

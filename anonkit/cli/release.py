@@ -19,6 +19,7 @@ from anonkit.cli.options import (
     ledger_of,
     ledger_options,
     quiet_option,
+    search_rows_option,
     spark_conf_option,
     spark_master_option,
 )
@@ -61,6 +62,7 @@ MISSING = ("category", "drop", "error")
 @engine_option
 @spark_master_option
 @spark_conf_option
+@search_rows_option
 @dry_run_option
 @click.option("--owner-report", metavar="DIR", help="Write the figures that must not be published there.")
 @force_option
@@ -89,6 +91,7 @@ def command(
     engine: str,
     spark_master: str | None,
     spark_conf: dict[str, str],
+    search_rows: int | None,
     dry_run: bool,
     owner_report: str | None,
     force: bool,
@@ -129,6 +132,7 @@ def command(
             engine=engine,
             spark_master=spark_master,
             spark_conf=spark_conf,
+            search_rows=search_rows,
             force=force,
             dry_run=dry_run,
             domains_from_data=domains_from_data,

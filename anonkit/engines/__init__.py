@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from anonkit.errors import MissingDependencyError, ParameterError, did_you_mean
+from anonkit.protocols import SEARCH_ROWS
 
 if TYPE_CHECKING:
     from anonkit.engines.local import LocalEngine
@@ -17,7 +18,9 @@ ENGINES = ("local", "spark")
 __all__ = ["ENGINES", "LocalEngine", "is_spark_frame", "open_engine"]
 
 
-def open_engine(name: str, *, master: str | None = None, conf: Mapping[str, str] | None = None) -> Engine:
+def open_engine(
+    name: str, *, master: str | None = None, conf: Mapping[str, str] | None = None, search_rows: int | None = None
+) -> Engine:
     """Return a new engine by name; close it, or use it as a context manager, so that its private files go.
 
     Parameters
@@ -26,14 +29,19 @@ def open_engine(name: str, *, master: str | None = None, conf: Mapping[str, str]
         "local" or "spark".
     master, conf
         Where Spark runs, and its settings; see `anonkit.engines.spark.SparkEngine`.
+    search_rows : int, optional
+        Rows a method may hold while it searches, 1 or more; default `anonkit.protocols.SEARCH_ROWS`.
 
     Raises
     ------
     ParameterError
-        There is no engine of this name, or it has no master and no settings.
+        There is no engine of this name, or it has no master and no settings, or holds no row.
     MissingDependencyError
         PySpark or Java is not installed.
     """
+    rows = SEARCH_ROWS if search_rows is None else search_rows
+    if rows < 1:
+        raise ParameterError(f"search_rows ({rows}) must be 1 or more", "leave it out for 500,000")
     if name == "spark":
         try:
             from anonkit.engines.spark import SparkEngine
@@ -41,13 +49,13 @@ def open_engine(name: str, *, master: str | None = None, conf: Mapping[str, str]
             if (error.name or "").split(".")[0] not in ("pyspark", "py4j"):
                 raise
             raise MissingDependencyError.of_extra("PySpark", "spark") from None
-        return SparkEngine(master, conf)
+        return SparkEngine(master, conf, search_rows=rows)
     if name == "local":
         if master is not None or conf:
             raise ParameterError("the local engine has no master and no settings", "--engine spark")
         from anonkit.engines.local import LocalEngine
 
-        return LocalEngine()
+        return LocalEngine(search_rows=rows)
     raise ParameterError(f"engine ({name}) is not known", did_you_mean(name, ENGINES))
 
 

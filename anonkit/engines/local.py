@@ -31,7 +31,7 @@ from anonkit.engines.untyped import Kinds, Untyped, schema_of, type_table, typed
 from anonkit.engines.writing import write_parquet
 from anonkit.mechanisms.coding import CodedColumn
 from anonkit.policy import Policy
-from anonkit.protocols import BatchCount, BatchMap, ClassSizes, DrawPiece
+from anonkit.protocols import SEARCH_ROWS, BatchCount, BatchMap, ClassSizes, DrawPiece
 from anonkit.randomness import Randomness
 
 _IN_MEMORY = 256 << 20  # bytes of a table that are kept in memory before it goes to the private folder
@@ -47,6 +47,8 @@ class LocalEngine:
     memory_limit : str
         What DuckDB may use before it spills, such as "2GB". Apart from it the engine holds some hundred MB,
         and the codes `encode` is asked for.
+    search_rows : int
+        Rows a method may hold while it searches; larger tables are searched on a keyed sample.
 
     Privacy
     -------
@@ -54,9 +56,9 @@ class LocalEngine:
     """
 
     name: ClassVar[str] = "local"
-    search_rows: int | None = None
 
-    def __init__(self, memory_limit: str = "2GB") -> None:
+    def __init__(self, memory_limit: str = "2GB", search_rows: int = SEARCH_ROWS) -> None:
+        self.search_rows = search_rows
         self._private = PrivateFolder()
         self._counter = SpillingCounter(memory_limit, self._private)
 

@@ -33,13 +33,11 @@ from anonkit.engines.splits import SPLIT_ROWS, DrawnSplits, ParquetSplits, Split
 from anonkit.errors import EngineError
 from anonkit.mechanisms.coding import CodedColumn
 from anonkit.policy import Policy
-from anonkit.protocols import BatchCount, BatchMap, ClassSizes, DrawPiece
+from anonkit.protocols import SEARCH_ROWS, BatchCount, BatchMap, ClassSizes, DrawPiece
 from anonkit.randomness import Randomness
 
 _CODED_CELLS = 1 << 27
 """Cells `encode` brings to the driver: half a gigabyte of codes."""
-SEARCH_ROWS = 500_000
-"""Rows a k-anonymous method looks at on the driver."""
 
 _Source = SparkSource | LocalSource
 
@@ -58,7 +56,7 @@ class SparkEngine:
     session : SparkSession, optional
         The session to work in; it is not stopped.
     search_rows : int
-        Rows a k-anonymous method may look at on the driver; larger tables are searched on a keyed sample.
+        Rows a method may hold on the driver while it searches; larger tables are searched on a keyed sample.
 
     Privacy
     -------
@@ -81,7 +79,7 @@ class SparkEngine:
         scratch = self._session.conf.get(SCRATCH, None)
         self._private = PrivateFolder(None if scratch is None else Path(scratch))
         self._local = LocalEngine()
-        self.search_rows: int | None = search_rows
+        self.search_rows = search_rows
 
     def __enter__(self) -> SparkEngine:
         return self
@@ -191,7 +189,10 @@ class SparkEngine:
         if isinstance(source, LocalSource) or not names:
             return self._local.encode(source, columns)  # type: ignore[arg-type]
         if source.at_most * len(names) > _CODED_CELLS:
-            raise EngineError("the table is too large to be coded on the driver", "look at a sample of it")
+            raise EngineError(
+                "the table is too large to be coded on the driver",
+                "--search-rows names the rows of a sample to look at",
+            )
         return self._local.encode(source.local, columns)
 
     def count_sets(self, source: _Source, sets: Sequence[tuple[str, ...]]) -> list[pa.Table]:

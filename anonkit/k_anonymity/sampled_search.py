@@ -41,11 +41,6 @@ from anonkit.recoding import (
 BoolArray = NDArray[np.bool_]
 
 
-def is_too_large(source: Source, engine: Engine) -> bool:
-    """Tell whether a table has more rows than a search may hold."""
-    return engine.search_rows is not None and source.n_rows > engine.search_rows
-
-
 def draft_from_sample(
     model: AnonymityModel,
     search: Callable[[Source], Draft],
@@ -77,7 +72,6 @@ def draft_from_sample(
     in the recoding when k rows of the sample hold it, so k rows of the table do.
     """
     progress("drawing a sample", 0.0)
-    assert engine.search_rows is not None  # noqa: S101 - `is_too_large` came first
     sample = engine.sample(source, engine.search_rows, rng.child("search"))
     found = search(sample)
     recoding = opened(recoding_from_dict(found.params["recoding"]))

@@ -13,10 +13,10 @@ from anonkit.k_anonymity.coded_axes import boxes_of
 from anonkit.k_anonymity.drafts import anonymity_params, column_entry, draft_recoded, other_columns
 from anonkit.k_anonymity.model import AnonymityModel
 from anonkit.k_anonymity.preparing import Prepared, prepare
-from anonkit.k_anonymity.sampled_search import draft_from_sample, is_too_large
+from anonkit.k_anonymity.sampled_search import draft_from_sample
 from anonkit.mechanisms.mondrian import grow_boxes
 from anonkit.policy import Policy, TargetUse
-from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.protocols import Draft, Engine, Progress, Source, is_too_large, no_progress
 from anonkit.randomness import Randomness
 from anonkit.recoding import LocalRecoding
 

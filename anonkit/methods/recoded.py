@@ -17,11 +17,11 @@ from anonkit.guarantee import KAnonymity
 from anonkit.k_anonymity.drafts import anonymity_params, column_entry, describe_recoded, draft_recoded, other_columns
 from anonkit.k_anonymity.model import AnonymityModel
 from anonkit.k_anonymity.preparing import requirements
-from anonkit.k_anonymity.sampled_search import apply_recoding, is_too_large, merged_where_rows_are
+from anonkit.k_anonymity.sampled_search import apply_recoding, merged_where_rows_are
 from anonkit.mechanisms.equivalence import Partition, Requirement, suppressed_rows
 from anonkit.parameters import check_number, parameter
 from anonkit.policy import Column, ColumnType, Missing, Policy, Role, TargetUse
-from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.protocols import Draft, Engine, Progress, Source, is_too_large, no_progress
 from anonkit.randomness import Randomness
 from anonkit.recoding import (
     UNKNOWN,

@@ -17,7 +17,7 @@ from anonkit.k_anonymity.coded_axes import POOLED, grouping_of, one_hot_grouping
 from anonkit.k_anonymity.drafts import anonymity_params, column_entry, describe_recoded, draft_recoded, other_columns
 from anonkit.k_anonymity.model import AnonymityModel
 from anonkit.k_anonymity.preparing import Prepared, prepare
-from anonkit.k_anonymity.sampled_search import draft_from_sample, is_too_large
+from anonkit.k_anonymity.sampled_search import draft_from_sample
 from anonkit.mechanisms.coding import CodedColumn
 from anonkit.mechanisms.features import column_features, one_hot_features
 from anonkit.mechanisms.importance import IMPORTANCE_STRATEGIES, Evidence, Importance
@@ -35,7 +35,7 @@ from anonkit.mechanisms.selection import Decision, select_features
 from anonkit.mechanisms.specialization import Drop, DropReason, specialize
 from anonkit.parameters import check_choice, check_number, parameter
 from anonkit.policy import Policy, TargetUse
-from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.protocols import Draft, Engine, Progress, Source, is_too_large, no_progress
 from anonkit.randomness import Randomness
 from anonkit.recoding import GlobalRecoding, Grouping, KeptAxis
 
