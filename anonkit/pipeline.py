@@ -15,7 +15,6 @@ from anonkit.bundle import PARAMS, Place, Release, read_json, refuse_existing
 from anonkit.central_dp import CentralDP
 from anonkit.drafting import likely_identifiers
 from anonkit.engines import is_spark_frame, open_engine
-from anonkit.engines.private_files import PrivateFolder
 from anonkit.errors import GuaranteeError, ParameterError
 from anonkit.guarantee import Check, Guarantee, KAnonymity
 from anonkit.ledger.account import Account, Where
@@ -24,6 +23,7 @@ from anonkit.measures import answer_checks, owner_measures, recount, release_uti
 from anonkit.methods import make_method
 from anonkit.methods.recoded import Recoded
 from anonkit.policy import Policy
+from anonkit.private_files import PrivateFolder
 from anonkit.protocols import Draft, Engine, Method, Progress, Source, is_too_large, no_progress
 from anonkit.public_domains import with_domains_of
 from anonkit.publishing import VerifiedDraft, publish, refuse_beside_release, write_owner_report

@@ -29,7 +29,6 @@ from anonkit.bundle import (
     to_json,
 )
 from anonkit.checks.disclosure import Disclosure
-from anonkit.engines.private_files import PrivateFolder
 from anonkit.engines.relabelling import relabelled
 from anonkit.errors import EngineError, GuaranteeError, ParameterError
 from anonkit.guarantee import Check, Guarantee
@@ -37,6 +36,7 @@ from anonkit.ledger.spending import Position
 from anonkit.measures import recount
 from anonkit.parameters import parameters_of
 from anonkit.policy import Policy
+from anonkit.private_files import PrivateFolder
 from anonkit.protocols import Draft, Engine, Method, Source
 from anonkit.report.descriptor import build_descriptor
 from anonkit.report.document import build_owner_report, build_report

@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[1] / "anonkit"
 ROWS: tuple[tuple[str, ...], ...] = (
     ("errors", "randomness"),
     ("answer_design",),
-    ("policy", "parameters", "rounding", "atomic"),
+    ("policy", "parameters", "rounding", "atomic", "private_files"),
     ("guarantee", "local_dp", "central_dp"),
     ("report", "schemas"),
     ("bundle",),

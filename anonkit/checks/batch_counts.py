@@ -18,7 +18,7 @@ from great_expectations.execution_engine import (
 from great_expectations.expectations.metrics.metric_provider import metric_value
 from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 
-from anonkit.checks.disclosure import diversity_of
+from anonkit.checks.diversity import diversity_of
 
 CLASSES = "anonkit.table.class_sizes"
 PAIRS = "anonkit.table.sensitive_pairs"

@@ -7,7 +7,7 @@ them, so that a mistake in one is seen by the other. Missing is a value like any
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,9 +16,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from anonkit.checks.diversity import NOTHING, Numbers, worst_class
 from anonkit.errors import EngineError
+from anonkit.private_files import PrivateFolder
 
-_CELLS = 4_000_000
+_MEMORY = "1GB"
+"""What DuckDB may hold before it spills, to a private folder."""
+_PAIRS = 1 << 20
+"""Counts of (class, value) that are looked at together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,9 +99,9 @@ def measure(
         Values of l for which the smallest c of recursive (c, l)-diversity is measured.
     """
     with scanned(table) as (connection, source):
-        keys = ", ".join(map(quoted, quasi_identifiers))
-        sizes, people = _sizes(connection, source, keys, unit)
-        found = {name: _sensitive(connection, source, quasi_identifiers, name, recursive) for name in sensitive}
+        _number_classes(connection, source, quasi_identifiers, sensitive, unit)
+        sizes, people = _sizes(connection, unit is not None)
+        found = {name: _sensitive(connection, f"s{at}", recursive) for at, name in enumerate(sensitive)}
     return Disclosure(
         rows=sum(n * c for n, c in sizes),
         classes=sum(c for _, c in sizes),
@@ -118,13 +123,16 @@ def scanned(table: str | Path | pa.Table) -> Iterator[tuple[Any, str]]:
     """
     import duckdb
 
-    connection = duckdb.connect(":memory:")
+    private = PrivateFolder()
+    settings = {"memory_limit": _MEMORY, "temp_directory": str(private.path), "preserve_insertion_order": "false"}
+    connection = duckdb.connect(":memory:", config=settings)
     try:
         yield connection, _scan(connection, table)
     except duckdb.Error:
         raise EngineError("recounting the table failed", "is every named column in it?") from None
     finally:
         connection.close()
+        private.close()
 
 
 def _scan(connection: Any, table: str | Path | pa.Table) -> str:
@@ -167,111 +175,70 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _sizes(connection: Any, source: str, keys: str, unit: str | None) -> tuple[list[tuple[int, int]], int | None]:
+def _number_classes(
+    connection: Any, source: str, quasi_identifiers: Sequence[str], sensitive: Sequence[str], unit: str | None
+) -> None:
+    """Make the tables `classes` (n rows, people) and `numbered` (class, s0, s1, …: the sensitive cells of each row)."""
+    keys = ", ".join(f"{quoted(name)} AS q{at}" for at, name in enumerate(quasi_identifiers))
     people = f"count(DISTINCT {quoted(unit)})" if unit else "NULL"
-    grouped = f" GROUP BY {keys}" if keys else ""
-    rows = connection.execute(
-        f"SELECT n, count(*), min(people) FROM (SELECT count(*) AS n, {people} AS people FROM {source}{grouped}) "
-        "WHERE n > 0 GROUP BY n ORDER BY n"
-    ).fetchall()
-    fewest = min((row[2] for row in rows), default=0) if unit else None
-    return [(int(n), int(classes)) for n, classes, _ in rows], fewest
-
-
-def _sensitive(
-    connection: Any, source: str, quasi_identifiers: Sequence[str], name: str, recursive: Sequence[int]
-) -> dict[str, float]:
-    keys = ", ".join(f"{quoted(key)} AS q{at}" for at, key in enumerate(quasi_identifiers))
-    numbered = ", ".join(f"q{at}" for at in range(len(quasi_identifiers)))
-    counts = connection.execute(
-        f"WITH cells AS (SELECT {keys + ', ' if keys else ''}{quoted(name)} AS s, count(*) AS n "
-        f"FROM {source} GROUP BY ALL) "
-        f"SELECT {f'dense_rank() OVER (ORDER BY {numbered}) - 1' if keys else '0'} AS class, "
-        "dense_rank() OVER (ORDER BY s NULLS LAST) - 1 AS value, n, typeof(s) AS kind FROM cells"
-    ).fetchnumpy()
-    if counts["n"].size == 0:
-        return {"l": 0.0, "entropy_l": 0.0, "t": 0.0, "alpha": 0.0, "beta": 0.0}
-    ordered = str(counts["kind"][0]) not in ("VARCHAR", "BOOLEAN") and not str(counts["kind"][0]).startswith("ENUM")
-    return diversity_of(
-        np.asarray(counts["class"], dtype=np.int64),
-        np.asarray(counts["value"], dtype=np.int64),
-        np.asarray(counts["n"], dtype=np.float64),
-        ordered,
-        recursive,
+    connection.execute(
+        "CREATE TEMP TABLE classes AS SELECT (row_number() OVER () - 1)::BIGINT AS class, * FROM ("
+        f"SELECT {keys + ', ' if keys else ''}count(*) AS n, {people} AS people FROM {source}"
+        f"{' GROUP BY ALL' if keys else ''}) WHERE n > 0"
+    )
+    if not sensitive:
+        return
+    cells = ", ".join(f"t.{quoted(name)} AS s{at}" for at, name in enumerate(sensitive))
+    same = " AND ".join(
+        f"t.{quoted(name)} IS NOT DISTINCT FROM classes.q{at}" for at, name in enumerate(quasi_identifiers)
+    )
+    connection.execute(
+        f"CREATE TEMP TABLE numbered AS SELECT class, {cells} FROM {source} AS t JOIN classes ON {same or 'true'}"
     )
 
 
-def diversity_of(
-    classes: np.ndarray[Any, Any],
-    values: np.ndarray[Any, Any],
-    counts: np.ndarray[Any, Any],
-    ordered: bool,
-    recursive: Sequence[int] = (2, 3),
-) -> dict[str, float]:
-    """Return what the worst class of a table has, from counts of (class, value), each pair once.
-
-    Parameters
-    ----------
-    classes, values : array of int, shape (n_pairs,)
-        Dense codes; values in their order when `ordered`.
-    counts : array, shape (n_pairs,)
-        Rows, above 0.
-    ordered : bool
-        True: t is the ordered distance, else the equal one.
-    recursive : sequence of int
-        Values of l for recursive (c, l)-diversity.
-    """
-    order = np.lexsort((values, classes))
-    classes, values, counts = classes[order], values[order], counts[order]
-    n_classes, n_values = int(classes[-1]) + 1, int(values.max()) + 1
-    size = np.bincount(classes, counts, minlength=n_classes)
-    share = counts / size[classes]
-    overall = np.bincount(values, counts, minlength=n_values) / counts.sum()
-    out = {
-        "l": float(np.bincount(classes, minlength=n_classes).min()),
-        "entropy_l": float(np.exp(np.bincount(classes, -share * np.log(share), minlength=n_classes)).min()),
-        "alpha": float(share.max()),
-        "beta": float((share / overall[values]).max()) - 1,
-        "t": _earth_mover(classes, values, share, overall, n_classes)
-        if ordered
-        else _variation(classes, values, share, overall),
-    }
-    ranked = np.lexsort((-counts, classes))
-    place = np.arange(counts.size) - np.searchsorted(classes, np.arange(n_classes))[classes[ranked]]
-    top = counts[ranked][place == 0]
-    for l in recursive:  # noqa: E741
-        tail = np.bincount(classes[ranked], counts[ranked] * (place >= l - 1), minlength=n_classes)
-        with np.errstate(divide="ignore"):
-            worst = float(np.max(np.where(tail > 0, top / np.maximum(tail, 1e-300), np.inf)))
-        if np.isfinite(worst):
-            out[f"recursive_c_{l}"] = worst
-    return out
+def _sizes(connection: Any, with_people: bool) -> tuple[list[tuple[int, int]], int | None]:
+    rows = connection.execute("SELECT n, count(*), min(people) FROM classes GROUP BY n ORDER BY n").fetchall()
+    fewest = min((row[2] for row in rows), default=0) if with_people else None
+    return [(int(n), int(classes)) for n, classes, _ in rows], fewest
 
 
-def _variation(
-    classes: np.ndarray[Any, Any],
-    values: np.ndarray[Any, Any],
-    share: np.ndarray[Any, Any],
-    overall: np.ndarray[Any, Any],
-) -> float:
-    q = overall[values]
-    apart = np.bincount(classes, np.abs(share - q)) + 1 - np.bincount(classes, q)
-    return float(apart.max() / 2)
+def _sensitive(connection: Any, column: str, recursive: Sequence[int]) -> dict[str, float]:
+    """Return how diverse a column of `numbered` is in the worst class."""
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE cells AS SELECT class, {column} AS s, count(*) AS n FROM numbered GROUP BY ALL"
+    )
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE domain AS SELECT s, n, row_number() OVER (ORDER BY s NULLS LAST) - 1 AS value "
+        "FROM (SELECT s, sum(n)::DOUBLE AS n FROM cells GROUP BY s)"
+    )
+    kind = connection.execute("SELECT typeof(s) FROM domain LIMIT 1").fetchone()
+    if kind is None:
+        return dict(NOTHING)
+    ordered = kind[0] not in ("VARCHAR", "BOOLEAN") and not kind[0].startswith("ENUM")
+    overall = connection.execute("SELECT n FROM domain ORDER BY value").fetchnumpy()["n"]
+    pairs = connection.sql(
+        "SELECT class, value, cells.n::DOUBLE AS n FROM cells JOIN domain ON cells.s IS NOT DISTINCT FROM domain.s "
+        "ORDER BY class, value"
+    ).to_arrow_reader(_PAIRS)
+    return worst_class(_whole_classes(pairs), np.asarray(overall), ordered, recursive)
 
 
-def _earth_mover(
-    classes: np.ndarray[Any, Any],
-    values: np.ndarray[Any, Any],
-    share: np.ndarray[Any, Any],
-    overall: np.ndarray[Any, Any],
-    n_classes: int,
-) -> float:
-    n_values, worst = overall.size, 0.0
-    step = max(1, _CELLS // n_values)
-    for start in range(0, n_classes, step):
-        low, high = np.searchsorted(classes, (start, start + step))
-        dense = np.zeros((min(step, n_classes - start), n_values))
-        dense[classes[low:high] - start, values[low:high]] = share[low:high]
-        moved = np.abs(np.cumsum(dense - overall, axis=1)).sum(axis=1) / max(n_values - 1, 1)
-        worst = max(worst, float(moved.max()))
-    return worst
+def _whole_classes(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
+    """Yield sorted pairs in parts that end where a class ends."""
+    left: pa.Table | None = None
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        left = table if left is None else pa.concat_tables([left, table])
+        classes = left.column("class").to_numpy()
+        complete = int(np.searchsorted(classes, classes[-1]))
+        if complete:
+            yield _arrays(left.slice(0, complete))
+            left = left.slice(complete)
+    if left is not None and left.num_rows:
+        yield _arrays(left)
+
+
+def _arrays(pairs: pa.Table) -> tuple[Numbers, Numbers, Numbers]:
+    classes, values, counts = (column.to_numpy() for column in pairs.columns)
+    return classes, values, counts

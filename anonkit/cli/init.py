@@ -39,7 +39,7 @@ def command(source: str, *, target: str | None, output: str, force: bool, quiet:
     if output != STDOUT:
         refuse_existing(path, force)
     from anonkit.drafting import draft_policy
-    from anonkit.engines.private_files import sweep
+    from anonkit.private_files import sweep
 
     sweep()
     with progress_bars(quiet) as progress:

@@ -100,7 +100,7 @@ def command(
     from anonkit.checks.junit import junit_xml
     from anonkit.checks.validate import validate
     from anonkit.cli.summary import check_line
-    from anonkit.engines.private_files import sweep
+    from anonkit.private_files import sweep
     from anonkit.report.wording import gathered
 
     sweep()

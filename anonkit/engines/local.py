@@ -21,7 +21,6 @@ from anonkit.engines.categories import Categories, CategoryColumns
 from anonkit.engines.counting import count_classes, count_combinations, small_combinations
 from anonkit.engines.encoding import Encoded, coded_column, encode
 from anonkit.engines.names import check_names
-from anonkit.engines.private_files import PrivateFolder
 from anonkit.engines.reading import open_table
 from anonkit.engines.shuffling import row_words, shuffled
 from anonkit.engines.sources import LocalSource, ParquetRows, mapped_source, spilled_rows, table_source
@@ -31,6 +30,7 @@ from anonkit.engines.untyped import Kinds, Untyped, schema_of, type_table, typed
 from anonkit.engines.writing import write_parquet
 from anonkit.mechanisms.coding import CodedColumn
 from anonkit.policy import Policy
+from anonkit.private_files import PrivateFolder
 from anonkit.protocols import SEARCH_ROWS, BatchCount, BatchMap, ClassSizes, DrawPiece
 from anonkit.randomness import Randomness
 

@@ -21,7 +21,6 @@ from anonkit.engines.counting import class_sizes, count_table
 from anonkit.engines.local import LocalEngine
 from anonkit.engines.ordered_parts import StoredSplits
 from anonkit.engines.parquet_tables import open_parquet
-from anonkit.engines.private_files import PrivateFolder
 from anonkit.engines.row_maps import Lowest, out_schema, step
 from anonkit.engines.sources import LocalSource, ParquetRows, table_source
 from anonkit.engines.spark_copies import converted, copied
@@ -33,6 +32,7 @@ from anonkit.engines.splits import SPLIT_ROWS, DrawnSplits, ParquetSplits, Split
 from anonkit.errors import EngineError
 from anonkit.mechanisms.coding import CodedColumn
 from anonkit.policy import Policy
+from anonkit.private_files import PrivateFolder
 from anonkit.protocols import SEARCH_ROWS, BatchCount, BatchMap, ClassSizes, DrawPiece
 from anonkit.randomness import Randomness
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonkit.engines.counting import class_sizes, count_table
-from anonkit.engines.private_files import PrivateFolder
 from anonkit.engines.sources import LocalSource
 from anonkit.errors import EngineError
+from anonkit.private_files import PrivateFolder
 from anonkit.protocols import ClassSizes
 
 _STREAM = "anonkit_stream"

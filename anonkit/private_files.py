@@ -9,7 +9,6 @@ import tempfile
 import weakref
 from pathlib import Path
 
-from anonkit.engines.failures import shielded
 from anonkit.errors import EngineError
 
 try:
@@ -55,7 +54,7 @@ class PrivateFolder:
         """
         if self._path is None:
             sweep(self._parent)
-            self._path, lock = shielded(lambda: _make(self._parent), _cannot_make)
+            self._path, lock = _make(self._parent)
             self._delete = weakref.finalize(self, _remove, self._path, lock, os.getpid())
         return self._path
 
@@ -67,6 +66,14 @@ class PrivateFolder:
 
 
 def _make(parent: Path | None) -> tuple[Path, int]:
+    try:
+        return _locked(parent)
+    except OSError as error:
+        reason = error.strerror
+    raise EngineError(f"no private folder can be made among temporary files: {reason}", "TMPDIR names their folder")
+
+
+def _locked(parent: Path | None) -> tuple[Path, int]:
     """Make a folder and lock it; it gets its final name only when locked, so that no sweep takes it for a left one."""
     fresh = Path(tempfile.mkdtemp(prefix=_NEW, dir=parent))
     lock = os.open(fresh / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
@@ -74,11 +81,6 @@ def _make(parent: Path | None) -> tuple[Path, int]:
         return fresh, lock
     fcntl.flock(lock, fcntl.LOCK_EX)
     return fresh.rename(fresh.with_name(_PREFIX + fresh.name.removeprefix(_NEW))), lock
-
-
-def _cannot_make(error: Exception) -> EngineError:
-    reason = error.strerror if isinstance(error, OSError) else "there is none"
-    return EngineError(f"no private folder can be made among temporary files: {reason}", "TMPDIR names their folder")
 
 
 def _remove(folder: Path, lock: int, owner: int) -> None:
