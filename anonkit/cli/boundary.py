@@ -17,6 +17,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any, NoReturn
 
 import click
@@ -244,5 +245,9 @@ def _signals_interrupt() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _interrupt(number: int, frame: object) -> NoReturn:
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    """Do what Ctrl-C does at this moment: where Spark works, its handler cancels the jobs, which may wait for ever."""
+    as_ctrl_c = signal.getsignal(signal.SIGINT)
+    if callable(as_ctrl_c):
+        as_ctrl_c(signal.SIGINT, frame)
     raise KeyboardInterrupt

@@ -116,7 +116,10 @@ def during(doing: str, action: Callable[[], _T]) -> _T:
     ------
     AnonkitError
         The error an executor sent, or one in our words. No attribute of it leads back to Spark's.
+    KeyboardInterrupt
+        The user, or the system, ended the job.
     """
+    failure: BaseException
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -124,8 +127,15 @@ def during(doing: str, action: Callable[[], _T]) -> _T:
     except AnonkitError:
         raise
     except (PySparkException, Py4JError, OSError, RuntimeError, ValueError, TypeError) as error:
-        failure = _explained(error, doing)
+        failure = KeyboardInterrupt() if _was_interrupted(error) else _explained(error, doing)
     raise failure
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Tell whether Ctrl-C is what an error replaces: Spark cancels its jobs then, and reports them as failed."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _explained(error: Exception, doing: str) -> AnonkitError:

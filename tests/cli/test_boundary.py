@@ -272,6 +272,20 @@ def test_signals_clean_up_and_exit_with_130(name: str, tmp_path: Path) -> None:
     assert done.stderr.splitlines()[0] == b"Error: interrupted"
 
 
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_the_end_of_a_job_does_what_ctrl_c_does(name: str, tmp_path: Path) -> None:
+    """What a library does on Ctrl-C, as Spark cancels its jobs, is done on the other signals too."""
+    mark = tmp_path / "cancelled"
+    work = process(
+        "def work():\n"
+        f"    signal.signal(signal.SIGINT, lambda number, frame: open({str(mark)!r}, 'w').close())\n"
+        f"    os.kill(os.getpid(), signal.{name})\n"
+        "    signal.pause()\n"
+    )
+    assert subprocess.run(work, capture_output=True, check=False).returncode == 130
+    assert mark.exists()
+
+
 def test_signals_are_left_as_they_were() -> None:
     """A program that runs the command line inside itself keeps its own handlers."""
     before = signal.getsignal(signal.SIGTERM)

@@ -326,3 +326,18 @@ def test_no_private_file_is_left(spark: Any, tmp_path: Path) -> None:
     assert spark.range(3).count() == 3
     assert spark.conf.get("spark.sql.caseSensitive") == "false"
     assert spark.getActiveSession().conf.get("spark.sql.caseSensitive") == "false"
+
+
+def test_an_interrupted_job_is_no_failed_one(spark_is_there: None) -> None:
+    """Ctrl-C cancels the jobs of Spark, which then says that they failed: it stays an interruption."""
+    from anonkit.engines.spark_sessions import during
+
+    def interrupted() -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise RuntimeError("Job 3 cancelled")
+
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        during("counting", interrupted)
+    assert stopped.value.__context__ is None
