@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import psutil
+
 
 def free_port() -> int:
     """Return a port of loopback that nobody listens on."""
@@ -55,6 +57,7 @@ class Cluster:
         }
         self._memory = memory
         self._port, self._ui = free_port(), free_port()
+        self._started = 0
         self.workers: list[subprocess.Popen[bytes]] = []
         self._master: subprocess.Popen[bytes] | None = None
 
@@ -73,13 +76,38 @@ class Cluster:
         return self
 
     def _start_all(self) -> None:
-        self._master = self._start("master.Master", "--port", str(self._port), "--webui-port", str(self._ui))
+        where = ("--port", str(self._port), "--webui-port", str(self._ui))
+        self._master = self._start("master.Master", "127.0.0.1", *where)
         self._wait(lambda state: state["status"] == "ALIVE")
-        for _ in range(2):
-            self.workers.append(
-                self._start("worker.Worker", "--cores", "1", "--memory", self._memory, "--webui-port", "0", self.url)
-            )
+        self.complete()
+
+    def complete(self) -> None:
+        """Start a worker in the place of each one that has ended; wait until there are two.
+
+        The two have different names of this machine: Spark runs no copy of a task on the machine that runs the task.
+        """
+        self._wait(lambda state: state["aliveworkers"] == sum(worker.poll() is None for worker in self.workers))
+        for at, host in enumerate(("127.0.0.1", "localhost")):
+            if at == len(self.workers):
+                self.workers.append(self._start_worker(host))
+            elif self.workers[at].poll() is not None:
+                self.workers[at] = self._start_worker(host)
         self._wait(lambda state: state["aliveworkers"] == 2)
+
+    def kill_executor(self) -> None:
+        """Kill what the first worker has started for an application; the worker lives, and starts another."""
+        for process in psutil.Process(self.workers[0].pid).children():
+            process.kill()
+
+    def wait_for_idleness(self) -> None:
+        """Wait until the workers have ended all that they started."""
+        while any(psutil.Process(worker.pid).children() for worker in self.workers):
+            time.sleep(0.1)
+
+    def _start_worker(self, host: str) -> subprocess.Popen[bytes]:
+        return self._start(
+            "worker.Worker", host, "--cores", "1", "--memory", self._memory, "--webui-port", "0", self.url
+        )
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -90,9 +118,10 @@ class Cluster:
         for process in [*self.workers, *([self._master] if self._master else [])]:
             kill(process)
 
-    def _start(self, name: str, *more: str) -> subprocess.Popen[bytes]:
-        command = [self._command, f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1", *more]
-        with (self.folder / f"{name}-{len(self.workers)}.log").open("wb") as log:
+    def _start(self, name: str, host: str, *more: str) -> subprocess.Popen[bytes]:
+        command = [self._command, f"org.apache.spark.deploy.{name}", "--host", host, *more]
+        self._started += 1
+        with (self.folder / f"{name}-{self._started}.log").open("wb") as log:
             return subprocess.Popen(
                 command, env=self._environment, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
             )

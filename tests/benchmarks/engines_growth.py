@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,7 +20,7 @@ import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import psutil
 import pyarrow as pa
@@ -48,18 +50,24 @@ SETTINGS = {
     "spark.log.level": "OFF",
 }
 
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end the benchmark, with all that it has started."""
+
 
 def simulate(folder: Path, rows: int) -> Path:
     """Return a folder of customers, made when it is not there; categories are texts."""
     place = folder / f"customers-{rows}"
     if not place.exists():
-        place.mkdir(parents=True)
+        aside = place.with_name(f".{place.name}")  # what an interrupted call has left is not taken for all of it
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir(parents=True)
         for at, start in enumerate(range(0, rows, PER_FILE)):
             table = bank_customers(min(PER_FILE, rows - start), seed=at)
             texts = [c.cast(pa.string()) if pa.types.is_dictionary(c.type) else c for c in table.columns]
             pq.write_table(
-                pa.table(texts, names=table.column_names), place / f"{at:04d}.parquet", row_group_size=1 << 18
+                pa.table(texts, names=table.column_names), aside / f"{at:04d}.parquet", row_group_size=1 << 18
             )
+        aside.rename(place)
     return place
 
 
@@ -121,18 +129,38 @@ def measure(engine: str, method: str, rows: int, folder: Path, cluster: Cluster 
         release = subprocess.Popen(
             [*command, str(source), str(output)], env=environment, stdout=said, stderr=subprocess.DEVNULL
         )
-        workers = [] if cluster is None else [each.pid for each in cluster.workers]
-        peak = Peak({"driver_mb": [release.pid], "executors_mb": workers})
-        peak.start()
-        code = release.wait()
-        wall = time.perf_counter() - start
-        peaks = peak.stop()
+        try:
+            workers = [] if cluster is None else [each.pid for each in cluster.workers]
+            peak = Peak({"driver_mb": [release.pid], "executors_mb": workers})
+            peak.start()
+            code = release.wait()
+            wall = time.perf_counter() - start
+            peaks = peak.stop()
+        finally:
+            _end(release)
         time.sleep(3 if cluster else 0)  # executors end a little later
         said.seek(0)
         document = json.loads(said.read() or "{}")
     times = {"wall_s": round(wall, 1), "cpu_s": round(_processor_seconds(cluster) - before, 1)}
     shown = {key: document.get(key) for key in ("rows", "message") if document.get(key) is not None}
     return {"engine": engine, "method": method, "rows_in": rows, **times, **peaks, "exit": code, **shown}
+
+
+def _end(release: subprocess.Popen[bytes]) -> None:
+    """End a release that still runs; it has a minute to clear its scratch."""
+    if release.poll() is None:
+        release.terminate()
+        try:
+            release.wait(60)
+        except subprocess.TimeoutExpired:
+            release.kill()
+
+
+def _interrupted(number: int, frame: object) -> NoReturn:
+    """Unwind, so that the release and the cluster end too; nothing interrupts that."""
+    for each in ENDINGS:
+        signal.signal(each, signal.SIG_IGN)
+    raise SystemExit(128 + number)
 
 
 def _processor_seconds(cluster: Cluster | None) -> float:
@@ -181,6 +209,8 @@ def main() -> None:
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     log = given.folder / "runs.jsonl"
+    for number in ENDINGS:
+        signal.signal(number, _interrupted)
     with ExitStack() as stack:
         cluster: Cluster | None = None
         for rows in given.rows:
