@@ -70,6 +70,8 @@ def _make(parent: Path | None) -> tuple[Path, int]:
         return _locked(parent)
     except OSError as error:
         reason = error.strerror
+    if parent is not None:
+        raise EngineError(f"no private folder can be made in {str(parent)!r}: {reason}", "name another folder")
     raise EngineError(f"no private folder can be made among temporary files: {reason}", "TMPDIR names their folder")
 
 

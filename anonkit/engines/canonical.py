@@ -46,8 +46,11 @@ def canonical_type(name: str, given: pa.DataType) -> pa.DataType:
         return pa.time32("ms")
     if pa.types.is_duration(given):
         return pa.duration("us")
-    if pa.types.is_decimal(given) and given.precision <= _MAX_DECIMAL_DIGITS:
-        return pa.decimal128(given.precision, given.scale)
+    if pa.types.is_decimal(given):
+        scale = max(given.scale, 0)  # Parquet has no scales below 0
+        digits = given.precision + scale - given.scale
+        if digits <= _MAX_DECIMAL_DIGITS:
+            return pa.decimal128(digits, scale)
     if _is_plain(given):
         return given
     raise SourceError(

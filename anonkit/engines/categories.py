@@ -58,6 +58,10 @@ class Categories:
             self._settled = None
         return numbers
 
+    def know(self, texts: pa.Array) -> None:
+        """See a dictionary, all of whose categories occur."""
+        self.look(pa.DictionaryArray.from_arrays(pa.array(np.arange(len(texts), dtype=np.int32)), texts))
+
     def _meet(self, texts: list[str]) -> None:
         for text in texts:
             self._numbers.setdefault(text, len(self._numbers))

@@ -58,9 +58,15 @@ class Step:
         return out
 
 
-def step(function: BatchMap, given: pa.Schema, schema: pa.Schema) -> Step:
-    """Ask a batch function for its categories, on an empty batch."""
-    empty = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in given], schema=given)
+def step(function: BatchMap, given: pa.Schema, categories: Mapping[str, pa.Array], schema: pa.Schema) -> Step:
+    """Ask a batch function for its categories, on an empty batch with the categories it is given."""
+    nothing = [
+        pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), categories[field.name], ordered=field.type.ordered)
+        if field.name in categories
+        else pa.array([], field.type)
+        for field in given
+    ]
+    empty = pa.RecordBatch.from_arrays(nothing, schema=given)
     out = function(empty, 0)
     if not out.schema.equals(schema):
         raise EngineError("a batch function returned other columns or types than it declared")
@@ -74,17 +80,6 @@ class Finish(Protocol):
     def __call__(self, batch: pa.RecordBatch, rows: Rows) -> Sequence[pa.Array]:
         """Return what goes out of some rows and their numbers."""
         ...
-
-
-@dataclass(frozen=True)
-class Picked:
-    """Hand out some columns as carriers."""
-
-    columns: Sequence[str]
-
-    def __call__(self, batch: pa.RecordBatch, rows: Rows) -> Sequence[pa.Array]:
-        """Return the columns."""
-        return [to_carrier(batch.column(name)) for name in self.columns]
 
 
 @dataclass(frozen=True)
@@ -214,6 +209,41 @@ class RowSum:
 
 COUNTED = pa.schema([("at", pa.int64()), ("n", pa.int64())])
 """What a `RowSum` hands out."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dictionaries:
+    """Hands out the dictionaries of some columns: (place of the column, number by first sight, Arrow message)."""
+
+    splits: Splits
+    columns: Sequence[str]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Look through the pieces; see `in_our_words`."""
+        return in_our_words(self._seen(batches))
+
+    def _seen(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for split in split_numbers(batches):
+            last: dict[int, pa.Array] = {}
+            for number, (batch, _) in enumerate(self.splits.read(split, self.columns)):
+                for at, column in enumerate(batch.columns):
+                    if at in last and column.dictionary.equals(last[at]):
+                        continue
+                    last[at] = column.dictionary
+                    texts = pa.record_batch([column.dictionary], ["texts"]).serialize().to_pybytes()
+                    yield pa.RecordBatch.from_pylist(
+                        [{"column": at, "seen": (split << 32) + number, "texts": texts}], schema=DICTIONARIES
+                    )
+
+
+DICTIONARIES = pa.schema([("column", pa.int32()), ("seen", pa.int64()), ("texts", pa.binary())])
+"""What `Dictionaries` hands out."""
+
+
+def texts_of(message: bytes) -> pa.Array:
+    """Return the categories of a dictionary that `Dictionaries` handed out."""
+    schema = pa.schema([("texts", pa.string())])
+    return pa.ipc.read_record_batch(pa.ipc.read_message(message), schema).column(0)
 
 
 def out_schema(schema: pa.Schema, *more: tuple[str, pa.DataType]) -> pa.Schema:

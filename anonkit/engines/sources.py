@@ -217,19 +217,29 @@ class ParquetRows:
             array = batch.column(column.name)
             categories = self.categories.get(column.name)
             if categories is not None:
-                indices = pc.index_in(array.dictionary, categories).take(array.indices)
-                array = pa.DictionaryArray.from_arrays(indices, categories, ordered=column.type.ordered)
+                array = in_categories(array, categories, ordered=column.type.ordered)
             arrays.append(array)
         return pa.RecordBatch.from_arrays(arrays, names=wanted.names)
 
 
-def restored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return columns, which may be carriers or categories, in the plain types of a schema."""
+def restored(batch: pa.RecordBatch, schema: pa.Schema, categories: Mapping[str, pa.Array]) -> pa.RecordBatch:
+    """Return columns, which may be carriers, in the types of a schema, and categories in their common order."""
     arrays = [
-        array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else from_carrier(array, column.type)
+        in_categories(array, categories[column.name], ordered=column.type.ordered)
+        if column.name in categories
+        else from_carrier(array, column.type)
         for array, column in zip(batch.columns, schema, strict=True)
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def in_categories(array: pa.Array, categories: pa.Array, *, ordered: bool) -> pa.DictionaryArray:
+    """Return texts, or categories in another order, as these categories."""
+    if isinstance(array, pa.DictionaryArray):
+        indices = pc.index_in(array.dictionary, categories).take(array.indices)
+    else:
+        indices = pc.index_in(array, categories)
+    return pa.DictionaryArray.from_arrays(indices, categories, ordered=ordered)
 
 
 def spilled_rows(path: str, schema: pa.Schema, n_rows: int, categories: Mapping[str, pa.Array]) -> ParquetRows:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar
@@ -13,21 +14,20 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 
-from anonkit.engines.carriers import from_carrier
 from anonkit.engines.counting import class_sizes, count_table
 from anonkit.engines.local import LocalEngine
 from anonkit.engines.ordered_parts import StoredSplits
 from anonkit.engines.parquet_tables import open_parquet
 from anonkit.engines.row_maps import Lowest, out_schema, step
-from anonkit.engines.sources import LocalSource, ParquetRows, table_source
-from anonkit.engines.spark_copies import converted, copied
+from anonkit.engines.sources import LocalSource, ParquetRows, restored, table_source
+from anonkit.engines.spark_categories import categories_in
+from anonkit.engines.spark_copies import Copy, converted, copied, is_table, is_there
 from anonkit.engines.spark_counts import combinations, count_sizes, small_groups
 from anonkit.engines.spark_order import in_order, stored
-from anonkit.engines.spark_sessions import SCRATCH, TASK_ROWS, OpenSession, during, open_session
-from anonkit.engines.spark_sources import ROW, SparkSource, plain_schema
+from anonkit.engines.spark_sessions import OpenSession, during, open_session
+from anonkit.engines.spark_sources import ROW, SparkSource
 from anonkit.engines.splits import SPLIT_ROWS, DrawnSplits, ParquetSplits, Splits, all_of
 from anonkit.errors import EngineError
 from anonkit.mechanisms.coding import CodedColumn
@@ -76,8 +76,8 @@ class SparkEngine:
     ) -> None:
         self._opened: OpenSession = open_session(master, conf or {}, session)
         self._session = self._opened.session
-        scratch = self._session.conf.get(SCRATCH, None)
-        self._private = PrivateFolder(None if scratch is None else Path(scratch))
+        self._task_rows = self._opened.task_rows(SPLIT_ROWS)
+        self._private = PrivateFolder(during("looking at the settings", lambda: self._opened.scratch))
         self._local = LocalEngine()
         self.search_rows = search_rows
 
@@ -110,15 +110,14 @@ class SparkEngine:
             The table cannot be read as one; names the column, the line or the row, never a cell.
         """
         if isinstance(data, DataFrame):
-            return self._source(*copied(data, self._new_folder()))
+            return self._copy(copied(data, self._new_folder()))
         if isinstance(data, str | os.PathLike):
-            named = self._named(os.fspath(data))
+            path, named = Path(data), self._named(os.fspath(data))
             if named is not None:
-                return self._source(*copied(named, self._new_folder()))
-            path = Path(data)
-            if path.exists() and (path.is_dir() or path.suffix.lower() in (".parquet", ".pq")):
-                return self._source(open_parquet(path, policy))
-        return self._source(*converted(self._local.scan(data, policy), self._new_folder()))
+                return self._copy(copied(named, self._new_folder()))
+            if is_there(path) and (path.is_dir() or path.suffix.lower() in (".parquet", ".pq")):
+                return self._in_place(open_parquet(path, policy))
+        return self._copy(converted(self._local.scan(data, policy), self._new_folder()))
 
     def hold(self, table: pa.Table) -> LocalSource:
         """Return a table that a method has made. See `anonkit.protocols.Engine.hold`."""
@@ -128,15 +127,24 @@ class SparkEngine:
         """Return the data frame of a place or a table that only Spark knows."""
         if "://" in name:
             return during("reading the table", lambda: self._session.read.parquet(name))
-        if Path(name).exists() or not during("looking up the table", lambda: _is_table(self._opened.base, name)):
+        if is_there(Path(name)) or not during("looking up the table", lambda: is_table(self._opened.base, name)):
             return None
         return self._opened.base.table(name)
 
-    def _source(self, files: ParquetRows, schema: pa.Schema | None = None) -> SparkSource:
-        """Return files as a source; `schema` tells names and types when the files hold c0, c1, … as carriers."""
-        base = plain_schema(files.schema) if schema is None else schema
-        rows = int(self._session.conf.get(TASK_ROWS, None) or SPLIT_ROWS)
-        return self._of(ParquetSplits.of(files, base, rows), base, sum(part.n_rows for part in files.parts))
+    def _in_place(self, files: ParquetRows) -> SparkSource:
+        """Return files of the user as a source, wherever an executor is when it reads them."""
+        parts = [replace(part, path=str(Path(part.path).absolute())) for part in files.parts]
+        files = replace(files, parts=parts)
+        splits = ParquetSplits.of(files, files.schema, self._task_rows)
+        return self._read(replace(splits, categories=categories_in(splits, self._session)))
+
+    def _copy(self, copy: Copy) -> SparkSource:
+        """Return files of our own as a source."""
+        splits = ParquetSplits.of(copy.files, copy.schema, self._task_rows)
+        return self._read(replace(splits, categories=copy.categories))
+
+    def _read(self, splits: ParquetSplits) -> SparkSource:
+        return self._of(splits, splits.schema, sum(part.n_rows for part in splits.files.parts), splits.categories)
 
     def _of(
         self, splits: Splits, schema: pa.Schema, n_rows: int, categories: Mapping[str, pa.Array] | None = None
@@ -238,7 +246,7 @@ class SparkEngine:
         """
         if isinstance(source, LocalSource):
             return self._local.add_up(source, function, columns, size)
-        found = during("counting", source.counted(function, columns, size).toArrow)
+        found = during("counting", lambda: source.counted(function, columns, size).toArrow())
         total = np.zeros(size, dtype=np.int64)
         total[found.column("at").to_numpy()] = found.column("n").to_numpy()
         return total
@@ -253,7 +261,7 @@ class SparkEngine:
         """
         if isinstance(source, LocalSource):
             return self._local.map_batches(source, function, schema)
-        return source.mapped(step(function, source.schema, schema))
+        return source.mapped(step(function, source.schema, source.categories, schema))
 
     def sample(self, source: _Source, n: int, randomness: Randomness) -> LocalSource:
         """Draw rows by lowest secret word, into the driver's memory. See `anonkit.protocols.Engine.sample`."""
@@ -268,10 +276,11 @@ class SparkEngine:
                 break
             share *= 2
         best = found.sort_by("word").slice(0, n).sort_by(ROW)
-        arrays = [
-            _canonical_column(best.column(at), field.type) for at, field in enumerate(plain_schema(source.schema))
+        rows = [
+            restored(batch, source.schema, source.categories)
+            for batch in best.select(best.column_names[:-2]).to_batches()
         ]
-        return table_source(pa.Table.from_arrays(arrays, schema=plain_schema(source.schema)))
+        return table_source(pa.Table.from_batches(rows, source.schema))
 
     def _below(self, source: SparkSource, key: bytes, bound: int) -> pa.Table:
         out = out_schema(source.schema, (ROW, pa.int64()), ("word", pa.int64()))
@@ -294,15 +303,3 @@ class SparkEngine:
         parts = in_order(source, randomness.key("shuffle"), self._new_folder())
         rows = LocalSource(source.schema, all_of(parts), at_most=source.at_most)
         return self._local.write(rows, path, metadata=metadata, randomness=None)
-
-
-def _is_table(session: SparkSession, name: str) -> bool:
-    """Tell whether the catalog, or a view of the session, has a table of this name."""
-    try:
-        return bool(session.catalog.tableExists(name))
-    except ParseException:
-        return False  # no name of a table: a path that is not there
-
-
-def _canonical_column(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
-    return from_carrier(column.combine_chunks(), kind)

@@ -72,15 +72,23 @@ def _canonical(name: str, given: st.DataType) -> pa.DataType:
         if given == spark:
             return canonical_type(name, arrow)
     raise SourceError(
-        f"column {name!r} holds values of type {given.typeName()}",
+        f"column {name!r} holds values of type {_kind(given)}",
         "flatten or convert it, or leave it out of the table",
     )
 
 
+def _kind(given: st.DataType) -> str:
+    """Name a type as the local engine does."""
+    nested = isinstance(given, st.ArrayType | st.StructType | st.MapType)
+    return "list, struct or map" if nested else given.typeName()
+
+
 def storable(column: Column, given: st.DataType) -> Column:
-    """Return a column as it is copied to Parquet: nothing in it depends on the time zone of the session."""
+    """Return a column as it is copied to Parquet: nothing in it depends on the session's time zone or calendar."""
     if isinstance(given, st.TimestampType):
         return sf.unix_micros(column)
+    if isinstance(given, st.DateType):
+        return sf.unix_date(column)
     if isinstance(given, st.NullType | st.CharType | st.VarcharType):
         return column.cast("string")
     return column

@@ -3,28 +3,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from anonkit.engines.batches import grouped
 from anonkit.engines.carriers import carrier_schema, to_carrier
+from anonkit.engines.categories import Categories
 from anonkit.engines.names import check_names
 from anonkit.engines.parquet_tables import open_parquet
 from anonkit.engines.sources import LocalSource, ParquetRows
 from anonkit.engines.spark_columns import frame_types, storable
 from anonkit.engines.spark_sessions import SCRATCH, during
-from anonkit.engines.spark_sources import plain_schema
 from anonkit.engines.writing import write_parquet
 from anonkit.errors import EngineError
 from anonkit.policy import Policy
 
 _AT_ONCE = 64 << 20  # bytes
 
-Copy = tuple[ParquetRows, pa.Schema]
-"""Files that hold columns c0, c1, …, and the names and canonical types these stand for."""
+_NO_TABLE = ("REQUIRES_SINGLE_PART_NAMESPACE", "CATALOG_NOT_FOUND", "SCHEMA_NOT_FOUND")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Copy:
+    """A table in files that hold columns c0, c1, and so on."""
+
+    files: ParquetRows
+    schema: pa.Schema
+    """The names and canonical types these stand for."""
+    categories: Mapping[str, pa.Array] = field(default_factory=dict)
+    """Categories of the dictionary columns, in order."""
+
+
+def is_table(session: SparkSession, name: str) -> bool:
+    """Tell whether the catalog, or a view of the session, has a table of this name."""
+    try:
+        return bool(session.catalog.tableExists(name))
+    except ParseException:
+        return False  # no name of a table: a path that is not there
+    except AnalysisException as error:
+        if error.getCondition() in _NO_TABLE:
+            return False
+        raise
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether this machine sees something under a path."""
+    try:
+        return path.exists()
+    except OSError:
+        return False  # no name of a path: too long
 
 
 def copied(frame: DataFrame, folder: Path) -> Copy:
@@ -37,20 +70,26 @@ def copied(frame: DataFrame, folder: Path) -> Copy:
     EngineError
         Spark failed, or the driver does not see what the executors wrote.
     """
-    check_names(frame.columns)
+    names = during("looking at the table", lambda: frame.columns)
+    check_names(names)
     kinds = frame_types(frame)
-    safe = frame.toDF(*[f"c{at}" for at in range(len(kinds))])
-    columns = [
-        storable(sf.col(f"c{at}"), field.dataType).alias(f"c{at}") for at, field in enumerate(frame.schema.fields)
-    ]
-    writer = safe.select(*columns).write.mode("overwrite").option("compression", "zstd")
-    during("copying the table", lambda: writer.parquet(str(folder)))
+    during("copying the table", lambda: _copy(frame, folder))
     if not any(folder.glob("*.parquet")):
         raise EngineError(
             "the executors' copy of the table is not where the driver looks",
             f"--spark-conf {SCRATCH}=… must name a folder that all nodes see",
         )
-    return open_parquet(folder, Policy()), pa.schema(list(zip(frame.columns, kinds, strict=True)))
+    return Copy(files=open_parquet(folder, Policy()), schema=pa.schema(list(zip(names, kinds, strict=True))))
+
+
+def _copy(frame: DataFrame, folder: Path) -> None:
+    places = [f"c{at}" for at in range(len(frame.columns))]
+    columns = [
+        storable(sf.col(place), column.dataType).alias(place)
+        for place, column in zip(places, frame.schema.fields, strict=True)
+    ]
+    copy = frame.toDF(*places).select(*columns)
+    copy.write.mode("overwrite").option("compression", "zstd").parquet(str(folder))
 
 
 def converted(source: LocalSource, folder: Path) -> Copy:
@@ -58,9 +97,14 @@ def converted(source: LocalSource, folder: Path) -> Copy:
     names = [f"c{at}" for at in range(len(source.schema))]
     stored = pa.schema(list(zip(names, carrier_schema(source.schema).types, strict=True)))
     path = folder / "rows.parquet"
-    batches = (
-        pa.RecordBatch.from_arrays([to_carrier(column) for column in batch.columns], schema=stored)
-        for batch in source.batches()
-    )
-    write_parquet(grouped(batches, stored, _AT_ONCE), stored, path, {})
-    return open_parquet(path, Policy()), plain_schema(source.schema)
+    seen = {column.name: Categories() for column in source.schema if pa.types.is_dictionary(column.type)}
+
+    def carriers() -> Iterator[pa.RecordBatch]:
+        for batch in source.batches():
+            for name, categories in seen.items():
+                categories.look(batch.column(name))
+            yield pa.RecordBatch.from_arrays([to_carrier(column) for column in batch.columns], schema=stored)
+
+    write_parquet(grouped(carriers(), stored, _AT_ONCE), stored, path, {})
+    orders = {name: pa.array(categories.values, pa.string()) for name, categories in seen.items()}
+    return Copy(files=open_parquet(path, Policy()), schema=source.schema, categories=orders)

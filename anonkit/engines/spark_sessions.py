@@ -4,19 +4,23 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from anonkit.engines.row_maps import failure_in
-from anonkit.errors import AnonkitError, EngineError, MissingDependencyError
+from anonkit.errors import AnonkitError, EngineError, MissingDependencyError, ParameterError
 
 _T = TypeVar("_T")
 
@@ -24,6 +28,8 @@ SCRATCH = "spark.anonkit.scratch"
 """Setting that names a folder the driver and all executors see under the same name."""
 TASK_ROWS = "spark.anonkit.taskRows"
 """Setting that says about how many rows a task reads."""
+
+STARTING = "starting Spark"
 
 _OWN: Mapping[str, str] = {
     "spark.log.level": "OFF",  # what a failed task prints may quote cells; failures are reported in our words
@@ -38,6 +44,7 @@ _READING: Mapping[str, str] = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(1 << 16),
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
     "spark.sql.files.ignoreCorruptFiles": "false",
@@ -48,6 +55,9 @@ _READING: Mapping[str, str] = {
 }
 _FINE = ("spark.sql.files.maxPartitionBytes", str(32 << 20))
 """Small tasks: less to do again when one is lost. Only where the session does not say otherwise."""
+_MASTERS = re.compile(r"(local(\[.*\])?|yarn|(spark|k8s)://.+)$")
+_TALKATIVE = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+"""Loggers through which PySpark prints an error when it is caught, with the cell it is about."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +70,25 @@ class OpenSession:
     """The session it was made from, with its catalog and its views."""
     is_own: bool
     """True when the base was started here."""
+
+    @property
+    def scratch(self) -> Path | None:
+        """The folder that all nodes see, if one is named."""
+        named = self.base.conf.get(SCRATCH, None)
+        return Path(named).absolute() if named else None
+
+    def task_rows(self, usual: int) -> int:
+        """Return about how many rows a task reads.
+
+        Raises
+        ------
+        ParameterError
+            The setting is no number of rows.
+        """
+        named = self.base.conf.get(TASK_ROWS, None) or str(usual)
+        if not (named.isascii() and named.isdecimal() and int(named) > 0):
+            raise ParameterError(f"{TASK_ROWS} ({named}) must be a whole number above 0")
+        return int(named)
 
     def close(self) -> None:
         """Stop Spark if it was started here; make the session that was there before the active one again."""
@@ -80,7 +109,7 @@ def open_session(master: str | None, conf: Mapping[str, str], given: SparkSessio
     EngineError
         Spark cannot be started, or the cluster does not answer.
     """
-    return during("starting Spark", lambda: _open(master, conf, given))
+    return during(STARTING, lambda: _open(master, conf, given))
 
 
 def _open(master: str | None, conf: Mapping[str, str], given: SparkSession | None) -> OpenSession:
@@ -101,6 +130,10 @@ def _start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
             "leave master and settings out to use it, or stop it",
         )
     where = master or conf.get("spark.master") or os.environ.get("MASTER") or "local[*]"
+    if not _MASTERS.match(where):
+        raise ParameterError(
+            f"Spark has no master of the form {where!r}", "spark://host:7077, yarn, k8s://…, local or local[4]"
+        )
     settings = {**_OWN, **(_LOCAL if where.startswith("local") else {}), **conf, "spark.master": where}
     os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("anonkit")
@@ -121,12 +154,12 @@ def during(doing: str, action: Callable[[], _T]) -> _T:
     """
     failure: BaseException
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _silent():
             warnings.simplefilter("ignore")
             return action()
     except AnonkitError:
         raise
-    except (PySparkException, Py4JError, OSError, RuntimeError, ValueError, TypeError) as error:
+    except (PySparkException, Py4JError, OSError, RuntimeError, ValueError, TypeError, AttributeError) as error:
         failure = KeyboardInterrupt() if _was_interrupted(error) else _explained(error, doing)
     raise failure
 
@@ -138,6 +171,20 @@ def _was_interrupted(error: BaseException | None) -> bool:
     return error is not None
 
 
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Keep PySpark from printing the errors that we catch."""
+    loggers = [PySparkLogger.getLogger(name) for name in _TALKATIVE]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, was in zip(loggers, before, strict=True):
+            logger.disabled = was
+
+
 def _explained(error: Exception, doing: str) -> AnonkitError:
     text = str(error)
     ours = failure_in(text)
@@ -145,7 +192,14 @@ def _explained(error: Exception, doing: str) -> AnonkitError:
         return ours
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     if condition == "JAVA_GATEWAY_EXITED" or "JAVA_HOME" in text:
-        return MissingDependencyError("Spark needs Java 17 or later, and found none", "install it, or set JAVA_HOME")
+        return _no_java()
+    is_over = condition == "SESSION_OR_CONTEXT_NOT_EXISTS" or "stopped SparkContext" in text
+    if doing == STARTING and (is_over or "unresponsive" in text):
+        return EngineError("the master of the Spark cluster does not answer", "--spark-master names it: is it running?")
+    if is_over or isinstance(error, AttributeError):  # PySpark looks for what it has let go of
+        return EngineError(f"{doing} failed: the Spark session was stopped", "leave it open until the release is made")
+    if "maxResultSize" in text:
+        return EngineError(f"{doing} needs more memory", "--spark-conf spark.driver.maxResultSize=…")
     if "No module named 'anonkit'" in text or "No module named 'pyarrow'" in text:
         return EngineError(
             "the executors do not have anonkit",
@@ -157,3 +211,14 @@ def _explained(error: Exception, doing: str) -> AnonkitError:
         return EngineError(f"{doing} failed: a disk is full", f"{SCRATCH} and spark.local.dir name the folders")
     why = f" ({condition})" if condition else ""
     return EngineError(f"{doing} failed in Spark{why}", "the logs of the driver and of the executors say more")
+
+
+def _no_java() -> AnonkitError:
+    """Say why there is no Java machine to talk to."""
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java" if home is None else str(Path(home, "bin", "java"))) is None:
+        return MissingDependencyError("Spark needs Java 17 or later, and found none", "install it, or set JAVA_HOME")
+    return EngineError(
+        "Java ended before Spark had started",
+        "Spark needs Java 17 or later, and values it knows in --spark-conf; the lines above may say more",
+    )

@@ -7,8 +7,8 @@ known by its number; what it holds depends on nothing but the files (or, for row
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import Protocol
@@ -60,6 +60,8 @@ class ParquetSplits:
     first_rows: Sequence[int]
     """Number of the first row of each file."""
     splits: Sequence[Sequence[Range]]
+    categories: Mapping[str, pa.Array] = field(default_factory=dict)
+    """The common categories of dictionary columns, in order; without them each batch has those of its file."""
 
     @classmethod
     def of(cls, files: ParquetRows, schema: pa.Schema, rows: int) -> ParquetSplits:
@@ -100,7 +102,7 @@ class ParquetSplits:
             row, batches = self.files.range_batches(part, pa.schema(stored), each.start, each.stop)
             row += self.first_rows[each.part]
             for batch in batches:
-                yield restored(batch, wanted), row
+                yield restored(batch, wanted, self.categories), row
                 row += batch.num_rows
 
 
