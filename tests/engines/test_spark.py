@@ -335,3 +335,13 @@ def test_an_interrupted_job_is_no_failed_one(spark_is_there: None) -> None:
     with pytest.raises(KeyboardInterrupt) as stopped:
         during("counting", interrupted)
     assert stopped.value.__context__ is None
+
+
+def test_a_path_may_be_relative(engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Executors have working folders of their own."""
+    pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "t.parquet")
+    monkeypatch.chdir(tmp_path)
+    assert engine.count_sets(engine.scan("t.parquet", PUBLIC), [("a",)])[0].to_pydict() == {
+        "a": [1, 2],
+        "count": [1, 1],
+    }

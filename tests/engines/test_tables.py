@@ -213,3 +213,14 @@ def test_columns_with_dots_are_no_paths(tmp_path: Path) -> None:
         (batch,) = source.batches([name])
         assert batch.to_pydict() == {name: [cell]}
         assert [*ENGINE.encode(source, [name])[0].values] == [cell]
+
+
+def test_decimals_of_whole_hundreds_are_whole_numbers(tmp_path: Path) -> None:
+    """Parquet has no scale below 0: the same numbers are held with scale 0, and can be written."""
+    table = pa.table({"a": pa.array([100, None, -300], pa.int64()).cast(pa.decimal128(19)).cast(pa.decimal128(19, -2))})
+    source = ENGINE.scan(table, Policy())
+    assert source.schema.types == [pa.decimal128(21, 0)]
+    ENGINE.write(source, tmp_path / "t.parquet", metadata={}, randomness=None)
+    assert [None if cell is None else int(cell) for cell in pq.read_table(tmp_path / "t.parquet")["a"].to_pylist()] == [
+        *(100, None, -300)
+    ]
