@@ -75,7 +75,7 @@ def _of_values(array: pa.Array, domain: Categories) -> Codes | None:
 
 def numbers_of_cells(batch: pa.RecordBatch, name: str) -> FloatArray:
     """Return the cells of a column as floats, NaN for missing, shape (n,)."""
-    floats = batch.column(name).cast(pa.float64())
+    floats = batch.column(name).cast(pa.float64(), safe=False)  # whole numbers beyond 2**53 lose their last digits
     floats = floats if floats.null_count == 0 else pc.fill_null(floats, np.nan)
     return np.asarray(floats.to_numpy(zero_copy_only=False), dtype=np.float64)
 

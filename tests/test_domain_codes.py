@@ -63,3 +63,10 @@ def test_missing_numbers_must_be_declared(array: pa.Array) -> None:
         codes_of_cells(_batch(array), "c", grid)
     assert np.isnan(numbers_of_cells(_batch(array), "c")[1])
     assert codes_of_cells(_batch(array), "c", Grid(lower=0, upper=4, cells=4, has_missing=True)).tolist() == [1, 4]
+
+
+def test_whole_numbers_beyond_floats_are_rounded() -> None:
+    """A number of 19 digits is a number all the same, and no error quotes it."""
+    array = pa.array([2**63 - 1, None, -(2**63), 2**53 + 1])
+    assert numbers_of_cells(_batch(array), "c").tolist()[::2] == [2.0**63, -(2.0**63)]
+    assert numbers_of_cells(_batch(pa.array([2**64 - 1], pa.uint64())), "c").tolist() == [2.0**64]

@@ -82,7 +82,7 @@ class Columns:
             return np.full(len(array), np.nan)
         if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_decimal(array.type)):
             raise SourceError(f"column {name!r} must hold numbers")
-        numbers = pc.fill_null(array.cast(pa.float64()), np.nan)
+        numbers = pc.fill_null(array.cast(pa.float64(), safe=False), np.nan)
         return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 

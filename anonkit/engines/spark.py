@@ -213,7 +213,8 @@ class SparkEngine:
         """
         if isinstance(source, LocalSource):
             return self._local.count_sets(source, sets)
-        counted = iter(during("counting", lambda: combinations(source, [each for each in sets if each])))
+        filled = [each for each in sets if each]
+        counted = iter(during("counting", lambda: combinations(source, filled)) if filled else ())
         total = pa.array([source.n_rows], pa.int64()) if not all(sets) else None
         return [next(counted) if each else count_table((), [], total) for each in sets]
 

@@ -98,7 +98,7 @@ class FlagRows:
 def _is_outside(array: pa.Array, column: Column) -> BoolArray:
     plain = array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
     if column.bounds is not None:
-        numbers = plain.cast(pa.float64())
+        numbers = plain.cast(pa.float64(), safe=False)
         inside = pc.and_(pc.greater_equal(numbers, column.bounds[0]), pc.less_equal(numbers, column.bounds[1]))
     else:
         domain = column.categories or tuple(path[0] for path in column.tree or ())

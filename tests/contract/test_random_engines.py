@@ -32,7 +32,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "c45-arithmetic": {"epsilon": 1.0, "depth": 2},
 }
 """Every other method has an epsilon."""
-ROLES = ("quasi_identifier", "quasi_identifier", "sensitive", "insensitive", "identifier", "target", "unit")
+ROLES = ("quasi_identifier", "quasi_identifier", "sensitive", "insensitive", "identifier", "unit")
 HELD = (2, 10_000)
 """Rows a search may hold: fewer than there are, and all."""
 VOLATILE = ("created", "utility")
@@ -75,19 +75,18 @@ class Case:
 def cases(draw: st.DrawFn) -> Case:
     """Draw a table in which every row stands several times, and a release of it."""
     table = draw(awkward_tables(max_rows=8)).given
-    names = table.column_names
-    roles = dict(
-        zip(names, draw(st.lists(st.sampled_from(ROLES), min_size=len(names), max_size=len(names))), strict=True)
-    )
-    for once in ("target", "unit"):
-        for name in [name for name in names if roles[name] == once][1:]:
-            roles[name] = "quasi_identifier"
+    roles = {name: draw(st.sampled_from(ROLES)) for name in table.column_names}
+    roles[table.column_names[0]] = "quasi_identifier"
+    for name in [name for name, role in roles.items() if role == "unit"][1:]:
+        roles[name] = "quasi_identifier"
+    labels = draw(st.lists(st.sampled_from(("yes", "no")), min_size=table.num_rows, max_size=table.num_rows))
+    table, roles = table.append_column("label", [pa.array(labels, pa.string())]), {**roles, "label": "target"}
     return Case(
         table=pa.concat_tables([table] * draw(st.sampled_from((1, 3, 4)))),
         pieces=draw(st.integers(0, 3)),
         method=draw(st.sampled_from(list(METHODS))),
         roles=roles,
-        missing=draw(st.sampled_from(("category", "category", "drop", "error"))),
+        missing=draw(st.sampled_from(("category", "category", "category", "drop", "error"))),
         held=draw(st.sampled_from(HELD)),
     )
 

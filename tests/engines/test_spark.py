@@ -111,6 +111,13 @@ def test_counts_are_those_of_both_other_engines(engine: Any, table: Any) -> None
             assert small.equals(local.small_classes(mine, columns, k, unit))
 
 
+def test_nothing_to_count_is_counted(engine: Any, table: Any) -> None:
+    """No sets at all, and the empty set alone."""
+    source = engine.scan(table, PUBLIC)
+    assert engine.count_sets(source, []) == []
+    assert engine.count_sets(source, [()])[0].to_pydict() == {"count": [8]}
+
+
 def test_codes_are_those_of_the_local_engine(engine: Any, table: Any) -> None:
     """Distinct values ascending, categories in their own order, missing last."""
     names = ["zip", "Age", "age", "kind", "day", "a.b"]

@@ -51,7 +51,7 @@ def test_a_scratch_that_is_not_there_is_named(spark: Any, settings: Any, tmp_pat
     from anonkit.engines.spark import SparkEngine
 
     settings.set(SCRATCH, str(tmp_path / "none"))
-    with SparkEngine(session=spark) as engine, pytest.raises(EngineError, match="none'.*No such file") as refused:
+    with SparkEngine(session=spark) as engine, pytest.raises(EngineError, match=r"none'.*No such file") as refused:
         engine.scan(pa.table({"a": [1]}), Policy())
     assert "TMPDIR" not in str(refused.value)
 

@@ -98,7 +98,7 @@ def _randomized(table: PublishedTable, released: pa.Table, original: pa.Table) -
         alone = one.alone(n_classes)
         blank = None if asked is None else asked != number
         if isinstance(alone.mechanism, TransformedResponse):
-            numbers = original.column(one.name).cast(pa.float64()).to_numpy()
+            numbers = original.column(one.name).cast(pa.float64(), safe=False).to_numpy()
             shown = alone.mechanism.randomize(numbers, key=key, stream=number)
             out[one.name] = pa.array(shown, mask=np.isnan(shown) if blank is None else blank | np.isnan(shown))
         elif isinstance(alone.mechanism, Channel) and alone.domain is not None:
