@@ -41,6 +41,7 @@ HOME_OF_HEAVY: dict[str, set[str]] = {
     "checks/batch_counts.py": {"great_expectations"},
     "checks/expectations.py": {"great_expectations"},
     "engines/spark.py": {"pyspark"},
+    "engines/spark_categories.py": {"pyspark"},
     "engines/spark_columns.py": {"pyspark"},
     "engines/spark_copies.py": {"pyspark"},
     "engines/spark_counts.py": {"pyspark"},
