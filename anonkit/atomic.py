@@ -17,6 +17,7 @@ from pathlib import Path
 from anonkit.errors import EngineError
 
 _MARK = "COMPLETE"
+_REPLACED = "replaced-"
 
 
 class Staging:
@@ -57,7 +58,7 @@ class Staging:
             mark.write_text("\n".join(names), encoding="utf-8")
             _sync(mark)
             mark.rename(self.folder / _MARK)
-            _sync(self.folder)
+            _sync_entry(self.folder)
             _finish(self.folder, self.target)
         except OSError as error:
             raise EngineError(f"cannot write to {str(self.target)!r}: {reason_of(error)}") from None
@@ -75,9 +76,16 @@ def recover(folder: Path, stem: str) -> None:
 def _finish(staged: Path, target: Path) -> None:
     for name in (staged / _MARK).read_text(encoding="utf-8").splitlines():
         if (staged / name).exists():
-            os.replace(staged / name, target / name)
-    _sync(target)
+            _replace(staged / name, target / name)
+    _sync_entry(target)
     shutil.rmtree(staged, ignore_errors=True)
+
+
+def _replace(new: Path, old: Path) -> None:
+    """Put a file or a folder in the place of another; a folder in the way goes aside first, and then with `new`'s."""
+    if old.exists() and (old.is_dir() or new.is_dir()):
+        os.replace(old, new.with_name(f"{_REPLACED}{old.name}"))
+    os.replace(new, old)
 
 
 def reason_of(error: OSError) -> str:
@@ -90,6 +98,13 @@ def _prefix(stem: str) -> str:
 
 
 def _sync(path: Path) -> None:
+    """See that a file, or a folder with all that is in it, is on the disk."""
+    for inner in path.iterdir() if path.is_dir() else ():
+        _sync(inner)
+    _sync_entry(path)
+
+
+def _sync_entry(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

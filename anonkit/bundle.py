@@ -6,12 +6,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonkit.atomic import Staging, recover
+from anonkit.data_files import SUFFIX, digest, is_data_folder, parts_of, read_rows
 from anonkit.errors import EngineError, MissingDependencyError, ParameterError, ReleaseFormatError
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMAT = "anonkit-release/1"
-DATA, PARAMS, REPORT, PAGE, DESCRIPTOR = ".parquet", ".params.json", ".report.json", ".report.html", ".datapackage.json"
+DATA, PARAMS, REPORT, PAGE, DESCRIPTOR = SUFFIX, ".params.json", ".report.json", ".report.html", ".datapackage.json"
 SIDECARS = (PARAMS, REPORT, PAGE, DESCRIPTOR)
 METADATA_KEY = "anonkit"
 
@@ -35,6 +37,8 @@ class Place:
     def of(cls, output: str | Path) -> Place:
         """Read an output argument: a name that ends in .parquet, or a folder that ends in a slash.
 
+        A folder of data is known by its first part, with and without a slash.
+
         Raises
         ------
         ParameterError
@@ -42,7 +46,7 @@ class Place:
         """
         text = str(output)
         path = Path(text)
-        if text.endswith("/") or path.is_dir():
+        if (text.endswith("/") or path.is_dir()) and not is_data_folder(path):
             return cls(folder=path, stem=path.name or "release")
         for suffix in (DATA, *SIDECARS):
             if path.name.endswith(suffix) and path.name != suffix:
@@ -84,13 +88,13 @@ class Release:
 
     def to_arrow(self) -> pa.Table:
         """Return the data as an Arrow table, categories as the owner ordered them."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         if self.contents is not None:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
             return pq.read_table(pa.BufferReader(self.contents[DATA])).replace_schema_metadata(None)
         assert self.place is not None  # noqa: S101 - a release is in memory or on disk
-        return pq.read_table(self.place.file(DATA), partitioning=None).replace_schema_metadata(None)
+        return read_rows(self.place.file(DATA)).replace_schema_metadata(None)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the data as a pandas data frame.
@@ -120,7 +124,7 @@ class Release:
         staging = Staging(place.folder, place.stem)
         try:
             for suffix in (DATA, *SIDECARS):
-                (staging.folder / place.name(suffix)).write_bytes(self.file_bytes(suffix))
+                self._copy(suffix, staging.folder / place.name(suffix))
             if (self.place is not None and self.place.stem != place.stem) or self.contents is not None:
                 _rename_in_descriptor(staging.folder / place.name(DESCRIPTOR), place)
             staging.commit([place.name(suffix) for suffix in (*SIDECARS, DATA)])
@@ -128,12 +132,16 @@ class Release:
             staging.discard()
         return load(place.file(DATA))
 
-    def file_bytes(self, suffix: str) -> bytes:
-        """Return one of the files as bytes."""
+    def _copy(self, suffix: str, to: Path) -> None:
         if self.contents is not None:
-            return self.contents[suffix]
+            to.write_bytes(self.contents[suffix])
+            return
         assert self.place is not None  # noqa: S101
-        return self.place.file(suffix).read_bytes()
+        file = self.place.file(suffix)
+        if file.is_dir():
+            shutil.copytree(file, to)
+        else:
+            shutil.copyfile(file, to)
 
 
 def refuse_existing(place: Place, force: bool) -> None:
@@ -190,11 +198,8 @@ def to_json(document: Mapping[str, Any]) -> bytes:
 
 
 def sha256(content: bytes | Path) -> str:
-    """Return the SHA-256 of bytes or of a file, in hexadecimal."""
-    if isinstance(content, bytes):
-        return hashlib.sha256(content).hexdigest()
-    with content.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """Return the SHA-256 of bytes, of a file, or of a folder of data (`anonkit.data_files.digest`), in hexadecimal."""
+    return hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else digest(content)
 
 
 def _rename_in_descriptor(path: Path, place: Place) -> None:
@@ -202,9 +207,18 @@ def _rename_in_descriptor(path: Path, place: Place) -> None:
     document = json.loads(path.read_text(encoding="utf-8"))
     document["name"] = package_name(place.stem)
     for resource in document["resources"]:
-        suffix = next(s for s in (PARAMS, REPORT, PAGE, DATA) if resource["path"].endswith(s))
-        resource["path"] = place.name(suffix)
+        if resource["name"] == "data":
+            resource["path"] = data_paths(path.parent / place.name(DATA))
+        else:
+            resource["path"] = place.name(next(s for s in (PARAMS, REPORT, PAGE) if resource["path"].endswith(s)))
     path.write_bytes(to_json(document))
+
+
+def data_paths(data: Path) -> str | list[str]:
+    """Return how the descriptor names the data, seen from its folder: a file, or the files of a folder in order."""
+    if not data.is_dir():
+        return data.name
+    return [part.relative_to(data.parent).as_posix() for part in parts_of(data)]
 
 
 def package_name(stem: str) -> str:

@@ -48,6 +48,7 @@ def release(
     spark_master: str | None = None,
     spark_conf: Mapping[str, str] | None = None,
     search_rows: int | None = None,
+    part_rows: int | None = None,
     force: bool = False,
     dry_run: bool = False,
     domains_from_data: bool = False,
@@ -83,6 +84,8 @@ def release(
     search_rows : int, optional
         Rows a method may hold in memory while it searches, 1 or more, by default 500,000. k-anonymous recodings of
         larger tables are searched on a keyed sample of so many rows, and counted and applied to all.
+    part_rows : int, optional
+        Write the data as a folder of Parquet files of about so many rows, 1 or more; on Spark the executors write them.
     force : bool
         Replace a release that is there.
     dry_run : bool
@@ -131,6 +134,7 @@ def release(
     elif parameters or preset:
         raise ParameterError(f"parameters go into the method value: {', '.join(parameters) or 'preset'}")
     place = None if output is None else Place.of(output)
+    _refuse_parts(part_rows, place)
     if place is not None and not dry_run:
         refuse_existing(place, force)
     if place is not None and owner_report is not None:
@@ -152,7 +156,9 @@ def release(
         table, resolved, promise = _promised(source, method, declared, opened, domains_from_data)
         spending = Spending(account, promise, table, resolved, _name_of(source))
         spending.look()
-        work = _perturb(method, promise, table, declared, resolved, opened, files, randomness, progress, private)
+        work = _perturb(
+            method, promise, table, declared, resolved, opened, files, randomness, progress, private, part_rows
+        )
         if dry_run:
             return Release(params=work.params, report=work.report(preset), contents={}, owner=work.owner)
         with spending.reserved(method.name, work.params, place, opened) as (position, publishing):
@@ -178,6 +184,13 @@ def _engine(
     return closing(open_engine(name, master=master, conf=conf, search_rows=search_rows))
 
 
+def _refuse_parts(part_rows: int | None, place: Place | None) -> None:
+    if part_rows is not None and part_rows < 1:
+        raise ParameterError(f"part_rows ({part_rows}) must be 1 or more", "leave it out for one file")
+    if part_rows is not None and place is None:
+        raise ParameterError("a release in memory is one file", "name an output, or leave part_rows out")
+
+
 def apply(
     params: str | Path,
     source: Any,
@@ -188,6 +201,7 @@ def apply(
     spark_master: str | None = None,
     spark_conf: Mapping[str, str] | None = None,
     search_rows: int | None = None,
+    part_rows: int | None = None,
     force: bool = False,
     dry_run: bool = False,
     seed: int | None = None,
@@ -223,6 +237,7 @@ def apply(
         spark_master=spark_master,
         spark_conf=spark_conf,
         search_rows=search_rows,
+        part_rows=part_rows,
         force=force,
         dry_run=dry_run,
         seed=seed,
@@ -257,6 +272,7 @@ def _perturb(
     randomness: Randomness,
     progress: Progress,
     private: PrivateFolder,
+    part_rows: int | None,
 ) -> VerifiedDraft:
     """Make the draft, recount it, and refuse it when the promise does not hold.
 
@@ -265,7 +281,7 @@ def _perturb(
     draft = method.release(table, policy, engine=engine, rng=randomness, progress=progress)
     progress("checking", 0.0)
     spool = private.path / "draft.parquet"
-    n_rows = engine.write(draft.data, spool, metadata={}, randomness=randomness)
+    n_rows = engine.write(draft.data, spool, metadata={}, randomness=randomness, part_rows=part_rows)
     counted = recount(promise, spool, draft.data.schema, with_unit=True)
     checks = [
         *([] if counted is None else promise.verify(counted)),
@@ -280,6 +296,7 @@ def _perturb(
         draft=draft,
         data=_without_unit(files, files.scan(spool, Policy()), policy),
         spool=spool if policy.unit not in draft.data.schema.names else None,
+        part_rows=part_rows,
         n_rows=n_rows,
         counted=counted,
         checks=checks,

@@ -126,8 +126,19 @@ class Engine(Protocol):
         """Draw n rows without replacement by keyed row number: the same rows on every engine."""
         ...
 
-    def write(self, source: Any, path: Path, *, metadata: Mapping[str, str], randomness: Randomness | None) -> int:
-        """Write one Parquet file, rows in secret random order when randomness is given; return the rows written."""
+    def write(
+        self,
+        source: Any,
+        path: Path,
+        *,
+        metadata: Mapping[str, str],
+        randomness: Randomness | None,
+        part_rows: int | None = None,
+    ) -> int:
+        """Write one Parquet file, rows in secret random order when randomness is given; return the rows written.
+
+        With `part_rows` the path becomes a folder of Parquet files of about so many rows, in the same order.
+        """
         ...
 
 

@@ -23,12 +23,14 @@ from anonkit.bundle import (
     SIDECARS,
     Place,
     Release,
+    data_paths,
     load,
     package_name,
     sha256,
     to_json,
 )
 from anonkit.checks.disclosure import Disclosure
+from anonkit.data_files import parts_of
 from anonkit.engines.relabelling import relabelled
 from anonkit.errors import EngineError, GuaranteeError, ParameterError
 from anonkit.guarantee import Check, Guarantee
@@ -58,7 +60,9 @@ class VerifiedDraft:
     data: Source
     """The perturbed rows, shuffled, without the unit column."""
     spool: Path | None
-    """The private Parquet file that holds exactly these rows; None when the unit column still stands in it."""
+    """The private Parquet file, or folder, with exactly these rows; None when the unit column still stands in it."""
+    part_rows: int | None
+    """Rows of each file of a folder of data; None for one file."""
     n_rows: int
     counted: Disclosure | None
     checks: Sequence[Check]
@@ -162,7 +166,10 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, preset: str | 
     data = folder / place.name(DATA)
     metadata = {METADATA_KEY: json.dumps(manifest)}
     if work.spool is None:
-        n_rows = engine.write(work.data, data, metadata=metadata, randomness=None)
+        n_rows = engine.write(work.data, data, metadata=metadata, randomness=None, part_rows=work.part_rows)
+    elif work.spool.is_dir():
+        data.mkdir()
+        n_rows = sum(relabelled(part, data / part.name, metadata) for part in parts_of(work.spool))
     else:
         n_rows = relabelled(work.spool, data, metadata)
     _read_back(work, data, n_rows)
@@ -174,6 +181,7 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, preset: str | 
             role: (place.name(suffix), hashes[suffix])
             for role, suffix in (("data", DATA), ("params", PARAMS), ("report", REPORT), ("page", PAGE))
         },
+        data_paths=data_paths(data),
         report=report,
         license_name=work.policy.license,
     )

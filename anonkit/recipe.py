@@ -20,7 +20,7 @@ from anonkit.protocols import Progress, no_progress
 
 _KEYS = (
     *("method", "preset", "input", "simulate", "output", "policy", "engine", "spark", "parameters"),
-    *("search_rows", "domains_from_data"),
+    *("search_rows", "part_rows", "domains_from_data"),
 )
 _SIMULATE_KEYS = ("rows", "seed")
 
@@ -47,6 +47,8 @@ class Recipe:
     parameters: Mapping[str, Any]
     search_rows: int | None = None
     """Rows held while searching; larger tables are searched on a sample."""
+    part_rows: int | None = None
+    """Rows of each file of a folder of data; None for one file."""
     domains_from_data: bool = False
     """True: domains the policy does not declare are read from the table, and the claim is conditional."""
 
@@ -96,7 +98,8 @@ class Recipe:
             engine=raw.get("engine", "local"),
             spark=_spark(raw.get("spark", {}), path),
             parameters={field_name(name): value for name, value in parameters.items()},
-            search_rows=_search_rows(raw.get("search_rows"), path),
+            search_rows=_rows("search_rows", raw, path),
+            part_rows=_rows("part_rows", raw, path),
             domains_from_data=raw.get("domains_from_data") is True,
         )
 
@@ -133,6 +136,7 @@ class Recipe:
             spark_master=self.spark.get("master"),
             spark_conf=self.spark.get("conf"),
             search_rows=self.search_rows,
+            part_rows=self.part_rows,
             force=force,
             dry_run=dry_run,
             domains_from_data=self.domains_from_data,
@@ -150,10 +154,11 @@ def _spark(raw: object, path: Path) -> Mapping[str, Any]:
     return {**raw, "conf": {key: str(value) for key, value in raw.get("conf", {}).items()}}
 
 
-def _search_rows(raw: object, path: Path) -> int | None:
-    if raw is None or (isinstance(raw, int) and not isinstance(raw, bool) and raw > 0):
-        return raw
-    raise PolicyError(f"recipe {path.name!r}: search_rows must be a whole number above 0", "search_rows = 500_000")
+def _rows(key: str, raw: Mapping[str, Any], path: Path) -> int | None:
+    rows = raw.get(key)
+    if rows is None or (isinstance(rows, int) and not isinstance(rows, bool) and rows > 0):
+        return rows
+    raise PolicyError(f"recipe {path.name!r}: {key} must be a whole number above 0", f"{key} = 500_000")
 
 
 def _policy(raw: object, folder: Path, *, simulated: bool) -> Policy:

@@ -144,8 +144,15 @@ class PandasEngine:
         return PandasSource(source.table.take(np.sort(self._order(source, randomness.key("sample"))[:n])))
 
     def write(
-        self, source: PandasSource, path: Path, *, metadata: Mapping[str, str], randomness: Randomness | None
+        self,
+        source: PandasSource,
+        path: Path,
+        *,
+        metadata: Mapping[str, str],
+        randomness: Randomness | None,
+        part_rows: int | None = None,
     ) -> int:
+        assert part_rows is None
         table = source.table
         if randomness is not None:
             table = table.take(self._order(source, randomness.key("shuffle")))

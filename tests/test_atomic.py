@@ -12,15 +12,22 @@ from anonkit.atomic import Staging, recover
 from anonkit.errors import EngineError
 
 
-def _stage(folder: Path, content: str) -> Staging:
+def _stage(folder: Path, content: str, *, in_folder: bool = False) -> Staging:
+    """Prepare two files, or a file and a folder of two."""
     staging = Staging(folder, "out")
-    for name in ("out.a", "out.b"):
-        (staging.folder / name).write_text(content)
+    (staging.folder / "out.a").write_text(content)
+    if in_folder:
+        (staging.folder / "out.b").mkdir()
+        for name in ("0", content):
+            (staging.folder / "out.b" / name).write_text(content)
+    else:
+        (staging.folder / "out.b").write_text(content)
     return staging
 
 
 def _contents(folder: Path) -> set[str]:
-    return {(folder / name).read_text() for name in ("out.a", "out.b") if (folder / name).exists()}
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.parts[len(folder.parts)].startswith(".")]
+    return {path.read_text() for path in files}
 
 
 def test_files_appear_together(tmp_path: Path) -> None:
@@ -33,13 +40,14 @@ def test_files_appear_together(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.a", "out.b"]
 
 
-@pytest.mark.parametrize("stop", range(1, 9))
+@pytest.mark.parametrize("stop", range(1, 14))
+@pytest.mark.parametrize(("was_folder", "is_folder"), [(False, False), (False, True), (True, False), (True, True)])
 def test_a_stop_at_any_system_call_leaves_the_old_or_the_new(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int, was_folder: bool, is_folder: bool
 ) -> None:
-    """Whatever call is the last one made, recovery ends with files of one generation."""
-    _stage(tmp_path, "old").commit(["out.a", "out.b"])
-    staging = _stage(tmp_path, "new")
+    """Whatever call is the last one made, recovery ends with files of one generation, also where folders are swapped."""
+    _stage(tmp_path, "old", in_folder=was_folder).commit(["out.a", "out.b"])
+    staging = _stage(tmp_path, "new", in_folder=is_folder)
     calls = 0
 
     class Killed(BaseException):
@@ -64,6 +72,8 @@ def test_a_stop_at_any_system_call_leaves_the_old_or_the_new(
     recover(tmp_path, "out")
 
     assert _contents(tmp_path) in ({"old"}, {"new"})
+    in_folder = was_folder if _contents(tmp_path) == {"old"} else is_folder
+    assert (tmp_path / "out.b").is_dir() == in_folder
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.a", "out.b"]
 
 

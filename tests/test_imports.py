@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[1] / "anonkit"
 ROWS: tuple[tuple[str, ...], ...] = (
     ("errors", "randomness"),
     ("answer_design",),
-    ("policy", "parameters", "rounding", "atomic", "private_files"),
+    ("policy", "parameters", "rounding", "atomic", "private_files", "data_files"),
     ("guarantee", "local_dp", "central_dp"),
     ("report", "schemas"),
     ("bundle",),

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from anonkit.auditing.channel import answer_again
 from anonkit.auditing.rerun import rerun
 from anonkit.bundle import Place, Release, load
 from anonkit.checks.attacks.audit import ATTACKS, Audit, audit_tables
+from anonkit.data_files import read_rows
 from anonkit.engines import open_engine
 from anonkit.errors import AnonkitError, ParameterError, PolicyError
 from anonkit.mechanisms.published import FORMAT
@@ -125,7 +125,7 @@ def _released(table: Any) -> pa.Table:
         return table
     if isinstance(table, str | Path):
         if str(table).endswith(".parquet"):
-            return pq.read_table(table, partitioning=None).replace_schema_metadata(None)
+            return read_rows(Path(table)).replace_schema_metadata(None)
         with closing(open_engine("local")) as engine:
             opened = engine.scan(table, Policy())
             return pa.Table.from_batches(opened.batches(), schema=opened.schema)

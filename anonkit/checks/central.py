@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from anonkit.central_dp import ADD_OR_REMOVE, REPLACE, CentralDP
+from anonkit.data_files import iter_batches, read_schema
 from anonkit.errors import ReleaseFormatError
 from anonkit.guarantee import Check
 
@@ -168,12 +168,12 @@ def central_checks(data: Path, params: Mapping[str, Any], guarantee: Mapping[str
 def _strangers(data: Path, domains: Mapping[str, Mapping[str, Any]]) -> dict[str, int | None]:
     """Count the cells of each column that are outside its published domain; None for a column that is not there."""
     try:
-        with pq.ParquetFile(data) as file:
-            there = [name for name in domains if name in file.schema_arrow.names]
-            counts: dict[str, int | None] = {name: 0 if name in there else None for name in domains}
-            for batch in file.iter_batches(_BATCH_ROWS, columns=there):
-                for name in there:
-                    counts[name] = (counts[name] or 0) + _outside(batch.column(name), domains[name])
+        present = read_schema(data).names
+        there = [name for name in domains if name in present]
+        counts: dict[str, int | None] = {name: 0 if name in there else None for name in domains}
+        for batch in iter_batches(data, there, batch_rows=_BATCH_ROWS):
+            for name in there:
+                counts[name] = (counts[name] or 0) + _outside(batch.column(name), domains[name])
     except (pa.ArrowException, OSError):
         raise ReleaseFormatError(f"{str(data)!r} is not a readable Parquet file") from None
     except (KeyError, TypeError, ValueError):

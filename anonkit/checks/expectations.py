@@ -122,14 +122,13 @@ class ExpectReleaseToKeepItsPromise(_Expectation):
     args_keys: ClassVar = ("release",)
 
     def _validate(self, metrics: Any, runtime_configuration: Any = None, execution_engine: Any = None) -> Any:
-        import pyarrow.parquet as pq
-
         from anonkit.bundle import DATA, load
+        from anonkit.data_files import read_schema
 
         found = validate(self.release)
         release = load(self.release)
         assert release.place is not None  # noqa: S101 - it was loaded from its files
-        schema, rows = pq.read_schema(release.place.file(DATA)), int(metrics["table.row_count"])
+        schema, rows = read_schema(release.place.file(DATA)), int(metrics["table.row_count"])
         wanted = release.report["rows"]["out"]
         checks = [
             *found.checks,

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from anonkit.data_files import iter_batches, read_schema
 from anonkit.errors import ReleaseFormatError
 from anonkit.guarantee import Check
 from anonkit.local_dp import LocalDP
@@ -73,14 +73,14 @@ def _strangers(data: Path, table: PublishedTable) -> dict[str, int | None]:
     if table.asked_column is not None:
         wanted[table.asked_column] = Categories(values=tuple(each.name for each in table.attributes))
     try:
-        with pq.ParquetFile(data) as file:
-            there = [name for name in wanted if name in file.schema_arrow.names]
-            counts: dict[str, int | None] = {name: 0 if name in there else None for name in wanted}
-            for batch in file.iter_batches(_BATCH_ROWS, columns=there):
-                for name in there:
-                    counts[name] = (counts[name] or 0) + _impossible(
-                        batch.column(name), wanted[name], table.asked_column is not None
-                    )
+        present = read_schema(data).names
+        there = [name for name in wanted if name in present]
+        counts: dict[str, int | None] = {name: 0 if name in there else None for name in wanted}
+        for batch in iter_batches(data, there, batch_rows=_BATCH_ROWS):
+            for name in there:
+                counts[name] = (counts[name] or 0) + _impossible(
+                    batch.column(name), wanted[name], table.asked_column is not None
+                )
     except (pa.ArrowException, OSError):
         raise ReleaseFormatError(f"{str(data)!r} is not a readable Parquet file") from None
     return counts

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from anonkit.data_files import iter_batches, read_schema
 from anonkit.errors import ReleaseFormatError
 from anonkit.guarantee import Check
 from anonkit.mechanisms.channel import Channel
@@ -104,17 +104,17 @@ def _answer_counts(
 ) -> dict[str, Counts]:
     asked = table.asked_column
     try:
-        with pq.ParquetFile(data) as file:
-            there = [name for name in channels if name in file.schema_arrow.names]
-            counts = {name: np.zeros(channels[name][1].n_outputs) for name in there}
-            extra = [asked] if asked is not None and asked in file.schema_arrow.names else []
-            for batch in file.iter_batches(_BATCH_ROWS, columns=[*there, *extra]):
-                answered = None if not extra else np.asarray(_texts(batch.column(asked)))
-                for name in there:
-                    codes = _codes(batch.column(name), channels[name][0])
-                    target = table.target is not None and name == table.target.name
-                    keep = codes >= 0 if answered is None or target else (codes >= 0) & (answered == name)
-                    counts[name] += np.bincount(codes[keep], minlength=counts[name].size)[: counts[name].size]
+        present = read_schema(data).names
+        there = [name for name in channels if name in present]
+        counts = {name: np.zeros(channels[name][1].n_outputs) for name in there}
+        extra = [asked] if asked is not None and asked in present else []
+        for batch in iter_batches(data, [*there, *extra], batch_rows=_BATCH_ROWS):
+            answered = None if not extra else np.asarray(_texts(batch.column(asked)))
+            for name in there:
+                codes = _codes(batch.column(name), channels[name][0])
+                target = table.target is not None and name == table.target.name
+                keep = codes >= 0 if answered is None or target else (codes >= 0) & (answered == name)
+                counts[name] += np.bincount(codes[keep], minlength=counts[name].size)[: counts[name].size]
     except (pa.ArrowException, OSError):
         raise ReleaseFormatError(f"{str(data)!r} is not a readable Parquet file") from None
     return counts

@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from anonkit.bundle import DATA, DESCRIPTOR, METADATA_KEY, Place, Release, load, sha256
 from anonkit.checks.central import central_checks
@@ -19,6 +18,7 @@ from anonkit.checks.disclosure import Disclosure, columns_of, measure
 from anonkit.checks.randomized import randomized_checks
 from anonkit.checks.response_rates import response_rate_checks
 from anonkit.checks.row_numbers import row_number_check
+from anonkit.data_files import count_rows, read_rows, read_schema
 from anonkit.errors import EngineError, ParameterError, ReleaseFormatError, did_you_mean
 from anonkit.guarantee import Check, Diversity, KAnonymity
 from anonkit.mechanisms.published import PublishedTable
@@ -178,7 +178,7 @@ def _validate_release(place: Place, asked: _Asked) -> Validation:
 
 def _validate_contents(place: Place, release: Release, asked: _Asked) -> Validation:
     try:
-        schema = pq.read_schema(place.file(DATA))
+        schema = read_schema(place.file(DATA))
     except (pa.ArrowException, OSError):
         raise ReleaseFormatError(f"{str(place.file(DATA))!r} is not a readable Parquet file") from None
     checks = [
@@ -230,7 +230,8 @@ def read_descriptor(place: Place) -> dict[str, Any]:
 
 def _hash_checks(place: Place, descriptor: Mapping[str, Any]) -> Iterator[Check]:
     for resource in descriptor["resources"]:
-        path = place.folder / Path(resource["path"]).name
+        is_data = resource["name"] == "data"
+        path = place.file(DATA) if is_data else place.folder / Path(resource["path"]).name
         found = sha256(path) if path.exists() else None
         stated = str(resource["hash"]).removeprefix("sha256:")
         yield Check(name=f"hash:{resource['name']}", passed=found == stated, observed=found, required=stated)
@@ -265,7 +266,7 @@ def _domain_checks(place: Place, release: Release) -> Iterator[Check]:
         if "labels" not in column:
             continue
         try:
-            cells = pq.read_table(place.file(DATA), columns=[column["name"]], partitioning=None).column(0)
+            cells = read_rows(place.file(DATA), [column["name"]]).column(0)
         except (pa.ArrowException, OSError):
             continue  # the `columns` check says that it is missing
         strangers = [value for value in pc.unique(cells).to_pylist() if value not in set(column["labels"])]
@@ -284,7 +285,7 @@ def _answer_checks(place: Place, release: Release) -> Iterator[Check]:
     if stated is not None:
         yield Check(name="budget", passed=stated == budget, observed=budget, required=stated)
     try:
-        n_rows = pq.read_metadata(place.file(DATA)).num_rows
+        n_rows = count_rows(place.file(DATA))
     except (pa.ArrowException, OSError):
         raise ReleaseFormatError(f"{str(place.file(DATA))!r} is not a readable Parquet file") from None
     yield Check(name="rows", passed=n_rows == report["rows"]["out"], observed=n_rows, required=report["rows"]["out"])

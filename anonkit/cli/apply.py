@@ -12,6 +12,7 @@ from anonkit.cli.options import (
     json_option,
     ledger_of,
     ledger_options,
+    part_rows_option,
     quiet_option,
     search_rows_option,
     spark_conf_option,
@@ -36,6 +37,7 @@ from anonkit.cli.progress import progress_bars
 @spark_master_option
 @spark_conf_option
 @search_rows_option
+@part_rows_option
 @dry_run_option
 @force_option
 @quiet_option
@@ -53,6 +55,7 @@ def command(
     spark_master: str | None,
     spark_conf: dict[str, str],
     search_rows: int | None,
+    part_rows: int | None,
     dry_run: bool,
     force: bool,
     quiet: bool,
@@ -79,6 +82,7 @@ def command(
             spark_master=spark_master,
             spark_conf=spark_conf,
             search_rows=search_rows,
+            part_rows=part_rows,
             force=force,
             dry_run=dry_run,
             ledger=ledger_of(ledger, no_ledger),

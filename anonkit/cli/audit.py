@@ -105,10 +105,12 @@ def command(
 
 def _owner_folder(folder: Path, release: Path) -> Path:
     """Return the owner's folder, or refuse it before minutes are spent on attacks."""
+    from anonkit.data_files import is_data_folder
     from anonkit.publishing import refuse_beside_release
 
     here = release.resolve()
-    refuse_beside_release(folder, here if here.is_dir() else here.parent)
+    for place in {here, here.parent} if is_data_folder(here) else {here if here.is_dir() else here.parent}:
+        refuse_beside_release(folder, place)
     if folder.exists() and not (folder.is_dir() and os.access(folder, os.W_OK)):
         raise EngineError(f"cannot write to {str(folder)!r}")
     return folder
@@ -122,7 +124,7 @@ def _hash_of(release: str) -> str | None:
         data = Place.of(release).file(DATA)
     except ParameterError:
         return None
-    return sha256(data) if data.is_file() else None
+    return sha256(data) if data.exists() else None
 
 
 def _text(release: str, found: Audit, banner: str) -> str:

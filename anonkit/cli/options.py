@@ -58,6 +58,13 @@ search_rows_option = click.option(
     help="Rows held while searching; larger tables are searched on a sample, and counted whole. [default: 500,000]",
 )
 
+part_rows_option = click.option(
+    "--part-rows",
+    type=click.IntRange(min=1),
+    metavar="ROWS",
+    help="Write the data as a folder of files of about so many rows; on Spark the executors write them.",
+)
+
 budget_option = click.option(
     "--budget", type=float, metavar="NUMBER", help="Total epsilon allowed for the dataset, over all its releases."
 )

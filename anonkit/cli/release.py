@@ -18,6 +18,7 @@ from anonkit.cli.options import (
     json_option,
     ledger_of,
     ledger_options,
+    part_rows_option,
     quiet_option,
     search_rows_option,
     spark_conf_option,
@@ -63,6 +64,7 @@ MISSING = ("category", "drop", "error")
 @spark_master_option
 @spark_conf_option
 @search_rows_option
+@part_rows_option
 @dry_run_option
 @click.option("--owner-report", metavar="DIR", help="Write the figures that must not be published there.")
 @force_option
@@ -92,6 +94,7 @@ def command(
     spark_master: str | None,
     spark_conf: dict[str, str],
     search_rows: int | None,
+    part_rows: int | None,
     dry_run: bool,
     owner_report: str | None,
     force: bool,
@@ -133,6 +136,7 @@ def command(
             spark_master=spark_master,
             spark_conf=spark_conf,
             search_rows=search_rows,
+            part_rows=part_rows,
             force=force,
             dry_run=dry_run,
             domains_from_data=domains_from_data,

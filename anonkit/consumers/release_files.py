@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv as pc_csv
-import pyarrow.parquet as pq
 
 from anonkit.bundle import DATA, PARAMS, Place, read_json
+from anonkit.data_files import iter_batches, read_rows
 from anonkit.errors import ParameterError, ReleaseFormatError, SourceError
 from anonkit.mechanisms.domains import Categories
 from anonkit.mechanisms.published import FORMAT, PublishedTable
@@ -66,8 +66,7 @@ def open_randomized(path: str | Path) -> tuple[Iterator[pa.RecordBatch], Publish
 
 def _batches(path: Path) -> Iterator[pa.RecordBatch]:
     try:
-        with pq.ParquetFile(path) as file:
-            yield from file.iter_batches(_BATCH_ROWS)
+        yield from iter_batches(path, batch_rows=_BATCH_ROWS)
     except FileNotFoundError:
         raise ReleaseFormatError(f"{str(path)!r} does not exist", "params.json alone holds no rows") from None
     except (pa.ArrowException, OSError):
@@ -93,7 +92,7 @@ def read_true_table(path: str | Path, types: Mapping[str, pa.DataType]) -> pa.Ta
         raise SourceError(f"{str(path)!r} does not exist")
     try:
         if path.suffix == DATA:
-            return pq.read_table(path, partitioning=None)
+            return read_rows(path)
         return _read_text(path, types)
     except pa.ArrowException:
         raise SourceError(f"{str(path)!r} cannot be read as a table") from None

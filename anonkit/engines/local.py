@@ -21,6 +21,7 @@ from anonkit.engines.categories import Categories, CategoryColumns
 from anonkit.engines.counting import count_classes, count_combinations, small_combinations
 from anonkit.engines.encoding import Encoded, coded_column, encode
 from anonkit.engines.names import check_names
+from anonkit.engines.part_files import write_folder
 from anonkit.engines.reading import open_table
 from anonkit.engines.shuffling import row_words, shuffled
 from anonkit.engines.sources import LocalSource, ParquetRows, mapped_source, spilled_rows, table_source
@@ -238,16 +239,22 @@ class LocalEngine:
         return self._stored(mapped_source(source, keep, source.schema).batches(), source.schema)
 
     def write(
-        self, source: LocalSource, path: Path, *, metadata: Mapping[str, str], randomness: Randomness | None
+        self,
+        source: LocalSource,
+        path: Path,
+        *,
+        metadata: Mapping[str, str],
+        randomness: Randomness | None,
+        part_rows: int | None = None,
     ) -> int:
-        """Write one Parquet file. See `anonkit.protocols.Engine.write`.
+        """Write a Parquet file, or a folder of them. See `anonkit.protocols.Engine.write`.
 
-        Categories that no row holds are left out. The file has no index and no metadata but the one given.
+        Categories that no row holds are left out. The files have no index and no metadata but the one given.
 
         Raises
         ------
         EngineError
-            The file cannot be written; it is deleted then.
+            The data cannot be written; what was written is deleted then.
 
         Privacy
         -------
@@ -256,7 +263,9 @@ class LocalEngine:
         """
         pieces = self._in_order(source) if randomness is None else self._shuffled(source, randomness.key("shuffle"))
         with closing(pieces):  # rows on disk go at once, also when writing fails
-            return write_parquet(pieces, source.schema, path, metadata)
+            if part_rows is None:
+                return write_parquet(pieces, source.schema, path, metadata)
+            return write_folder(pieces, source.schema, path, metadata, part_rows)
 
     def _in_order(self, source: LocalSource) -> Generator[pa.Table, None, None]:
         names = source.schema.names

@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar
@@ -20,12 +21,13 @@ from anonkit.engines.counting import class_sizes, count_table
 from anonkit.engines.local import LocalEngine
 from anonkit.engines.ordered_parts import StoredSplits
 from anonkit.engines.parquet_tables import open_parquet
+from anonkit.engines.part_files import CountCategories, JoinedSplits
 from anonkit.engines.row_maps import Lowest, out_schema, step
 from anonkit.engines.sources import LocalSource, ParquetRows, restored, table_source
 from anonkit.engines.spark_categories import categories_in
 from anonkit.engines.spark_copies import Copy, converted, copied, is_table, is_there
 from anonkit.engines.spark_counts import combinations, count_sizes, small_groups
-from anonkit.engines.spark_order import in_order, stored
+from anonkit.engines.spark_order import PART_ROWS, in_order, stored, written_files
 from anonkit.engines.spark_sessions import OpenSession, during, open_session
 from anonkit.engines.spark_sources import ROW, SparkSource
 from anonkit.engines.splits import SPLIT_ROWS, DrawnSplits, ParquetSplits, Splits, all_of
@@ -287,20 +289,45 @@ class SparkEngine:
         out = out_schema(source.schema, (ROW, pa.int64()), ("word", pa.int64()))
         return during("drawing a sample", source.finished(Lowest(key, bound), out).toArrow)
 
-    def write(self, source: _Source, path: Path, *, metadata: Mapping[str, str], randomness: Randomness | None) -> int:
-        """Write one Parquet file on the driver's machine. See `anonkit.protocols.Engine.write`.
+    def write(
+        self,
+        source: _Source,
+        path: Path,
+        *,
+        metadata: Mapping[str, str],
+        randomness: Randomness | None,
+        part_rows: int | None = None,
+    ) -> int:
+        """Write a Parquet file, or a folder of them, on the driver's machine. See `anonkit.protocols.Engine.write`.
 
-        Executors put the rows in order, in parts; the driver copies part after part into the file.
+        Executors put the rows in order, in parts. The driver copies part after part into one file; the files of a
+        folder are written by the executors, and moved by the driver.
 
         Raises
         ------
         EngineError
-            The file cannot be written; it is deleted then.
+            The data cannot be written; what was written is deleted then.
         """
+        local = partial(self._local.write, path=path, metadata=metadata, part_rows=part_rows)
         if isinstance(source, LocalSource):
-            return self._local.write(source, path, metadata=metadata, randomness=randomness)
+            return local(source, randomness=randomness)
         if randomness is None:
-            return self._local.write(source.local, path, metadata=metadata, randomness=None)
-        parts = in_order(source, randomness.key("shuffle"), self._new_folder())
-        rows = LocalSource(source.schema, all_of(parts), at_most=source.at_most)
-        return self._local.write(rows, path, metadata=metadata, randomness=None)
+            return local(source.local, randomness=None)
+        together = min(part_rows or PART_ROWS, PART_ROWS)
+        parts = in_order(source, randomness.key("shuffle"), self._new_folder(), together)
+        if part_rows is None or not any(parts.sizes):
+            return local(LocalSource(source.schema, all_of(parts), at_most=source.at_most), randomness=None)
+        return self._written_by_executors(parts, path, metadata, part_rows)
+
+    def _written_by_executors(
+        self, parts: StoredSplits, path: Path, metadata: Mapping[str, str], part_rows: int
+    ) -> int:
+        n_rows, categories = sum(parts.sizes), parts.form.categories
+        each = max(part_rows * len(parts.sizes) // n_rows, 1)
+        rows = self._of(JoinedSplits(splits=parts, each=each), parts.schema, n_rows, categories)
+        sizes = {name: len(values) for name, values in categories.items()}
+        used: dict[str, NDArray[np.bool_]] = {}
+        if sizes:
+            seen = self.add_up(rows, CountCategories(sizes=sizes), list(sizes), sum(sizes.values()))
+            used = dict(zip(sizes, np.split(seen > 0, np.cumsum(list(sizes.values()))[:-1]), strict=True))
+        return written_files(rows, used, metadata, self._new_folder(), path)

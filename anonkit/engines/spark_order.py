@@ -3,18 +3,28 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
+from anonkit.data_files import part_name
+from anonkit.engines.failures import shielded
 from anonkit.engines.ordered_parts import DEALT, WRITTEN, Deal, Sort, Store, StoredRows, StoredSplits, part_path
+from anonkit.engines.part_files import WriteFiles
 from anonkit.engines.spark_columns import spark_schema
 from anonkit.engines.spark_sessions import SCRATCH, during
 from anonkit.engines.spark_sources import SparkSource
+from anonkit.engines.writing import cannot_write
 from anonkit.errors import EngineError
 
-_PART_ROWS = 1 << 19  # rows that are put in order together
+PART_ROWS = 1 << 19
+"""Rows that are put in order together."""
 _MOST_PARTS_BITS = 12
 _AT_ONCE = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _MESSAGES = "8"  # handed to a task together
@@ -33,15 +43,47 @@ def stored(source: SparkSource, folder: Path) -> StoredSplits:
     return _written(frame, form, folder, source, source.splits.n_splits)
 
 
-def in_order(source: SparkSource, key: bytes, folder: Path) -> StoredSplits:
-    """Write rows in the order of their secret words under a key of 32 bytes; see `stored`."""
+def in_order(source: SparkSource, key: bytes, folder: Path, part_rows: int = PART_ROWS) -> StoredSplits:
+    """Write rows in the order of their secret words under a key of 32 bytes, in parts of so many or more; see `stored`.
+
+    Rows of a part are in memory together.
+    """
     form = _form(source)
-    bits = min(max(source.at_most // _PART_ROWS, 1).bit_length() - 1, _MOST_PARTS_BITS)
+    bits = min(max(source.at_most // part_rows, 1).bit_length() - 1, _MOST_PARTS_BITS)
     dealt = source.tasks(Deal(rows=source.rows(), form=form, key=key, bits=bits), DEALT)
     together = dealt.repartition(1 << bits, "part").sortWithinPartitions("part")
     kinds = spark_schema(WRITTEN.names, WRITTEN.types)
     frame = during("planning a job", lambda: together.mapInArrow(Sort(form=form, folder=str(folder)), kinds))
     return _written(frame, form, folder, source, 1 << bits)
+
+
+def written_files(
+    source: SparkSource,
+    used: Mapping[str, NDArray[np.bool_]],
+    metadata: Mapping[str, str],
+    scratch: Path,
+    folder: Path,
+) -> int:
+    """Let executors write each piece as a Parquet file, and move the files into a new folder; return the rows.
+
+    Raises
+    ------
+    EngineError
+        Spark failed, the driver does not see the files, or they cannot be moved; the folder is not there then.
+    """
+    work = WriteFiles(rows=source.rows(), schema=source.schema, used=used, metadata=metadata, folder=str(scratch))
+    told = during("writing files", source.tasks(work, WRITTEN).toArrow)
+    sizes = dict(zip(told.column("part").to_pylist(), told.column("n").to_pylist(), strict=True))
+    filled = sorted(number for number, n in sizes.items() if n)
+    _refuse_unseen(scratch / part_name(number) for number in filled)
+    try:
+        folder.mkdir()
+        for place, number in enumerate(filled):
+            shielded(partial(shutil.move, scratch / part_name(number), folder / part_name(place)), cannot_write(folder))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return sum(sizes.values())
 
 
 def _form(source: SparkSource) -> StoredRows:
@@ -52,15 +94,19 @@ def _written(frame: DataFrame, form: StoredRows, folder: Path, source: SparkSour
     """Run the tasks; return the parts they have written, those without rows left out."""
     told = during("writing rows", lambda: _collected(frame, source.session))
     sizes = dict(zip(told.column("part").to_pylist(), told.column("n").to_pylist(), strict=True))
-    if any(not part_path(folder, number).exists() for number in sizes):
-        raise EngineError(
-            "the executors' files are not where the driver looks",
-            f"--spark-conf {SCRATCH}=… must name a folder that all nodes see",
-        )
+    _refuse_unseen(part_path(folder, number) for number in sizes)
     rows = StoredSplits(folder=str(folder), form=form, sizes=[sizes.get(number, 0) for number in range(n_parts)])
     if not source.steps and sum(rows.sizes) != source.at_most:
         raise EngineError("rows were lost on their way through Spark", "does every node have all files of the table?")
     return rows
+
+
+def _refuse_unseen(files: Iterable[Path]) -> None:
+    if not all(file.exists() for file in files):
+        raise EngineError(
+            "the executors' files are not where the driver looks",
+            f"--spark-conf {SCRATCH}=… must name a folder that all nodes see",
+        )
 
 
 def _collected(frame: DataFrame, session: SparkSession) -> pa.Table:

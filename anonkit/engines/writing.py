@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from anonkit.engines.failures import FOREIGN, shielded
+from anonkit.engines.failures import FOREIGN, Explain, shielded
 from anonkit.engines.repetition import FOLDED, folded, repeating
 from anonkit.errors import EngineError
 
@@ -49,6 +49,7 @@ class _File:
 
     def __init__(self, path: Path, schema: pa.Schema, metadata: Mapping[str, str], first: pa.Table) -> None:
         self._path = path
+        self._failed = cannot_write(path)
         self._repeating = repeating(first)
         handed = schema
         for at, column in enumerate(first.columns):
@@ -86,6 +87,12 @@ class _File:
             self._writer.close()
         self._path.unlink(missing_ok=True)
 
-    def _failed(self, error: Exception) -> EngineError:
+
+def cannot_write(path: Path) -> Explain:
+    """Return what makes an error of ours of one that came while writing a file."""
+
+    def explained(error: Exception) -> EngineError:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "the disk may be full"
-        return EngineError(f"cannot write {str(self._path)!r}: {reason}")
+        return EngineError(f"cannot write {str(path)!r}: {reason}")
+
+    return explained

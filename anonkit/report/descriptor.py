@@ -17,6 +17,7 @@ def build_descriptor(
     name: str,
     schema: pa.Schema,
     files: Mapping[str, tuple[str, str]],
+    data_paths: str | list[str],
     report: Mapping[str, Any],
     license_name: str | None,
 ) -> dict[str, Any]:
@@ -29,7 +30,10 @@ def build_descriptor(
     schema : pyarrow.Schema
         Columns of the data file.
     files : mapping
-        Role of a file ("data", "params", "report", "page") to its name and SHA-256.
+        Role of a file ("data", "params", "report", "page") to its name and SHA-256; that of a folder of data is the
+        SHA-256 of the hashes of its files (`anonkit.data_files.digest`).
+    data_paths : str or list of str
+        The data file, or the files of a folder of data in their order.
     report : mapping
         The privacy report, for the method and the guarantee.
     license_name : str, optional
@@ -48,7 +52,7 @@ def build_descriptor(
                 "$schema": _RESOURCE_PROFILE,
                 "name": "data",
                 "type": "table",
-                "path": files["data"][0],
+                "path": data_paths,
                 "format": "parquet",
                 "mediatype": "application/vnd.apache.parquet",
                 "hash": f"sha256:{files['data'][1]}",

@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import anonkit
+from anonkit.checks.validate import validate
+from anonkit.data_files import parts_of
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines import LocalEngine
 from anonkit.methods import METHODS
@@ -100,6 +102,26 @@ def test_both_engines_make_one_release(
     assert {k: v for k, v in one.report.items() if k not in volatile} == {
         k: v for k, v in other.report.items() if k not in volatile
     }
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_executors_write_a_folder_of_the_same_rows(
+    name: str, customers: Path, on_spark: Any, on_one_machine: LocalEngine, tmp_path: Path
+) -> None:
+    """Under a test seed: the files of a folder, one after the other, are those of one machine, and validate."""
+    made = [
+        _release(
+            customers, name, engine, seed=3, output=tmp_path / f"{engine.name}.parquet", ledger=None, part_rows=100
+        )
+        for engine in (on_spark, on_one_machine)
+    ]
+    one, other = (release.to_arrow() for release in made)
+    assert one.schema == other.schema
+    assert _rows(one) == _rows(other)
+    for release in made:
+        assert release.place is not None
+        assert len(parts_of(release.place.file(".parquet"))) > 1
+        assert [c.name for c in validate(release).checks if not c.passed] == ["randomness"]
 
 
 def test_a_table_that_fits_is_searched_as_on_one_machine(customers: Path, spark: Any) -> None:

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The data of a release: one Parquet file, or a folder of Parquet files in the order of their names."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SUFFIX = ".parquet"
+
+
+def part_name(number: int) -> str:
+    """Return the name of a file in a folder of data, numbered from 0."""
+    return f"part-{number:05d}{SUFFIX}"
+
+
+def is_data_folder(path: Path) -> bool:
+    """Tell whether a path is a folder of data: named as a Parquet file, with its first part in it."""
+    return path.suffix == SUFFIX and (path / part_name(0)).is_file()
+
+
+def parts_of(data: Path) -> list[Path]:
+    """Return the files that hold the data: the file itself, or every Parquet file below the folder, by name.
+
+    Raises
+    ------
+    FileNotFoundError
+        A folder has none.
+    """
+    if not data.is_dir():
+        return [data]
+    found = sorted(data.rglob(f"*{SUFFIX}"), key=lambda path: path.relative_to(data).as_posix())
+    if not found:
+        raise FileNotFoundError(data)
+    return found
+
+
+def read_schema(data: Path) -> pa.Schema:
+    """Return names, types and metadata of the data, from the first file.
+
+    Raises
+    ------
+    pyarrow.ArrowException, OSError
+        It cannot be read; so do the other functions.
+    """
+    import pyarrow.parquet as pq
+
+    return pq.read_schema(parts_of(data)[0])
+
+
+def read_rows(data: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return all rows, or some columns of them, in order."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tables = [
+        pq.read_table(part, columns=None if columns is None else list(columns), partitioning=None)
+        for part in parts_of(data)
+    ]
+    return (
+        tables[0] if len(tables) == 1 else pa.concat_tables([table.replace_schema_metadata(None) for table in tables])
+    )
+
+
+def iter_batches(data: Path, columns: Sequence[str] | None = None, *, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows, in order, in batches of at most so many; no two files are open at a time."""
+    import pyarrow.parquet as pq
+
+    for part in parts_of(data):
+        with pq.ParquetFile(part) as file:
+            yield from file.iter_batches(batch_rows, columns=columns)
+
+
+def count_rows(data: Path) -> int:
+    """Return the number of rows, from the footers."""
+    import pyarrow.parquet as pq
+
+    return sum(int(pq.read_metadata(part).num_rows) for part in parts_of(data))
+
+
+def digest(data: Path) -> str:
+    """Return the SHA-256 of the data, in hexadecimal.
+
+    That of a folder is the SHA-256 of the lines `HASH  NAME`, one a file in order: what `sha256sum *.parquet |
+    sha256sum` prints in it.
+    """
+    if not data.is_dir():
+        return _of_file(data)
+    lines = (f"{_of_file(part)}  {part.relative_to(data).as_posix()}\n" for part in parts_of(data))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _of_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
