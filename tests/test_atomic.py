@@ -45,7 +45,7 @@ def test_files_appear_together(tmp_path: Path) -> None:
 def test_a_stop_at_any_system_call_leaves_the_old_or_the_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int, was_folder: bool, is_folder: bool
 ) -> None:
-    """Whatever call is the last one made, recovery ends with files of one generation, also where folders are swapped."""
+    """Whatever call is the last one made, recovery ends with one generation, where folders are swapped too."""
     _stage(tmp_path, "old", in_folder=was_folder).commit(["out.a", "out.b"])
     staging = _stage(tmp_path, "new", in_folder=is_folder)
     calls = 0
