@@ -21,12 +21,12 @@ from anonkit.engines.counting import class_sizes, count_table
 from anonkit.engines.local import LocalEngine
 from anonkit.engines.ordered_parts import StoredSplits
 from anonkit.engines.parquet_tables import open_parquet
-from anonkit.engines.part_files import CountCategories, JoinedSplits
+from anonkit.engines.part_files import JoinedSplits
 from anonkit.engines.row_maps import Lowest, out_schema, step
 from anonkit.engines.sources import LocalSource, ParquetRows, restored, table_source
 from anonkit.engines.spark_categories import categories_in
 from anonkit.engines.spark_copies import Copy, converted, copied, is_table, is_there
-from anonkit.engines.spark_counts import combinations, count_sizes, small_groups
+from anonkit.engines.spark_counts import added_up, combinations, count_sizes, small_groups
 from anonkit.engines.spark_order import PART_ROWS, in_order, stored, written_files
 from anonkit.engines.spark_sessions import OpenSession, during, open_session
 from anonkit.engines.spark_sources import ROW, SparkSource
@@ -249,10 +249,7 @@ class SparkEngine:
         """
         if isinstance(source, LocalSource):
             return self._local.add_up(source, function, columns, size)
-        found = during("counting", lambda: source.counted(function, columns, size).toArrow())
-        total = np.zeros(size, dtype=np.int64)
-        total[found.column("at").to_numpy()] = found.column("n").to_numpy()
-        return total
+        return added_up(source, function, columns, size)
 
     # --- rows ----------------------------------------------------------------------------------------------------
 
@@ -317,17 +314,7 @@ class SparkEngine:
         parts = in_order(source, randomness.key("shuffle"), self._new_folder(), together)
         if part_rows is None or not any(parts.sizes):
             return local(LocalSource(source.schema, all_of(parts), at_most=source.at_most), randomness=None)
-        return self._written_by_executors(parts, path, metadata, part_rows)
-
-    def _written_by_executors(
-        self, parts: StoredSplits, path: Path, metadata: Mapping[str, str], part_rows: int
-    ) -> int:
-        n_rows, categories = sum(parts.sizes), parts.form.categories
-        each = max(part_rows * len(parts.sizes) // n_rows, 1)
-        rows = self._of(JoinedSplits(splits=parts, each=each), parts.schema, n_rows, categories)
-        sizes = {name: len(values) for name, values in categories.items()}
-        used: dict[str, NDArray[np.bool_]] = {}
-        if sizes:
-            seen = self.add_up(rows, CountCategories(sizes=sizes), list(sizes), sum(sizes.values()))
-            used = dict(zip(sizes, np.split(seen > 0, np.cumsum(list(sizes.values()))[:-1]), strict=True))
-        return written_files(rows, used, metadata, self._new_folder(), path)
+        each = max(part_rows * len(parts.sizes) // sum(parts.sizes), 1)
+        joined = JoinedSplits(splits=parts, each=each)
+        files = self._of(joined, parts.schema, sum(parts.sizes), parts.form.categories)
+        return written_files(files, metadata, self._new_folder(), path)

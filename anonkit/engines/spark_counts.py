@@ -5,18 +5,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from anonkit.engines.carriers import from_carrier
 from anonkit.engines.counting import count_table
+from anonkit.engines.spark_sessions import during
 from anonkit.engines.spark_sources import SparkSource, plain_schema
 from anonkit.errors import EngineError
+from anonkit.protocols import BatchCount
 
 MOST_GROUPS = 5_000_000
 """Groups the driver takes."""
+
+
+def added_up(source: SparkSource, function: BatchCount, columns: Sequence[str], size: int) -> NDArray[np.int64]:
+    """Return the sums of what a function counts in batches of some columns, shape (size,)."""
+    found = during("counting", lambda: source.counted(function, columns, size).toArrow())
+    total = np.zeros(size, dtype=np.int64)
+    total[found.column("at").to_numpy()] = found.column("n").to_numpy()
+    return total
 
 
 def combinations(source: SparkSource, sets: Sequence[tuple[str, ...]]) -> list[pa.Table]:

@@ -16,8 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 from anonkit.data_files import part_name
 from anonkit.engines.failures import shielded
 from anonkit.engines.ordered_parts import DEALT, WRITTEN, Deal, Sort, Store, StoredRows, StoredSplits, part_path
-from anonkit.engines.part_files import WriteFiles
+from anonkit.engines.part_files import CountCategories, WriteFiles
 from anonkit.engines.spark_columns import spark_schema
+from anonkit.engines.spark_counts import added_up
 from anonkit.engines.spark_sessions import SCRATCH, during
 from anonkit.engines.spark_sources import SparkSource
 from anonkit.engines.writing import cannot_write
@@ -59,7 +60,6 @@ def in_order(source: SparkSource, key: bytes, folder: Path, part_rows: int = PAR
 
 def written_files(
     source: SparkSource,
-    used: Mapping[str, NDArray[np.bool_]],
     metadata: Mapping[str, str],
     scratch: Path,
     folder: Path,
@@ -71,8 +71,9 @@ def written_files(
     EngineError
         Spark failed, the driver does not see the files, or they cannot be moved; the folder is not there then.
     """
+    used = _used(source)
     work = WriteFiles(rows=source.rows(), schema=source.schema, used=used, metadata=metadata, folder=str(scratch))
-    told = during("writing files", source.tasks(work, WRITTEN).toArrow)
+    told = during("writing files", lambda: source.tasks(work, WRITTEN).toArrow())
     sizes = dict(zip(told.column("part").to_pylist(), told.column("n").to_pylist(), strict=True))
     filled = sorted(number for number, n in sizes.items() if n)
     _refuse_unseen(scratch / part_name(number) for number in filled)
@@ -84,6 +85,15 @@ def written_files(
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return sum(sizes.values())
+
+
+def _used(source: SparkSource) -> dict[str, NDArray[np.bool_]]:
+    """Return which categories of each dictionary column a row holds."""
+    sizes = {name: len(values) for name, values in source.categories.items()}
+    if not sizes:
+        return {}
+    seen = added_up(source, CountCategories(sizes=sizes), list(sizes), sum(sizes.values())) > 0
+    return dict(zip(sizes, np.split(seen, np.cumsum(list(sizes.values()))[:-1]), strict=True))
 
 
 def _form(source: SparkSource) -> StoredRows:
