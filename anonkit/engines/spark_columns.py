@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns on their way through Spark: the few types in which every engine compares values alike.
 
-Spark has no unsigned integers, no times of day, no nanoseconds and no categories, and reads dates and timestamps in
+Spark has no unsigned integers, no nanoseconds and no categories, and reads dates and timestamps in
 the time zone and the calendar of a session. So every column travels as a text, a boolean, a signed integer, a
 floating-point number or a decimal, its *carrier*, and is given back its canonical type in the batch functions.
 """

@@ -118,23 +118,22 @@ def test_awkward_tables_are_released_alike(method: str, kind: str, on_spark: Any
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("method", METHODS)
-def test_three_thousand_files_are_released_alike(method: str, on_spark: Any, tmp_path: Path) -> None:
-    """Two rows a file, of every awkward kind."""
-    table, policy = _table(6_000, OF_EVERY_KIND)
-    for at in range(3_000):
-        pq.write_table(table.slice(2 * at, 2), tmp_path / f"{at:05d}.parquet")
-    _same(*_both(tmp_path, policy, method, on_spark))
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("method", METHODS)
-def test_large_awkward_tables_are_released_alike(method: str, on_spark: Any, tmp_path: Path) -> None:
-    """Several tasks, several parts of the secret order, pieces of drawn rows; of every awkward kind."""
-    table, policy = _table(1_200_000, OF_EVERY_KIND)
-    for at in range(4):
-        pq.write_table(table.slice(300_000 * at, 300_000), tmp_path / f"{at}.parquet", row_group_size=100_000)
-    on_spark.search_rows = 100_000
+@pytest.mark.parametrize(
+    ("n", "files", "held"),
+    [
+        pytest.param(6_000, 3_000, HELD, id="three thousand files of two rows"),
+        pytest.param(1_200_000, 4, 100_000, id="several tasks, parts of the secret order, pieces of drawn rows"),
+    ],
+)
+def test_large_awkward_tables_are_released_alike(
+    method: str, n: int, files: int, held: int, on_spark: Any, tmp_path: Path
+) -> None:
+    """Of every awkward kind, in many files or in large ones."""
+    table, policy = _table(n, OF_EVERY_KIND)
+    size = n // files
+    for at in range(files):
+        pq.write_table(table.slice(size * at, size), tmp_path / f"{at:05d}.parquet", row_group_size=100_000)
+    on_spark.search_rows = held
     try:
         _same(*_both(tmp_path, policy, method, on_spark))
     finally:
