@@ -96,12 +96,12 @@ class Cluster:
 
     def kill_executor(self) -> None:
         """Kill what the first worker has started for an application; the worker lives, and starts another."""
-        for process in psutil.Process(self.workers[0].pid).children():
+        for process in _children(self.workers[0]):
             process.kill()
 
     def wait_for_idleness(self) -> None:
         """Wait until the workers have ended all that they started."""
-        while any(psutil.Process(worker.pid).children() for worker in self.workers):
+        while any(_children(worker) for worker in self.workers):
             time.sleep(0.1)
 
     def _start_worker(self, host: str) -> subprocess.Popen[bytes]:
@@ -133,6 +133,18 @@ class Cluster:
                 return
             time.sleep(0.2)
         raise TimeoutError("the cluster did not start; its logs say why")
+
+
+def _children(worker: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """Return the executors of a worker; what its start script has left is dead, but stays in the list of processes."""
+    return [process for process in psutil.Process(worker.pid).children() if _lives(process)]
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
