@@ -19,29 +19,26 @@ TARGET = "customer_value"
 TEST = bank_customers(600, seed=2)
 
 
-def _released(method: str, **chosen: Any) -> Release:
-    return anonkit.release(bank_customers(600, seed=1), method=method, policy=bank_customers_policy(), seed=3, **chosen)
+def _released(method: str, n: int = 600, **chosen: Any) -> Release:
+    table, policy = bank_customers(n, seed=1), bank_customers_policy()
+    return anonkit.release(table, method=method, policy=policy, seed=3, **chosen)
 
 
-def _both(method: str, **chosen: Any) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, float]]]:
-    made = _released(method, **chosen)
-    return scores_of_models(made.to_arrow(), TEST, TARGET), scores_of_reconstruction(made, TEST, TARGET)
+def _both(made: Release, test: pa.Table = TEST) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, float]]]:
+    return scores_of_models(made.to_arrow(), test, TARGET), scores_of_reconstruction(made, test, TARGET)
 
 
-def test_undoing_the_noise_of_answers_beats_trees_trained_on_them() -> None:
-    """By AUC on the same held-out rows; against the best model of any kind few rows fall either way."""
-    ordinary, found = _both("ppnb", p_keep=0.35)
-    assert (
-        found[RECONSTRUCTED]["auc"] > max(ordinary[name]["auc"] for name in ("random forest", "boosted trees")) + 0.01
-    )
+def test_undoing_the_noise_of_answers_beats_the_best_model_trained_on_them() -> None:
+    """By AUC on the same held-out rows; on 3,000 rows, because on a few hundred chance decides."""
+    ordinary, found = _both(_released("ppnb", 3_000, p_keep=0.35), bank_customers(3_000, seed=2))
     best = best_of(ordinary)
     assert best is not None
-    assert found[RECONSTRUCTED]["auc"] > best - 0.03
+    assert found[RECONSTRUCTED]["auc"] > best + 0.01
 
 
 def test_rows_of_noisy_counts_are_as_good_as_the_counts() -> None:
     """They hold the counts already, up to the drawing."""
-    ordinary, found = _both("dp-nb", epsilon=1.0)
+    ordinary, found = _both(_released("dp-nb", epsilon=1.0))
     assert found[RECONSTRUCTED]["auc"] == pytest.approx(best_of(ordinary), abs=0.03)
     both = {**ordinary, **found}
     assert both[name_of_best(both) or ""]["auc"] == max(one["auc"] for one in both.values())
