@@ -164,7 +164,8 @@ def violating_classes(
     types = recoding.types(source.schema)
     names = [name for name in policy.quasi_identifiers if name in types]
     extra = [name for name in dict.fromkeys((*policy.sensitive, policy.unit)) if name and name not in types]
-    schema = pa.schema([(name, types.get(name) or source.schema.field(name).type) for name in (*names, *extra)])
+    kept = [*names, *extra] or source.schema.names[:1]  # a batch without columns has no rows
+    schema = pa.schema([(name, types.get(name) or source.schema.field(name).type) for name in kept])
     function = RecodeRows(recoding=recoding, schema=schema, needed=needed_columns(policy))
     return _violating(model, engine.map_batches(source, function, schema), policy, engine, names)
 
