@@ -108,13 +108,15 @@ def _resident(process: psutil.Process) -> int:
         return 0
 
 
-def measure(engine: str, method: str, rows: int, folder: Path, cluster: Cluster | None) -> dict[str, Any]:
+def measure(
+    engine: str, method: str, rows: int, folder: Path, cluster: Cluster | None, part_rows: int | None
+) -> dict[str, Any]:
     """Release once; return wall time in s and peak memory in MB, of the driver and of the executors."""
     source, policy = simulate(folder, rows), folder / "policy.toml"
     policy.write_text(bank_customers_policy_toml(), encoding="utf-8")
     command = [sys.executable, "-W", "ignore", "-m", "anonkit", "release", "--method", method, *OPTIONS[method]]
     command += ["--policy", str(policy), "--target", "customer_value", "--engine", engine, "--no-ledger", "--force"]
-    command += ["--quiet", "--json"]
+    command += ["--quiet", "--json", *([] if part_rows is None else ["--part-rows", str(part_rows)])]
     if cluster is not None:
         command += ["--spark-master", cluster.url]
         scratch = folder / "scratch"
@@ -124,6 +126,7 @@ def measure(engine: str, method: str, rows: int, folder: Path, cluster: Cluster 
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     output = folder / f"{engine}-{method}.parquet"
     before = _processor_seconds(cluster)
+    driver_before = _of_ended()
     start = time.perf_counter()
     with tempfile.TemporaryFile("w+") as said:
         release = subprocess.Popen(
@@ -141,9 +144,14 @@ def measure(engine: str, method: str, rows: int, folder: Path, cluster: Cluster 
         time.sleep(3 if cluster else 0)  # executors end a little later
         said.seek(0)
         document = json.loads(said.read() or "{}")
-    times = {"wall_s": round(wall, 1), "cpu_s": round(_processor_seconds(cluster) - before, 1)}
+    times = {
+        "wall_s": round(wall, 1),
+        "cpu_s": round(_processor_seconds(cluster) - before, 1),
+        "driver_cpu_s": round(_of_ended() - driver_before, 1),
+    }
     shown = {key: document.get(key) for key in ("rows", "message") if document.get(key) is not None}
-    return {"engine": engine, "method": method, "rows_in": rows, **times, **peaks, "exit": code, **shown}
+    parts = {} if part_rows is None else {"part_rows": part_rows}
+    return {"engine": engine, "method": method, "rows_in": rows, **parts, **times, **peaks, "exit": code, **shown}
 
 
 def _end(release: subprocess.Popen[bytes]) -> None:
@@ -165,11 +173,15 @@ def _interrupted(number: int, frame: object) -> NoReturn:
 
 def _processor_seconds(cluster: Cluster | None) -> float:
     """Return what the processes that have ended, and the workers with all they started, have used."""
-    used = sum(os.times()[2:4])
+    used = _of_ended()
     for worker in [] if cluster is None else cluster.workers:
         used += sum(psutil.Process(worker.pid).cpu_times()[:4])
         used += sum(sum(each.cpu_times()[:4]) for each in psutil.Process(worker.pid).children(recursive=True))
     return used
+
+
+def _of_ended() -> float:
+    return sum(os.times()[2:4])
 
 
 def plot(found: list[dict[str, Any]], path: Path) -> None:
@@ -185,7 +197,7 @@ def plot(found: list[dict[str, Any]], path: Path) -> None:
             runs = sorted(
                 (run["rows_in"], run["cpu_s"])
                 for run in found
-                if (run["method"], run["engine"], run["exit"]) == (method, engine, 0)
+                if (run["method"], run["engine"], run["exit"], run.get("part_rows")) == (method, engine, 0, None)
             )
             if runs:
                 axes.plot(*zip(*runs, strict=True), line, marker="o", label=f"{method}, {engine}")
@@ -205,6 +217,7 @@ def main() -> None:
     )
     parser.add_argument("--engines", nargs="+", choices=("local", "spark"), default=["local", "spark"])
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "anonkit-growth")
+    parser.add_argument("--part-rows", type=int, help="write folders of files of about so many rows")
     parser.add_argument("--plot", type=Path, help="draw all runs in FOLDER/runs.jsonl, those of earlier calls too")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
@@ -218,7 +231,9 @@ def main() -> None:
                 for engine in given.engines:
                     if engine == "spark" and cluster is None:
                         cluster = stack.enter_context(Cluster(given.folder / "cluster", REPOSITORY, memory="1600m"))
-                    run = measure(engine, method, rows, given.folder, cluster if engine == "spark" else None)
+                    run = measure(
+                        engine, method, rows, given.folder, cluster if engine == "spark" else None, given.part_rows
+                    )
                     line = json.dumps(run)
                     print(line, flush=True)
                     with log.open("a", encoding="utf-8") as file:
