@@ -92,10 +92,12 @@ class SparkEngine:
         self.close()
 
     def close(self) -> None:
-        """Delete every private file, and stop Spark if it was started here."""
-        self._local.close()
-        self._private.close()
-        self._opened.close()
+        """Stop Spark if it was started here, so that nobody writes any more, and delete every private file."""
+        try:
+            self._opened.close()
+        finally:
+            self._local.close()
+            self._private.close()
 
     # --- reading -------------------------------------------------------------------------------------------------
 
