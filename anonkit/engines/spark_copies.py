@@ -89,7 +89,8 @@ def _copy(frame: DataFrame, folder: Path) -> None:
         for place, column in zip(places, frame.schema.fields, strict=True)
     ]
     copy = frame.toDF(*places).select(*columns)
-    copy.write.mode("overwrite").option("compression", "zstd").parquet(str(folder))
+    place = folder.absolute().as_uri()  # not the default file system of a cluster
+    copy.write.mode("overwrite").option("compression", "zstd").parquet(place)
 
 
 def converted(source: LocalSource, folder: Path) -> Copy:
