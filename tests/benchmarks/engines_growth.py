@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -71,41 +71,51 @@ def simulate(folder: Path, rows: int) -> Path:
     return place
 
 
-class Peak(threading.Thread):
-    """Watches the memory of processes and all that they start, twice a second."""
+class Watch(threading.Thread):
+    """Watches processes and all that they start, twice a second: peak memory, and processor time as last seen.
+
+    Nobody waits for the Java machine of a driver, or for the Pythons of an executor: the system's sums over children
+    that have ended lack them.
+    """
 
     def __init__(self, pids: dict[str, list[int]]) -> None:
         super().__init__(daemon=True)
         self._pids = pids
-        self.peaks = dict.fromkeys(pids, 0)
+        self._peaks = dict.fromkeys(pids, 0)
+        self._used: dict[str, dict[tuple[int, float], float]] = {name: {} for name in pids}
+        self._before = {name: _look(each)[1] for name, each in pids.items()}
         self._over = threading.Event()
 
     def run(self) -> None:
         """Look until told to stop."""
         while not self._over.wait(0.5):
             for name, pids in self._pids.items():
-                self.peaks[name] = max(self.peaks[name], sum(map(_memory, pids)))
+                memory, used = _look(pids)
+                self._peaks[name] = max(self._peaks[name], memory)
+                self._used[name].update(used)
 
-    def stop(self) -> dict[str, int]:
-        """Stop, and return the peaks in MB."""
+    def stop(self) -> tuple[dict[str, int], dict[str, float]]:
+        """Stop; return the peaks in MB, and the processor seconds since the start."""
         self._over.set()
         self.join()
-        return {name: peak >> 20 for name, peak in self.peaks.items()}
+        seconds = {
+            name: sum(now - self._before[name].get(process, 0.0) for process, now in used.items())
+            for name, used in self._used.items()
+        }
+        return {name: peak >> 20 for name, peak in self._peaks.items()}, seconds
 
 
-def _memory(pid: int) -> int:
-    try:
-        root = psutil.Process(pid)
-        return sum(_resident(each) for each in [root, *root.children(recursive=True)])
-    except psutil.Error:
-        return 0
-
-
-def _resident(process: psutil.Process) -> int:
-    try:
-        return int(process.memory_info().rss)
-    except psutil.Error:
-        return 0
+def _look(pids: list[int]) -> tuple[int, dict[tuple[int, float], float]]:
+    """Return the memory of processes with all they have started, in bytes, and the processor seconds of each."""
+    memory, used = 0, {}
+    for pid in pids:
+        with suppress(psutil.Error):
+            root = psutil.Process(pid)
+            for process in [root, *root.children(recursive=True)]:
+                with suppress(psutil.Error):
+                    memory += int(process.memory_info().rss)
+                    used[process.pid, process.create_time()] = sum(process.cpu_times()[:2])
+    return memory, used
 
 
 def measure(
@@ -125,8 +135,7 @@ def measure(
         command += [part for key, value in settings.items() for part in ("--spark-conf", f"{key}={value}")]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     output = folder / f"{engine}-{method}.parquet"
-    before = _processor_seconds(cluster)
-    driver_before = _of_ended()
+    before = sum(os.times()[2:4])
     start = time.perf_counter()
     with tempfile.TemporaryFile("w+") as said:
         release = subprocess.Popen(
@@ -134,24 +143,24 @@ def measure(
         )
         try:
             workers = [] if cluster is None else [each.pid for each in cluster.workers]
-            peak = Peak({"driver_mb": [release.pid], "executors_mb": workers})
-            peak.start()
+            watch = Watch({"driver": [release.pid], "executors": workers})
+            watch.start()
             code = release.wait()
             wall = time.perf_counter() - start
-            peaks = peak.stop()
+            peaks, seconds = watch.stop()
         finally:
             _end(release)
-        time.sleep(3 if cluster else 0)  # executors end a little later
         said.seek(0)
         document = json.loads(said.read() or "{}")
     times = {
         "wall_s": round(wall, 1),
-        "cpu_s": round(_processor_seconds(cluster) - before, 1),
-        "driver_cpu_s": round(_of_ended() - driver_before, 1),
+        "driver_cpu_s": round(max(seconds["driver"], sum(os.times()[2:4]) - before), 1),
+        "executors_cpu_s": round(seconds["executors"], 1),
     }
     shown = {key: document.get(key) for key in ("rows", "message") if document.get(key) is not None}
+    memory = {f"{name}_mb": peak for name, peak in peaks.items()}
     parts = {} if part_rows is None else {"part_rows": part_rows}
-    return {"engine": engine, "method": method, "rows_in": rows, **parts, **times, **peaks, "exit": code, **shown}
+    return {"engine": engine, "method": method, "rows_in": rows, **parts, **times, **memory, "exit": code, **shown}
 
 
 def _end(release: subprocess.Popen[bytes]) -> None:
@@ -171,19 +180,6 @@ def _interrupted(number: int, frame: object) -> NoReturn:
     raise SystemExit(128 + number)
 
 
-def _processor_seconds(cluster: Cluster | None) -> float:
-    """Return what the processes that have ended, and the workers with all they started, have used."""
-    used = _of_ended()
-    for worker in [] if cluster is None else cluster.workers:
-        used += sum(psutil.Process(worker.pid).cpu_times()[:4])
-        used += sum(sum(each.cpu_times()[:4]) for each in psutil.Process(worker.pid).children(recursive=True))
-    return used
-
-
-def _of_ended() -> float:
-    return sum(os.times()[2:4])
-
-
 def plot(found: list[dict[str, Any]], path: Path) -> None:
     """Draw processor seconds over rows, a line a method and engine."""
     import matplotlib
@@ -195,7 +191,7 @@ def plot(found: list[dict[str, Any]], path: Path) -> None:
     for method in dict.fromkeys(run["method"] for run in found):
         for engine, line in (("local", "-"), ("spark", "--")):
             runs = sorted(
-                (run["rows_in"], run["cpu_s"])
+                (run["rows_in"], run["driver_cpu_s"] + run["executors_cpu_s"])
                 for run in found
                 if (run["method"], run["engine"], run["exit"], run.get("part_rows")) == (method, engine, 0, None)
             )
