@@ -181,27 +181,38 @@ def _interrupted(number: int, frame: object) -> NoReturn:
 
 
 def plot(found: list[dict[str, Any]], path: Path) -> None:
-    """Draw processor seconds over rows, a line a method and engine."""
+    """Draw processor and wall seconds over rows: a colour a method, a kind of line an engine."""
     import matplotlib
 
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(7, 4))
-    for method in dict.fromkeys(run["method"] for run in found):
-        for engine, line in (("local", "-"), ("spark", "--")):
-            runs = sorted(
-                (run["rows_in"], run["driver_cpu_s"] + run["executors_cpu_s"])
-                for run in found
-                if (run["method"], run["engine"], run["exit"], run.get("part_rows")) == (method, engine, 0, None)
-            )
-            if runs:
-                axes.plot(*zip(*runs, strict=True), line, marker="o", label=f"{method}, {engine}")
-    axes.set(xlabel="rows", ylabel="processor seconds of the release", xscale="log", yscale="log")
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
-    figure.tight_layout()
+    figure, panels = plt.subplots(1, 2, figsize=(9, 4.2), sharey=True)
+    methods = list(dict.fromkeys(run["method"] for run in found))
+    drawn = [run for run in found if run["exit"] == 0 and "part_rows" not in run]
+    ticks = sorted({run["rows_in"] for run in drawn})
+    for axes, title in zip(panels, ("processor seconds, all processes", "seconds by the clock"), strict=True):
+        for at, method in enumerate(methods):
+            for engine, line in (("local", "-"), ("spark", "--")):
+                runs = sorted(
+                    (run["rows_in"], _processor_s(run) if axes is panels[0] else run["wall_s"])
+                    for run in drawn
+                    if (run["method"], run["engine"]) == (method, engine)
+                )
+                if runs:
+                    axes.plot(*zip(*runs, strict=True), line, marker="o", color=f"C{at}", label=f"{method}, {engine}")
+        axes.set(title=title, xlabel="rows", xscale="log", yscale="log")
+        axes.set_xticks(ticks, [f"{rows / 1e6:g} M" for rows in ticks])
+        axes.minorticks_off()
+        axes.set_yticks([3, 10, 30, 100, 300, 1000], ["3", "10", "30", "100", "300", "1,000"])
+        axes.grid(alpha=0.3)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="lower center", ncols=len(methods), fontsize=8)
+    figure.tight_layout(rect=(0, 0.12, 1, 1))
     figure.savefig(path)
+
+
+def _processor_s(run: dict[str, Any]) -> float:
+    return float(run["driver_cpu_s"] + run["executors_cpu_s"])
 
 
 def main() -> None:
