@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from anonkit.errors import MissingDependencyError, ParameterError, did_you_mean
-from anonkit.protocols import SEARCH_ROWS
 
 if TYPE_CHECKING:
     from anonkit.engines.local import LocalEngine
@@ -39,9 +38,11 @@ def open_engine(
     MissingDependencyError
         PySpark or Java is not installed.
     """
-    rows = SEARCH_ROWS if search_rows is None else search_rows
-    if rows < 1:
-        raise ParameterError(f"search_rows ({rows}) must be 1 or more", "leave it out for 500,000")
+    if search_rows is not None and search_rows < 1:
+        raise ParameterError(f"search_rows ({search_rows}) must be 1 or more", "leave it out for 500,000")
+    from anonkit.protocols import SEARCH_ROWS
+
+    rows = search_rows or SEARCH_ROWS
     if name == "spark":
         try:
             from anonkit.engines.spark import SparkEngine

@@ -277,6 +277,7 @@ def test_the_end_of_a_job_does_what_ctrl_c_does(name: str, tmp_path: Path) -> No
     """What a library does on Ctrl-C, as Spark cancels its jobs, is done on the other signals too."""
     mark = tmp_path / "cancelled"
     work = process(
+        f"signal.signal(signal.{name}, signal.SIG_DFL)  # under nohup it is ignored\n"
         "def work():\n"
         f"    signal.signal(signal.SIGINT, lambda number, frame: open({str(mark)!r}, 'w').close())\n"
         f"    os.kill(os.getpid(), signal.{name})\n"
