@@ -45,6 +45,8 @@ def test_every_recipe_makes_a_release_that_validates(
         ("method = 3\ninput = 'a.csv'\noutput = 'x.parquet'", "method must be a text"),
         ("method = 'rfka'\nsimulate = { row = 3 }\noutput = 'x.parquet'", "simulate must be a table"),
         ("method = 'rr'\ninput = 'a.csv'\noutput = 'x.parquet'\nspark = { mastr = 'x' }", "spark must be a table"),
+        ("method = 'rr'\ninput = 'a.csv'\noutput = 'x.parquet'\npart_rows = 0", "part_rows must be a whole number"),
+        ("method = 'rr'\ninput = 'a.csv'\noutput = 'x.parquet'\nsearch_rows = true", "search_rows must be a whole"),
         ("nothing", "is not TOML"),
     ],
 )
@@ -55,6 +57,17 @@ def test_a_mistake_is_named(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(PolicyError) as caught:
         Recipe.load(path)
     assert said in str(caught.value)
+
+
+def test_bounds_of_rows_are_heeded(tmp_path: Path) -> None:
+    """A sample is searched, and the data are a folder."""
+    path = tmp_path / "recipe.toml"
+    path.write_text(
+        "method = 'mondrian'\nsimulate = { rows = 300 }\noutput = 'x.parquet'\nsearch_rows = 200\npart_rows = 100\n"
+    )
+    release = Recipe.load(path).run(ledger=None)
+    assert release.report["search"]["sample"]["rows"] == 200
+    assert len(list((tmp_path / "x.parquet").iterdir())) == 3
 
 
 def test_an_absent_recipe_is_said(tmp_path: Path) -> None:

@@ -118,6 +118,22 @@ def test_a_folder_is_an_output_too(cli: Any, table: Path, quick: tuple[str, ...]
     assert cli("report", folder).code == 0
 
 
+def test_a_large_table_is_searched_on_a_sample_and_written_in_parts(
+    cli: Any, table: Path, quick: tuple[str, ...]
+) -> None:
+    """--search-rows and --part-rows: the report tells the sample, k is counted on all rows, the data are a folder."""
+    output = table.with_name("out.parquet")
+    bounds = ("--search-rows", "40", "--part-rows", "25")
+    ran = cli("release", table, output, *quick, *bounds, "--json")
+    assert ran.code == 0, ran.err
+    assert ran.document["k_anonymity"]["meets"] is True
+    assert len(list(output.glob("part-*.parquet"))) == -(-ran.document["rows"]["out"] // 25)
+    report = json.loads(output.with_name("out.report.json").read_text())
+    assert (report["search"]["sample"]["rows"], report["search"]["sample"]["of"]) == (40, 60)
+    assert cli("validate", output).code == 0
+    assert cli("validate", f"{output}/").code == 0
+
+
 def test_roles_come_from_options_and_from_a_policy(cli: Any, table: Path) -> None:
     """Options are on top of the policy file."""
     policy = table.with_name("policy.toml")
