@@ -104,7 +104,7 @@ def test_both_engines_make_one_release(
     }
 
 
-@pytest.mark.parametrize("name", COMMON)
+@pytest.mark.parametrize("name", ["ppnb", "c45-arithmetic", pytest.param("rfka", marks=pytest.mark.slow)])
 def test_executors_write_a_folder_of_the_same_rows(
     name: str, customers: Path, on_spark: Any, on_one_machine: LocalEngine, tmp_path: Path
 ) -> None:
