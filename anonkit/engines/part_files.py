@@ -37,8 +37,8 @@ def write_folder(
         A file cannot be written; the folder is deleted then.
     """
     n_rows = 0
+    shielded(folder.mkdir, cannot_write(folder))  # before the clean-up below: what stands there already is not ours
     try:
-        shielded(folder.mkdir, cannot_write(folder))
         for number, part in enumerate(_parted(pieces, part_rows)):
             n_rows += write_parquet(part, schema, folder / part_name(number), metadata)
     except BaseException:

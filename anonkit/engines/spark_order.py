@@ -77,8 +77,8 @@ def written_files(
     sizes = dict(zip(told.column("part").to_pylist(), told.column("n").to_pylist(), strict=True))
     filled = sorted(number for number, n in sizes.items() if n)
     _refuse_unseen(scratch / part_name(number) for number in filled)
+    shielded(folder.mkdir, cannot_write(folder))
     try:
-        folder.mkdir()
         for place, number in enumerate(filled):
             shielded(partial(shutil.move, scratch / part_name(number), folder / part_name(place)), cannot_write(folder))
     except BaseException:

@@ -85,3 +85,12 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="No such file"):
         write_folder(iter([table]), table.schema, tmp_path / "nowhere" / "x", {}, 2)
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:
+    """It is refused, with all that is in it."""
+    (tmp_path / "mine").write_text("kept")
+    table = _table(3)
+    with pytest.raises(EngineError, match="File exists"):
+        write_folder(iter([table]), table.schema, tmp_path, {}, 2)
+    assert (tmp_path / "mine").read_text() == "kept"
