@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-FORMAT = "anonkit-release/1"
+FORMAT = "anonkit-release/2"
 DATA, PARAMS, REPORT, PAGE, DESCRIPTOR = SUFFIX, ".params.json", ".report.json", ".report.html", ".datapackage.json"
 SIDECARS = (PARAMS, REPORT, PAGE, DESCRIPTOR)
 METADATA_KEY = "anonkit"

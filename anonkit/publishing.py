@@ -44,7 +44,7 @@ from anonkit.report.descriptor import build_descriptor
 from anonkit.report.document import build_owner_report, build_report
 from anonkit.report.page import render_page
 
-PARAMS_FORMAT = "anonkit-params/1"
+PARAMS_FORMAT = "anonkit-params/2"
 RISK_THRESHOLD = 0.2
 """Records whose re-identification risk is above this count as at risk (classes below five)."""
 

@@ -69,7 +69,7 @@ def test_a_folder_output_holds_the_same_files(tmp_path: Path, small_customers: p
     """OUT/ becomes a folder with the files named after it."""
     anonkit.release(small_customers, method="rfka", k=5, trees=5, target="customer_value", output=f"{tmp_path}/june/")
     assert (tmp_path / "june" / "june.parquet").exists()
-    assert anonkit.load(tmp_path / "june").report["format"] == "anonkit-report/1"
+    assert anonkit.load(tmp_path / "june").report["format"] == "anonkit-report/2"
 
 
 def test_an_existing_release_is_not_touched_unless_forced(release: anonkit.Release, small_customers: pa.Table) -> None:

@@ -60,7 +60,7 @@ def test_the_scores_are_those_of_reconstruct(method: str, chosen: dict[str, Any]
 
 def test_an_ordinary_table_has_no_such_model() -> None:
     """Nothing to undo without params of noise, and nothing to score for a column the model does not predict."""
-    assert learned_from({"format": "anonkit-params/1"}, TEST) is None
+    assert learned_from({"format": "anonkit-params/2"}, TEST) is None
     assert scores_of_reconstruction(_released("ppnb", p_keep=0.5), TEST, "income") == {}
 
 

@@ -3,22 +3,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from anonkit.bundle import DATA, DESCRIPTOR, METADATA_KEY, Place, Release, load, sha256
+from anonkit.bundle import DATA, Place, Release, load
+from anonkit.checks.anonymity import figure_checks, recounted
 from anonkit.checks.central import central_checks
 from anonkit.checks.disclosure import Disclosure, columns_of, measure
 from anonkit.checks.randomized import randomized_checks
+from anonkit.checks.recoded_labels import label_checks
 from anonkit.checks.response_rates import response_rate_checks
 from anonkit.checks.row_numbers import row_number_check
-from anonkit.data_files import count_rows, read_rows, read_schema
+from anonkit.checks.written_files import hash_checks, manifest_checks, read_descriptor, refuse_other_formats
+from anonkit.data_files import count_rows, read_schema
 from anonkit.errors import EngineError, ParameterError, ReleaseFormatError, did_you_mean
 from anonkit.guarantee import Check, Diversity, KAnonymity
 from anonkit.mechanisms.published import PublishedTable
@@ -166,7 +167,7 @@ def _refuse_unknown(names: Sequence[str], columns: Sequence[str]) -> None:
 
 def _validate_release(place: Place, asked: _Asked) -> Validation:
     release = load(place.file(DATA))
-    hashes = list(_hash_checks(place, read_descriptor(place)))
+    hashes = list(hash_checks(place, read_descriptor(place)))
     try:
         found = _validate_contents(place, release, asked)
     except (EngineError, ReleaseFormatError):
@@ -181,72 +182,32 @@ def _validate_contents(place: Place, release: Release, asked: _Asked) -> Validat
         schema = read_schema(place.file(DATA))
     except (pa.ArrowException, OSError):
         raise ReleaseFormatError(f"{str(place.file(DATA))!r} is not a readable Parquet file") from None
+    refuse_other_formats(release.params, release.report, schema)
     checks = [
-        *_manifest_checks(place, schema),
+        *manifest_checks(place, schema),
         *_column_checks(schema, release.report),
-        *_domain_checks(place, release),
+        *label_checks(place.file(DATA), release.params),
         _randomness_check(release.report),
     ]
     if release.report["guarantee"]["kind"] == KAnonymity.kind:
-        counted, disclosure = _anonymity_checks(place, release, asked, schema)
-        return Validation(checks=(*checks, *counted), disclosure=disclosure)
+        return _validate_anonymity(place, release, asked, schema, checks)
     if asked.anything:
         raise ParameterError("k, l and t can be asked of k-anonymous releases only", "this one promises something else")
     return Validation(checks=(*checks, *_answer_checks(place, release)), disclosure=None)
 
 
-def _anonymity_checks(
-    place: Place, release: Release, asked: _Asked, schema: pa.Schema
-) -> tuple[list[Check], Disclosure]:
+def _validate_anonymity(
+    place: Place, release: Release, asked: _Asked, schema: pa.Schema, checks: Sequence[Check]
+) -> Validation:
     """Recount the classes, and compare them with the promise, the report and what is asked."""
     promise, given = KAnonymity.from_dict(release.report["guarantee"]), asked.quasi_identifiers
     watched = tuple(dict.fromkeys((*promise.sensitive, *asked.sensitive)))
     _refuse_unknown([*(given or ()), *asked.sensitive], schema.names)
-    disclosure = measure(
-        place.file(DATA),
-        [name for name in (promise.quasi_identifiers if given is None else given) if name in schema.names],
-        sensitive=[name for name in watched if name in schema.names],
-        recursive=(2, 3) if promise.diversity.recursive is None else (2, 3, promise.diversity.recursive[1]),
-    )
-    checks = [check for check in promise.verify(disclosure) if check.name != "k_anonymity_people"]
-    checks += _report_checks(release.report, disclosure, given)
-    return [*checks, *(check for check in asked.checks(disclosure, watched) if check not in checks)], disclosure
-
-
-def read_descriptor(place: Place) -> dict[str, Any]:
-    """Read the Data Package descriptor of a release."""
-    path = place.file(DESCRIPTOR)
-    try:
-        raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        resources = {resource["name"]: (resource["path"], resource["hash"]) for resource in raw["resources"]}
-    except FileNotFoundError:
-        raise ReleaseFormatError(f"{str(path)!r} does not exist") from None
-    except (ValueError, KeyError, TypeError):
-        raise ReleaseFormatError(f"{str(path)!r} is not the descriptor of a release") from None
-    if set(resources) < {"data", "params", "report", "page"}:
-        raise ReleaseFormatError(f"{str(path)!r} does not name all files of the release")
-    return raw
-
-
-def _hash_checks(place: Place, descriptor: Mapping[str, Any]) -> Iterator[Check]:
-    for resource in descriptor["resources"]:
-        is_data = resource["name"] == "data"
-        path = place.file(DATA) if is_data else place.folder / Path(resource["path"]).name
-        found = sha256(path) if path.exists() else None
-        stated = str(resource["hash"]).removeprefix("sha256:")
-        yield Check(name=f"hash:{resource['name']}", passed=found == stated, observed=found, required=stated)
-
-
-def _manifest_checks(place: Place, schema: pa.Schema) -> Iterator[Check]:
-    """Compare the sidecars with the hashes inside the data file; other tools drop those when they rewrite it."""
-    raw = (schema.metadata or {}).get(METADATA_KEY.encode())
-    if raw is None:
-        yield Check(name="manifest", passed=False, observed="absent", required="present")
-        return
-    for name, stated in json.loads(raw)["sidecars"].items():
-        path = place.file(f".{name}")
-        found = sha256(path) if path.exists() else None
-        yield Check(name=f"manifest:{name}", passed=found == stated, observed=found, required=stated)
+    disclosure = recounted(place.file(DATA), schema, promise, given, watched)
+    counted = [check for check in promise.verify(disclosure) if check.name != "k_anonymity_people"]
+    counted += figure_checks(release.report, disclosure, given)
+    counted += [check for check in asked.checks(disclosure, watched) if check not in counted]
+    return Validation(checks=(*checks, *counted), disclosure=disclosure)
 
 
 def _column_checks(schema: pa.Schema, report: Mapping[str, Any]) -> Iterator[Check]:
@@ -255,22 +216,6 @@ def _column_checks(schema: pa.Schema, report: Mapping[str, Any]) -> Iterator[Che
     yield Check(name="columns", passed=not missing and not extra, observed=len(schema.names), required=len(released))
     hidden = {c["name"] for c in report["columns"] if c["role"] in ("identifier", "unit")} & set(schema.names)
     yield Check(name="identifiers_absent", passed=not hidden, observed=len(hidden), required=0)
-
-
-def _domain_checks(place: Place, release: Release) -> Iterator[Check]:
-    """Check that recoded columns hold only labels that the recoding knows."""
-    recoding = release.params.get("recoding")
-    if not isinstance(recoding, Mapping) or recoding.get("kind") != "global":
-        return
-    for column in recoding["columns"]:
-        if "labels" not in column:
-            continue
-        try:
-            cells = read_rows(place.file(DATA), [column["name"]]).column(0)
-        except (pa.ArrowException, OSError):
-            continue  # the `columns` check says that it is missing
-        strangers = [value for value in pc.unique(cells).to_pylist() if value not in set(column["labels"])]
-        yield Check(name=f"domain:{column['name']}", passed=not strangers, observed=len(strangers), required=0)
 
 
 def _answer_checks(place: Place, release: Release) -> Iterator[Check]:
@@ -294,19 +239,3 @@ def _answer_checks(place: Place, release: Release) -> Iterator[Check]:
 def _randomness_check(report: Mapping[str, Any]) -> Check:
     found = report.get("randomness")
     return Check(name="randomness", passed=found == "secure", observed=str(found), required="secure")
-
-
-def _report_checks(
-    report: Mapping[str, Any], disclosure: Disclosure, quasi_identifiers: Sequence[str] | None
-) -> Iterator[Check]:
-    """Compare the report's figures with the recount."""
-    stated = report["rows"]["out"]
-    yield Check(name="rows", passed=stated == disclosure.rows, observed=disclosure.rows, required=stated)
-    if quasi_identifiers is None:
-        sizes = tuple((entry["size"], entry["classes"]) for entry in report["disclosure_risk"]["class_sizes"])
-        yield Check(
-            name="class_sizes",
-            passed=sizes == disclosure.class_sizes,
-            observed=len(disclosure.class_sizes),
-            required=len(sizes),
-        )

@@ -13,7 +13,7 @@ from typing import Any
 
 from anonkit.guarantee import Check, Guarantee
 
-FORMAT = "anonkit-report/1"
+FORMAT = "anonkit-report/2"
 OWNER_FORMAT = "anonkit-owner-report/1"
 OWNER_BANNER = "DO NOT PUBLISH: computed from the source table, not covered by the promise of the release."
 

@@ -160,7 +160,7 @@ BROKEN: dict[str, tuple[Callable[[], Report], tuple[str | int, ...], Any]] = {
     "identifier released": (_k_anonymous, ("columns", 0, "action"), "kept"),
     "person released": (_k_anonymous, ("columns", 0, "role"), "unit"),
     "other randomness": (_k_anonymous, ("randomness",), "seeded"),
-    "other format": (_k_anonymous, ("format",), "anonkit-report/2"),
+    "other format": (_k_anonymous, ("format",), "anonkit-report/9"),
     "no date": (_k_anonymous, ("created",), 2026),
     "rows not counted": (_k_anonymous, ("rows",), {"in": 40}),
     "more than all suppressed": (_k_anonymous, ("rows", "suppressed_fraction"), 12.0),

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the files of a release belong together: their format, their hashes, the manifest inside the data file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from anonkit.bundle import DATA, DESCRIPTOR, METADATA_KEY, PAGE, PARAMS, REPORT, Place, sha256
+from anonkit.bundle import FORMAT as RELEASE_FORMAT
+from anonkit.errors import ReleaseFormatError
+from anonkit.guarantee import Check
+from anonkit.report.document import FORMAT as REPORT_FORMAT
+
+_CURRENT = {"report.json": REPORT_FORMAT, "the manifest of the data": RELEASE_FORMAT}
+_LISTED = {suffix.lstrip(".") for suffix in (PARAMS, REPORT, PAGE)}
+"""The sidecars whose hashes stand in the data file; that of the descriptor cannot."""
+_OLDER = ("anonkit-report/1", "anonkit-params/1", "anonkit-release/1")
+"""Formats that lack what is looked at today: what they hold is neither a kept promise nor a forgery."""
+
+
+def refuse_other_formats(params: Mapping[str, Any], report: Mapping[str, Any], schema: pa.Schema) -> None:
+    """Refuse to judge a release that was written in another format.
+
+    Raises
+    ------
+    ReleaseFormatError
+        One of its files is of an older format, or of one that this version does not know.
+    """
+    manifest = manifest_of(schema)
+    told = {"report.json": report.get("format"), "params.json": params.get("format")}
+    if manifest is not None:
+        told["the manifest of the data"] = manifest.get("format")
+    for file, found in told.items():
+        if found in _OLDER:
+            raise ReleaseFormatError(
+                f"written by an older format: {file} is {found}, which lacks what is checked today",
+                f"release the table anew, or validate with the version that wrote it (anonkit {_version(report)})",
+            )
+        if file in _CURRENT and found != _CURRENT[file]:
+            raise ReleaseFormatError(
+                f"{file} is of a format that this version of anonkit does not know", "use the version that wrote it"
+            )
+
+
+def _version(report: Mapping[str, Any]) -> str:
+    found = report.get("anonkit_version")
+    return found if isinstance(found, str) and re.fullmatch(r"[0-9][0-9A-Za-z.+]{0,30}", found) else "of that time"
+
+
+def manifest_of(schema: pa.Schema) -> Mapping[str, Any] | None:
+    """Return the manifest that stands in the metadata of the data file; None when other tools dropped it.
+
+    Raises
+    ------
+    ReleaseFormatError
+        It is there and no JSON object.
+    """
+    raw = (schema.metadata or {}).get(METADATA_KEY.encode())
+    if raw is None:
+        return None
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get("sidecars"), dict):
+        raise ReleaseFormatError("the manifest in the data file is damaged", "was the file rewritten by another tool?")
+    return found
+
+
+def read_descriptor(place: Place) -> dict[str, Any]:
+    """Read the Data Package descriptor of a release."""
+    path = place.file(DESCRIPTOR)
+    try:
+        raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        resources = {resource["name"]: (resource["path"], resource["hash"]) for resource in raw["resources"]}
+    except FileNotFoundError:
+        raise ReleaseFormatError(f"{str(path)!r} does not exist") from None
+    except (ValueError, KeyError, TypeError):
+        raise ReleaseFormatError(f"{str(path)!r} is not the descriptor of a release") from None
+    if set(resources) < {"data", "params", "report", "page"}:
+        raise ReleaseFormatError(f"{str(path)!r} does not name all files of the release")
+    return raw
+
+
+def hash_checks(place: Place, descriptor: Mapping[str, Any]) -> Iterator[Check]:
+    """Compare every file with the hash that the descriptor has of it."""
+    for resource in descriptor["resources"]:
+        is_data = resource["name"] == "data"
+        path = place.file(DATA) if is_data else place.folder / Path(resource["path"]).name
+        found = sha256(path) if path.exists() else None
+        stated = str(resource["hash"]).removeprefix("sha256:")
+        yield Check(name=f"hash:{resource['name']}", passed=found == stated, observed=found, required=stated)
+
+
+def manifest_checks(place: Place, schema: pa.Schema) -> Iterator[Check]:
+    """Compare the sidecars with the hashes inside the data file; other tools drop those when they rewrite it."""
+    manifest = manifest_of(schema)
+    if manifest is None:
+        yield Check(name="manifest", passed=False, observed="absent", required="present")
+        return
+    listed = set(manifest["sidecars"])
+    yield Check(name="manifest", passed=listed == _LISTED, observed=len(listed), required=len(_LISTED))
+    for name in sorted(_LISTED & listed):
+        stated = manifest["sidecars"][name]
+        path = place.file(f".{name}")
+        found = sha256(path) if path.exists() else None
+        yield Check(name=f"manifest:{name}", passed=found == stated, observed=found, required=stated)
