@@ -101,11 +101,6 @@ def bins_parameter(default: int) -> Any:
     return parameter(default=default, range="[2, 1024]", help="equal bins of each number, over its public bounds")
 
 
-def at_most_rows(rows: int) -> str:
-    """Say that a bound on the rows of the table is public."""
-    return f"The table has at most {rows:,} rows, which is public knowledge."
-
-
 def schema_of(policy: Policy, cells: int, *, number: Split, category: Split, taxonomies: bool = False) -> TreeSchema:
     """Return the attributes and classes, from public domains alone, numbers on a grid of so many cells.
 

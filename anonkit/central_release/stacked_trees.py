@@ -14,11 +14,10 @@ import numpy as np
 
 from anonkit.central_release import declared
 from anonkit.central_release.coded_rows import counter_of
-from anonkit.central_release.declared import CellMethod, at_most_rows
+from anonkit.central_release.declared import CellMethod
 from anonkit.central_release.drawn_rows import DrawnPiece, IntArray
 from anonkit.central_release.synthesized import column_entries
 from anonkit.central_release.trees import generalized, per_level
-from anonkit.errors import PolicyError
 from anonkit.guarantee import Guarantee
 from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within, rounded_up, units_of
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
@@ -104,7 +103,7 @@ class StackedMethod(CellMethod):
         schema_of(policy, 2)
         self.check_unit(policy)
         told = (f"That there are about {self.n_rows:,} rows is public knowledge.",) if self.n_rows else ()
-        return self.promise(policy, self._claim, at_most_rows(LARGEST_TABLE), *told)
+        return self.promise(policy, self._claim, *told)
 
     def plan(self, policy: Policy, rows: float, counted: Draw | None) -> StackedPlan:
         """Return every draw, given the public or noisy number of rows."""
@@ -131,8 +130,6 @@ class StackedMethod(CellMethod):
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
     ) -> Draft:
         """Count, learn, and draw rows or write cells from what is noisy."""
-        if source.n_rows > LARGEST_TABLE:
-            raise PolicyError("the table has more rows than are taken", "release a sample of it")
         progress("growing", 0.0)
         keep = self.used_rows(source, policy, engine)
         counted, rows = self._counting, float(self.n_rows)

@@ -92,17 +92,11 @@ class StoppingTree(GrownTrees):
 
     depth: int = parameter(default=3, range="[1, 20]", help="most splits between root and leaf")
     stop: str = stop_parameter("depth")
-    max_rows: int = parameter(
-        default=LARGEST_TABLE,
-        range="[1, 268435456]",
-        help="public bound on the rows of the table: entropies are noised for so many",
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number("depth", self.depth, 1, 20)
         check_choice("stop", self.stop, STOPS)
-        check_number("max_rows", self.max_rows, 1, LARGEST_TABLE)
 
     @property
     def levels(self) -> int:
@@ -126,6 +120,11 @@ class StoppingTree(GrownTrees):
         """Return how splits are chosen."""
 
     @property
+    def rows_scored(self) -> int:
+        """Rows of a node up to which an entropy is scored exactly."""
+        return LARGEST_TABLE
+
+    @property
     def square_root(self) -> bool:
         """True when a node chooses among the square root of the attributes."""
         return False
@@ -142,7 +141,7 @@ class StoppingTree(GrownTrees):
             threshold=type(self).threshold if self.stop == "noisy" else None,
             square_root=self.square_root,
             noiseless_purity=self.stop == "pure",
-            max_rows=self.max_rows,
+            max_rows=self.rows_scored,
         )
 
     def no_guarantee(self) -> str | None:
@@ -150,6 +149,26 @@ class StoppingTree(GrownTrees):
         if self.stop != "pure":
             return None
         return f"{_PURE} The paper claims epsilon = {self.epsilon:g}; --stop depth or --stop noisy has a guarantee."
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredTree(StoppingTree):
+    """Trees that may choose splits by entropy, whose sensitivity grows with the rows it is exact for."""
+
+    max_rows: int = parameter(
+        default=LARGEST_TABLE,
+        range="[1, 268435456]",
+        help="for the score entropy: about the most rows, if that is public; more are scored along a tangent",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("max_rows", self.max_rows, 1, LARGEST_TABLE)
+
+    @property
+    def rows_scored(self) -> int:
+        """What the owner says."""
+        return self.max_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,7 +229,7 @@ class NoisyC45(CountingTree, PrunedTree):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FriedmanSchusterTree(StoppingTree):
+class FriedmanSchusterTree(ScoredTree):
     """A tree of Friedman & Schuster 2010: splits by the exponential mechanism on a score that a row moves one way."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"rate": "published", "score": "max-class"}}

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.central_release.coded_rows import counter_of
-from anonkit.central_release.declared import CellMethod, at_most_rows, bins_parameter, schema_of
+from anonkit.central_release.declared import CellMethod, bins_parameter, schema_of
 from anonkit.central_release.drawn_rows import DrawnPiece
 from anonkit.central_release.synthesized import COUNT_COLUMN, column_entries, described, labelled
 from anonkit.errors import PolicyError
@@ -46,11 +46,6 @@ class TreePlan(Protocol):
     @property
     def accounting(self) -> Accounting:
         """What the draws add up to."""
-        ...
-
-    @property
-    def max_rows(self) -> int:
-        """Public bound on the rows of the table."""
         ...
 
 
@@ -117,15 +112,13 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         if reason is not None:
             return NoGuarantee(reason=reason, assumptions=conditions_of(policy))
         claim = self.published_claim()
-        return self.promise(policy, plan.accounting.epsilon, at_most_rows(plan.max_rows), published_claim=claim)
+        return self.promise(policy, plan.accounting.epsilon, published_claim=claim)
 
     def release(
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
     ) -> Draft:
         """Grow the forest from counts, and draw rows or write cells from what is noisy."""
         plan = self.plan(policy)
-        if source.n_rows > plan.max_rows:
-            raise PolicyError("the table has more rows than the public bound on them", "raise max_rows")
         progress("growing", 0.0)
         counter = counter_of(source, engine, plan.schema, self.used_rows(source, policy, engine))
         forest = self.grow(plan, counter, rng, progress)

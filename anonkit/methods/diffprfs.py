@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from anonkit.central_release.tree_families import (
     RATES,
-    StoppingTree,
+    ScoredTree,
     one_deviation,
     rate_parameter,
     score_parameter,
@@ -25,7 +25,7 @@ DRAWN = tuple(ROWS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiffPRFs(StoppingTree):
+class DiffPRFs(ScoredTree):
     """Grow a forest after Mu et al. 2016 (DiffPRFs) and release the table it describes.
 
     Every tree takes each row a Poisson(1) number of times and chooses splits among the square root of the attributes:

@@ -46,7 +46,7 @@ class Choices:
     noiseless_purity: bool = False
     """True: a node whose rows have one class is a leaf, as papers do; a look at the data for which no bound holds."""
     max_rows: int = LARGEST_TABLE
-    """Public bound on the rows of the table."""
+    """Rows of a node up to which an entropy is scored exactly; public."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.levels <= MOST_LEVELS or len(self.weights) != self.levels:
@@ -76,11 +76,6 @@ class Plan:
     def levels(self) -> int:
         """Levels of a tree."""
         return self.choices.levels
-
-    @property
-    def max_rows(self) -> int:
-        """Public bound on the rows of the table."""
-        return self.choices.max_rows
 
     @cached_property
     def path_units(self) -> int:

@@ -22,7 +22,9 @@ FloatArray = NDArray[np.float64]
 STEP_BITS = 8
 """Scores that are not whole numbers of rows are in steps of 2**-8."""
 LARGEST_TABLE = 1 << 28
-"""No table of more rows is taken: entropies have a sensitivity that grows with the rows."""
+"""Most rows for which an entropy is scored exactly, unless fewer are declared; see `ENTROPY`."""
+_EXACT_SQUARE = (1 << 31) - 1
+"""Counts up to this have squares of 64 bits."""
 
 _STEPS = 1 << STEP_BITS
 
@@ -32,49 +34,65 @@ class Score:
     """A score with its sensitivity."""
 
     name: str
-    of: Callable[[IntArray], IntArray]
-    """Class counts of the children, shape (..., children, classes), to steps, shape (...)."""
+    of: Callable[[IntArray, int], IntArray]
+    """Class counts of the children, shape (..., children, classes), and the rows of the width, to steps, shape (...).
+
+    Any table is taken: the width holds for those of more rows, too.
+    """
     width: Callable[[int, int], int]
-    """Classes and a public bound on the rows to the width of the changes that one row makes, in steps."""
+    """Classes and the rows up to which the score is exact to the width of the changes that one row makes, in steps."""
 
 
-def _max_class(children: IntArray) -> IntArray:
+def _max_class(children: IntArray, max_rows: int) -> IntArray:
     return np.asarray(children.max(axis=-1).sum(axis=-1), dtype=np.int64)
 
 
-def _gini(children: IntArray) -> IntArray:
+def _gini(children: IntArray, max_rows: int) -> IntArray:
     """Return -sum of rows * Gini, each child rounded towards 0: rounding down keeps both monotony and width exactly."""
     rows = children.sum(axis=-1)
+    if int(rows.max(initial=0)) > _EXACT_SQUARE:  # Python's integers have no largest one
+        children, rows = children.astype(object), rows.astype(object)
     impure = rows * rows - (children * children).sum(axis=-1)
-    quotient, rest = np.divmod(impure, np.maximum(rows, 1))
-    steps = (quotient << STEP_BITS) + (rest << STEP_BITS) // np.maximum(rows, 1)
+    divisor = np.maximum(rows, 1)
+    quotient, rest = impure // divisor, impure % divisor
+    steps = quotient * _STEPS + rest * _STEPS // divisor
     return np.asarray(-steps.sum(axis=-1), dtype=np.int64)
-
-
-def _n_entropy(children: IntArray) -> FloatArray:
-    """Return the sum of rows * entropy in bits over the children, shape (...)."""
-    counts = children.astype(np.float64)
-    rows = counts.sum(axis=-1)
-    return np.asarray((_x_log_x(rows) - _x_log_x(counts).sum(axis=-1)).sum(axis=-1))
 
 
 def _x_log_x(x: FloatArray) -> FloatArray:
     return np.asarray(x * np.log2(np.maximum(x, 1.0)))
 
 
-def _entropy(children: IntArray) -> IntArray:
-    return np.asarray(-np.rint(_n_entropy(children) * _STEPS), dtype=np.int64)
+def _entropy(children: IntArray, max_rows: int) -> IntArray:
+    """Return -n entropy with f(x) = x log2 x for up to N rows, and a straight line beyond, in whole steps.
+
+    A row that comes adds f(n + 1) - f(n) - (f(c + 1) - f(c)) to a child of n rows, c of its class. f is convex and
+    c <= n, so that is at least 0; f rises, so it is at most the steepest slope of f, that of the line, whatever n is.
+    """
+    rows = children.sum(axis=-1)
+    exact = np.minimum(children, max_rows).astype(np.float64)
+    within = _x_log_x(np.minimum(rows, max_rows).astype(np.float64)) - _x_log_x(exact).sum(axis=-1)
+    beyond = np.maximum(rows - max_rows, 0) - np.maximum(children - max_rows, 0).sum(axis=-1)
+    slope = math.ceil(_steepest(max_rows) * _STEPS)
+    return np.asarray(-np.rint(within.sum(axis=-1) * _STEPS).astype(np.int64) - slope * beyond.sum(axis=-1))
+
+
+def _steepest(max_rows: int) -> float:
+    """Return a bound on the slope of x log2 x up to N + 1, in bits."""
+    return math.log2(max_rows + 1) + 1 / math.log(2)
 
 
 def _entropy_width(classes: int, max_rows: int) -> int:
     """Return the width: a row adds between 0 and log2(N + 1) + 1/ln 2 bits, and rounding moves either end by a step."""
-    return math.ceil((math.log2(max_rows + 1) + 1 / math.log(2)) * _STEPS) + 2
+    return math.ceil(_steepest(max_rows) * _STEPS) + 2
 
 
-def _mean_entropy(children: IntArray) -> IntArray:
+def _mean_entropy(children: IntArray, max_rows: int) -> IntArray:
     rows = np.maximum(children.sum(axis=(-1, -2)), 1)
     lowest = -_entropy_steps(children.shape[-1])
-    return np.asarray(np.clip(-np.rint(_n_entropy(children) / rows * _STEPS), lowest, 0), dtype=np.int64)
+    return np.asarray(
+        np.clip(-np.rint(_n_entropy_of(children.astype(np.float64)) / rows * _STEPS), lowest, 0), dtype=np.int64
+    )
 
 
 def _entropy_steps(classes: int) -> int:
@@ -86,7 +104,10 @@ MAX_CLASS = Score(name="max-class", of=_max_class, width=lambda classes, max_row
 GINI = Score(name="gini", of=_gini, width=lambda classes, max_rows: 2 << STEP_BITS)
 """-n Gini, summed over the children. A row that comes lowers it, by less than 2."""
 ENTROPY = Score(name="entropy", of=_entropy, width=_entropy_width)
-"""-n entropy in bits, summed over the children: n times the information gain, up to what all splits share."""
+"""-n entropy in bits, summed over the children: n times the information gain, up to what all splits share.
+
+Its sensitivity grows with the rows it is exact for; a child of more (a larger table, or the copies of a bootstrap) is
+scored along a tangent, so that the width holds for any table."""
 INFORMATION_GAIN = Score(
     name="information-gain", of=_mean_entropy, width=lambda classes, max_rows: 2 * _entropy_steps(classes)
 )

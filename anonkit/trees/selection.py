@@ -49,6 +49,7 @@ class Terms:
     """Most of them that are."""
     n_classes: int
     max_rows: int
+    """Rows up to which an entropy is exact; no bound on the table."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,7 +102,7 @@ class JointSelection:
         allowed = np.zeros(scores.shape, dtype=bool)
         for at, nodes, counts in tables.counts:
             place = slice(columns[at], columns[at + 1])
-            scores[nodes, place] = self.score.of(tables.attributes[at].children(counts))
+            scores[nodes, place] = self.score.of(tables.attributes[at].children(counts), terms.max_rows)
             allowed[nodes, place] = True
         rate = self.draws(0, units, terms)[0].rate
         best = CHOOSE[self.mechanism](scores, rate, words, allowed)
@@ -154,7 +155,7 @@ class CutThenAttribute:
                 here = among[nodes]
                 if not here.any():
                     continue
-                found = self.score.of(tables.attributes[at].children(counts[here]))
+                found = self.score.of(tables.attributes[at].children(counts[here]), terms.max_rows)
                 cut = (
                     CHOOSE[self.mechanism](found, rate, words)
                     if tables.attributes[at].is_cut

@@ -58,7 +58,6 @@ class SpecializationPlan:
     """True: an interval weighs as much as a group of categories, its cuts share the weight; else every cut does."""
     rows_per_unit: int = 1
     adjacency: str = ADD_OR_REMOVE
-    max_rows: int = LARGEST_TABLE
 
     def __post_init__(self) -> None:
         if any(attribute.split is Split.ONE_VS_REST for attribute in self.schema.attributes):
@@ -82,7 +81,7 @@ class SpecializationPlan:
     @cached_property
     def choice(self) -> Draw:
         """Every choice, of a cut or of a step."""
-        width = self.score.width(self.schema.n_classes, self.max_rows)
+        width = self.score.width(self.schema.n_classes, LARGEST_TABLE)
         each = math.floor(Fraction(self.path_units, 2 * self.choices))
         return Draw(
             purpose="specialization" if self.joint else "cuts and specializations",
@@ -205,8 +204,9 @@ class _Specializer:
         counts = np.where(part.codes[:, np.newaxis], self.tables[part.attribute], 0)
         children = self.attributes[part.attribute].children(counts[np.newaxis])[0, part.splits]
         if self.plan.score is not INFORMATION_GAIN:
-            return self.plan.score.of(children)
-        gain = self.plan.score.of(children) - self.plan.score.of(counts.sum(axis=0)[np.newaxis, np.newaxis])
+            return self.plan.score.of(children, LARGEST_TABLE)
+        whole = counts.sum(axis=0)[np.newaxis, np.newaxis]
+        gain = self.plan.score.of(children, LARGEST_TABLE) - self.plan.score.of(whole, LARGEST_TABLE)
         return np.asarray(np.maximum(gain, 0))  # in [0, log2 m] as the paper bounds it
 
     def _candidates(self) -> list[int]:

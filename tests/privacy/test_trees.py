@@ -314,7 +314,7 @@ def test_the_root_splits_by_the_law_of_its_mechanism(name: str) -> None:
     for at, attribute in enumerate(plan.schema.attributes):
         counts = np.zeros((1, attribute.codes, 2), dtype=np.int64)
         np.add.at(counts[0], (codes[at], labels), 1)
-        tables.append(int(score.of(attribute.children(counts))[0, 0]))
+        tables.append(int(score.of(attribute.children(counts), 1 << 28)[0, 0]))
     (draw,) = plan.split_draws(0)
     law = law_of_permute_and_flip if name == "edprf" else law_of_exponential
     expected = law(tables, draw.rate / 2**52)
