@@ -7,6 +7,7 @@ renamed into place. Killed before the mark, nothing has happened; killed after i
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import shutil
@@ -49,13 +50,21 @@ class Staging:
         else:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def commit(self, names: Sequence[str]) -> None:
-        """Put the files in place, in the order given."""
+    def commit(self, names: Sequence[str], *, absent: Sequence[str] = ()) -> None:
+        """Put the files in place, in the order given, after what must not stand beside them has been removed.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Files that were prepared.
+        absent : sequence of str
+            Files of an earlier generation that the new one does not have, such as a signature of the old files.
+        """
         try:
             for name in names:
                 _sync(self.folder / name)
             mark = self.folder / f"{_MARK}.new"
-            mark.write_text("\n".join(names), encoding="utf-8")
+            mark.write_text(json.dumps({"put": list(names), "remove": list(absent)}), encoding="utf-8")
             _sync(mark)
             mark.rename(self.folder / _MARK)
             _sync_entry(self.folder)
@@ -74,7 +83,10 @@ def recover(folder: Path, stem: str) -> None:
 
 
 def _finish(staged: Path, target: Path) -> None:
-    for name in (staged / _MARK).read_text(encoding="utf-8").splitlines():
+    steps = json.loads((staged / _MARK).read_text(encoding="utf-8"))
+    for name in steps["remove"]:
+        (target / name).unlink(missing_ok=True)
+    for name in steps["put"]:
         if (staged / name).exists():
             _replace(staged / name, target / name)
     _sync_entry(target)

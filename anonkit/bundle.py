@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonkit.atomic import Staging, recover
 from anonkit.data_files import SUFFIX, digest, is_data_folder, parts_of, read_rows
-from anonkit.errors import EngineError, MissingDependencyError, ParameterError, ReleaseFormatError
+from anonkit.errors import EngineError, GuaranteeError, MissingDependencyError, ParameterError, ReleaseFormatError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 FORMAT = "anonkit-release/2"
 DATA, PARAMS, REPORT, PAGE, DESCRIPTOR = SUFFIX, ".params.json", ".report.json", ".report.html", ".datapackage.json"
 SIDECARS = (PARAMS, REPORT, PAGE, DESCRIPTOR)
+SIGNATURE = ".signature.json"
+"""Suffix of the signature over all other files, for releases that are signed."""
 METADATA_KEY = "anonkit"
+_LARGEST_KEY = 1 << 16
+"""Bytes of a key file that are read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +52,7 @@ class Place:
         path = Path(text)
         if (text.endswith("/") or path.is_dir()) and not is_data_folder(path):
             return cls(folder=path, stem=path.name or "release")
-        for suffix in (DATA, *SIDECARS):
+        for suffix in (DATA, *SIDECARS, SIGNATURE):
             if path.name.endswith(suffix) and path.name != suffix:
                 return cls(folder=path.parent, stem=path.name.removesuffix(suffix))
         raise ParameterError(f"output ({text}) must end in .parquet, or in / for a folder")
@@ -63,7 +67,19 @@ class Place:
 
     def existing(self) -> list[Path]:
         """Return the files of a release that are there."""
-        return [path for suffix in (DATA, *SIDECARS) if (path := self.file(suffix)).exists()]
+        return [path for suffix in (DATA, *SIDECARS, SIGNATURE) if (path := self.file(suffix)).exists()]
+
+    def files(self) -> dict[str, Path]:
+        """Return every file of the release by its name seen from the folder, the files of a folder of data one by one.
+
+        The signature is not among them. A file that is absent is not, either.
+        """
+        found: dict[str, Path] = {}
+        for suffix in (DATA, *SIDECARS):
+            path = self.file(suffix)
+            inner = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
+            found |= {one.relative_to(self.folder).as_posix(): one for one in inner if one.is_file()}
+        return found
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,6 +130,9 @@ class Release:
     def save(self, output: str | Path, *, force: bool = False) -> Release:
         """Write the files, together or not at all, and return the release on disk.
 
+        A signature is copied when the files keep their names. Under other names the descriptor changes, and what was
+        signed would not be what stands there: the copy is unsigned.
+
         Raises
         ------
         ParameterError
@@ -122,12 +141,17 @@ class Release:
         place = Place.of(output)
         refuse_existing(place, force)
         staging = Staging(place.folder, place.stem)
+        renamed = self.place is None or self.place.stem != place.stem
+        signed = self.place is not None and not renamed and self.place.file(SIGNATURE).exists()
+        suffixes = (*SIDECARS, SIGNATURE, DATA) if signed else (*SIDECARS, DATA)
         try:
-            for suffix in (DATA, *SIDECARS):
+            for suffix in suffixes:
                 self._copy(suffix, staging.folder / place.name(suffix))
-            if (self.place is not None and self.place.stem != place.stem) or self.contents is not None:
+            if renamed:
                 _rename_in_descriptor(staging.folder / place.name(DESCRIPTOR), place)
-            staging.commit([place.name(suffix) for suffix in (*SIDECARS, DATA)])
+            staging.commit(
+                [place.name(suffix) for suffix in suffixes], absent=() if signed else [place.name(SIGNATURE)]
+            )
         finally:
             staging.discard()
         return load(place.file(DATA))
@@ -173,6 +197,41 @@ def load(path: str | Path) -> Release:
     return Release(params=read_json(place.file(PARAMS)), report=read_json(place.file(REPORT)), place=place)
 
 
+def refuse_changed(place: Place, *suffixes: str) -> None:
+    """Compare files with the hashes in the descriptor of their release, before they are used.
+
+    A descriptor that is absent states no hash: there is nothing to compare with then.
+
+    Parameters
+    ----------
+    place : Place
+    *suffixes : str
+        Of the files that will be used; those that are absent are passed over.
+
+    Raises
+    ------
+    GuaranteeError
+        A file is not the one that was released.
+    ReleaseFormatError
+        The descriptor cannot be read.
+    """
+    descriptor = place.file(DESCRIPTOR)
+    if not descriptor.exists():
+        return
+    try:
+        resources = json.loads(descriptor.read_text(encoding="utf-8"))["resources"]
+        stated = {str(one["name"]): str(one["hash"]).removeprefix("sha256:") for one in resources}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise ReleaseFormatError(f"{str(descriptor)!r} is not the descriptor of a release") from None
+    for suffix in suffixes:
+        path, name = place.file(suffix), "data" if suffix == DATA else suffix.split(".")[1]
+        if path.exists() and sha256(path) != stated.get(name):
+            raise GuaranteeError(
+                f"{str(path)!r} was changed after the release: its SHA-256 is not that of the descriptor",
+                "take the files from their owner again; `anonkit validate` looks at all of them",
+            )
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Read a sidecar.
 
@@ -200,6 +259,21 @@ def to_json(document: Mapping[str, Any]) -> bytes:
 def sha256(content: bytes | Path) -> str:
     """Return the SHA-256 of bytes, of a file, or of a folder of data (`anonkit.data_files.digest`), in hexadecimal."""
     return hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else digest(content)
+
+
+def read_key(path: Path, hint: str) -> bytes:
+    """Return the bytes of a key file.
+
+    Raises
+    ------
+    ReleaseFormatError
+        It cannot be read; `hint` says how such a key is made.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(_LARGEST_KEY)
+    except OSError:
+        raise ReleaseFormatError(f"the key {str(path)!r} cannot be read", hint) from None
 
 
 def _rename_in_descriptor(path: Path, place: Place) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from anonkit.bundle import PARAMS, Place, Release, read_json, refuse_existing
+from anonkit.bundle import PARAMS, Place, Release, read_json, refuse_changed, refuse_existing
 from anonkit.central_dp import CentralDP
 from anonkit.drafting import likely_identifiers
 from anonkit.engines import is_spark_frame, open_engine
@@ -28,6 +28,7 @@ from anonkit.protocols import Draft, Engine, Method, Progress, Source, is_too_la
 from anonkit.public_domains import with_domains_of
 from anonkit.publishing import VerifiedDraft, publish, refuse_beside_release, write_owner_report
 from anonkit.randomness import Randomness
+from anonkit.signing import Signer
 
 _LOOKED_AT = 100_000  # rows of a large table that are looked at for columns that identify
 
@@ -53,6 +54,7 @@ def release(
     dry_run: bool = False,
     domains_from_data: bool = False,
     owner_report: str | Path | None = None,
+    sign: str | Path | None = None,
     seed: int | None = None,
     ledger: str | Path | Where | None = Where.BESIDE,
     dataset: str | None = None,
@@ -95,6 +97,8 @@ def release(
         domains; every file then says that the claim is conditional on these domains being public knowledge.
     owner_report : path, optional
         Folder for the measures that are computed from the source and must not be published.
+    sign : path, optional
+        Private key (Ed25519, PEM) that signs all files: `NAME.signature.json`. Needs an output, and no seed.
     seed : int, optional
         Reproducible randomness for tests: every file then says that it is not for release.
     ledger : path or None
@@ -135,6 +139,7 @@ def release(
         raise ParameterError(f"parameters go into the method value: {', '.join(parameters) or 'preset'}")
     place = None if output is None else Place.of(output)
     _refuse_parts(part_rows, place)
+    signer = _signer(sign, place, seed)
     if place is not None and not dry_run:
         refuse_existing(place, force)
     if place is not None and owner_report is not None:
@@ -165,7 +170,7 @@ def release(
             work = work.at(position)
             if owner_report is not None:
                 write_owner_report(Path(owner_report), work)
-            return publish(work, place, preset, files, publishing)
+            return publish(work, place, preset, files, publishing, signer)
 
 
 def _engine(
@@ -191,6 +196,17 @@ def _refuse_parts(part_rows: int | None, place: Place | None) -> None:
         raise ParameterError("a release in memory is one file", "name an output, or leave part_rows out")
 
 
+def _signer(sign: str | Path | None, place: Place | None, seed: int | None) -> Signer | None:
+    """Read the key that signs, before any data is opened."""
+    if sign is None:
+        return None
+    if seed is not None:
+        raise ParameterError("a seeded release is not for release, so it is not signed", "leave out the seed, or sign")
+    if place is None:
+        raise ParameterError("a release in memory is not signed: its files have no names yet", "name an output")
+    return Signer.load(sign)
+
+
 def apply(
     params: str | Path,
     source: Any,
@@ -202,6 +218,7 @@ def apply(
     spark_conf: Mapping[str, str] | None = None,
     search_rows: int | None = None,
     part_rows: int | None = None,
+    sign: str | Path | None = None,
     force: bool = False,
     dry_run: bool = False,
     seed: int | None = None,
@@ -226,7 +243,9 @@ def apply(
     -------
     k is counted in the new batch alone. Batches of the same people can be combined by an attacker.
     """
-    earlier = read_json(Place.of(params).file(PARAMS))
+    place = Place.of(params)
+    refuse_changed(place, PARAMS)
+    earlier = read_json(place.file(PARAMS))
     method = Recoded.from_params(earlier, max_suppression=max_suppression)
     return release(
         source,
@@ -238,6 +257,7 @@ def apply(
         spark_conf=spark_conf,
         search_rows=search_rows,
         part_rows=part_rows,
+        sign=sign,
         force=force,
         dry_run=dry_run,
         seed=seed,

@@ -21,6 +21,7 @@ from anonkit.bundle import (
     PARAMS,
     REPORT,
     SIDECARS,
+    SIGNATURE,
     Place,
     Release,
     data_paths,
@@ -43,6 +44,7 @@ from anonkit.protocols import Draft, Engine, Method, Source
 from anonkit.report.descriptor import build_descriptor
 from anonkit.report.document import build_owner_report, build_report
 from anonkit.report.page import render_page
+from anonkit.signing import Signer, write_signature
 
 PARAMS_FORMAT = "anonkit-params/2"
 RISK_THRESHOLD = 0.2
@@ -123,7 +125,12 @@ class VerifiedDraft:
 
 
 def publish(
-    work: VerifiedDraft, place: Place | None, preset: str | None, engine: Engine, publishing: Callable[[str], None]
+    work: VerifiedDraft,
+    place: Place | None,
+    preset: str | None,
+    engine: Engine,
+    publishing: Callable[[str], None],
+    signer: Signer | None = None,
 ) -> Release:
     """Write all files together, after the data file has been read back and counted again.
 
@@ -131,6 +138,8 @@ def publish(
     ----------
     publishing : callable
         Given the data file's SHA-256 right before the first file is put in place.
+    signer : Signer, optional
+        Signs all files. Without it a signature that stands in the place, of the release that is replaced, goes.
     """
     with closing(PrivateFolder()) as scratch:
         target = place or Place(folder=scratch.path, stem="release")
@@ -142,8 +151,12 @@ def publish(
                 return Release(
                     params=work.params, report=json.loads(contents[REPORT]), contents=contents, owner=work.owner
                 )
+            if signer is not None:
+                write_signature(Place(folder=staging.folder, stem=target.stem), signer)
             publishing(sha256(staging.folder / target.name(DATA)))
-            staging.commit([place.name(suffix) for suffix in (*SIDECARS, DATA)])
+            signature = [place.name(SIGNATURE)]
+            names = [place.name(suffix) for suffix in SIDECARS] + (signature if signer is not None else [])
+            staging.commit([*names, place.name(DATA)], absent=signature if signer is None else [])
         except OSError as error:
             raise EngineError(f"cannot write to {str(target.folder)!r}: {reason_of(error)}") from None
         finally:

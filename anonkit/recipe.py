@@ -20,7 +20,7 @@ from anonkit.protocols import Progress, no_progress
 
 _KEYS = (
     *("method", "preset", "input", "simulate", "output", "policy", "engine", "spark", "parameters"),
-    *("search_rows", "part_rows", "domains_from_data"),
+    *("search_rows", "part_rows", "domains_from_data", "sign"),
 )
 _SIMULATE_KEYS = ("rows", "seed")
 
@@ -49,6 +49,8 @@ class Recipe:
     """Rows held while searching; larger tables are searched on a sample."""
     part_rows: int | None = None
     """Rows of each file of a folder of data; None for one file."""
+    sign: str | None = None
+    """Private key that signs the release, relative to the recipe's folder."""
     domains_from_data: bool = False
     """True: domains the policy does not declare are read from the table, and the claim is conditional."""
 
@@ -100,6 +102,7 @@ class Recipe:
             parameters={field_name(name): value for name, value in parameters.items()},
             search_rows=_rows("search_rows", raw, path),
             part_rows=_rows("part_rows", raw, path),
+            sign=_key(raw, path),
             domains_from_data=raw.get("domains_from_data") is True,
         )
 
@@ -107,6 +110,7 @@ class Recipe:
         self,
         *,
         output: str | Path | None = None,
+        sign: str | Path | None = None,
         force: bool = False,
         dry_run: bool = False,
         ledger: str | Path | Where | None = Where.BESIDE,
@@ -120,6 +124,8 @@ class Recipe:
         ----------
         output : path, optional
             Instead of the recipe's own.
+        sign : path, optional
+            Private key instead of the recipe's own.
         """
         source: Any = (
             bank_customers(self.simulate.get("rows", 5_000), self.simulate.get("seed", 0))
@@ -137,6 +143,7 @@ class Recipe:
             spark_conf=self.spark.get("conf"),
             search_rows=self.search_rows,
             part_rows=self.part_rows,
+            sign=self.folder / self.sign if sign is None and self.sign is not None else sign,
             force=force,
             dry_run=dry_run,
             domains_from_data=self.domains_from_data,
@@ -146,6 +153,13 @@ class Recipe:
             progress=progress,
             **self.parameters,
         )
+
+
+def _key(raw: Mapping[str, Any], path: Path) -> str | None:
+    key = raw.get("sign")
+    if key is None or isinstance(key, str):
+        return key
+    raise PolicyError(f"recipe {path.name!r}: sign must be a text", 'sign = "owner.pem"')
 
 
 def _spark(raw: object, path: Path) -> Mapping[str, Any]:

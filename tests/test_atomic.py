@@ -77,6 +77,40 @@ def test_a_stop_at_any_system_call_leaves_the_old_or_the_new(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.a", "out.b"]
 
 
+@pytest.mark.parametrize("stop", range(1, 12))
+def test_what_must_not_stand_beside_new_files_goes_with_the_old_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
+) -> None:
+    """Whatever call is the last one made, an old signature never stands beside new files after recovery."""
+    _stage(tmp_path, "old").commit(["out.a", "out.b"])
+    (tmp_path / "out.signature").write_text("of the old")
+    staging = _stage(tmp_path, "new")
+    calls = 0
+
+    class Killed(BaseException):
+        pass
+
+    def counted(real):  # type: ignore[no-untyped-def]
+        def call(*args, **settings):  # type: ignore[no-untyped-def]
+            nonlocal calls
+            calls += 1
+            if calls == stop:
+                raise Killed
+            return real(*args, **settings)
+
+        return call
+
+    with monkeypatch.context() as patched:
+        for home, name in ((atomic.os, "replace"), (atomic.os, "fsync"), (atomic.Path, "unlink")):
+            patched.setattr(home, name, counted(getattr(home, name)))
+        with contextlib.suppress(Killed):
+            staging.commit(["out.a", "out.b"], absent=["out.signature"])
+    monkeypatch.setattr(atomic, "is_alive", lambda pid: False)
+    recover(tmp_path, "out")
+
+    assert _contents(tmp_path) in ({"old", "of the old"}, {"new"})
+
+
 def test_staging_of_a_living_process_is_left_alone(tmp_path: Path) -> None:
     """Recovery does not pull the floor from under a process that still works."""
     staging = _stage(tmp_path, "new")

@@ -17,7 +17,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("policy", "parameters", "rounding", "atomic", "private_files", "data_files"),
     ("guarantee", "local_dp", "central_dp"),
     ("report", "schemas"),
-    ("bundle",),
+    ("bundle", "signing"),
     ("protocols", "mechanisms", "trees", "cells"),
     ("recoding", "public_domains", "domain_codes"),
     ("k_anonymity", "randomized_response", "central_release"),

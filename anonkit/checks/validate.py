@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -18,11 +18,15 @@ from anonkit.checks.randomized import randomized_checks
 from anonkit.checks.recoded_labels import label_checks
 from anonkit.checks.response_rates import response_rate_checks
 from anonkit.checks.row_numbers import row_number_check
+from anonkit.checks.signature import read_public_key, signature_checks
 from anonkit.checks.written_files import hash_checks, manifest_checks, read_descriptor, refuse_other_formats
 from anonkit.data_files import count_rows, read_schema
 from anonkit.errors import EngineError, ParameterError, ReleaseFormatError, did_you_mean
 from anonkit.guarantee import Check, Diversity, KAnonymity
 from anonkit.mechanisms.published import PublishedTable
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +99,7 @@ def validate(
     t: float | None = None,
     alpha: float | None = None,
     beta: float | None = None,
+    signed_by: str | Path | None = None,
 ) -> Validation:
     """Validate a release against its own report, or any table against what is asked.
 
@@ -110,17 +115,24 @@ def validate(
         Asked of the table, on top of what the report promises: k-anonymity, distinct l-diversity, t-closeness, the
         largest share of one sensitive value in a class, and basic beta-likeness (the most by which a value is
         likelier in a class than in the table, as a share; Cao and Karras 2012).
+    signed_by : path, optional
+        Public key (Ed25519, PEM) that must have signed the release.
 
     Raises
     ------
     ReleaseFormatError, EngineError
-        It could not be checked: a file is missing or cannot be read.
+        It could not be checked: a file is missing or cannot be read, the key among them.
     ParameterError
         Nothing to check was named, or a column is not there.
     """
+    key = None if signed_by is None else read_public_key(signed_by)
     asked = _Asked(quasi_identifiers=quasi_identifiers, sensitive=sensitive, k=k, l=l, t=t, alpha=alpha, beta=beta)
     place = _place_of(table)
-    return _validate_table(_as_table(table), asked) if place is None else _validate_release(place, asked)
+    if place is not None:
+        return _validate_release(place, asked, key)
+    if key is not None:
+        raise ParameterError("signed_by is about releases, and this is a plain table", "name the file of a release")
+    return _validate_table(_as_table(table), asked)
 
 
 def _place_of(table: object) -> Place | None:
@@ -165,9 +177,9 @@ def _refuse_unknown(names: Sequence[str], columns: Sequence[str]) -> None:
             raise ParameterError(f"column {name!r} is not in the table", did_you_mean(name, columns))
 
 
-def _validate_release(place: Place, asked: _Asked) -> Validation:
+def _validate_release(place: Place, asked: _Asked, key: Ed25519PublicKey | None) -> Validation:
     release = load(place.file(DATA))
-    hashes = list(hash_checks(place, read_descriptor(place)))
+    hashes = [*hash_checks(place, read_descriptor(place)), *signature_checks(place, key)]
     try:
         found = _validate_contents(place, release, asked)
     except (EngineError, ReleaseFormatError):

@@ -15,6 +15,7 @@ from anonkit.cli.options import (
     part_rows_option,
     quiet_option,
     search_rows_option,
+    sign_option,
     spark_conf_option,
     spark_master_option,
 )
@@ -39,6 +40,7 @@ from anonkit.cli.progress import progress_bars
 @search_rows_option
 @part_rows_option
 @dry_run_option
+@sign_option
 @force_option
 @quiet_option
 @json_option
@@ -57,6 +59,7 @@ def command(
     search_rows: int | None,
     part_rows: int | None,
     dry_run: bool,
+    sign: str | None,
     force: bool,
     quiet: bool,
 ) -> Outcome:
@@ -83,6 +86,7 @@ def command(
             spark_conf=spark_conf,
             search_rows=search_rows,
             part_rows=part_rows,
+            sign=sign,
             force=force,
             dry_run=dry_run,
             ledger=ledger_of(ledger, no_ledger),

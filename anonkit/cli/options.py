@@ -24,6 +24,10 @@ json_option = click.option(
 
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Show errors only.")
 
+sign_option = click.option(
+    "--sign", metavar="KEY", help="Sign all files with this private key: Ed25519, PEM, from `openssl genpkey`."
+)
+
 force_option = click.option("--force", is_flag=True, help="Replace what is there already.")
 
 dry_run_option = click.option(

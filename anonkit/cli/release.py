@@ -21,6 +21,7 @@ from anonkit.cli.options import (
     part_rows_option,
     quiet_option,
     search_rows_option,
+    sign_option,
     spark_conf_option,
     spark_master_option,
 )
@@ -67,6 +68,7 @@ MISSING = ("category", "drop", "error")
 @part_rows_option
 @dry_run_option
 @click.option("--owner-report", metavar="DIR", help="Write the figures that must not be published there.")
+@sign_option
 @force_option
 @click.option("--seed", type=int, metavar="INTEGER", help="Known randomness, for tests; needs --not-for-release.")
 @click.option("--not-for-release", is_flag=True, help="With --seed: every file says that it must not be handed out.")
@@ -97,6 +99,7 @@ def command(
     part_rows: int | None,
     dry_run: bool,
     owner_report: str | None,
+    sign: str | None,
     force: bool,
     seed: int | None,
     not_for_release: bool,
@@ -137,6 +140,7 @@ def command(
             spark_conf=spark_conf,
             search_rows=search_rows,
             part_rows=part_rows,
+            sign=sign,
             force=force,
             dry_run=dry_run,
             domains_from_data=domains_from_data,

@@ -13,6 +13,7 @@ from anonkit.cli.options import (
     ledger_of,
     ledger_options,
     quiet_option,
+    sign_option,
 )
 from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import progress_bars
@@ -24,6 +25,7 @@ from anonkit.cli.progress import progress_bars
 @ledger_options
 @budget_option
 @dry_run_option
+@sign_option
 @force_option
 @quiet_option
 @json_option
@@ -36,6 +38,7 @@ def command(
     no_ledger: bool,
     budget: float | None,
     dry_run: bool,
+    sign: str | None,
     force: bool,
     quiet: bool,
 ) -> Outcome:
@@ -54,6 +57,7 @@ def command(
     with progress_bars(quiet) as progress:
         made = Recipe.load(recipe).run(
             output=output,
+            sign=sign,
             force=force,
             dry_run=dry_run,
             ledger=ledger_of(ledger, no_ledger),

@@ -27,13 +27,15 @@ if TYPE_CHECKING:
     from anonkit.checks.validate import Validation
     from anonkit.guarantee import Check
 
-_FILE_CHECKS = ("hash:", "manifest")
+_FILE_CHECKS = ("hash:", "manifest", "signed_files")
 _UNCOUNTABLE = {
     "k_anonymity_people": "People were counted before the unit column was removed; the files let only rows be counted.",
     "joint_k": "The joint view with earlier releases was counted on the source; the files do not allow that.",
 }
 """Checks of a release that nobody can repeat from its files, and why."""
 _MEANINGS = {
+    "signature": "it is not signed by that key",
+    "signed_files": "its files are not those that were signed",
     "identifiers_absent": "an identifier is among its columns",
     "row_numbers_absent": "a column numbers the rows, which leads back to the source",
     "columns": "it has other columns than its report says",
@@ -70,6 +72,7 @@ _MEANINGS = {
 @click.option("--t", type=click.FloatRange(0, 1), metavar="NUMBER", help="t-closeness asked for.")
 @click.option("--alpha", type=click.FloatRange(0, 1), metavar="NUMBER", help="Largest share of a value in a class.")
 @click.option("--beta", type=click.FloatRange(min=0), metavar="NUMBER", help="Basic beta-likeness asked for.")
+@click.option("--signed-by", metavar="PUBLIC_KEY", help="Public key (Ed25519, PEM) that must have signed the release.")
 @click.option("--junit", metavar="FILE", help="Write the checks as JUnit test results too; replaces the file.")
 @quiet_option
 @json_option
@@ -83,6 +86,7 @@ def command(
     t: float | None,
     alpha: float | None,
     beta: float | None,
+    signed_by: str | None,
     junit: str | None,
     quiet: bool,
 ) -> Outcome:
@@ -91,6 +95,7 @@ def command(
     \b
     anonkit validate out.parquet
     anonkit validate out.parquet --k 10 --l 2 --sensitive illness
+    anonkit validate out.parquet --signed-by owner.pub
     anonkit validate table.csv --qi age,zip,sex --k 5
     anonkit validate table.csv --qi age,zip --sensitive illness --l 2 --alpha 0.5 --junit results.xml
 
@@ -107,7 +112,15 @@ def command(
     declared = _declared(table)
     names = [name for one in qi for name in _names(one)]
     found = validate(
-        table, quasi_identifiers=names or None, sensitive=sensitive, k=k, l=l_, t=t, alpha=alpha, beta=beta
+        table,
+        quasi_identifiers=names or None,
+        sensitive=sensitive,
+        k=k,
+        l=l_,
+        t=t,
+        alpha=alpha,
+        beta=beta,
+        signed_by=signed_by,
     )
     given = {
         "k_anonymity": k,

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from anonkit.bundle import PARAMS, Place, read_json
 from anonkit.consumers.columns import Columns
-from anonkit.consumers.release_files import Described, column_types
+from anonkit.consumers.release_files import Described, column_types, read_params
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.channel import FloatArray
 from anonkit.mechanisms.domains import UNKNOWN, Grid
@@ -103,7 +102,7 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ReleaseFormatError
             The file is missing or damaged, or the release holds no forest.
         """
-        return cls(read_json(Place.of(path).file(PARAMS)), **settings).fit()
+        return cls(read_params(path), **settings).fit()
 
     def _count_ballots(self) -> FloatArray:
         """Return what each leaf adds to each class, shape (n_nodes, n_classes)."""

@@ -19,14 +19,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from anonkit.bundle import PARAMS, Place, read_json
 from anonkit.consumers import model_files
 from anonkit.consumers.class_statistics import ClassStatistics, IntArray
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.estimation import Estimation, Prior, make_factor, make_prior
 from anonkit.consumers.factors import Factor
 from anonkit.consumers.noisy_statistics import is_noisy_tables, statistics_of_tables
-from anonkit.consumers.release_files import open_randomized
+from anonkit.consumers.release_files import open_randomized, read_params
 from anonkit.errors import ParameterError, SourceError
 from anonkit.mechanisms.channel import FloatArray
 from anonkit.mechanisms.domains import UNKNOWN, Categories
@@ -188,7 +187,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ReleaseFormatError
             A file is missing or damaged, or the release was not randomized and needs no reconstruction.
         """
-        told = read_json(Place.of(path).file(PARAMS))
+        told = read_params(path)
         if is_noisy_tables(told):
             return cls(told, **settings).fit_statistics(statistics_of_tables(told))
         data, params = open_randomized(path)

@@ -15,9 +15,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from anonkit.atomic import Staging
-from anonkit.bundle import PARAMS, Place, read_json
 from anonkit.consumers.columns import Columns
-from anonkit.consumers.release_files import Described, read_true_table
+from anonkit.consumers.release_files import Described, read_params, read_true_table
 from anonkit.errors import ParameterError, SourceError
 from anonkit.mechanisms.channel import FloatArray
 from anonkit.mechanisms.domains import UNKNOWN
@@ -113,6 +112,8 @@ def reconstruct(
     ------
     ParameterError
         The release has no noise to undo and no model, or predictions are asked for without a table to predict from.
+    GuaranteeError
+        A file is not the one whose hash stands in the descriptor of the release.
     ReleaseFormatError, SourceError
         A file is missing or damaged, or does not fit the params.
 
@@ -142,7 +143,7 @@ def reconstruct(
 
 def _learn(release: str | Path, settings: Mapping[str, Any]) -> tuple[NaiveBayes | Forest, Described]:
     """Return the model that the format of the params calls for, and its description."""
-    params = read_json(Place.of(release).file(PARAMS))
+    params = read_params(release)
     if params.get("format") == FOREST_FORMAT:
         from anonkit.consumers.forest import Forest
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pc_csv
 
-from anonkit.bundle import DATA, PARAMS, Place, read_json
+from anonkit.bundle import DATA, PARAMS, Place, read_json, refuse_changed
 from anonkit.data_files import iter_batches, read_rows
 from anonkit.errors import ParameterError, ReleaseFormatError, SourceError
 from anonkit.mechanisms.domains import Categories
@@ -44,6 +45,21 @@ def column_types(numbers: Mapping[str, bool], target: str) -> dict[str, pa.DataT
     return {**types, target: pa.string()}
 
 
+def read_params(path: str | Path) -> dict[str, Any]:
+    """Read the params of a release, after a look whether they are those of its descriptor.
+
+    Raises
+    ------
+    GuaranteeError
+        They were changed after the release.
+    ReleaseFormatError
+        They are missing or damaged.
+    """
+    place = Place.of(path)
+    refuse_changed(place, PARAMS)
+    return read_json(place.file(PARAMS))
+
+
 def open_randomized(path: str | Path) -> tuple[Iterator[pa.RecordBatch], PublishedTable]:
     """Open a randomized release: its rows in batches, and what was done to them.
 
@@ -51,11 +67,13 @@ def open_randomized(path: str | Path) -> tuple[Iterator[pa.RecordBatch], Publish
     ------
     ParameterError
         The release was not randomized: it is an ordinary table.
+    GuaranteeError
+        A file was changed after the release.
     ReleaseFormatError
         A file is missing or damaged.
     """
-    place = Place.of(path)
-    params = read_json(place.file(PARAMS))
+    place, params = Place.of(path), read_params(path)
+    refuse_changed(place, DATA)
     if params.get("format") != FORMAT:
         raise ParameterError(
             f"{str(place.file(DATA))!r} was not randomized, so there is nothing to reconstruct",
