@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from anonkit.answer_design import KEYS as ANSWER_KEYS
 from anonkit.answer_design import AnswerDesign, design_of
 from anonkit.errors import PolicyError, did_you_mean
-
-_Member = TypeVar("_Member", bound=StrEnum)
+from anonkit.exact_decimals import exact_decimal
+from anonkit.toml_values import expect, member, numbers, optional_text, refuse_unknown, texts
 
 
 class Role(StrEnum):
@@ -45,10 +45,23 @@ class Missing(StrEnum):
 
     CATEGORY = "category"
     """One more value, equal to itself only."""
+    FIRST = "first"
+    """It counts as the first category, or as the lower bound: the domain has no missing value."""
     DROP = "drop"
-    """The row leaves the table before anything is counted."""
+    """The row leaves the table before anything is counted; not under differential privacy."""
     ERROR = "error"
-    """The table is refused."""
+    """The table is refused; not under differential privacy, where a refusal would tell of the row."""
+
+
+class Outside(StrEnum):
+    """What a cell outside the declared domain of its column means."""
+
+    CLAMP = "clamp"
+    """A number counts as the nearest bound; a text among numbers is missing. For bounds, and their default."""
+    MISSING = "missing"
+    """It is missing. The default of categories under differential privacy."""
+    REFUSE = "refuse"
+    """The table is refused. The default of categories under k-anonymity; not under differential privacy."""
 
 
 class TargetUse(StrEnum):
@@ -66,6 +79,8 @@ class ColumnType(StrEnum):
     """How the cells of a text file are read. Parquet and data frames bring their own types."""
 
     STRING = "string"
+    TEXT = "text"
+    """As `string`; both say that 1 and 1.0 are different categories."""
     INTEGER = "integer"
     NUMBER = "number"
     BOOLEAN = "boolean"
@@ -97,6 +112,8 @@ class Column:
     """False: kept at full detail or dropped, never coarsened (`ladder = "none"`)."""
     missing: Missing | None = None
     """Overrides the policy's treatment of missing values."""
+    outside: Outside | None = None
+    """What a cell outside categories, tree or bounds means; None: as `Outside` says."""
     answers: AnswerDesign | None = None
     """How answers about it are drawn when not evenly (`answer_weights`, `response_matrix`); for errph and ppnb."""
 
@@ -109,6 +126,21 @@ class Column:
     def is_released(self) -> bool:
         """True when the column may reach the output at all."""
         return self.role in RELEASED
+
+    @property
+    def domain_values(self) -> tuple[str, ...] | None:
+        """The declared categories, else the values of the declared tree; None when neither is declared."""
+        return self.categories or (None if self.tree is None else tuple(path[0] for path in self.tree))
+
+    @property
+    def compares_texts(self) -> bool:
+        """True when 1, 1.0 and 01 are different categories of the column."""
+        return self.type in (ColumnType.STRING, ColumnType.TEXT)
+
+    @property
+    def is_read_by_cell(self) -> bool:
+        """True when a cell means what it and the declaration say, whatever type the other cells seem to have."""
+        return self.role is Role.UNIT or self.bounds is not None or self.domain_values is not None
 
     def __post_init__(self) -> None:
         where = f"column {self.name!r}"
@@ -132,6 +164,25 @@ class Column:
                 raise PolicyError(f"{where}: a tree is for categorical columns", "use ladder for numbers")
         if self.sensitive and self.role not in (Role.TARGET, Role.SENSITIVE):
             raise PolicyError(f"{where}: sensitive = true is for the target", 'use role = "sensitive"')
+        self._check_outside(where)
+
+    def _check_outside(self, where: str) -> None:
+        listed = self.domain_values
+        if self.bounds is not None and self.compares_texts:
+            raise PolicyError(f'{where}: bounds are for numbers, type = "{self.type}" is for categories')
+        if self.missing is Missing.FIRST and self.bounds is None and listed is None:
+            raise PolicyError(f'{where}: missing = "first" needs declared categories or bounds')
+        if self.outside is not None and self.bounds is None and listed is None:
+            raise PolicyError(f"{where}: outside says what lies outside declared categories or bounds", "declare them")
+        if self.outside is Outside.CLAMP and self.bounds is None:
+            raise PolicyError(f'{where}: outside = "clamp" is for bounds', 'outside = "missing", or "refuse"')
+        if listed is not None and not self.compares_texts:
+            decimals = [decimal for decimal in map(exact_decimal, listed) if decimal is not None]
+            if len(set(decimals)) != len(decimals):
+                raise PolicyError(
+                    f"{where}: two of its categories are the same number, spelled in two ways",
+                    'list it once, or type = "text" to compare texts alone',
+                )
 
 
 def _check_tree(where: str, tree: Sequence[Sequence[str]]) -> None:
@@ -175,6 +226,8 @@ class Policy:
     """Declared columns that a table may lack; set by `anonkit apply`, not from a file."""
     domains_from_data: tuple[str, ...] = ()
     """Columns whose domain was read from the table: a claim that rests on it is conditional. Not from a file."""
+    cell_by_cell: bool = False
+    """True when no cell may be read by the type of its column: under differential privacy. Not from a file."""
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
@@ -194,17 +247,15 @@ class Policy:
     def from_dict(cls, raw: Mapping[str, Any], *, folder: Path | None = None) -> Policy:
         """Build a policy from the parsed TOML document."""
         known = ("dataset", "columns", "missing", "missing_values", "declared_by", "license", "joint_k")
-        _refuse_unknown("policy", raw, known)
-        columns = _expect("policy", "columns", raw.get("columns", {}), dict)
+        refuse_unknown("policy", raw, known)
+        columns = expect("policy", "columns", raw.get("columns", {}), dict)
         return cls(
-            dataset=_optional_text("policy", "dataset", raw),
-            columns={
-                name: _column(name, _expect("policy", name, spec, dict), folder) for name, spec in columns.items()
-            },
-            missing=None if "missing" not in raw else _member(Missing, "policy", "missing", raw["missing"]),
-            missing_values=tuple(_texts("policy", "missing_values", raw.get("missing_values", [""]))),
-            declared_by=_optional_text("policy", "declared_by", raw),
-            license=_optional_text("policy", "license", raw),
+            dataset=optional_text("policy", "dataset", raw),
+            columns={name: _column(name, expect("policy", name, spec, dict), folder) for name, spec in columns.items()},
+            missing=None if "missing" not in raw else member(Missing, "policy", "missing", raw["missing"]),
+            missing_values=tuple(texts("policy", "missing_values", raw.get("missing_values", [""]))),
+            declared_by=optional_text("policy", "declared_by", raw),
+            license=optional_text("policy", "license", raw),
             joint_k=_floor(raw.get("joint_k")),
         )
 
@@ -309,40 +360,41 @@ class Policy:
 
 def _column(name: str, spec: Mapping[str, Any], folder: Path | None) -> Column:
     where = f"column {name!r}"
-    known = ("role", "sensitive", "type", "categories", "bounds", "ladder", "tree", "missing", *ANSWER_KEYS)
-    _refuse_unknown(where, spec, known)
+    known = ("role", "sensitive", "type", "categories", "bounds", "ladder", "tree", "missing", "outside", *ANSWER_KEYS)
+    refuse_unknown(where, spec, known)
     ladder = spec.get("ladder", "auto")
     widths: tuple[float, ...] | None = None
     if isinstance(ladder, str):
         if ladder not in ("auto", "none"):
             raise PolicyError(f'{where}: ladder must be bin widths, "auto" or "none"')
     else:
-        widths = tuple(_numbers(where, "ladder", ladder))
+        widths = tuple(numbers(where, "ladder", ladder))
     bounds = spec.get("bounds")
     if bounds is not None:
-        pair = _numbers(where, "bounds", bounds)
+        pair = numbers(where, "bounds", bounds)
         if len(pair) != 2:
             raise PolicyError(f"{where}: bounds must be [low, high]")
         bounds = (pair[0], pair[1])
     categories = spec.get("categories")
     return Column(
         name=name,
-        role=_member(Role, where, "role", spec.get("role", "quasi_identifier")),
-        sensitive=_expect(where, "sensitive", spec.get("sensitive", False), bool),
-        type=None if "type" not in spec else _member(ColumnType, where, "type", spec["type"]),
-        categories=None if categories is None else tuple(_texts(where, "categories", categories)),
+        role=member(Role, where, "role", spec.get("role", "quasi_identifier")),
+        sensitive=expect(where, "sensitive", spec.get("sensitive", False), bool),
+        type=None if "type" not in spec else member(ColumnType, where, "type", spec["type"]),
+        categories=None if categories is None else tuple(texts(where, "categories", categories)),
         bounds=bounds,
         ladder=widths,
         tree=_tree(where, spec["tree"], folder) if "tree" in spec else None,
         generalize=ladder != "none",
-        missing=None if "missing" not in spec else _member(Missing, where, "missing", spec["missing"]),
+        missing=None if "missing" not in spec else member(Missing, where, "missing", spec["missing"]),
+        outside=None if "outside" not in spec else member(Outside, where, "outside", spec["outside"]),
         answers=design_of(where, spec, folder),
     )
 
 
 def _tree(where: str, raw: object, folder: Path | None) -> tuple[tuple[str, ...], ...]:
     if isinstance(raw, list):
-        return tuple(tuple(_texts(where, "tree", path)) for path in raw)
+        return tuple(tuple(texts(where, "tree", path)) for path in raw)
     if not isinstance(raw, str):
         raise PolicyError(
             f"{where}: tree must be a CSV file or a list of paths", 'tree = [["2541", "25**", "2***"], …]'
@@ -359,47 +411,7 @@ def _tree(where: str, raw: object, folder: Path | None) -> tuple[tuple[str, ...]
         raise PolicyError(f"{where}: tree file {raw!r} is not UTF-8 CSV") from None
 
 
-def _refuse_unknown(where: str, raw: Mapping[str, Any], known: Sequence[str]) -> None:
-    for key in raw:
-        if key not in known:
-            raise PolicyError(f"{where}: unknown key {key!r}", did_you_mean(key, known))
-
-
-def _expect(where: str, key: str, value: Any, kind: type) -> Any:
-    if not isinstance(value, kind):
-        raise PolicyError(f"{where}: {key} must be a {'table' if kind is dict else kind.__name__}")
-    return value
-
-
 def _floor(value: object) -> int | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
         return value
     raise PolicyError("policy: joint_k must be a whole number, 1 or more", "joint_k = 5")
-
-
-def _optional_text(where: str, key: str, raw: Mapping[str, Any]) -> str | None:
-    value = raw.get(key)
-    if value is not None and not isinstance(value, str):
-        raise PolicyError(f"{where}: {key} must be a text in quotes")
-    return value
-
-
-def _texts(where: str, key: str, values: object) -> list[str]:
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise PolicyError(f"{where}: {key} must be a list of texts in quotes", f'{key} = ["01234", "NO"]')
-    return values
-
-
-def _numbers(where: str, key: str, values: object) -> list[float]:
-    if not isinstance(values, list) or not all(
-        isinstance(value, int | float) and not isinstance(value, bool) for value in values
-    ):
-        raise PolicyError(f"{where}: {key} must be a list of numbers")
-    return [float(value) for value in values]
-
-
-def _member(kind: type[_Member], where: str, key: str, value: object) -> _Member:
-    try:
-        return kind(str(value))
-    except ValueError:
-        raise PolicyError(f"{where}: {key} has an unknown value", did_you_mean(str(value), list(kind))) from None

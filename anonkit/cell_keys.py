@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the cells of a column are, each judged by itself: texts, numbers, and the keys by which people are told apart.
+
+The rule is `anonkit.exact_decimals`, for every file format and type of column. Here plain cells have it at the speed of
+Arrow, and all others a distinct value at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from anonkit.exact_decimals import key_of_text, number_of_text
+
+_INTEGER = r"^(0|-?[1-9][0-9]{0,29})$"  # its own key
+_MAY_BE_NUMBER = r"^[+-]?\.?[0-9]"
+_SIMPLE_NUMBER = r"^-?[0-9]{1,18}(\.[0-9]{1,18})?$"  # reads the same here and in Arrow
+_EXACT_FLOAT = 2.0**53
+
+
+def cell_texts(array: pa.Array) -> pa.StringArray:
+    """Return the text of every cell as a text file would have it, shape (n,); missing stays missing, NaN is missing.
+
+    Whole numbers, dates and times are spelled in full, truth values as `true` and `false`, other numbers by their
+    shortest spelling in their own type (`0.1`, `2.5`, `1.0`; decimals with all their digits, `2.50`).
+    """
+    kind = array.type
+    if pa.types.is_string(kind):
+        return array
+    if isinstance(array, pa.DictionaryArray):
+        return cell_texts(array.dictionary).take(array.indices)
+    if pa.types.is_floating(kind):
+        present = pc.if_else(pc.is_nan(array), None, array)
+        return _by_distinct(present, lambda values: [str(value) for value in values.to_numpy(zero_copy_only=False)])
+    if pa.types.is_decimal(kind):
+        return _by_distinct(array, lambda values: [str(value) for value in values.to_pylist()])
+    texts = array.cast(pa.string())
+    if pa.types.is_temporal(kind) and not pa.types.is_date(kind):
+        for zeros, kept in ((r"\.0+(Z?)$", r"\1"), (r"(\.[0-9]*[1-9])0+(Z?)$", r"\1\2")):
+            texts = pc.replace_substring_regex(texts, pattern=zeros, replacement=kept)
+    return texts
+
+
+def cell_keys(array: pa.Array) -> pa.StringArray:
+    """Return the key of every cell, shape (n,): one person, one key, whatever the other rows hold.
+
+    Missing stays missing, and a text of blanks alone becomes so. See the module for the rule.
+    """
+    kind = array.type
+    if pa.types.is_integer(kind):
+        return array.cast(pa.string())
+    if pa.types.is_floating(kind):
+        return _keys_of_floats(array)
+    if isinstance(array, pa.DictionaryArray):
+        return cell_keys(array.dictionary).take(array.indices)
+    if not (pa.types.is_string(kind) or pa.types.is_decimal(kind)):
+        return cell_texts(array)
+    return _keys_of_texts(cell_texts(array))
+
+
+def _keys_of_texts(texts: pa.StringArray) -> pa.StringArray:
+    """Return the keys of texts: those that are their own key are told at the speed of a scan."""
+    odd = pc.match_substring_regex(texts, _MAY_BE_NUMBER)
+    if _is_plain_ascii(texts):
+        odd = pc.and_(odd, pc.invert(pc.match_substring_regex(texts, _INTEGER)))
+        odd = pc.or_(odd, pc.equal(texts, ""))
+        if not pc.any(odd).as_py():
+            return texts
+        return _replaced(texts, odd, key_of_text)
+    return _by_distinct(texts, lambda values: [key_of_text(text) for text in values.to_pylist()])
+
+
+def _keys_of_floats(array: pa.Array) -> pa.StringArray:
+    numbers = array.cast(pa.float64())
+    small = pc.less(pc.abs(numbers), _EXACT_FLOAT)
+    whole = pc.fill_null(pc.and_(small, pc.equal(pc.floor(numbers), numbers)), False)
+    keys = pc.if_else(whole, numbers, None).cast(pa.int64()).cast(pa.string())
+    if pc.all(pc.or_(whole, numbers.is_null(nan_is_null=True))).as_py() is not False:
+        return keys
+    others = _keys_of_texts(cell_texts(pc.if_else(whole, None, array)))
+    return pc.coalesce(keys, others)
+
+
+def cell_numbers(array: pa.Array) -> NDArray[np.float64]:
+    """Return the number in every cell, shape (n,); NaN where a cell is missing, or holds no number.
+
+    Truth values, dates and times are no numbers; an infinite float is beyond every bound.
+    """
+    kind = array.type
+    if isinstance(array, pa.DictionaryArray):
+        floats: pa.Array = pa.array(cell_numbers(array.dictionary)).take(array.indices)
+    elif pa.types.is_string(kind):
+        floats = _floats_of_texts(array)
+    elif pa.types.is_decimal(kind):
+        floats = _floats_of_texts(cell_texts(array))
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        floats = array.cast(pa.float64(), safe=False)  # to the nearest double
+    else:
+        floats = pa.nulls(len(array), pa.float64())
+    floats = floats if floats.null_count == 0 else pc.fill_null(floats, np.nan)
+    return np.asarray(floats.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _floats_of_texts(texts: pa.StringArray) -> pa.Array:
+    simple = pc.match_substring_regex(texts, _SIMPLE_NUMBER)
+    if pc.all(simple).as_py() is not False:
+        return texts.cast(pa.float64())
+    known = pc.if_else(simple, texts, None).cast(pa.float64())
+    distinct = pc.dictionary_encode(pc.if_else(simple, None, texts))
+    values = pa.array([number_of_text(text) for text in distinct.dictionary.to_pylist()], pa.float64())
+    return pc.coalesce(known, values.take(distinct.indices))
+
+
+def _is_plain_ascii(texts: pa.StringArray) -> bool:
+    """Tell whether the texts are of visible ASCII characters alone, at the speed of a memory scan."""
+    data = texts.buffers()[2]
+    if data is None or len(texts) == 0:
+        return True
+    offsets = np.frombuffer(texts.buffers()[1], dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    used = np.frombuffer(data, dtype=np.uint8)[offsets[0] : offsets[-1]]
+    return bool(used.min(initial=ord("!")) > ord(" ") and used.max(initial=ord("!")) <= ord("~"))
+
+
+def _replaced(texts: pa.StringArray, where: pa.Array, rule: Callable[[str], str | None]) -> pa.StringArray:
+    """Return texts with some of them replaced by a rule, which is asked once a distinct text."""
+    changed = _by_distinct(texts.filter(where), lambda values: [rule(text) for text in values.to_pylist()])
+    return pc.replace_with_mask(texts, pc.fill_null(where, False), changed)
+
+
+def _by_distinct(array: pa.Array, texts_of: Callable[[pa.Array], list[Any]]) -> pa.StringArray:
+    """Return the texts of cells, found once a distinct value."""
+    distinct = pc.dictionary_encode(array)
+    return pa.array(texts_of(distinct.dictionary), pa.string()).take(distinct.indices)
