@@ -241,14 +241,47 @@ def read_json(path: Path) -> dict[str, Any]:
         It is no JSON object, or lacks the `format` key.
     """
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
     except FileNotFoundError:
         raise ReleaseFormatError(f"{str(path)!r} does not exist") from None
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise ReleaseFormatError(f"{str(path)!r} is not JSON") from None
+    raw = parse_json(content, repr(str(path)))
     if not isinstance(raw, dict) or not str(raw.get("format", "")).startswith("anonkit-"):
         raise ReleaseFormatError(f"{str(path)!r} is not a file of an anonkit release")
     return raw
+
+
+def parse_json(content: bytes, what: str) -> Any:
+    """Read JSON that somebody may have forged: each key once, no NaN or infinity, no deeper than Python reads.
+
+    Parameters
+    ----------
+    content : bytes
+    what : str
+        What it is called when it is refused.
+
+    Raises
+    ------
+    ReleaseFormatError
+        It is no such JSON.
+    """
+    try:
+        return json.loads(content.decode("utf-8"), object_pairs_hook=_once_each, parse_constant=_no_number)
+    except RecursionError:
+        raise ReleaseFormatError(f"{what} is nested too deeply for a file of anonkit") from None
+    except ValueError:  # also a number of thousands of digits, and bytes that are no text
+        raise ReleaseFormatError(f"{what} is not JSON that anonkit writes") from None
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a key that stands twice: one reader would take the first, another the last."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands twice")
+    return found
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def to_json(document: Mapping[str, Any]) -> bytes:

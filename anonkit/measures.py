@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from anonkit.checks.central import central_checks
 from anonkit.checks.disclosure import Disclosure, measure
-from anonkit.checks.randomized import randomized_checks
+from anonkit.checks.local_table import local_checks
 from anonkit.checks.utility import SAMPLE, predictive_utility
 from anonkit.guarantee import Check, Guarantee, KAnonymity
 from anonkit.policy import Policy
-from anonkit.protocols import Engine, Source
+from anonkit.protocols import Draft, Engine, Source
 from anonkit.randomness import Randomness
 
 
@@ -33,12 +33,26 @@ def recount(promise: Guarantee, data: Path, schema: pa.Schema, *, with_unit: boo
     )
 
 
-def answer_checks(promise: Guarantee, data: Path, params: Mapping[str, Any]) -> list[Check]:
-    """Check a table with noise against its own parameters; nothing for a table without."""
+def answer_checks(promise: Guarantee, data: Path, draft: Draft, method: Mapping[str, Any]) -> list[Check]:
+    """Check a table with noise against its own parameters; nothing for a table without.
+
+    Parameters
+    ----------
+    method : mapping
+        The `method` block of the report.
+    """
     if isinstance(promise, KAnonymity):
         return []
-    check = central_checks if "accounting" in params else randomized_checks
-    return list(check(data, params, promise.to_dict()))
+    if "accounting" in draft.params:
+        return list(central_checks(data, draft.params, promise.to_dict()))
+    report = {
+        **draft.details,
+        "method": method,
+        "guarantee": promise.to_dict(),
+        "columns": draft.columns,
+        "budget": {"per_level": [], **draft.details["budget"]},
+    }
+    return list(local_checks(data, draft.params, report, rates=False))
 
 
 def release_utility(

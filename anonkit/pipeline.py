@@ -26,7 +26,7 @@ from anonkit.policy import Policy
 from anonkit.private_files import PrivateFolder
 from anonkit.protocols import Draft, Engine, Method, Progress, Source, is_too_large, no_progress
 from anonkit.public_domains import with_domains_of
-from anonkit.publishing import VerifiedDraft, publish, refuse_beside_release, write_owner_report
+from anonkit.publishing import VerifiedDraft, method_block, publish, refuse_beside_release, write_owner_report
 from anonkit.randomness import Randomness
 from anonkit.signing import Signer
 
@@ -305,7 +305,7 @@ def _perturb(
     counted = recount(promise, spool, draft.data.schema, with_unit=True)
     checks = [
         *([] if counted is None else promise.verify(counted)),
-        *answer_checks(promise, spool, draft.params),
+        *answer_checks(promise, spool, draft, method_block(method)),
         *_structure_checks(draft, policy),
     ]
     _refuse_broken(checks)

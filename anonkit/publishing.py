@@ -100,13 +100,7 @@ class VerifiedDraft:
         """Return what `report.json` holds."""
         return build_report(
             version=__version__,
-            method={
-                "name": self.method.name,
-                "preset": preset,
-                "parameters": {one.name: getattr(self.method, one.name) for one in parameters_of(type(self.method))},
-                "paper": self.method.paper,
-                "summary": self.method.summary,
-            },
+            method=method_block(self.method, preset),
             promise=self.promise,
             columns=self.draft.columns,
             rows={**self.draft.rows, "out": self.n_rows},
@@ -122,6 +116,17 @@ class VerifiedDraft:
             domains_declared_by=self.policy.declared_by,
             notes=self.notes,
         )
+
+
+def method_block(method: Method, preset: str | None = None) -> dict[str, Any]:
+    """Return the `method` block of the report: what made the release, with every parameter."""
+    return {
+        "name": method.name,
+        "preset": preset,
+        "parameters": {one.name: getattr(method, one.name) for one in parameters_of(type(method))},
+        "paper": method.paper,
+        "summary": method.summary,
+    }
 
 
 def publish(

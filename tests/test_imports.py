@@ -118,6 +118,18 @@ def test_only_the_spark_engine_knows_spark(path: Path) -> None:
         assert path.stem.startswith("spark")
 
 
+PROMISES = sorted(PACKAGE.glob("checks/*.py"))
+"""Files that decide whether a promise holds; attacks, which play an adversary, stand in a folder of their own."""
+
+
+@pytest.mark.parametrize("path", PROMISES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_whoever_checks_a_promise_imports_nothing_that_made_it(path: Path) -> None:
+    """Claims are worked out from the file format alone: no mechanism, tree, recoding or family of methods."""
+    makers = {"mechanisms", "trees", "recoding", "k_anonymity", "randomized_response", "central_release", "methods"}
+    found = {name.split(".")[1] for name in _imports(path, top_only=False) if name.startswith("anonkit.")}
+    assert found & makers == set()
+
+
 def test_every_public_name_is_there() -> None:
     """Every name of `anonkit.__all__` can be imported, and nothing heavy is needed to import the package."""
     code = (

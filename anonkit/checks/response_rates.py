@@ -4,60 +4,86 @@
 Blind answers alone give every value a least share, whatever the truth was. The likeliest true shares are fitted behind
 the stated response matrix; when even they do not explain the observed counts, the table was not randomized as stated:
 too few blind answers, or none at all. The test is strict, so that a sound release fails once in a million.
+
+Numbers that were multiplied and shifted have a spread that their noise alone gives them, and one that public bounds do
+not let them exceed: a centre, a scale or bounds that do not belong to the answers are seen there.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
-from anonkit.data_files import iter_batches, read_schema
-from anonkit.errors import ReleaseFormatError
+from anonkit.checks.local_cells import AnswerCounts, ColumnCount
+from anonkit.checks.local_matrices import BlindAndNear, FloatArray, ResponseWords
+from anonkit.checks.local_params import Answer, PublishedAnswers, Transformation
 from anonkit.guarantee import Check
-from anonkit.mechanisms.channel import Channel
-from anonkit.mechanisms.domains import Categories, Grid
-from anonkit.mechanisms.published import PublishedTable
-from anonkit.mechanisms.transformed_response import TransformedResponse
 
 LEVEL = 1e-6
 """Probability that a sound release fails any of these checks, at most."""
-_BATCH_ROWS = 1 << 16
 _ROUNDS = 2000
 _FEWEST = 50
 """Answers below which the approximation of the test does not hold; such a column is not judged."""
+_STANDARD_ERRORS = 10.0
+"""By so many the spread of transformed numbers may leave what their noise allows; their squares have heavy tails."""
 
-Counts = NDArray[np.float64]
 
-
-def response_rate_checks(data: Path, table: PublishedTable) -> Iterator[Check]:
+def response_rate_checks(table: PublishedAnswers, counts: AnswerCounts) -> Iterator[Check]:
     """Compare the answers of every column with its mechanism.
 
     Parameters
     ----------
-    data : path
-        The Parquet file.
-    table : PublishedTable
-        What its parameters say.
+    table : PublishedAnswers
+        What the params say.
+    counts : AnswerCounts
+        What the data file holds.
 
     Yields
     ------
     Check
-        `response_rates:COLUMN`; observed is the p-value, required the level divided by the number of columns.
+        `response_rates:COLUMN`; observed is the p-value, required the level divided by the number of tests.
+        `noise_spread:COLUMN` for a transformed number; observed are the standard errors by which its spread is outside
+        what its noise allows.
     """
-    channels = _channels(table)
-    level = LEVEL / max(len(channels), 1)
-    for name, counts in _answer_counts(data, table, channels).items():
-        if counts.sum() >= _FEWEST:
-            p_value = consistency(counts, channels[name][1])
+    tests = list(_tests(table, counts))
+    level = LEVEL / max(len(tests), 1)
+    for name, answers, words in tests:
+        if answers.sum() >= _FEWEST:
+            p_value = consistency(answers, words)
             yield Check(name=f"response_rates:{name}", passed=p_value >= level, observed=p_value, required=level)
+    for each in table.attributes:
+        if each.transformation is not None and each.name in counts.columns:
+            yield from _spread_check(each, each.transformation, counts.columns[each.name])
 
 
-def consistency(counts: Counts, channel: Channel) -> float:
+def _tests(table: PublishedAnswers, counts: AnswerCounts) -> Iterator[tuple[str, FloatArray, ResponseWords]]:
+    """Yield the name, the answers and the response matrix of every test."""
+    for at, each in enumerate(table.columns):
+        if each.words is None or each.name not in counts.columns:
+            continue
+        words = each.words
+        if each.joint and isinstance(words, BlindAndNear):
+            if table.target is not None and table.target.name in counts.columns:
+                shown = counts.classes[at].astype(np.float64)
+                yield f"{table.target.name} with {each.name}", shown, words.of_classes(table.n_classes)
+            words = words.of_values(table.n_classes)
+        yield each.name, counts.columns[each.name].answers.astype(np.float64), words
+    if table.asked_column is not None and table.asked_column not in counts.absent:
+        yield table.asked_column, counts.asked.astype(np.float64), _even(len(table.attributes))
+
+
+def _even(size: int) -> BlindAndNear:
+    """Return the matrix of a choice that does not look at the truth: 64-bit words, even to one in 2**32."""
+    share, left = divmod(1 << 64, size)
+    places = np.zeros(1, dtype=np.int64)
+    return BlindAndNear(
+        word_bits=64, blind=(share + left, *[share] * (size - 1)), starts=places, stops=places, more=(0,)
+    )
+
+
+def consistency(counts: FloatArray, words: ResponseWords) -> float:
     """Return the p-value of answer counts under a response matrix and the true shares that suit them best.
 
     A likelihood-ratio test with one degree of freedom less than there are answers, which is more than the fit leaves:
@@ -65,79 +91,48 @@ def consistency(counts: Counts, channel: Channel) -> float:
     """
     from scipy.special import chdtrc
 
-    expected = counts.sum() * channel.forward(_likeliest_shares(counts, channel))
+    expected = counts.sum() * words.forward(_likeliest_shares(counts, words))
     seen = counts > 0
     with np.errstate(divide="ignore"):
         statistic = 2 * float((counts[seen] * np.log(counts[seen] / expected[seen])).sum())
-    return float(chdtrc(max(channel.n_outputs - 1, 1), max(statistic, 0.0)))
+    return float(chdtrc(max(words.n_answers - 1, 1), max(statistic, 0.0)))
 
 
-def _likeliest_shares(counts: Counts, channel: Channel) -> Counts:
+def _likeliest_shares(counts: FloatArray, words: ResponseWords) -> FloatArray:
     """Fit true shares by expectation maximization."""
-    shares = np.full(channel.n_inputs, 1 / channel.n_inputs)
+    shares = np.full(words.n_codes, 1 / words.n_codes)
     total = counts.sum()
     for _ in range(_ROUNDS):
-        answers = channel.forward(shares)
+        answers = words.forward(shares)
         ratio = np.divide(counts, answers, out=np.zeros_like(counts), where=answers > 0)
-        fitted: Counts = shares * channel.backward(ratio) / total
+        fitted: FloatArray = shares * words.backward(ratio) / total
         if np.abs(fitted - shares).max() < 1e-9:
             return fitted
         shares = fitted
     return shares
 
 
-def _channels(table: PublishedTable) -> dict[str, tuple[Categories | Grid, Channel]]:
-    """Return the answers' domain and the channel of every column that has a response matrix."""
-    found: dict[str, tuple[Categories | Grid, Channel]] = {}
-    n_classes = table.target.domain.size if table.target is not None else 1
-    for attribute in table.attributes:
-        domain = attribute.answers()
-        if domain is not None and not isinstance(attribute.mechanism, TransformedResponse):
-            found[attribute.name] = (domain, attribute.value_channel(n_classes))
-    if table.target is not None and table.target.mechanism is not None:
-        found[table.target.name] = (table.target.domain, table.target.mechanism)
-    return found
+def _spread_check(each: Answer, how: Transformation, found: ColumnCount) -> Iterator[Check]:
+    """Compare the mean square distance from the centre with what the noise allows.
 
-
-def _answer_counts(
-    data: Path, table: PublishedTable, channels: dict[str, tuple[Categories | Grid, Channel]]
-) -> dict[str, Counts]:
-    asked = table.asked_column
-    try:
-        present = read_schema(data).names
-        there = [name for name in channels if name in present]
-        counts = {name: np.zeros(channels[name][1].n_outputs) for name in there}
-        extra = [asked] if asked is not None and asked in present else []
-        for batch in iter_batches(data, [*there, *extra], batch_rows=_BATCH_ROWS):
-            answered = None if not extra else np.asarray(_texts(batch.column(asked)))
-            for name in there:
-                codes = _codes(batch.column(name), channels[name][0])
-                target = table.target is not None and name == table.target.name
-                keep = codes >= 0 if answered is None or target else (codes >= 0) & (answered == name)
-                counts[name] += np.bincount(codes[keep], minlength=counts[name].size)[: counts[name].size]
-    except (pa.ArrowException, OSError):
-        raise ReleaseFormatError(f"{str(data)!r} is not a readable Parquet file") from None
-    return counts
-
-
-def _texts(cells: pa.Array) -> list[Any]:
-    plain = cells.dictionary_decode() if isinstance(cells, pa.DictionaryArray) else cells
-    values: list[Any] = plain.cast(pa.string()).to_pylist()
-    return values
-
-
-def _codes(cells: pa.Array, domain: Categories | Grid) -> NDArray[np.int64]:
-    """Return the code of every answer; -1 for what is none, which the domain checks tell."""
-    if isinstance(domain, Categories):
-        encoded = cells if isinstance(cells, pa.DictionaryArray) else cells.dictionary_encode()
-        known = domain.codes_of
-        values = [known.get(value, -1) for value in encoded.dictionary.cast(pa.string()).to_pylist()]
-        lookup = np.array([*values, known.get(None, -1)], dtype=np.int64)
-        at = encoded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False).astype(np.int64)
-        return np.asarray(lookup[at], dtype=np.int64)
-    numbers = np.asarray(cells.cast(pa.float64()).fill_null(np.nan).to_numpy(zero_copy_only=False))
-    absent = np.isnan(numbers)
-    places = np.floor((np.where(absent, domain.lower, numbers) - domain.lower) / domain.width).astype(np.int64)
-    places[(places < 0) | (places >= domain.cells)] = -1
-    places[absent] = domain.cells if domain.has_missing else -1
-    return places
+    With y − centre = a x' + scale · b and |x'| at most the scale, the mean square is at least scale² Var(b), and
+    at most scale² (E[a]² + Var(a) + Var(b)) where bounds are public. A missing value shows as one at the centre.
+    """
+    n, _, squares = found.moments
+    if how.is_clear or n < _FEWEST:
+        return
+    unit = how.scale**2
+    least = how.offset[1]
+    most = math.inf if how.bounds is None else how.multiplier[0] ** 2 + how.multiplier[1] + least
+    mean = squares / n / unit if unit else math.inf
+    # a normal number with mean m and variance v has squares of variance 4 m² v + 2 v²; m and v at their largest
+    centre, spread = how.multiplier[0] ** 2, how.multiplier[1] + least
+    above = math.sqrt((4 * centre * spread + 2 * spread**2) / n)
+    below = math.sqrt(2 * least**2 / n)
+    outside = max((least - mean) / below if below else 0.0, (mean - most) / above if above else 0.0, 0.0)
+    yield Check(
+        name=f"noise_spread:{each.name}",
+        passed=outside <= _STANDARD_ERRORS,
+        observed=outside if math.isfinite(outside) else "inf",
+        required=_STANDARD_ERRORS,
+    )

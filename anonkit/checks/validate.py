@@ -14,16 +14,14 @@ from anonkit.bundle import DATA, Place, Release, load
 from anonkit.checks.anonymity import figure_checks, recounted
 from anonkit.checks.central import central_checks
 from anonkit.checks.disclosure import Disclosure, columns_of, measure
-from anonkit.checks.randomized import randomized_checks
+from anonkit.checks.local_table import local_checks
 from anonkit.checks.recoded_labels import label_checks
-from anonkit.checks.response_rates import response_rate_checks
 from anonkit.checks.row_numbers import row_number_check
 from anonkit.checks.signature import read_public_key, signature_checks
 from anonkit.checks.written_files import hash_checks, manifest_checks, read_descriptor, refuse_other_formats
 from anonkit.data_files import count_rows, read_schema
 from anonkit.errors import EngineError, ParameterError, ReleaseFormatError, did_you_mean
 from anonkit.guarantee import Check, Diversity, KAnonymity
-from anonkit.mechanisms.published import PublishedTable
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -233,11 +231,10 @@ def _column_checks(schema: pa.Schema, report: Mapping[str, Any]) -> Iterator[Che
 def _answer_checks(place: Place, release: Release) -> Iterator[Check]:
     """Read the parameters of a table with noise anew: its loss, its budget, its domains, its rows."""
     report = release.report
-    central = "accounting" in release.params
-    check = central_checks if central else randomized_checks
-    yield from check(place.file(DATA), release.params, report["guarantee"])
-    if not central:
-        yield from response_rate_checks(place.file(DATA), PublishedTable.from_params(release.params))
+    if "accounting" in release.params:
+        yield from central_checks(place.file(DATA), release.params, report["guarantee"])
+    else:
+        yield from local_checks(place.file(DATA), release.params, report)
     stated, budget = report["guarantee"]["parameters"].get("epsilon"), report["budget"]["epsilon"]
     if stated is not None:
         yield Check(name="budget", passed=stated == budget, observed=budget, required=stated)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from anonkit.bundle import DATA, DESCRIPTOR, METADATA_KEY, PAGE, PARAMS, REPORT, Place, sha256
+from anonkit.bundle import DATA, DESCRIPTOR, METADATA_KEY, PAGE, PARAMS, REPORT, Place, parse_json, sha256
 from anonkit.bundle import FORMAT as RELEASE_FORMAT
 from anonkit.errors import ReleaseFormatError
 from anonkit.guarantee import Check
@@ -65,8 +64,8 @@ def manifest_of(schema: pa.Schema) -> Mapping[str, Any] | None:
     if raw is None:
         return None
     try:
-        found = json.loads(raw)
-    except (ValueError, RecursionError):
+        found = parse_json(raw, "the manifest in the data file")
+    except ReleaseFormatError:
         found = None
     if not isinstance(found, dict) or not isinstance(found.get("sidecars"), dict):
         raise ReleaseFormatError("the manifest in the data file is damaged", "was the file rewritten by another tool?")
@@ -77,7 +76,7 @@ def read_descriptor(place: Place) -> dict[str, Any]:
     """Read the Data Package descriptor of a release."""
     path = place.file(DESCRIPTOR)
     try:
-        raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        raw: dict[str, Any] = parse_json(path.read_bytes(), repr(str(path)))
         resources = {resource["name"]: (resource["path"], resource["hash"]) for resource in raw["resources"]}
     except FileNotFoundError:
         raise ReleaseFormatError(f"{str(path)!r} does not exist") from None

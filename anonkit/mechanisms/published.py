@@ -37,12 +37,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Self
 
 from anonkit.errors import ParameterError, ReleaseFormatError, did_you_mean
 from anonkit.mechanisms.band_response import BandResponse
 from anonkit.mechanisms.channel import Channel, TruthOrBlind
 from anonkit.mechanisms.domains import Categories, Grid
+from anonkit.mechanisms.exact import privacy_loss
 from anonkit.mechanisms.randomized_response import RandomizedResponse
 from anonkit.mechanisms.response_matrix import ResponseMatrix
 from anonkit.mechanisms.transformed_response import TransformedResponse
@@ -239,6 +241,11 @@ def _epsilon_text(epsilon: float) -> float | str:
     return "inf" if math.isinf(epsilon) else epsilon
 
 
+def _ratio(mechanism: Mechanism) -> Fraction | None:
+    """Return the largest likelihood ratio of an answer, exact; None without a bound."""
+    return None if isinstance(mechanism, TransformedResponse) else mechanism.ratio
+
+
 @dataclass(frozen=True, kw_only=True)
 class PublishedTable:
     """A randomized table: its target, its attributes, and whether a row answers all of them or one.
@@ -317,9 +324,13 @@ class PublishedTable:
     @property
     def record_epsilon(self) -> float:
         """Privacy loss of a whole record, target included: the sum over what a row answers, else the largest."""
-        losses = [attribute.epsilon for attribute in self.attributes]
-        spent = max(losses, default=0.0) if self.asked_column else sum(losses)
-        return spent + ((self.target.epsilon or 0.0) if self.target else 0.0)
+        ratios = [_ratio(attribute.mechanism) for attribute in self.attributes]
+        label = Fraction(1) if self.target is None or self.target.mechanism is None else self.target.mechanism.ratio
+        if label is None or any(ratio is None for ratio in ratios):
+            return math.inf
+        known = [ratio for ratio in ratios if ratio is not None]
+        spent = max(known, default=Fraction(1)) if self.asked_column else math.prod(known, start=Fraction(1))
+        return privacy_loss(spent * label)  # a sum of floats could fall below the sum of the losses
 
     def to_params(self) -> dict[str, Any]:
         """Return the description, ready for JSON; the layout is in the module's docstring."""

@@ -186,16 +186,26 @@ def _facts(attribute: PublishedAttribute) -> dict[str, Any]:
     domain = attribute.answers()
     if domain is not None:
         facts["released_values"] = domain.size
-    return facts
+    return {**facts, "domain": _public_domain(attribute)}
+
+
+def _public_domain(attribute: PublishedAttribute) -> dict[str, Any] | None:
+    """Return the domain of the true values a second time, so that params and report have to agree on it."""
+    if attribute.domain is not None:
+        return attribute.domain.to_params()
+    bounds = attribute.mechanism.bounds if isinstance(attribute.mechanism, TransformedResponse) else None
+    return None if bounds is None else {"bounds": list(bounds)}
 
 
 def _target_facts(target: PublishedTarget) -> dict[str, Any]:
-    mechanism = target.mechanism
+    mechanism, domain = target.mechanism, target.domain.to_params()
     if mechanism is None:
-        return {"action": "randomized", "reason": "hidden together with each answer"}
+        return {"action": "randomized", "reason": "hidden together with each answer", "domain": domain}
     if _is_clear(mechanism):
-        return {"action": "kept", "reason": "the class label is published unchanged, as the method does or as asked"}
-    return {"action": "randomized", "mechanism": mechanism.mechanism, "epsilon": loss_json(mechanism.epsilon)}
+        reason = "the class label is published unchanged, as the method does or as asked"
+        return {"action": "kept", "reason": reason, "domain": domain}
+    loss = loss_json(mechanism.epsilon)
+    return {"action": "randomized", "mechanism": mechanism.mechanism, "epsilon": loss, "domain": domain}
 
 
 def _published_measures(table: PublishedTable) -> dict[str, Any]:

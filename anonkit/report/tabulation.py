@@ -13,7 +13,9 @@ SHOWN_VALUES = 60
 
 _LONGEST_FIGURE = 24
 _NO_DETAIL = ("full", "generalized", "dropped", "")
-_COLUMN_KEYS = ("name", "role", "sensitive", "action", "reason", "detail", "values", "released_values", "importance")
+_COLUMN_KEYS = (
+    "name", "role", "sensitive", "action", "reason", "detail", "values", "released_values", "importance", "domain"
+)  # fmt: skip
 
 
 def column_row(column: Mapping[str, Any]) -> dict[str, Any]:

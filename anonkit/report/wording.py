@@ -52,11 +52,23 @@ _CHECKS = {
     "adjacency": ("Tables that the promise compares", "exactly"),
     "rows_per_unit": ("Rows of one unit that were used", "exactly"),
     "budget": ("Privacy loss in the budget", "exactly"),
+    "category_order": ("Order of the categories of ‘{}’ in the data file", ""),
+    "one_answer_per_row": ("Cells shown although their row answers another attribute", "exactly"),
+    "answers_as_promised": ("Figures of the promise that its parameters do not have", "exactly"),
+    "stated_losses": ("Privacy losses in the parameters that their weights do not have", "exactly"),
+    "figures": ("Figures of ‘{}’ that its parameters do not have", "exactly"),
+    "budget_lines": ("Lines of the budget that the parameters do not have", "exactly"),
+    "published_measures": ("Measures of the paper that the parameters do not have", "exactly"),
+    "method_parameters": ("Columns that were not treated as the method says", "exactly"),
+    "noise_spread": ("Standard errors by which ‘{}’ is spread otherwise than its noise allows", "at most"),
     "domain": ("Cells of ‘{}’ outside its published domain", "exactly"),
     "identifiers_absent": ("Columns in the data that must not be there", "exactly"),
 }
 
-_GATHERED = {"domain": "Cells outside their published domain"}
+_GATHERED = {
+    "domain": "Cells outside their published domain",
+    "figures": "Figures of columns that their parameters do not have",
+}
 
 
 def required_words(check: Mapping[str, Any]) -> str:

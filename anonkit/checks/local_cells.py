@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cells of a randomized table, counted in one pass: answers by column, and what no mechanism can have answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from anonkit.checks.local_params import Answer, Cells, Listed, PublishedAnswers
+from anonkit.data_files import iter_batches, read_schema
+from anonkit.errors import ReleaseFormatError
+from anonkit.guarantee import Check
+
+_BATCH_ROWS = 1 << 17
+_SMALL_DOMAIN = 1 << 15
+"""Letters of all categories up to which Parquet keeps their order; it gives up dictionaries that are large."""
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(kw_only=True)
+class ColumnCount:
+    """What one column holds."""
+
+    answers: IntArray
+    """Rows with each answer, shape (n_answers,); empty for a transformed number."""
+    impossible: int = 0
+    """Cells that the mechanism cannot have published."""
+    in_order: bool = True
+    """False when the data file lists the categories in another order than the params."""
+    moments: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
+    """Of a transformed number: how many are shown, and sums of their distance from the centre and of its square."""
+
+
+@dataclass(kw_only=True)
+class AnswerCounts:
+    """What a randomized table holds, counted."""
+
+    columns: dict[str, ColumnCount]
+    """Columns that are there."""
+    absent: tuple[str, ...]
+    """Columns of the params that are not."""
+    asked: IntArray
+    """Rows that answer each attribute, shape (n_attributes,); empty when every row answers all."""
+    impossible_asked: int = 0
+    """Rows whose cell in the asked column names no attribute."""
+    unasked: int = 0
+    """Cells that show something although their row was asked for another attribute."""
+    classes: IntArray
+    """Classes shown by the rows that answer each attribute, shape (n_attributes, n_classes); empty unless hidden."""
+
+
+def count_answers(data: Path, table: PublishedAnswers) -> AnswerCounts:
+    """Count the cells of a randomized table.
+
+    Parameters
+    ----------
+    data : path
+        The Parquet file or folder.
+    table : PublishedAnswers
+        What its params say.
+
+    Raises
+    ------
+    ReleaseFormatError
+        The file cannot be read, or a column is of another type than anonkit writes.
+    """
+    try:
+        present = set(read_schema(data).names)
+        wanted = [each.name for each in table.columns]
+        there = [each for each in table.columns if each.name in present]
+        names = [each.name for each in there]
+        asked = table.asked_column
+        counts = AnswerCounts(
+            columns={each.name: ColumnCount(answers=np.zeros(_size(each), dtype=np.int64)) for each in there},
+            absent=tuple(name for name in [*wanted, *([asked] if asked else [])] if name not in present),
+            asked=np.zeros(0 if asked is None else len(table.attributes), dtype=np.int64),
+            classes=np.zeros((len(table.attributes), table.n_classes) if table.joint else (0, 0), dtype=np.int64),
+        )
+        more = [asked] if asked is not None and asked in present else []
+        for batch in iter_batches(data, [*names, *more], batch_rows=_BATCH_ROWS):
+            _count_batch(batch, table, there, counts, bool(more))
+    except (pa.ArrowException, OSError):
+        raise ReleaseFormatError(f"{str(data)!r} is not a readable Parquet file") from None
+    return counts
+
+
+def cell_checks(table: PublishedAnswers, counts: AnswerCounts) -> Iterator[Check]:
+    """Check that every cell is a possible answer, and that a row shows no more than it may.
+
+    Yields
+    ------
+    Check
+        `domain:COLUMN`, cells that are no possible answer (None for a column that is not there);
+        `category_order:COLUMN` where the data file keeps an order of categories; `one_answer_per_row` where a row
+        answers one attribute.
+    """
+    for each in table.columns:
+        found = counts.columns.get(each.name)
+        impossible = None if found is None else found.impossible
+        yield Check(name=f"domain:{each.name}", passed=impossible == 0, observed=impossible, required=0)
+        if found is not None and not found.in_order:
+            yield Check(name=f"category_order:{each.name}", passed=False, observed="another", required="as published")
+    if table.asked_column is not None:
+        name = table.asked_column
+        strange = None if name in counts.absent else counts.impossible_asked
+        yield Check(name=f"domain:{name}", passed=strange == 0, observed=strange, required=0)
+        yield Check(name="one_answer_per_row", passed=counts.unasked == 0, observed=counts.unasked, required=0)
+
+
+def _size(each: Answer) -> int:
+    answers = each.answers
+    return 0 if answers is None else answers.size
+
+
+def _count_batch(
+    batch: pa.RecordBatch, table: PublishedAnswers, there: list[Answer], counts: AnswerCounts, has_asked: bool
+) -> None:
+    asked: IntArray | None = None
+    if table.asked_column is not None and has_asked:
+        known = Listed(values=tuple(each.name for each in table.attributes), has_missing=False)
+        asked = _codes(batch.column(table.asked_column), known)
+        counts.impossible_asked += int((asked < 0).sum())
+        counts.asked += np.bincount(asked[asked >= 0], minlength=counts.asked.size)
+    for at, each in enumerate(there):
+        cells, found = batch.column(at), counts.columns[each.name]
+        found.in_order &= _in_order(cells, each.answers)
+        keep: NDArray[np.bool_] | None = None
+        if asked is not None and each is not table.target:
+            keep = asked == table.attributes.index(each)
+            counts.unasked += int((~keep & np.asarray(cells.is_valid())).sum())
+        if each.transformation is not None:
+            _count_numbers(cells, each, found, keep)
+        elif keep is None and isinstance(cells, pa.DictionaryArray) and isinstance(each.answers, Listed):
+            _count_entries(cells, each.answers, found)
+        else:
+            codes = _codes(cells, each.answers)
+            chosen = codes if keep is None else codes[keep]
+            found.impossible += int((chosen < 0).sum())
+            found.answers += np.bincount(chosen[chosen >= 0], minlength=found.answers.size)
+    if table.joint and asked is not None and table.target is not None and table.target.name in counts.columns:
+        classes = _codes(batch.column([each.name for each in there].index(table.target.name)), table.target.domain)
+        both = (asked >= 0) & (classes >= 0)
+        pairs = np.bincount(asked[both] * table.n_classes + classes[both], minlength=counts.classes.size)
+        counts.classes += pairs.reshape(counts.classes.shape)
+
+
+def _in_order(cells: pa.Array, domain: Listed | Cells | None) -> bool:
+    """Tell whether the data file lists the categories as the params do, as far as it keeps their order."""
+    if not isinstance(domain, Listed) or not isinstance(cells, pa.DictionaryArray) or len(cells) == 0:
+        return True
+    return sum(map(len, domain.values)) > _SMALL_DOMAIN or tuple(cells.dictionary.to_pylist()) == domain.values
+
+
+def _count_entries(cells: pa.DictionaryArray, domain: Listed, found: ColumnCount) -> None:
+    """Count a dictionary column by its entries, not by its rows."""
+    entries = _entry_codes(cells, domain)
+    places = np.asarray(pc.fill_null(cells.indices, len(entries) - 1))
+    held = np.bincount(places, minlength=len(entries))
+    known = entries >= 0
+    found.impossible += int(held[~known].sum())
+    np.add.at(found.answers, entries[known], held[known])
+
+
+def _entry_codes(cells: pa.DictionaryArray, domain: Listed) -> IntArray:
+    """Return the code of each entry of a dictionary, and last that of missing; -1 for what is no answer."""
+    known = {value: code for code, value in enumerate(domain.values)}
+    codes = [known.get(value, -1) for value in cells.dictionary.cast(pa.string()).to_pylist()]
+    return np.array([*codes, len(domain.values) if domain.has_missing else -1], dtype=np.int64)
+
+
+def _codes(cells: pa.Array, domain: Listed | Cells | None) -> IntArray:
+    """Return the code of every cell; -1 for what is no answer."""
+    if isinstance(domain, Listed):
+        encoded = cells if isinstance(cells, pa.DictionaryArray) else cells.cast(pa.string()).dictionary_encode()
+        entries = _entry_codes(encoded, domain)
+        return np.asarray(entries[np.asarray(pc.fill_null(encoded.indices, len(entries) - 1))])
+    assert domain is not None  # noqa: S101 - only transformed numbers have none, and they are counted otherwise
+    return domain.codes(_numbers(cells))
+
+
+def _numbers(cells: pa.Array) -> NDArray[np.float64]:
+    return np.asarray(pc.fill_null(cells.cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False))
+
+
+def _count_numbers(cells: pa.Array, each: Answer, found: ColumnCount, keep: NDArray[np.bool_] | None) -> None:
+    how: Any = each.transformation
+    numbers = _numbers(cells) if keep is None else _numbers(cells)[keep]
+    absent = np.isnan(numbers)
+    if how.is_clear:
+        off = np.isinf(numbers)
+    else:
+        steps = numbers / how.step
+        off = np.isinf(steps) | (steps != np.rint(steps))
+    found.impossible += int(np.where(absent, how.presence is None and not how.is_clear, off).sum())
+    away = np.where(absent | off, how.centre, numbers) - how.centre
+    shown = int((~absent & ~off).sum())
+    with np.errstate(over="ignore"):
+        for at, value in enumerate((shown, away.sum(), (away * away).sum())):
+            found.moments[at] += float(value)

@@ -1,0 +1,413 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The params file of a randomized table read strictly, by the checks' own code: domains, weights, the rule of answers.
+
+A whole number is an integer of JSON and nothing else: no float, text or truth value stands for one. What contradicts
+itself is refused, never repaired.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from anonkit.checks.local_matrices import (
+    MOST_CODES,
+    BlindAndNear,
+    OwnMatrix,
+    ResponseWords,
+    near_or_blind,
+    truth_or_blind,
+)
+from anonkit.errors import ReleaseFormatError
+
+FORMAT = "anonkit-randomized-1"
+_WORD_BITS = (16, 32, 64)
+_RESPONSE, _MATRIX, _BAND, _TRANSFORMED = "randomized-response", "response-matrix", "band-response", "trr"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """A public list of categories; missing, when it is possible, comes last."""
+
+    values: tuple[str, ...]
+    has_missing: bool
+
+    @property
+    def size(self) -> int:
+        """Number of codes."""
+        return len(self.values) + self.has_missing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """Equal cells over public bounds; missing, when it is possible, comes last."""
+
+    lower: float
+    upper: float
+    cells: int
+    has_missing: bool
+    beyond: int = 0
+    """Answers of a band response: so many half cells stand beyond each bound."""
+
+    @property
+    def size(self) -> int:
+        """Number of codes."""
+        return self.cells + self.beyond + self.has_missing
+
+    def codes(self, numbers: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the cell in whose middle each number stands, the last code for NaN; -1 for what stands in none."""
+        width = (self.upper - self.lower) / self.cells
+        absent = np.isnan(numbers)
+        places = (np.where(absent, self.lower, numbers) - self.lower) / width - 0.5 + self.beyond / 2
+        near = np.rint(places)
+        off = ~(np.abs(places - near) < 1e-6) | (near < 0) | (near > self.cells + self.beyond - 1)
+        codes = np.where(off, -1, near).astype(np.int64)
+        codes[absent] = self.cells + self.beyond if self.has_missing else -1
+        return codes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transformation:
+    """How a number was multiplied and shifted; no bound holds for it."""
+
+    multiplier: tuple[float, float, str]
+    """Mean, variance and shape."""
+    offset: tuple[float, float, str]
+    centre: float
+    scale: float
+    step: float
+    bounds: tuple[float, float] | None
+    presence: ResponseWords | None
+    """Between present and missing; None where nothing may be missing."""
+
+    @property
+    def is_clear(self) -> bool:
+        """Tell whether the published number is the true one."""
+        return self.multiplier[:2] == (1.0, 0.0) and self.offset[1] == 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """One column of a randomized table."""
+
+    name: str
+    domain: Listed | Cells | None
+    """Of the true values; None where there is no grid."""
+    raw_domain: Mapping[str, Any] | None
+    """As it is published."""
+    mechanism: str | None
+    """None for a target that is hidden in the answers of the attributes."""
+    words: ResponseWords | None
+    """None for a transformed number and for a hidden target."""
+    transformation: Transformation | None
+    joint: bool
+    """The code holds the class too."""
+    stated: float | None
+    """Privacy loss that the file states."""
+    band: int = 1
+
+    @property
+    def answers(self) -> Listed | Cells | None:
+        """Domain of what is shown."""
+        if isinstance(self.domain, Cells) and self.band > 1:
+            grid = self.domain
+            return Cells(
+                lower=grid.lower, upper=grid.upper, cells=grid.cells, has_missing=grid.has_missing, beyond=self.band - 1
+            )
+        return self.domain
+
+    @property
+    def ratio(self) -> Fraction | None:
+        """The largest likelihood ratio of an answer, None without a bound; 1 for a hidden target: it is no answer."""
+        if self.mechanism is None:
+            return Fraction(1)
+        return None if self.words is None else self.words.worst_ratio()
+
+    @property
+    def truth(self) -> int | None:
+        """Words of randomized response that answer with the truth."""
+        return self.words.more[0] if self.mechanism == _RESPONSE and isinstance(self.words, BlindAndNear) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedAnswers:
+    """Every column of a randomized table, and whether a row answers all of them or one."""
+
+    attributes: tuple[Answer, ...]
+    target: Answer | None
+    asked_column: str | None
+
+    @property
+    def columns(self) -> tuple[Answer, ...]:
+        """The attributes, and the target behind them."""
+        return self.attributes if self.target is None else (*self.attributes, self.target)
+
+    @property
+    def n_classes(self) -> int:
+        """Classes that an answer may hide."""
+        return 1 if self.target is None or self.target.domain is None else self.target.domain.size
+
+    @property
+    def joint(self) -> bool:
+        """Tell whether the answers hide the class."""
+        return self.target is not None and self.target.mechanism is None
+
+
+def read_answers(params: Mapping[str, Any]) -> PublishedAnswers:
+    """Read the params of a randomized table.
+
+    Raises
+    ------
+    ReleaseFormatError
+        A key is missing or of another kind than anonkit writes, weights do not add up, or parts contradict each other.
+    """
+    if params.get("format") != FORMAT:
+        raise ReleaseFormatError(f"the params are not of format {FORMAT}")
+    try:
+        target, asked = params["target"], params["asked_column"]
+        table = PublishedAnswers(
+            attributes=tuple(_attribute(each) for each in _list(params["attributes"])),
+            target=None if target is None else _target(target),
+            asked_column=None if asked is None else _text(asked),
+        )
+    except (KeyError, TypeError, AttributeError):
+        raise ReleaseFormatError("an attribute of the params lacks a key or has one of the wrong kind") from None
+    _check_table(table)
+    return table
+
+
+def _check_table(table: PublishedAnswers) -> None:
+    """Refuse columns that do not go together."""
+    names = [each.name for each in table.columns] + ([] if table.asked_column is None else [table.asked_column])
+    if len(set(names)) != len(names):
+        raise ReleaseFormatError("the params name a column twice")
+    joint = [each.joint for each in table.attributes]
+    if table.joint != any(joint) or (table.joint and not (all(joint) and table.asked_column is not None)):
+        raise ReleaseFormatError("the label of the params is hidden in all answers, one a row, or in none of them")
+    if table.target is not None and not isinstance(table.target.domain, Listed):
+        raise ReleaseFormatError("the target of a randomized table must be a category")
+    for each in table.attributes:
+        if each.domain is not None and each.words is not None:
+            size = each.domain.size * (table.n_classes if each.joint else 1)
+            if each.words.n_codes != size:
+                raise ReleaseFormatError(f"attribute {each.name!r}: its mechanism and its domain differ in size")
+
+
+def _target(raw: Mapping[str, Any]) -> Answer:
+    if raw["mechanism"] is not None:
+        found = _attribute({**raw, "joint_with_target": False})
+        if found.domain is not None and found.words is not None and found.words.n_codes != found.domain.size:
+            raise ReleaseFormatError(f"target {found.name!r}: its mechanism and its classes differ in number")
+        return found
+    if raw["parameters"] is not None or raw["epsilon"] is not None:
+        raise ReleaseFormatError("a target without a mechanism has parameters")
+    return Answer(
+        name=_text(raw["name"]),
+        domain=_domain(raw["type"], raw["domain"]),
+        raw_domain=raw["domain"],
+        mechanism=None,
+        words=None,
+        transformation=None,
+        joint=False,
+        stated=None,
+    )
+
+
+def _attribute(raw: Mapping[str, Any]) -> Answer:
+    mechanism, parameters = _text(raw["mechanism"]), raw["parameters"]
+    domain, joint = _domain(raw["type"], raw["domain"]), _flag(raw["joint_with_target"])
+    words: ResponseWords | None = None
+    transformation, band = None, 1
+    if mechanism == _RESPONSE:
+        words = _response(parameters)
+    elif mechanism == _MATRIX:
+        words = _own_matrix(parameters)
+    elif mechanism == _BAND:
+        words, band = _band(parameters), _whole(parameters["band"])
+    elif mechanism == _TRANSFORMED:
+        transformation = _transformation(parameters)
+    else:
+        raise ReleaseFormatError("the params name an unknown mechanism")
+    fits = {_BAND: isinstance(domain, Cells), _TRANSFORMED: domain is None and raw["type"] == "number" and not joint}
+    if not fits.get(mechanism, domain is not None) or (joint and mechanism == _MATRIX):
+        raise ReleaseFormatError(f"attribute {_text(raw['name'])!r}: its mechanism and its domain do not go together")
+    return Answer(
+        name=_text(raw["name"]),
+        domain=domain,
+        raw_domain=raw["domain"],
+        mechanism=mechanism,
+        words=words,
+        transformation=transformation,
+        joint=joint,
+        stated=stated_loss(raw["epsilon"]),
+        band=band,
+    )
+
+
+# --- domains -----------------------------------------------------------------------------------------------------
+
+
+def _domain(kind: object, raw: Mapping[str, Any] | None) -> Listed | Cells | None:
+    if kind not in ("category", "number") or (kind == "category" and raw is None):
+        raise ReleaseFormatError("a column of the params is neither a category nor a number")
+    if raw is None:
+        return None
+    _only(raw, *(("categories",) if kind == "category" else ("bounds", "cells")), "has_missing")
+    missing = _flag(raw["has_missing"])
+    if kind == "category":
+        values = tuple(_text(value) for value in _list(raw["categories"]))
+        if not values or len(set(values)) != len(values):
+            raise ReleaseFormatError("the categories of the params must be distinct and at least one")
+        return Listed(values=values, has_missing=missing)
+    lower, upper = _bounds(raw["bounds"])
+    return Cells(lower=lower, upper=upper, cells=_size(raw["cells"]), has_missing=missing)
+
+
+def _bounds(raw: object) -> tuple[float, float]:
+    bounds = [_finite(each) for each in _list(raw)]
+    if len(bounds) != 2 or not bounds[0] < bounds[1] or math.isinf(bounds[1] - bounds[0]):
+        raise ReleaseFormatError("bounds of the params must be two finite numbers, the lower first")
+    return bounds[0], bounds[1]
+
+
+# --- mechanisms --------------------------------------------------------------------------------------------------
+
+
+def _response(raw: Mapping[str, Any]) -> BlindAndNear:
+    even = "blind_weight" in raw
+    _only(raw, "word_bits", "categories", "truth_weight", "blind_weight" if even else "blind_weights")
+    size = _size(raw["categories"])
+    blind = [_whole(raw["blind_weight"])] * size if even else [_whole(each) for each in _list(raw["blind_weights"])]
+    if len(blind) != size:
+        raise ReleaseFormatError("randomized response of the params: categories and blind weights differ in number")
+    return truth_or_blind(_bits(raw["word_bits"]), _at_least_1(raw["truth_weight"]), blind)
+
+
+def _own_matrix(raw: Mapping[str, Any]) -> OwnMatrix:
+    _only(raw, "word_bits", "rows")
+    rows = tuple(tuple(_whole(each) for each in _list(row)) for row in _list(raw["rows"]))
+    return OwnMatrix(word_bits=_bits(raw["word_bits"]), entries=rows)
+
+
+def _band(raw: Mapping[str, Any]) -> BlindAndNear:
+    sizes = ("positions", "band", "segments")
+    _only(raw, *sizes, "blind_weight", "excess_weight", "word_bits", "has_missing")
+    positions, band, classes = (_size(raw[name]) for name in sizes)
+    if classes * (positions + band) > MOST_CODES:
+        raise ReleaseFormatError("a band response of the params has more answers than anonkit writes")
+    return near_or_blind(
+        _bits(raw["word_bits"]),
+        positions=positions,
+        band=band,
+        blind=_at_least_1(raw["blind_weight"]),
+        excess=_at_least_1(raw["excess_weight"]),
+        classes=classes,
+        has_missing=_flag(raw["has_missing"]),
+    )
+
+
+def _transformation(raw: Mapping[str, Any]) -> Transformation:
+    _only(raw, "multiplier", "offset", "centre", "scale", "step", "bounds", "presence")
+    presence = None if raw["presence"] is None else _response(raw["presence"])
+    multiplier, offset = _draw(raw["multiplier"]), _draw(raw["offset"])
+    centre, scale, step = (_finite(raw[name]) for name in ("centre", "scale", "step"))
+    if not (scale > 0 and step > 0) or multiplier[0] == 0 or offset[0] != 0:
+        raise ReleaseFormatError("a transformation of the params has a scale, step or mean that cannot be")
+    if presence is not None and presence.n_codes != 2:
+        raise ReleaseFormatError("whether a number is missing is randomized between two answers")
+    bounds = None if raw["bounds"] is None else _bounds(raw["bounds"])
+    return Transformation(
+        multiplier=multiplier,
+        offset=offset,
+        centre=centre,
+        scale=scale,
+        step=step,
+        bounds=bounds,
+        presence=presence,
+    )
+
+
+def _draw(raw: Mapping[str, Any]) -> tuple[float, float, str]:
+    _only(raw, "mean", "variance", "shape")
+    mean, variance, shape = _finite(raw["mean"]), _finite(raw["variance"]), _text(raw["shape"])
+    if variance < 0 or shape not in ("normal", "uniform"):
+        raise ReleaseFormatError("a draw of the params must be normal or uniform, with a variance of at least 0")
+    return mean, variance, shape
+
+
+# --- values ------------------------------------------------------------------------------------------------------
+
+
+def stated_loss(raw: object) -> float:
+    """Return a privacy loss as the files write it: a number of at least 0, or the text "inf".
+
+    Raises
+    ------
+    ReleaseFormatError
+        It is neither.
+    """
+    if raw == "inf" and isinstance(raw, str):
+        return math.inf
+    loss = _finite(raw)
+    if loss < 0:
+        raise ReleaseFormatError("a privacy loss of the release is below 0")
+    return loss
+
+
+def _only(raw: Mapping[str, Any], *names: str) -> None:
+    if set(raw) != set(names):
+        raise ReleaseFormatError("a mechanism or domain of the params has a key too many or too few")
+
+
+def _whole(raw: object) -> int:
+    if type(raw) is not int:
+        raise ReleaseFormatError("a weight or size of the params is not a whole number")
+    return raw
+
+
+def _at_least_1(raw: object) -> int:
+    if _whole(raw) < 1:
+        raise ReleaseFormatError("a weight or size of the params is below 1")
+    return _whole(raw)
+
+
+def _size(raw: object) -> int:
+    if _at_least_1(raw) > MOST_CODES:
+        raise ReleaseFormatError("a size of the params is larger than anonkit writes")
+    return _whole(raw)
+
+
+def _bits(raw: object) -> int:
+    if _whole(raw) not in _WORD_BITS:
+        raise ReleaseFormatError("words of the params have a length that anonkit does not write")
+    return _whole(raw)
+
+
+def _finite(raw: object) -> float:
+    if type(raw) not in (int, float) or not abs(raw) <= sys.float_info.max:  # type: ignore[arg-type]
+        raise ReleaseFormatError("a figure of the release is not a finite number")
+    return float(raw)  # type: ignore[arg-type]
+
+
+def _flag(raw: object) -> bool:
+    if not isinstance(raw, bool):
+        raise ReleaseFormatError("the params have something else than true or false for a flag")
+    return raw
+
+
+def _text(raw: object) -> str:
+    if not isinstance(raw, str):
+        raise ReleaseFormatError("the params have something else than a text for a name")
+    return raw
+
+
+def _list(raw: object) -> Sequence[Any]:
+    if not isinstance(raw, list):
+        raise ReleaseFormatError("the params have something else than a list for a list")
+    return raw

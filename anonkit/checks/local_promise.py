@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The promise of a randomized table worked out a second time, and every figure of the report that follows from it.
+
+Published integers give response matrices (`local_matrices`), the largest quotient within a column its privacy loss, and
+the published rule the loss of a row: the product of the quotients when a row answers everything, the largest when it
+answers one attribute. None of the code that made the claim is imported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any
+
+from anonkit.checks.local_matrices import BlindAndNear, OwnMatrix, loss_of
+from anonkit.checks.local_params import Answer, PublishedAnswers, stated_loss
+from anonkit.errors import ReleaseFormatError
+from anonkit.guarantee import Check
+from anonkit.local_dp import LocalDP
+
+_FIGURES = ("action", "mechanism", "epsilon", "p_keep", "breach", "released_values", "domain")
+"""What a column of the report says of its answers."""
+_CONFIDENCES = {"99.9%": 0.999, "99%": 0.99, "95%": 0.95, "50%": 0.5}
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedLoss:
+    """The privacy loss that a table's published parameters have."""
+
+    epsilon: float
+    """Of a whole row: the smallest float not below the exact figure."""
+    attributes: Mapping[str, float]
+    """Of each answer."""
+
+
+def published_loss(table: PublishedAnswers) -> PublishedLoss:
+    """Return the loss of each answer and of a row, exact before they are rounded up to a float."""
+    ratios = {each.name: each.ratio for each in table.columns if each.mechanism is not None}
+    answered = [ratios[each.name] for each in table.attributes]
+    row: Fraction | None = Fraction(1)
+    if table.asked_column is None:
+        for ratio in answered:
+            row = None if row is None or ratio is None else row * ratio
+    else:
+        row = None if None in answered else max((one for one in answered if one is not None), default=row)
+    if table.target is not None and table.target.name in ratios:
+        label = ratios[table.target.name]
+        row = None if row is None or label is None else row * label
+    return PublishedLoss(epsilon=loss_of(row), attributes={name: loss_of(ratio) for name, ratio in ratios.items()})
+
+
+def promise_checks(table: PublishedAnswers, report: Mapping[str, Any]) -> Iterator[Check]:
+    """Compare the promise, and every figure that follows from the parameters, with what was worked out anew.
+
+    Parameters
+    ----------
+    table : PublishedAnswers
+        What the params say.
+    report : mapping
+        Its blocks `guarantee`, `columns`, `budget` and `published_measures`; and `method`, where it is known.
+
+    Yields
+    ------
+    Check
+        `epsilon` and `epsilon_per_attribute` under a local promise; `answers_as_promised`, `figures:COLUMN`,
+        `budget_lines`, `published_measures`, `method_parameters` and `stated_losses`: how many figures differ.
+
+    Raises
+    ------
+    ReleaseFormatError
+        The report lacks a block or has one of the wrong kind.
+    """
+    loss = published_loss(table)
+    try:
+        guarantee = report["guarantee"]
+        if guarantee["kind"] == LocalDP.kind:
+            yield from _claims(table, loss, guarantee["parameters"])
+        elif guarantee["kind"] == "none":
+            yield _differing("answers_as_promised", _without_bound(table), guarantee["parameters"])
+        else:
+            raise ReleaseFormatError("the report promises something that randomizing rows does not give")
+        stated = {each.name: each.stated for each in table.columns if each.mechanism is not None}
+        yield _differing("stated_losses", loss.attributes, stated)
+        yield from _columns(table, loss, report["columns"])
+        yield _budget(loss, report["budget"])
+        yield _measures(table, report.get("published_measures", {}))
+        if "method" in report:
+            yield from _method(table, loss, report["method"])
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
+        raise ReleaseFormatError(
+            "the report of a randomized table lacks a figure or has one of the wrong kind"
+        ) from None
+
+
+# --- the claim ---------------------------------------------------------------------------------------------------
+
+
+def _claims(table: PublishedAnswers, loss: PublishedLoss, told: Mapping[str, Any]) -> Iterator[Check]:
+    """Compare the parameters of a local promise with the loss of the published integers."""
+    claimed = stated_loss(told["epsilon"])
+    yield Check(name="epsilon", passed=loss.epsilon <= claimed, observed=_json(loss.epsilon), required=_json(claimed))
+    each = {name: stated_loss(one) for name, one in zip(told["answers"], told["losses"], strict=True)}
+    same = sum(name in each and loss.attributes[name] <= each[name] for name in loss.attributes)
+    yield Check(
+        name="epsilon_per_attribute",
+        passed=same == len(loss.attributes) == len(each),
+        observed=same,
+        required=len(loss.attributes),
+    )
+    yield _differing("answers_as_promised", _promised(table, loss), told)
+
+
+def _promised(table: PublishedAnswers, loss: PublishedLoss) -> dict[str, Any]:
+    """Return what the parameters of the guarantee must say."""
+    transformed = [each.name for each in table.attributes if each.transformation is not None]
+    clear = [each.name for each in table.columns if each.words is not None and each.words.is_truth()]
+    boundless = [name for name, one in loss.attributes.items() if math.isinf(one)]
+    return {
+        "epsilon": _json(loss.epsilon),
+        "one_answer_per_row": table.asked_column is not None,
+        "randomized": [name for name in loss.attributes if name not in boundless],
+        "clear": clear,
+        "unbounded": [name for name in boundless if name not in (*transformed, *clear)],
+        "transformed": transformed,
+        "hidden_with_each_answer": table.target.name if table.joint and table.target is not None else None,
+        "losses": [_json(one) for one in loss.attributes.values()],
+        "answers": list(loss.attributes),
+    }
+
+
+def _without_bound(table: PublishedAnswers) -> dict[str, Any]:
+    """Return what a report without a guarantee must say of its columns."""
+    clear = [each.name for each in table.columns if each.words is not None and each.words.is_truth()]
+    return {"transformed": [each.name for each in table.attributes], "clear": clear}
+
+
+# --- figures that follow -----------------------------------------------------------------------------------------
+
+
+def _columns(table: PublishedAnswers, loss: PublishedLoss, columns: Any) -> Iterator[Check]:
+    told = {column["name"]: column for column in columns}
+    for each in table.columns:
+        entry = told.get(each.name, {})
+        given = {name: entry[name] for name in _FIGURES if name in entry}
+        yield _differing(f"figures:{each.name}", _facts(table, loss, each), given, whole=True)
+
+
+def _facts(table: PublishedAnswers, loss: PublishedLoss, each: Answer) -> dict[str, Any]:
+    """Return what the report must say of a column."""
+    if each.mechanism is None:
+        return {"action": "randomized", "domain": each.raw_domain}
+    is_target = each is table.target
+    if is_target and each.words is not None and each.words.is_truth():
+        return {"action": "kept", "domain": each.raw_domain}
+    facts = {
+        "action": "randomized",
+        "mechanism": each.mechanism,
+        "epsilon": _json(loss.attributes[each.name]),
+        "domain": each.raw_domain if each.transformation is None else _bounds_of(each),
+    }
+    if is_target:
+        return facts
+    if each.truth is not None and isinstance(each.words, BlindAndNear):
+        facts["p_keep"] = each.truth / (1 << each.words.word_bits)
+    breach = breach_of(each)
+    if breach is not None:
+        facts["breach"] = breach
+    if each.answers is not None:
+        facts["released_values"] = each.answers.size
+    return facts
+
+
+def _bounds_of(each: Answer) -> dict[str, Any] | None:
+    how = each.transformation
+    return None if how is None or how.bounds is None else {"bounds": list(how.bounds)}
+
+
+def breach_of(each: Answer) -> float | None:
+    """Return the largest breach coefficient of Zhang and Tang (2007) of a column; None where it has none."""
+    if isinstance(each.words, BlindAndNear) and each.truth is not None:
+        total = 1 << each.words.word_bits
+        least = min(each.words.blind)
+        return float(Fraction(each.truth, total) ** 2 / Fraction(each.truth + least, total))
+    if isinstance(each.words, OwnMatrix):
+        size, total = each.words.n_codes, 1 << each.words.word_bits
+        kept = [Fraction(row[code], total) for code, row in enumerate(each.words.entries)]
+        return float(max(p**2 + (1 - p) ** 2 / max(size - 1, 1) for p in kept))
+    return None
+
+
+def _budget(loss: PublishedLoss, budget: Mapping[str, Any]) -> Check:
+    told = {"epsilon": budget["epsilon"], "delta": budget["delta"], "per_level": budget["per_level"]}
+    expected = {
+        "epsilon": _json(loss.epsilon),
+        "delta": 0,
+        "per_level": [],
+        "per_attribute": [{"name": name, "epsilon": _json(one)} for name, one in loss.attributes.items()],
+    }
+    return _differing("budget_lines", expected, {**told, "per_attribute": budget["per_attribute"]})
+
+
+def _measures(table: PublishedAnswers, told: Mapping[str, Any]) -> Check:
+    """Compare the measures of the method's own paper."""
+    found = {each.name: breach_of(each) for each in table.attributes}
+    expected: dict[str, Any] = {}
+    breach = {name: one for name, one in found.items() if one is not None}
+    if breach:
+        expected["breach"] = breach
+    if any(each.transformation is not None for each in table.attributes):
+        expected["breach_width"] = {
+            name: round(2 * NormalDist().inv_cdf((1 + confidence) / 2), 2) for name, confidence in _CONFIDENCES.items()
+        }
+    given = {name: {key: one for key, one in block.items() if key != "how"} for name, block in told.items()}
+    return _differing("published_measures", expected, given, whole=True)
+
+
+# --- the method --------------------------------------------------------------------------------------------------
+
+_NOISES = {
+    "N(1,1)": ((1.0, 1.0, "normal"), (0.0, 1.0, "normal")),
+    "N(2,10)": ((2.0, 10.0, "normal"), (0.0, 5.0, "normal")),
+}
+_MECHANISMS = {
+    "rr": ("randomized-response", "band-response"),
+    "errph": ("randomized-response", "response-matrix"),
+    "ppnb": ("randomized-response", "response-matrix", "trr"),
+    "trr": ("trr",),
+}
+_KEPT = Fraction(4095, 4096)
+"""Share of the wanted truth that rounding to words leaves at least."""
+
+
+def _method(table: PublishedAnswers, loss: PublishedLoss, method: Mapping[str, Any]) -> Iterator[Check]:
+    """Compare the parameters of the method, as the report names them, with what was done to the columns."""
+    name, asked = method["name"], method["parameters"]
+    if name not in _MECHANISMS:
+        return  # a method of someone else's: what it writes is judged by the parameters alone
+    wrong = sum(each.mechanism not in (*_MECHANISMS[name], None) for each in table.attributes)
+    if name == "rr":
+        wrong += (asked["allocation"] == "sample") != (table.asked_column is not None)
+    else:
+        wrong += table.asked_column is not None
+    wrong += not _label_fits(table, "clear" if name == "trr" else asked["label"])
+    wrong += sum(not _strength_fits(each, loss, asked) for each in table.columns)
+    if name == "rr":
+        answered = [each.name for each in table.columns if each.name in loss.attributes]
+        bounded = math.fsum(loss.attributes[one] for one in answered if not math.isinf(loss.attributes[one]))
+        whole = max((loss.attributes[one.name] for one in table.attributes), default=0.0)
+        wrong += (whole if table.asked_column is not None else bounded) > asked["epsilon"] * (1 + _ROUNDING)
+    if "noise" in asked:
+        wrong += sum(not _noise_fits(each, asked) for each in table.attributes)
+    yield Check(name="method_parameters", passed=wrong == 0, observed=int(wrong), required=0)
+
+
+def _label_fits(table: PublishedAnswers, label: object) -> bool:
+    if table.target is None:
+        return True
+    return (label == "clear") == (table.target.words is not None and table.target.words.is_truth())
+
+
+def _strength_fits(each: Answer, loss: PublishedLoss, asked: Mapping[str, Any]) -> bool:
+    """Tell whether an answer is as strong as the method's p_keep, p_truth or epsilon."""
+    words = each.words
+    if words is None or words.is_truth() or each.mechanism is None:
+        return True
+    if asked.get("epsilon") is not None and loss.attributes[each.name] > asked["epsilon"] * (1 + _ROUNDING):
+        return False
+    if each.truth is None:
+        return True
+    p, size = Fraction(each.truth, 1 << words.word_bits), words.n_codes
+    wanted = None
+    if asked.get("p_keep") is not None:
+        wanted = Fraction(asked["p_keep"])
+    elif asked.get("p_truth") is not None:
+        wanted = (size * Fraction(asked["p_truth"]) - 1) / (size - 1) if size > 1 else Fraction(asked["p_truth"])
+    return wanted is None or wanted * _KEPT <= p <= wanted * (1 + Fraction(1, 1 << 30))
+
+
+def _noise_fits(each: Answer, asked: Mapping[str, Any]) -> bool:
+    """Tell whether a number was multiplied and shifted as the method's noise and center say."""
+    how = each.transformation
+    if how is None:
+        return True
+    if (how.multiplier, how.offset) != _NOISES.get(asked["noise"]):
+        return False
+    if not asked["center"]:
+        return how.bounds is None and (how.centre, how.scale, how.step) == (0.0, 1.0, 2.0**-10)
+    if how.bounds is None:
+        return False
+    low, high = how.bounds
+    scale = (high - low) / 2
+    return (how.centre, how.scale, how.step) == ((low + high) / 2, scale, 2.0 ** (math.floor(math.log2(scale)) - 10))
+
+
+# --- comparing ---------------------------------------------------------------------------------------------------
+
+
+def _differing(name: str, expected: Mapping[str, Any], told: Mapping[str, Any], *, whole: bool = False) -> Check:
+    """Return a check of how many figures are not as expected; with `whole`, no other may be told either."""
+    keys = set(expected) | set(told) if whole else set(expected)
+    wrong = sum(not (key in told and key in expected and _same(expected[key], told[key])) for key in keys)
+    return Check(name=name, passed=wrong == 0, observed=wrong, required=0)
+
+
+def _same(expected: Any, told: Any) -> bool:
+    """Tell whether two figures are one: whole numbers, texts and truth values exactly, others but for rounding."""
+    if isinstance(expected, Mapping):
+        return (
+            isinstance(told, Mapping)
+            and set(expected) == set(told)
+            and all(_same(one, told[key]) for key, one in expected.items())
+        )
+    if isinstance(expected, list | tuple):
+        return isinstance(told, list | tuple) and len(expected) == len(told) and all(map(_same, expected, told))
+    if isinstance(expected, float) and type(told) in (int, float):
+        return math.isclose(expected, told, rel_tol=_ROUNDING)
+    return type(expected) is type(told) and bool(expected == told)
+
+
+def _json(loss: float) -> float | str:
+    return "inf" if math.isinf(loss) else loss
