@@ -85,6 +85,13 @@ def _imports(path: Path, *, top_only: bool) -> list[str]:
     return found
 
 
+MAKERS = ("methods", "mechanisms", "trees", "central_release", "randomized_response", "recoding", "k_anonymity")
+CHECKERS: dict[str, tuple[str, ...]] = {
+    "checks/central*.py": (*MAKERS, "engines", "consumers", "domain_codes", "central_dp"),
+    "checks/local*.py": (*MAKERS, "engines", "consumers", "domain_codes"),
+}
+"""Files that check a promise, and the rooms that make one: whoever checks imports nothing of what is checked."""
+
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py" or path.parent != PACKAGE)
 
 
@@ -128,6 +135,24 @@ def test_whoever_checks_a_promise_imports_nothing_that_made_it(path: Path) -> No
     makers = {"mechanisms", "trees", "recoding", "k_anonymity", "randomized_response", "central_release", "methods"}
     found = {name.split(".")[1] for name in _imports(path, top_only=False) if name.startswith("anonkit.")}
     assert found & makers == set()
+
+
+@pytest.mark.parametrize("pattern", CHECKERS)
+def test_who_checks_a_promise_imports_nothing_of_what_is_checked(pattern: str) -> None:
+    """Neither directly nor through another file of the checks: a fault of the methods is no fault of the check."""
+    waiting = sorted(PACKAGE.glob(pattern))
+    seen = set(waiting)
+    while waiting:
+        path = waiting.pop()
+        for name in _imports(path, top_only=False):
+            parts = name.split(".")
+            if parts[0] != "anonkit" or len(parts) == 1:
+                continue
+            assert parts[1] not in CHECKERS[pattern], f"{path.name} must not import {name}"
+            inner = PACKAGE.joinpath(*parts[1:]).with_suffix(".py")
+            if inner.exists() and inner not in seen:
+                seen.add(inner)
+                waiting.append(inner)
 
 
 def test_every_public_name_is_there() -> None:

@@ -13,7 +13,7 @@ from anonkit.central_dp import ADD_OR_REMOVE, REPLACE, CentralDP, changed_rows
 from anonkit.central_release.coded_rows import first_rows_of_units
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.mechanisms.domains import Categories, Grid
-from anonkit.parameters import check_choice, check_number, parameter
+from anonkit.parameters import check_choice, check_number, parameter, parameters_of
 from anonkit.policy import Column, Policy, TargetUse
 from anonkit.protocols import Engine, Source
 from anonkit.public_domains import attributes_of, bounds_of, categories_of, conditions_of, may_be_missing
@@ -28,6 +28,7 @@ FORMS = ("microdata", "cells")
 class CentralMethod:
     """The parameters of every method with central differential privacy, and what follows from them alone."""
 
+    name: ClassVar[str]
     target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
 
     epsilon: float = parameter(range="(0, 40]", help="privacy loss of the whole release, for the unit of privacy")
@@ -55,6 +56,12 @@ class CentralMethod:
     def changed_rows(self) -> int:
         """Most rows that come or go between neighbours: epsilon is divided by it."""
         return changed_rows(self.rows_per_unit, self.neighbours)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What params tell of the method, so that its account can be rebuilt from them alone: all of it is public."""
+        values = {one.name: getattr(self, one.name) for one in parameters_of(type(self))}
+        return {"method": self.name, "parameters": values}
 
     def check_unit(self, policy: Policy) -> None:
         """Refuse several rows a unit where no column is the unit."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import repeat
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -141,7 +141,7 @@ class StackedMethod(CellMethod):
         counter = counter_of(source, engine, plan.schema, keep)
         levels = plan.rule.depth + 3
         learned = learn(plan, counter, rng, lambda level: progress("growing", level / levels))
-        return stacked_draft(learned, policy, engine, rng, self.as_, self._claim)
+        return stacked_draft(learned, policy, engine, rng, self.as_, self._claim, self.told)
 
 
 def schema_of(policy: Policy, cells: int) -> TreeSchema:
@@ -150,7 +150,13 @@ def schema_of(policy: Policy, cells: int) -> TreeSchema:
 
 
 def stacked_draft(
-    learned: StackedForest, policy: Policy, engine: Engine, rng: Randomness, form: str, claim: float
+    learned: StackedForest,
+    policy: Policy,
+    engine: Engine,
+    rng: Randomness,
+    form: str,
+    claim: float,
+    told: Mapping[str, Any],
 ) -> Draft:
     """Return the draft of what was learned: its table, its params, its budget. No count of the source is in it."""
     if form == "microdata":
@@ -160,7 +166,7 @@ def stacked_draft(
         table, columns = generalized(cells_of(learned.forest), policy)
         data = engine.hold(table)
     accounting, rule = learned.accounting, learned.plan.rule
-    params = {**learned.to_params(), **accounting.to_params(), "columns": columns}
+    params = {**told, **learned.to_params(), **accounting.to_params(), "columns": columns}
     if policy.domains_from_data:
         params["conditions"] = list(conditions_of(policy))
     return Draft(

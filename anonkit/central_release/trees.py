@@ -123,7 +123,7 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         counter = counter_of(source, engine, plan.schema, self.used_rows(source, policy, engine))
         forest = self.grow(plan, counter, rng, progress)
         accounted = self.no_guarantee() is None
-        return forest_draft(forest, plan.accounting, policy, engine, rng, self.as_, accounted=accounted)
+        return forest_draft(forest, plan.accounting, policy, engine, rng, self.as_, self.told, accounted=accounted)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,6 +156,7 @@ def forest_draft(
     engine: Engine,
     rng: Randomness,
     form: str,
+    told: Mapping[str, Any],
     *,
     accounted: bool,
 ) -> Draft:
@@ -167,7 +168,7 @@ def forest_draft(
     else:
         table, shown = generalized(cells, policy)
         data = engine.hold(table)
-    params = {**forest.to_params(), **accounting.to_params(), "columns": shown}
+    params = {**told, **forest.to_params(), **accounting.to_params(), "columns": shown}
     if not accounted:
         params["accounting"] = []
     if policy.domains_from_data:

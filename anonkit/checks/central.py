@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases with central differential privacy read anew: epsilon added up from the published rates, cells looked at.
+"""Releases with central differential privacy read anew: the draws rebuilt, epsilon added up, trees and rows looked at.
 
-This adds up the account with code of its own: it shares none with the methods that wrote it.
+Nothing here is shared with the methods that wrote the release: what they must have drawn is rebuilt from public facts
+(`central_plans`), compared with the published account and added up (`central_account`), and the published trees, tables
+and rows must be such as these draws leave (`central_forest`, `central_rows`).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from decimal import Decimal, localcontext
-from fractions import Fraction
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,149 +16,135 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonkit.central_dp import ADD_OR_REMOVE, REPLACE, CentralDP
+from anonkit.checks.central_account import account_checks, published_account
+from anonkit.checks.central_forest import forest_checks
+from anonkit.checks.central_params import PublicColumn, PublicFacts, domain_of, facts_of, integers
+from anonkit.checks.central_plans import expected_account
+from anonkit.checks.central_report import report_checks
+from anonkit.checks.central_rows import row_checks
 from anonkit.data_files import iter_batches, read_schema
 from anonkit.errors import ReleaseFormatError
 from anonkit.guarantee import Check
 
-RATE_UNIT = "2**-52"
-_STEP = Fraction(1, 1 << 52)
-_MECHANISMS = ("discrete-laplace", "permute-and-flip", "exponential")
-_DIGITS = 80
+CENTRAL = "central-dp"
 _BATCH_ROWS = 1 << 16
+_DAMAGED = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, ZeroDivisionError)
 
 
-@dataclass(frozen=True, kw_only=True)
-class PublishedAccount:
-    """The loss that the published rates of a release have."""
-
-    epsilon: float
-    rows_per_unit: int
-    adjacency: str
-
-
-def published_account(params: Mapping[str, Any]) -> PublishedAccount:
-    """Add up the account of a release.
-
-    A row pays for the draws that stand in no level, for the draws of all levels above the leaf it ends in, and for
-    those of that leaf's level marked `ends_path`; the dearest leaf level counts. Each draw costs
-    rate * sensitivity * times.
-
-    Raises
-    ------
-    ReleaseFormatError
-        When the account is absent or damaged, or a line states another epsilon than its rate has.
-    """
-    try:
-        lines = [(line, _cost(line)) for line in params["accounting"]]
-        path = max(_paths(lines), default=Fraction(0))
-        composition = params["composition"]
-        adjacency, rows = str(composition["adjacency"]), int(composition["rows_per_unit"])
-        loss = path if composition["bootstrap"] is None else _bootstrap_loss(composition["bootstrap"], path)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise ReleaseFormatError("the account of the params lacks a key or has one of the wrong kind") from None
-    if adjacency not in (ADD_OR_REMOVE, REPLACE) or rows < 1:
-        raise ReleaseFormatError("the composition of the params is not one that anonkit writes")
-    total = loss * rows * (2 if adjacency == REPLACE else 1)
-    return PublishedAccount(epsilon=_not_below(total), rows_per_unit=rows, adjacency=adjacency)
-
-
-def _levels_without_a_line(params: Mapping[str, Any]) -> int:
-    """Count the levels of the published trees at which something was drawn that no line of the account speaks of."""
-    try:
-        levels = [(line["level"], bool(line["ends_path"])) for line in params["accounting"]]
-        found = {one for tree in params["trees"] for one in _drawn_at(tree)}
-    except (KeyError, TypeError, IndexError):
-        raise ReleaseFormatError("a tree of the params lacks a key or has one of the wrong kind") from None
-    if any(level is None for level, _ in levels) and all(level is None for level, _ in levels):
-        return 0  # what is drawn belongs to no level: every row pays for all of it
-    return len(found - set(levels))
-
-
-def _drawn_at(tree: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, bool]]:
-    """Yield the level of every node, and whether it is a leaf."""
-    level = {0: 0}
-    for number, node in enumerate(tree):
-        yield level[number], "children" not in node
-        level |= dict.fromkeys(node.get("children", ()), level[number] + 1)
-
-
-def _cost(line: Mapping[str, Any]) -> Fraction:
-    rate, sensitivity, times = line["rate"], line["sensitivity"], line["times"]
-    whole = all(isinstance(one, int) and not isinstance(one, bool) and one >= 1 for one in (rate, sensitivity, times))
-    if not whole or line["mechanism"] not in _MECHANISMS or line["rate_unit"] != RATE_UNIT:
-        raise ReleaseFormatError("a line of the account has a mechanism, rate, sensitivity or number that cannot be")
-    cost: Fraction = rate * sensitivity * times * _STEP
-    if not math.isclose(float(cost), float(line["epsilon"]), rel_tol=1e-12):
-        raise ReleaseFormatError(
-            "a line of the account states another epsilon than its rate has", "the params file was altered"
-        )
-    return cost
-
-
-def _paths(lines: Sequence[tuple[Mapping[str, Any], Fraction]]) -> Iterator[Fraction]:
-    """Yield what each kind of path pays, one for every level at which it can end."""
-    ends = {line["level"] for line, _ in lines if line["ends_path"]}
-    if any(line["ends_path"] and line["level"] is None for line, _ in lines):
-        raise ReleaseFormatError("a line of the account ends a path at no level")
-    for end in ends or {None}:
-        yield sum((cost for line, cost in lines if _on_path(line, end)), Fraction(0))
-
-
-def _on_path(line: Mapping[str, Any], end: int | None) -> bool:
-    level = line["level"]
-    if line["ends_path"]:
-        return bool(level == end)
-    return level is None or end is None or int(level) < end
-
-
-def _bootstrap_loss(bootstrap: Mapping[str, Any], path: Fraction) -> Fraction:
-    weights, bits, trees = bootstrap["weights"], int(bootstrap["word_bits"]), int(bootstrap["trees"])
-    if sum(weights) != 1 << bits or min(weights) < 0 or trees < 1:
-        raise ReleaseFormatError("the bootstrap of the params has weights that cannot be")
-    with localcontext() as context:
-        context.prec = _DIGITS
-        one = (Decimal(path.numerator) / Decimal(path.denominator)).exp()
-        mean = sum((Decimal(weight) * one**copies for copies, weight in enumerate(weights)), Decimal(0)) / 2**bits
-        return Fraction(trees * mean.ln())
-
-
-def _not_below(value: Fraction) -> float:
-    """Return the smallest float not below a rational; a hair (1e-40) below a float is that float."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) >= value - Fraction(1, 10**40) else math.nextafter(nearest, math.inf)
-
-
-def central_checks(data: Path, params: Mapping[str, Any], guarantee: Mapping[str, Any]) -> Iterator[Check]:
-    """Check a release of a central mechanism: its account against the promise, its cells against the domains.
+def central_checks(
+    data: Path, params: Mapping[str, Any], guarantee: Mapping[str, Any], report: Mapping[str, Any] | None = None
+) -> Iterator[Check]:
+    """Check a release of a central mechanism: its account against the promise, its model, its cells, its report.
 
     Parameters
     ----------
     data : path
         The Parquet file.
     params : mapping
-        What `params.json` holds: `accounting`, `composition`, and `columns`, the domain of each released column.
+        What `params.json` holds.
     guarantee : mapping
         The `guarantee` block of the report.
+    report : mapping, optional
+        The whole report; None while the release is being made.
 
     Raises
     ------
     ReleaseFormatError
-        The account is damaged, or the report is.
+        The params or the report are damaged.
     """
-    if guarantee["kind"] == CentralDP.kind:
-        try:
-            promise = CentralDP.from_dict(guarantee)
-        except (KeyError, TypeError, ValueError):
-            raise ReleaseFormatError("the guarantee of the report is damaged") from None
-        yield from promise.verify(published_account(params))
-        if "trees" in params:
-            bare = _levels_without_a_line(params)
-            yield Check(name="account_covers_trees", passed=bare == 0, observed=bare, required=0)
     try:
-        domains = {str(one["name"]): one for one in params["columns"]}
-    except (KeyError, TypeError):
-        raise ReleaseFormatError("the params do not list the columns of the release") from None
+        yield from _all_checks(data, params, guarantee, report)
+    except _DAMAGED:
+        raise ReleaseFormatError("the params or the report lack a key or have one of the wrong kind") from None
+
+
+def _all_checks(
+    data: Path, params: Mapping[str, Any], guarantee: Mapping[str, Any], report: Mapping[str, Any] | None
+) -> Iterator[Check]:
+    facts = facts_of(params)
+    domains = {str(one["name"]): one for one in params["columns"]}
+    sound = True
+    for check in (*_promise_checks(params, guarantee, facts), *_column_checks(params, facts)):
+        sound = sound and check.passed
+        yield check
+    for check in domain_checks(data, domains):
+        sound = sound and check.passed
+        yield check
+    if sound and guarantee["kind"] == CENTRAL:  # else the model is not what the rows can be compared with
+        yield from row_checks(data, params, facts)
+    if report is not None:
+        yield from report_checks(params, report, facts)
+
+
+def _promise_checks(params: Mapping[str, Any], guarantee: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
+    """Compare the promise with the account, and the account with the draws that must have been made."""
+    if guarantee["kind"] != CENTRAL:
+        empty = params["accounting"] == []
+        yield Check(name="account_lines", passed=empty, observed=len(params["accounting"]), required=0)
+        return
+    told, found = guarantee["parameters"], published_account(params)
+    (rows,) = integers([told["rows_per_unit"]])
+    epsilon = float(told["epsilon"])
+    yield Check(name="epsilon", passed=found.epsilon <= epsilon, observed=found.epsilon, required=epsilon)
+    same = found.adjacency == guarantee["adjacency"]
+    yield Check(name="adjacency", passed=same, observed=found.adjacency, required=guarantee["adjacency"])
+    yield Check(name="rows_per_unit", passed=found.rows_per_unit == rows, observed=found.rows_per_unit, required=rows)
+    expected = expected_account(facts, params)
+    yield from account_checks(params, facts, expected)
+    if "trees" in params:
+        yield from forest_checks(params, facts, expected)
+    else:
+        yield _table_check(params, facts)
+
+
+def _table_check(params: Mapping[str, Any], facts: PublicFacts) -> Check:
+    """Check that the noisy tables fit their domains, and that their noise is that of the account."""
+    rates = [line["rate"] for line in params["accounting"]]
+    told = [params["class_rate"], *(one["rate"] for one in params["attributes"])]
+    wrong = int(rates != told) + int(len(integers(params["class_counts"])) != facts.n_classes)
+    for column, one in zip(facts.attributes, params["attributes"], strict=True):
+        sizes = [len(integers(row)) for row in one["counts"]]
+        wrong += int(sizes != [column.domain.size] * facts.n_classes)
+    return Check(name="tables", passed=wrong == 0, observed=wrong, required=0)
+
+
+def _column_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
+    """Compare the domains of the released columns with those in which their rows were counted."""
+    counted = {one.name: one for one in (facts.target, *facts.attributes)}
+    shown = {str(one["name"]): one for one in params["columns"]}
+    in_cells = facts.parameters.get("as_") == "cells"
+    names = set(counted) | ({"count"} if in_cells else set())
+    wrong = len(names ^ set(shown)) + len(params["columns"]) - len(shown) + len(facts.attributes) + 1 - len(counted)
+    wrong += sum(
+        not _same_domain(shown[name], column, facts, generalized=in_cells and column is not facts.target)
+        for name, column in counted.items()
+        if name in shown
+    )
+    yield Check(name="counted_domains", passed=wrong == 0, observed=wrong, required=0)
+
+
+def _same_domain(shown: Mapping[str, Any], column: PublicColumn, facts: PublicFacts, *, generalized: bool) -> bool:
+    """Tell whether a released column has the domain it was counted in, or labels of its cells."""
+    domain = domain_of(shown["domain"], shown["type"])
+    if generalized:
+        return domain.categories is not None
+    own = column.domain
+    steps = 16 if own.bounds is not None and facts.method in ("dp-forest", "dp-tree") else 1
+    bins = facts.parameters.get("bins", 0)
+    right = own.bounds is None or bins in (0, own.cells)
+    same = (domain.categories, domain.bounds, domain.has_missing) == (own.categories, own.bounds, own.has_missing)
+    return right and same and domain.cells == own.cells * steps
+
+
+def domain_checks(data: Path, domains: Mapping[str, Mapping[str, Any]]) -> Iterator[Check]:
+    """Check that every cell is of the published domain of its column.
+
+    Parameters
+    ----------
+    data : path
+    domains : mapping
+        Of the name of a column to its entry in the params.
+    """
     for name, count in _strangers(data, domains).items():
         yield Check(name=f"domain:{name}", passed=count == 0, observed=count, required=0)
 

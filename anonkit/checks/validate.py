@@ -232,7 +232,7 @@ def _answer_checks(place: Place, release: Release) -> Iterator[Check]:
     """Read the parameters of a table with noise anew: its loss, its budget, its domains, its rows."""
     report = release.report
     if "accounting" in release.params:
-        yield from central_checks(place.file(DATA), release.params, report["guarantee"])
+        yield from central_checks(place.file(DATA), release.params, report["guarantee"], report)
     else:
         yield from local_checks(place.file(DATA), release.params, report)
     stated, budget = report["guarantee"]["parameters"].get("epsilon"), report["budget"]["epsilon"]

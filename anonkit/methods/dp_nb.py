@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -107,7 +107,7 @@ class DPNB(CentralMethod):
             ],
             rng.child("noise"),
         )
-        return tables_draft(noisy, accounting, policy, engine, rng.child("rows"))
+        return tables_draft(noisy, accounting, policy, engine, rng.child("rows"), self.told)
 
 
 def count(batch: CodedBatch, schema: TreeSchema) -> IntArray:
@@ -133,7 +133,12 @@ class ClassRows:
 
 
 def tables_draft(
-    noisy: NoisyTables, accounting: Accounting, policy: Policy, engine: Engine, randomness: Randomness
+    noisy: NoisyTables,
+    accounting: Accounting,
+    policy: Policy,
+    engine: Engine,
+    randomness: Randomness,
+    told: Mapping[str, Any],
 ) -> Draft:
     """Return the draft of noisy tables: rows drawn from them, the counts as params. No true count is in it."""
     rows = DrawnPiece(
@@ -144,6 +149,7 @@ def tables_draft(
         randomness=randomness,
     )
     params = {
+        **told,
         **noisy.to_params(),
         **accounting.to_params(),
         "columns": rows.described(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.central_dp import ADD_OR_REMOVE, REPLACE, CentralDP
-from anonkit.checks.central import central_checks, published_account
+from anonkit.central_dp import ADD_OR_REMOVE, REPLACE
+from anonkit.checks.central import domain_checks
+from anonkit.checks.central_account import published_account
 from anonkit.errors import ReleaseFormatError
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Bootstrap, Draw
 
@@ -82,41 +82,13 @@ def test_a_missing_part_is_refused(damage: str) -> None:
         published_account(told)
 
 
-def test_a_larger_rate_with_its_own_epsilon_breaks_the_promise(tmp_path: Path) -> None:
-    """The sum is compared with the report."""
-    path = tmp_path / "t.parquet"
-    pq.write_table(pa.table({"age": [1.0], "sex": ["F"], "count": [3]}), path)
-    told = params()
-    guarantee = CentralDP(epsilon=0.5).to_dict()
-    assert all(check.passed for check in central_checks(path, told, guarantee))
-    louder = copy.deepcopy(told)
-    louder["accounting"][0] |= {"rate": ONE // 2, "epsilon": 1.0}
-    broken = [check.name for check in central_checks(path, louder, guarantee) if not check.passed]
-    assert broken == ["epsilon"]
-
-
 def test_cells_outside_the_domain_are_counted(tmp_path: Path) -> None:
     """Numbers must be middles of cells, categories listed ones, noisy counts whole; a missing column fails."""
     path = tmp_path / "t.parquet"
     table = pa.table({"age": [1.0, 1.5, 11.0, None], "sex": ["F", "X", None, "M"], "count": [1.0, -1.0, 0.5, 2.0]})
     pq.write_table(table, path)
-    found = {check.name: check.observed for check in central_checks(path, params(), {"kind": "none"})}
+    domains = {str(one["name"]): one for one in COLUMNS}
+    found = {check.name: check.observed for check in domain_checks(path, domains)}
     assert found == {"domain:age": 3, "domain:sex": 1, "domain:count": 1}
     pq.write_table(table.drop_columns(["age"]), path)
-    assert not next(iter(central_checks(path, params(), {"kind": "none"}))).passed
-
-
-@pytest.mark.parametrize(("dropped", "bare"), [(None, 0), ("split at level 0", 1), ("leaf at level 1", 1)])
-def test_the_account_must_speak_of_every_level_of_the_trees(tmp_path: Path, dropped: str | None, bare: int) -> None:
-    """A line left out makes the sum smaller; the published trees tell that it is missing."""
-    path = tmp_path / "t.parquet"
-    pq.write_table(pa.table({"age": [1.0], "sex": ["F"], "count": [3]}), path)
-    split = Draw(purpose="split at level 0", mechanism=LAPLACE, rate=ONE // 4, sensitivity=1, level=0)
-    leaf = Draw(purpose="leaf at level 1", mechanism=LAPLACE, rate=ONE // 4, sensitivity=1, level=1, ends_path=True)
-    lines = tuple(line for line in (split, leaf) if line.purpose != dropped)
-    tree = [{"attribute": "sex", "children": [1, 2]}, {"counts": [1]}, {"counts": [2]}]
-    told = {**Accounting(draws=lines).to_params(), "columns": COLUMNS, "trees": [tree]}
-    found = {one.name: one for one in central_checks(path, told, CentralDP(epsilon=0.5).to_dict())}
-    assert found["account_covers_trees"].observed == bare
-    assert found["account_covers_trees"].passed == (bare == 0)
-    assert found["epsilon"].passed
+    assert not next(iter(domain_checks(path, domains))).passed

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The published account of a noisy release: its lines compared with those rebuilt from public facts, then added up.
+
+Nothing of this is shared with the code that makes the claim.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+from anonkit.checks.central_params import PublicFacts, integers
+from anonkit.checks.central_plans import ExpectedAccount, ExpectedLine, changed_rows
+from anonkit.errors import ReleaseFormatError
+from anonkit.guarantee import Check
+
+ADD_OR_REMOVE = "add or remove one record"
+REPLACE = "replace one record"
+ADJACENCIES = {"add-or-remove": ADD_OR_REMOVE, "replace": REPLACE}
+RATE_UNIT = "2**-52"
+_STEP = Fraction(1, 1 << 52)
+_MECHANISMS = ("discrete-laplace", "permute-and-flip", "exponential")
+_DIGITS = 80
+_CLOSE = 1e-6
+"""Rates are whole units, rounded down from shares of epsilon; nobody gains by a millionth."""
+_ROUNDINGS = 16
+"""Units that may be lost to rounding, for each step of sensitivity of each draw."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedAccount:
+    """The loss that the published rates of a release have."""
+
+    epsilon: float
+    rows_per_unit: int
+    adjacency: str
+
+
+def published_account(params: Mapping[str, Any]) -> PublishedAccount:
+    """Add up the account of a release.
+
+    A row pays for the draws that stand in no level, for the draws of all levels above the leaf it ends in, and for
+    those of that leaf's level marked `ends_path`; the dearest leaf level counts. Each draw costs
+    rate * sensitivity * times.
+
+    Raises
+    ------
+    ReleaseFormatError
+        When the account is absent or damaged, or a line states another epsilon than its rate has.
+    """
+    try:
+        lines = [(line, _cost(line)) for line in params["accounting"]]
+        path = max((cost for _, cost in _paths(lines)), default=Fraction(0))
+        composition = params["composition"]
+        adjacency, (rows,) = str(composition["adjacency"]), integers([composition["rows_per_unit"]])
+        loss = path if composition["bootstrap"] is None else _bootstrap_loss(composition["bootstrap"], path)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        raise ReleaseFormatError("the account of the params lacks a key or has one of the wrong kind") from None
+    if adjacency not in (ADD_OR_REMOVE, REPLACE) or rows < 1:
+        raise ReleaseFormatError("the composition of the params is not one that anonkit writes")
+    total = loss * rows * (2 if adjacency == REPLACE else 1)
+    return PublishedAccount(epsilon=_not_below(total), rows_per_unit=rows, adjacency=adjacency)
+
+
+def account_checks(params: Mapping[str, Any], facts: PublicFacts, expected: ExpectedAccount) -> Iterator[Check]:
+    """Compare the account with the draws that must have been made.
+
+    Parameters
+    ----------
+    params : mapping
+    facts : PublicFacts
+        What the params say besides the account.
+    expected : ExpectedAccount
+        Rebuilt from these.
+    """
+    published = list(params["accounting"])
+    wrong = list(_differences(published, expected.lines))
+    yield Check(name="account_lines", passed=not wrong, observed=wrong[0] if wrong else len(published), required="all")
+    composition = params["composition"]
+    stated = (composition["adjacency"], composition["rows_per_unit"], _words(composition["bootstrap"]))
+    rebuilt = (ADJACENCIES[facts.parameters["adjacency"]], facts.whole("rows_per_unit", 1), expected.copies)
+    yield Check(name="composition", passed=stated == rebuilt, observed=str(stated[:2]), required=str(rebuilt[:2]))
+    if expected.path is not None:
+        lines = [(line, _cost(line)) for line in published]
+        slack = _CLOSE * expected.path + float(_STEP) * _ROUNDINGS * (1024 + _steps(published))
+        costs = [float(cost) for _, cost in _paths(lines)]
+        passed = all(expected.path - slack <= cost <= expected.path * (1 + 1e-12) for cost in costs)
+        yield Check(name="account_spends_epsilon", passed=passed, observed=min(costs), required=expected.path)
+
+
+def path_lines(expected: ExpectedAccount) -> set[tuple[int | None, bool]]:
+    """Return the levels of the expected lines, and whether they end a path."""
+    return {(line.level, line.ends_path) for line in expected.lines}
+
+
+def _differences(published: Sequence[Mapping[str, Any]], expected: Sequence[ExpectedLine]) -> Iterator[str]:
+    """Name the lines that are missing, that are there for nothing, and that say something else."""
+    rest = Counter((str(line["purpose"]), line["level"], line["ends_path"]) for line in published)
+    for line in expected:
+        key = (line.purpose, line.level, line.ends_path)
+        if not rest[key]:
+            yield f"missing: {line.purpose}"
+        rest[key] -= 1
+    yield from (f"not planned: {purpose}" for (purpose, _, _), left in rest.items() if left > 0)
+    known = {(line.purpose, line.level, line.ends_path): line for line in expected}
+    for told in published:
+        same = known.get((str(told["purpose"]), told["level"], told["ends_path"]))
+        if same is not None and (what := _difference(told, same)):
+            yield f"{what}: {same.purpose}"
+
+
+def _difference(told: Mapping[str, Any], line: ExpectedLine) -> str | None:
+    """Return what of a published line is not as expected."""
+    if told["mechanism"] != line.mechanism:
+        return "mechanism"
+    if line.sensitivity is not None and told["sensitivity"] != line.sensitivity:
+        return "sensitivity"
+    if told["times"] not in line.times:
+        return "times"
+    if line.cost is None:
+        return None
+    slack = _CLOSE * line.cost + float(_STEP) * _ROUNDINGS * _steps([told])
+    return None if line.cost - slack <= float(_cost(told)) <= line.cost + slack else "rate"
+
+
+def _steps(lines: Sequence[Mapping[str, Any]]) -> int:
+    return sum(int(line["sensitivity"]) * int(line["times"]) for line in lines)
+
+
+def _words(bootstrap: Mapping[str, Any] | None) -> tuple[int, tuple[int, ...], int] | None:
+    """Return trees, the words that give each number of copies, and their bits."""
+    if bootstrap is None:
+        return None
+    return (bootstrap["trees"], tuple(integers(bootstrap["weights"])), bootstrap["word_bits"])
+
+
+def _cost(line: Mapping[str, Any]) -> Fraction:
+    rate, sensitivity, times = line["rate"], line["sensitivity"], line["times"]
+    whole = all(isinstance(one, int) and not isinstance(one, bool) and one >= 1 for one in (rate, sensitivity, times))
+    level, ends = line["level"], line["ends_path"]
+    whole = whole and (level is None or (isinstance(level, int) and not isinstance(level, bool)))
+    if not whole or not isinstance(ends, bool) or line["mechanism"] not in _MECHANISMS:
+        raise ReleaseFormatError("a line of the account has a mechanism, rate, sensitivity or number that cannot be")
+    if line["rate_unit"] != RATE_UNIT:
+        raise ReleaseFormatError("a line of the account has rates in another unit")
+    cost: Fraction = rate * sensitivity * times * _STEP
+    if not math.isclose(float(cost), float(line["epsilon"]), rel_tol=1e-12):
+        raise ReleaseFormatError(
+            "a line of the account states another epsilon than its rate has", "the params file was altered"
+        )
+    return cost
+
+
+def _paths(lines: Sequence[tuple[Mapping[str, Any], Fraction]]) -> Iterator[tuple[int | None, Fraction]]:
+    """Yield what each kind of path pays, one for every level at which it can end."""
+    ends = {line["level"] for line, _ in lines if line["ends_path"]}
+    if any(line["ends_path"] and line["level"] is None for line, _ in lines):
+        raise ReleaseFormatError("a line of the account ends a path at no level")
+    for end in ends or {None}:
+        yield end, sum((cost for line, cost in lines if _on_path(line, end)), Fraction(0))
+
+
+def _on_path(line: Mapping[str, Any], end: int | None) -> bool:
+    level = line["level"]
+    if line["ends_path"]:
+        return bool(level == end)
+    return level is None or end is None or int(level) < end
+
+
+def _bootstrap_loss(bootstrap: Mapping[str, Any], path: Fraction) -> Fraction:
+    weights, (bits, trees) = integers(bootstrap["weights"]), integers([bootstrap["word_bits"], bootstrap["trees"]])
+    if not 1 <= bits <= 64 or sum(weights) != 1 << bits or min(weights) < 0 or trees < 1:
+        raise ReleaseFormatError("the bootstrap of the params has weights that cannot be")
+    with localcontext() as context:
+        context.prec = _DIGITS
+        one = (Decimal(path.numerator) / Decimal(path.denominator)).exp()
+        mean = sum((Decimal(weight) * one**copies for copies, weight in enumerate(weights)), Decimal(0)) / 2**bits
+        return Fraction(trees * mean.ln())
+
+
+def _not_below(value: Fraction) -> float:
+    """Return the smallest float not below a rational; a hair (1e-40) below a float is that float."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value - Fraction(1, 10**40) else math.nextafter(nearest, math.inf)
+
+
+def claimed_rows(facts: PublicFacts) -> int:
+    """Return most rows that come or go between neighbours, by the parameters."""
+    return changed_rows(facts)

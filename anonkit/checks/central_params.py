@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the params of a noisy release say that is public: its method with all parameters, its columns, their domains.
+
+Read strictly, with code that no method shares: whatever is of another kind than anonkit writes is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.errors import ReleaseFormatError
+
+MULTIWAY, CUT, ONE_VS_REST, TAXONOMY = "multiway", "cut", "one-vs-rest", "taxonomy"
+MOST_BRANCHES = 2048
+"""Children of a multiway split: an attribute with more codes is never split so."""
+
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicDomain:
+    """Categories, or equal cells over bounds; missing is one more code, the last."""
+
+    categories: tuple[str, ...] | None
+    bounds: tuple[float, float] | None
+    cells: int
+    """Codes without missing."""
+    has_missing: bool
+
+    @property
+    def size(self) -> int:
+        """Number of codes."""
+        return self.cells + self.has_missing
+
+    def labels(self) -> list[str | None]:
+        """Return the category of each code."""
+        return [*(self.categories or ()), *([None] if self.has_missing else [])]
+
+    def edge(self, at: int) -> float:
+        """Return where the cells after number `at` begin."""
+        low, high = self.bounds or (math.nan, math.nan)
+        return float(np.linspace(low, high, self.cells + 1)[at + 1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicColumn:
+    """A column that was counted."""
+
+    name: str
+    domain: PublicDomain
+    split: str = ""
+    """How trees divide it; nothing where there are none."""
+
+    @property
+    def is_cut(self) -> bool:
+        """True where it can be split at different points, and so again."""
+        return self.split in (CUT, ONE_VS_REST)
+
+    @property
+    def n_splits(self) -> int:
+        """Number of different splits; of a taxonomy at least this many."""
+        size = self.domain.size
+        if size < 2:
+            return 0
+        if self.split == CUT:
+            return size - 1
+        if self.split == ONE_VS_REST:
+            return 1 if size == 2 else size
+        return int(self.split == TAXONOMY or size <= MOST_BRANCHES)
+
+    def children(self) -> int:
+        """Return how many children a split has; 0 for a taxonomy, whose groups differ."""
+        return {MULTIWAY: self.domain.size, TAXONOMY: 0}.get(self.split, 2)
+
+    def goes_to(self, at: int) -> NDArray[np.int64]:
+        """Return the child that each code goes to, shape (codes,)."""
+        codes = np.arange(self.domain.size)
+        return codes if self.split == MULTIWAY else (codes > at if self.split == CUT else codes != at).astype(np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicFacts:
+    """The public side of a release."""
+
+    method: str
+    parameters: Mapping[str, Any]
+    target: PublicColumn
+    attributes: tuple[PublicColumn, ...]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, missing included."""
+        return self.target.domain.size
+
+    def number(self, name: str) -> float:
+        """Return a parameter that is a finite number."""
+        value = self.parameters[name]
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise ReleaseFormatError(f"parameter {name!r} of the params is no number")
+        return value
+
+    def whole(self, name: str, low: int = 0, high: int = 1 << 28) -> int:
+        """Return a parameter that is a whole number in its range."""
+        value = self.number(name)
+        if not isinstance(value, int) or not low <= value <= high:
+            raise ReleaseFormatError(f"parameter {name!r} of the params is not a number that it can be")
+        return value
+
+    def word(self, name: str, *choices: str) -> str:
+        """Return a parameter that is one of some words."""
+        value = self.parameters[name]
+        if value not in choices:
+            raise ReleaseFormatError(f"parameter {name!r} of the params is not a word that it can be")
+        return str(value)
+
+
+def facts_of(params: Mapping[str, Any]) -> PublicFacts:
+    """Read the public side of the params.
+
+    Raises
+    ------
+    ReleaseFormatError
+        A part is missing or of the wrong kind; releases of earlier formats do not hold their parameters.
+    """
+    if "parameters" not in params:
+        raise ReleaseFormatError(
+            "the params do not hold the parameters of the method: written by an older format",
+            "validate it with the version of anonkit that wrote it, or release it anew",
+        )
+    target = params["target"]
+    return PublicFacts(
+        method=str(params["method"]),
+        parameters=dict(params["parameters"]),
+        target=PublicColumn(name=str(target["name"]), domain=domain_of(target["domain"], "category")),
+        attributes=tuple(
+            PublicColumn(
+                name=str(one["name"]), domain=domain_of(one["domain"], one["type"]), split=str(one.get("split", ""))
+            )
+            for one in params["attributes"]
+        ),
+    )
+
+
+def domain_of(raw: Mapping[str, Any], kind: str) -> PublicDomain:
+    """Read a domain.
+
+    Raises
+    ------
+    ReleaseFormatError
+        It is none that anonkit writes.
+    """
+    has_missing = raw["has_missing"]
+    if not isinstance(has_missing, bool):
+        raise ReleaseFormatError("a domain of the params does not say whether values may be missing")
+    if kind == "category":
+        values = raw["categories"]
+        texts = isinstance(values, list) and all(isinstance(one, str) for one in values)
+        if not texts or not values or len(set(values)) != len(values):
+            raise ReleaseFormatError("a domain of the params is no list of different categories")
+        return PublicDomain(categories=tuple(values), bounds=None, cells=len(values), has_missing=has_missing)
+    low, high = raw["bounds"]
+    numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (low, high))
+    if kind != "number" or not numbers or not math.isfinite(low) or not math.isfinite(high) or not low < high:
+        raise ReleaseFormatError("a domain of the params has bounds that cannot be")
+    (cells,) = integers([raw["cells"]])
+    if cells < 1:
+        raise ReleaseFormatError("a domain of the params has no cells")
+    return PublicDomain(categories=None, bounds=(float(low), float(high)), cells=cells, has_missing=has_missing)
+
+
+def integers(values: Sequence[Any]) -> list[int]:
+    """Return values that must be integers: no text, no float, no truth value.
+
+    Raises
+    ------
+    ReleaseFormatError
+        One is not.
+    """
+    if not isinstance(values, list) or any(not isinstance(one, int) or isinstance(one, bool) for one in values):
+        raise ReleaseFormatError("a list of the params must hold whole numbers, and does not")
+    return values

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The draws that a noisy release must have made, rebuilt from public facts: method, parameters, attributes, classes.
+
+For each method a table of its paper's choices, written a second time: what is drawn at which level, by which mechanism,
+what one row can change, how often a row pays, and for which share of epsilon. The methods' own plans are not read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from anonkit.checks.central_params import PublicFacts
+from anonkit.errors import ReleaseFormatError
+
+LAPLACE, FLIP, EXPONENTIAL = "discrete-laplace", "permute-and-flip", "exponential"
+_WORD_BITS = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedLine:
+    """A line that the account must have."""
+
+    purpose: str
+    mechanism: str
+    sensitivity: int | None = 1
+    """What one row can change; None where it depends on what was drawn before."""
+    times: range = range(1, 2)
+    """How often a row may pay for it: one number, or several where nodes differ."""
+    level: int | None = None
+    ends_path: bool = False
+    cost: float | None = None
+    """Share of epsilon of one row on its path; None where an earlier draw decides."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedAccount:
+    """All lines, how rows are given to trees, and what a path must come to."""
+
+    lines: tuple[ExpectedLine, ...]
+    rows_per_tree: tuple[str, int] | None = None
+    """Kind and number of trees; None where there are none."""
+    copies: tuple[int, tuple[int, ...], int] | None = None
+    """Trees, words for each number of copies, bits of a word: the bootstrap."""
+    path: float | None = None
+    """What every path must come to, where single costs are not known."""
+    levels: int = 1
+    """Levels of a tree, the leaves' included."""
+
+
+def expected_account(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
+    """Rebuild the account of a release with a promise.
+
+    Raises
+    ------
+    ReleaseFormatError
+        The method is none with this promise, or has none with these parameters.
+    """
+    families: dict[str, Callable[[PublicFacts, Mapping[str, Any]], ExpectedAccount]] = {
+        "dp-nb": _tables,
+        "dp-forest": _stacked,
+        "dp-tree": _stacked,
+        "diffgen": _specialized,
+        "dt-diff": _specialized,
+        **dict.fromkeys(_PAPERS, _grown),
+    }
+    if facts.method not in families:
+        raise ReleaseFormatError("the params name a method that has no account")
+    if facts.parameters.get("stop") == "pure":
+        raise ReleaseFormatError("with these parameters the method looks at rows without noise: nothing is promised")
+    return families[facts.method](facts, params)
+
+
+def changed_rows(facts: PublicFacts) -> int:
+    """Return most rows that come or go between neighbours: a replaced row goes, and another comes."""
+    rows = facts.whole("rows_per_unit", 1, 1000)
+    return rows * (2 if facts.word("adjacency", "add-or-remove", "replace") == "replace" else 1)
+
+
+def row_epsilon(facts: PublicFacts) -> float:
+    """Return the loss of one row that comes or goes."""
+    epsilon = facts.number("epsilon")
+    if not 0 < epsilon <= 40:
+        raise ReleaseFormatError("the epsilon of the params is not one that is taken")
+    return epsilon / changed_rows(facts)
+
+
+# --- tables of counts --------------------------------------------------------------------------------------------
+
+
+def _tables(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
+    """Return one line a table: a row is in one cell of each; they share epsilon by the cube root of their columns."""
+    columns = [("rows per class", 1), *((f"class x {one.name}", one.domain.size) for one in facts.attributes)]
+    weights = [size ** (1 / 3) for _, size in columns]
+    whole = row_epsilon(facts)
+    lines = tuple(
+        ExpectedLine(purpose=purpose, mechanism=LAPLACE, cost=whole * weight / sum(weights))
+        for (purpose, _), weight in zip(columns, weights, strict=True)
+    )
+    return ExpectedAccount(lines=lines)
+
+
+# --- top-down specialization -------------------------------------------------------------------------------------
+
+
+def _specialized(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
+    """Return half for choices, half for counts; DiffGen also draws a cut for each number, and one after each step."""
+    steps = facts.whole("steps", 1, 100)
+    joint = facts.method == "dt-diff"
+    numbers = sum(one.is_cut and one.n_splits > 0 for one in facts.attributes)
+    choices = steps if joint else numbers + 2 * steps
+    half = row_epsilon(facts) / 2
+    choice = ExpectedLine(
+        purpose="specialization" if joint else "cuts and specializations",
+        mechanism=EXPONENTIAL,
+        sensitivity=_width(facts.word("score", "max-class", "information-gain"), facts.n_classes, 1),
+        times=range(choices, choices + 1),
+        cost=half,
+    )
+    count = ExpectedLine(purpose="class counts of a cell", mechanism=LAPLACE, cost=half)
+    return ExpectedAccount(lines=(choice, count), rows_per_tree=("disjoint", 1), levels=1 << 10)
+
+
+# --- trees with histograms ---------------------------------------------------------------------------------------
+
+
+def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
+    """Return the lines of trees, histograms and a step: a noisy number of rows divides, and all of epsilon is spent."""
+    whole = row_epsilon(facts)
+    counted = () if facts.whole("n_rows") else (_line("number of rows", cost=whole / 50),)
+    trees = facts.whole("trees", 0, 1000) or 1 if facts.method == "dp-forest" else 1
+    asked = facts.whole("depth", 0, 12)
+    deepest = max((int(line["level"] or 0) for line in params["accounting"]), default=0)
+    levels = (asked or min(deepest, 12) + 1) if any(one.n_splits for one in facts.attributes) else 1
+    split = ExpectedLine(purpose="split at level {}", mechanism=FLIP, sensitivity=_width("gini", facts.n_classes, 1))
+    lines: list[ExpectedLine] = []
+    for level in range(levels):
+        if level < levels - 1:
+            lines.append(replace(split, purpose=split.purpose.format(level), level=level))
+        lines.append(_line(f"class counts of a leaf at level {level}", level=level, ends_path=True))
+    tables = max(1, len(facts.attributes))
+    histograms = replace(_line("histograms by class"), times=range(tables, tables + 1))
+    learned = [_line(f"{what} of the weights", sensitivity=None) for what in ("gradient", "curvature")]
+    return ExpectedAccount(
+        lines=(*counted, *lines, histograms, *(learned if "weights" in params else [])),
+        rows_per_tree=("disjoint", trees),
+        path=whole,
+        levels=levels,
+    )
+
+
+def _line(purpose: str, **more: Any) -> ExpectedLine:
+    return ExpectedLine(purpose=purpose, mechanism=LAPLACE, **more)
+
+
+# --- trees of papers ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Paper:
+    """What makes one paper's tree."""
+
+    choice: str
+    """`joint`: one choice among all splits; `cuts`: one of a cut for each number, then one of the attribute; `counts`:
+    noisy tables of all attributes; `totals`: the same with totals asked for apart."""
+    mechanism: str = EXPONENTIAL
+    budget: str = "uniform"
+    counted: float | None = 0.5
+    """Share of a level for a noisy count of rows; None: of the number of draws."""
+    square_root: bool = False
+
+
+_PAPERS: Mapping[str, _Paper] = {
+    "edprf": _Paper(choice="joint", mechanism=FLIP, budget="harmonic", counted=0.0),
+    "diffprfs": _Paper(choice="cuts", square_root=True),
+    "diffprf": _Paper(choice="joint", square_root=True),
+    "c45-arithmetic": _Paper(choice="counts", budget="arithmetic", counted=0.1),
+    "c45-halving": _Paper(choice="counts", budget="halving", counted=0.1),
+    "sulq-id3": _Paper(choice="totals"),
+    "pinq-id3": _Paper(choice="counts"),
+    "diffp-id3": _Paper(choice="joint"),
+    "diffp-c45": _Paper(choice="cuts", budget="draws", counted=None),
+}
+
+
+def _grown(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
+    paper = _PAPERS[facts.method]
+    depth = facts.whole("depth", 1, 20)
+    levels = depth if facts.method == "edprf" else depth + 1
+    kind, trees = _rows_of(facts)
+    path, repeated, copies = _path_of_one_tree(row_epsilon(facts), kind, trees)
+    weights = list(_weights(facts, paper, levels))
+    counted = list(_counted(facts, paper, levels))
+    shares = [path * weight / sum(weights) for weight in weights]
+    choice = _choice(facts, paper)
+    made = levels if choice is not None else 1
+    lines: list[ExpectedLine] = []
+    spent = 0.0
+    for level in range(made):
+        rows, left = shares[level] * counted[level], shares[level] * (1 - counted[level])
+        if choice is not None and level < made - 1:
+            slack, line = choice
+            lines += [_line(f"rows of a node at level {level}", level=level, cost=rows)] if rows else []
+            lines.append(replace(line, purpose=line.purpose.format(level), level=level, cost=left / slack))
+        lines += [_line(f"rows of a leaf at level {level}", level=level, ends_path=True, cost=rows)] if rows else []
+        in_leaf = path - spent if facts.method == "edprf" else left
+        lines.append(_leaf(facts, level, in_leaf))
+        spent += left
+    return ExpectedAccount(
+        lines=tuple(_repeated(line, repeated) for line in lines),
+        rows_per_tree=(kind, trees),
+        copies=copies,
+        levels=made,
+    )
+
+
+def _rows_of(facts: PublicFacts) -> tuple[str, int]:
+    """Return how rows are given to trees, and how many there are."""
+    if facts.method == "edprf":
+        return "disjoint", facts.whole("trees", 1, 1000)
+    if facts.method in ("diffprf", "diffprfs"):
+        kind = facts.word("rows", "disjoint", "shared", "bootstrap", "published-bootstrap")
+        return kind, facts.whole("trees", 1, 1000)
+    return "disjoint", 1
+
+
+def _path_of_one_tree(
+    epsilon: float, kind: str, trees: int
+) -> tuple[float, int, tuple[int, tuple[int, ...], int] | None]:
+    """Return what a path of one tree may cost, how many trees a row pays for alike, and the law of its copies."""
+    if kind == "disjoint":
+        return epsilon, 1, None
+    if kind == "shared":
+        return epsilon / trees, trees, None
+    whole = [math.floor((1 << _WORD_BITS) * math.exp(-1) / math.factorial(copies)) for copies in range(13)]
+    words = [one for one in whole if one]
+    words[0] += (1 << _WORD_BITS) - sum(words)
+    path = math.log1p(epsilon / trees) if kind == "bootstrap" else epsilon / trees
+    return path, 1, (trees, tuple(words), _WORD_BITS)
+
+
+def _weights(facts: PublicFacts, paper: _Paper, levels: int) -> Iterator[float]:
+    """Yield how a path's budget is divided over the levels, root first."""
+    ascending = facts.parameters.get("order") != "descending"
+    for level in range(levels):
+        match paper.budget:
+            case "harmonic":
+                yield 1 / (levels - level)
+            case "arithmetic":
+                yield level + 1 if ascending else levels - level
+            case "halving":
+                yield 0.5 ** min(level + 1, levels - 1)
+            case "draws":
+                yield 2 + _numbers(facts) if level < levels - 1 else 2
+            case _:
+                yield 1
+
+
+def _counted(facts: PublicFacts, paper: _Paper, levels: int) -> Iterator[float]:
+    """Yield the share of each level that counts the rows of a node."""
+    for level in range(levels):
+        if paper.counted is None:
+            yield 1 / (2 + _numbers(facts)) if level < levels - 1 else 0.5
+        elif paper.budget in ("arithmetic", "halving"):
+            yield paper.counted if facts.word("stop", "depth", "noisy") == "noisy" else 0.0
+        else:
+            yield paper.counted
+
+
+def _numbers(facts: PublicFacts) -> int:
+    return sum(one.is_cut and one.n_splits > 0 for one in facts.attributes)
+
+
+def _choice(facts: PublicFacts, paper: _Paper) -> tuple[int, ExpectedLine] | None:
+    """Return what divides the rate, and the line of a choice of splits; None where nothing can be split."""
+    splittable = sum(one.n_splits > 0 for one in facts.attributes)
+    if not splittable:
+        return None
+    candidates = max(1, math.isqrt(splittable)) if paper.square_root else splittable
+    if paper.choice in ("counts", "totals"):
+        times = candidates * (2 if paper.choice == "totals" else 1)
+        purpose = "class counts by attribute value at level {}"
+        return 1, ExpectedLine(purpose=purpose, mechanism=LAPLACE, times=range(times, times + 1))
+    score = "gini" if facts.method == "edprf" else str(facts.parameters["score"])
+    width = _width(score, facts.n_classes, facts.whole("max_rows", 1) if score == "entropy" else 1)
+    slack = 2 if facts.parameters.get("rate") == "published" and score != "information-gain" else 1
+    line = ExpectedLine(purpose="split at level {}", mechanism=paper.mechanism, sensitivity=width)
+    if paper.choice == "joint":
+        return slack, line
+    most = min(candidates, _numbers(facts))
+    fewest = max(0, min(_numbers(facts), candidates - (splittable - _numbers(facts))))
+    return slack, replace(line, purpose="cuts and attribute at level {}", times=range(fewest + 1, most + 2))
+
+
+def _leaf(facts: PublicFacts, level: int, cost: float) -> ExpectedLine:
+    label = facts.method == "edprf" and facts.word("leaf", "counts", "label") == "label"
+    return ExpectedLine(
+        purpose=f"{'label' if label else 'class counts'} of a leaf at level {level}",
+        mechanism=FLIP if label else LAPLACE,
+        level=level,
+        ends_path=True,
+        cost=cost,
+    )
+
+
+def _repeated(line: ExpectedLine, trees: int) -> ExpectedLine:
+    """Return a line that a row pays for in so many trees."""
+    if trees == 1:
+        return line
+    times = range(line.times.start * trees, (line.times.stop - 1) * trees + 1, trees)
+    return replace(line, times=times, cost=None if line.cost is None else line.cost * trees)
+
+
+def _width(score: str, classes: int, max_rows: int) -> int:
+    """Return what one row can move the scores of all candidates by, in their steps of 2**-8 (of 1 for max-class)."""
+    match score:
+        case "max-class":
+            return 1
+        case "gini":
+            return 2 * 256
+        case "information-gain":
+            return 2 * math.ceil(math.log2(max(classes, 2)) * 256)
+        case "entropy":
+            return math.ceil((math.log2(max_rows + 1) + 1 / math.log(2)) * 256) + 2
+        case _:
+            raise ReleaseFormatError("the params name a score that is not known")

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of a noisy release against its params: what stands in both says the same, block by block."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from anonkit.checks.central_params import PublicFacts
+from anonkit.guarantee import Check
+
+_STEP = Fraction(1, 1 << 52)
+
+
+def report_checks(params: Mapping[str, Any], report: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
+    """Compare method, parameters, budget, forest and columns of the report with the params.
+
+    Parameters
+    ----------
+    params : mapping
+    report : mapping
+    facts : PublicFacts
+        Read from the params.
+    """
+    method, stated = report["method"], (facts.method, dict(facts.parameters))
+    same = (method["name"], method["parameters"]) == stated and _alike(method["parameters"], facts.parameters)
+    yield Check(name="method", passed=same, observed=str(method["name"]), required=facts.method)
+    yield from _budget_checks(params, report)
+    columns = {one["name"]: one for one in report["columns"]}
+    released = [one["name"] for one in params["columns"]]
+    made = [name for name, one in columns.items() if one["action"] == "synthesized"]
+    yield Check(name="columns_of_params", passed=made == released, observed=len(made), required=len(released))
+    sizes = {one.name: one.domain.size for one in (facts.target, *facts.attributes)}
+    wrong = [name for name, size in sizes.items() if columns.get(name, {}).get("released_values") != size]
+    yield Check(name="released_values", passed=not wrong, observed=len(wrong), required=0)
+    units = [name for name, one in columns.items() if one["role"] == "unit"]
+    unit = report["guarantee"]["parameters"].get("unit_column", units[0] if units else None)
+    right = units == ([] if unit is None else [unit]) and (units != [] or facts.parameters["rows_per_unit"] == 1)
+    yield Check(name="unit", passed=right, observed=", ".join(units) or None, required=unit)
+    if "trees" in params:
+        nodes = [node for tree in params["trees"] for node in tree]
+        found = (len(params["trees"]), len(nodes))
+        told = (report["forest"]["trees"], report["forest"]["nodes"])
+        yield Check(name="forest", passed=found == told, observed=str(told), required=str(found))
+
+
+def _budget_checks(params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[Check]:
+    """Compare the budget block with the lines of the account."""
+    budget = report["budget"]
+    if report["guarantee"]["kind"] != "central-dp":
+        empty = budget["epsilon"] is None and not budget["per_level"] and not budget["per_attribute"]
+        yield Check(name="budget_lines", passed=empty, observed=str(budget["epsilon"]), required=None)
+        return
+    yield Check(name="delta", passed=budget["delta"] == 0, observed=str(budget["delta"]), required=0)
+    costs = [(line, line["rate"] * line["sensitivity"] * line["times"] * _STEP) for line in params["accounting"]]
+    if "trees" in params:
+        levels: dict[tuple[int | None, str], Fraction] = {}
+        for line, cost in costs:
+            key = (line["level"], "leaf" if line["ends_path"] else "split")
+            levels[key] = levels.get(key, Fraction(0)) + cost
+        told = [((one["level"], one["part"]), one["epsilon"]) for one in budget["per_level"]]
+        wanted = list(levels.items())
+        spare = budget["per_attribute"]
+    else:
+        names = [params["target"]["name"], *(one["name"] for one in params["attributes"])]
+        told = [((one["name"], ""), one["epsilon"]) for one in budget["per_attribute"]]
+        wanted = [((name, ""), cost) for name, (_, cost) in zip(names, costs, strict=False)]
+        spare = budget["per_level"]
+    passed = not spare and len(told) == len(wanted)
+    passed = passed and all(
+        key == other and math.isclose(one, float(cost), rel_tol=1e-9)
+        for (key, one), (other, cost) in zip(told, wanted, strict=False)
+    )
+    yield Check(name="budget_lines", passed=passed, observed=len(told), required=len(wanted))
+
+
+def _alike(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    """Tell whether two mappings hold values of the same kinds: 1 is not True, and 1.0 is not "1.0"."""
+    return all(isinstance(first[name], bool) == isinstance(second[name], bool) for name in second)

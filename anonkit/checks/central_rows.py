@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The released rows against the published model: whether they can have been drawn from it.
+
+What is deterministic is compared exactly (cells with their counts; rows of noisy tables, up to one each); what is
+drawn, by Bernstein's inequality, so loosely that a true release fails once in a billion.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from anonkit.checks.central_forest import PublishedLeaf, leaves_of, region_of_nodes
+from anonkit.checks.central_params import TAXONOMY, BoolArray, PublicColumn, PublicFacts
+from anonkit.data_files import iter_batches, read_rows
+from anonkit.guarantee import Check
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+_BATCH_ROWS = 1 << 16
+_STEPS_IN_A_CELL = 16
+"""Places in a cell at which dp-forest and dp-tree draw numbers."""
+_FALSE_ALARM = 1e-9
+_ROWS_WITHOUT_COUNTS = 10_000
+_SCORE_UNIT = 0.001
+
+
+def row_checks(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
+    """Check the released rows, by column and class.
+
+    Parameters
+    ----------
+    data : path
+    params : mapping
+        Its trees, tables and scores were checked before.
+    facts : PublicFacts
+    """
+    if "trees" not in params:
+        yield from _differences(_counted_tables(data, params, facts))
+    elif facts.parameters["as_"] == "cells":
+        yield _cells_check(data, params, facts)
+    elif facts.method in ("dp-forest", "dp-tree"):
+        yield from _differences(_labels_by_scores(data, params, facts))
+    else:
+        yield from _differences(_rows_of_leaves(data, params, facts))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Compared:
+    """Rows by class and code of an attribute, and what the model says."""
+
+    name: str
+    found: IntArray
+    """Shape (n_classes, codes)."""
+    expected: FloatArray
+    """Mean, the same shape."""
+    allowed: FloatArray
+    """Most by which rounding moves the mean, the same shape."""
+    drawn: bool = True
+    """True: the rest is chance; False: there is none."""
+
+
+def _differences(compared: Iterator[_Compared]) -> Iterator[Check]:
+    for one in compared:
+        bound = one.allowed + 1e-6
+        if one.drawn:
+            most = one.expected + one.allowed
+            size = math.log(2 * one.found.size / _FALSE_ALARM)
+            bound = bound + np.where(most > 0, size / 3 + np.sqrt(size * size / 9 + 2 * most * size), 0.0)
+        wrong = int((np.abs(one.found - one.expected) > bound).sum())
+        yield Check(name=f"rows_from_model:{one.name}", passed=wrong == 0, observed=wrong, required=0)
+
+
+# --- codes -------------------------------------------------------------------------------------------------------
+
+
+def _batches(data: Path, facts: PublicFacts, steps: int) -> Iterator[tuple[IntArray, list[IntArray]]]:
+    """Yield labels and codes of the rows; those with a cell outside its domain, which are counted elsewhere, left out.
+
+    Parameters
+    ----------
+    steps : int
+        Places in a cell of a number.
+    """
+    columns = [facts.target, *facts.attributes]
+    for batch in iter_batches(data, [one.name for one in columns], batch_rows=_BATCH_ROWS):
+        codes = [_codes(batch.column(one.name), one, steps) for one in columns]
+        known = np.all([own >= 0 for own in codes], axis=0)
+        labels, *rest = (own[known] for own in codes)
+        yield labels, rest
+
+
+def _codes(cells: pa.Array, column: PublicColumn, steps: int) -> IntArray:
+    """Return the code of each cell, -1 outside the domain, shape (n_rows,)."""
+    domain = column.domain
+    values = cells.dictionary_decode() if isinstance(cells, pa.DictionaryArray) else cells
+    absent = np.asarray(values.is_null().to_numpy(zero_copy_only=False), dtype=bool)
+    if domain.bounds is None:
+        known = pc.index_in(values.cast(pa.string()), value_set=pa.array(domain.categories, pa.string()))
+        codes = np.asarray(pc.fill_null(known, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
+    else:
+        low, high = domain.bounds
+        numbers = np.asarray(pc.fill_null(values.cast(pa.float64()), low).to_numpy(zero_copy_only=False))
+        places = np.floor((numbers - low) / (high - low) * domain.cells * steps)
+        codes = np.where((places >= 0) & (places < domain.cells * steps), places, -1).astype(np.int64)
+        codes = np.where(codes >= 0, codes // steps, -1)
+    return np.where(absent, domain.cells if domain.has_missing else -1, codes)
+
+
+def _tally(data: Path, facts: PublicFacts, weigh: Callable[[list[IntArray]], FloatArray] | None, steps: int) -> Any:
+    """Count rows by class and code of each attribute; with `weigh` also add up its class weights of each row."""
+    classes = facts.n_classes
+    found = [np.zeros((classes, one.domain.size), dtype=np.int64) for one in facts.attributes]
+    sums = [np.zeros((classes, one.domain.size)) for one in facts.attributes]
+    by_class = np.zeros(classes, dtype=np.int64)
+    for labels, codes in _batches(data, facts, steps):
+        by_class += np.bincount(labels, minlength=classes)
+        weights = None if weigh is None else weigh(codes)
+        for at, own in enumerate(codes):
+            size = facts.attributes[at].domain.size
+            found[at] += np.bincount(labels * size + own, minlength=classes * size).reshape(classes, size)
+            for c in range(classes if weights is not None else 0):
+                sums[at][c] += np.bincount(own, weights=weights[:, c], minlength=size)  # type: ignore[index]
+    return by_class, found, sums
+
+
+# --- noisy tables ------------------------------------------------------------------------------------------------
+
+
+def _counted_tables(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> Iterator[_Compared]:
+    """Compare the rows of dp-nb: each class as often as its tables together say, each code by its share, up to one."""
+    by_class, found, _ = _tally(data, facts, None, 1)
+    tables = [np.array(one["counts"], dtype=np.float64) for one in params["attributes"]]
+    spread = [_variance(params["class_rate"])]
+    spread += [_variance(one["rate"]) * table.shape[1] for one, table in zip(params["attributes"], tables, strict=True)]
+    sums = [np.array(params["class_counts"], dtype=np.float64), *(table.sum(axis=1) for table in tables)]
+    weights = 1 / np.array(spread)
+    sizes = np.maximum(weights @ np.stack(sums) / weights.sum(), 0.0)
+    one_each = np.ones((facts.n_classes, 1))
+    yield _Compared(
+        name=facts.target.name,
+        found=by_class[:, np.newaxis],
+        expected=sizes[:, np.newaxis],
+        allowed=one_each,
+        drawn=False,
+    )
+    for column, table, rows in zip(facts.attributes, tables, found, strict=True):
+        shares = np.stack([_share(own, size) for own, size in zip(table, sizes, strict=True)])
+        expected = shares * by_class[:, np.newaxis]
+        yield _Compared(name=column.name, found=rows, expected=expected, allowed=np.ones(rows.shape), drawn=False)
+
+
+def _variance(rate: int) -> float:
+    loss = rate / 2**52
+    return 2 * math.exp(-loss) / math.expm1(-loss) ** 2
+
+
+def _share(counts: FloatArray, size: float) -> FloatArray:
+    """Return the distribution nearest to counts over their class size: all moved alike, and cut off at 0."""
+    if size <= 0:
+        return np.full(counts.shape, 1 / counts.size)
+    shares = np.sort(counts / size)[::-1]
+    surplus = (np.cumsum(shares) - 1) / np.arange(1, shares.size + 1)
+    last = int(np.flatnonzero(shares > surplus)[-1])
+    moved = np.maximum(counts / size - surplus[last], 0.0)
+    return np.asarray(moved / moved.sum())
+
+
+# --- trees -------------------------------------------------------------------------------------------------------
+
+
+def _rows_of_leaves(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> Iterator[_Compared]:
+    """Compare rows that were drawn evenly from the boxes of leaves, as many as their counts say."""
+    if any(one.split == TAXONOMY for one in facts.attributes):
+        return
+    trees = params["trees"]
+    share = 1.0 if params["rows_per_tree"]["kind"] == "disjoint" else 1 / len(trees)
+    shapes = [(facts.n_classes, one.domain.size) for one in facts.attributes]
+    expected, allowed = [np.zeros(shape) for shape in shapes], [np.zeros(shape) for shape in shapes]
+    for tree in trees:
+        leaves = list(leaves_of(tree, facts))
+        weights = _weights(leaves, facts) * share
+        boxes = [
+            np.array([[] if leaf.box is None else leaf.box[at] for leaf in leaves], dtype=np.float64)
+            for at in range(len(facts.attributes))
+        ]
+        weights = weights * np.all([box.any(axis=1) for box in boxes], axis=0)[:, np.newaxis]
+        for at, box in enumerate(boxes):
+            evenly = box / np.maximum(box.sum(axis=1, keepdims=True), 1)
+            expected[at] += weights.T @ evenly
+            allowed[at] += (weights > 0).astype(np.float64).T @ evenly
+    _, found, _ = _tally(data, facts, None, 1)
+    for column, rows, mean, slack in zip(facts.attributes, found, expected, allowed, strict=True):
+        yield _Compared(name=column.name, found=rows, expected=mean, allowed=slack)
+
+
+def _weights(leaves: Sequence[PublishedLeaf], facts: PublicFacts) -> FloatArray:
+    """Return how many rows of each class the leaves of a tree stand for, shape (n_leaves, n_classes)."""
+    out = np.zeros((len(leaves), facts.n_classes))
+    for at, leaf in enumerate(leaves):
+        if leaf.counts is not None:
+            out[at] = leaf.counts
+        elif leaf.label is not None and leaf.box is not None:
+            out[at, leaf.label] = _ROWS_WITHOUT_COUNTS * math.prod(float(box.mean()) for box in leaf.box)
+    total = float(out.sum())
+    if total <= 0:
+        return np.zeros_like(out)
+    flat = np.sort(out.reshape(-1))[::-1]
+    surplus = (np.cumsum(flat) - total) / np.arange(1, flat.size + 1)
+    last = int(np.flatnonzero(flat > surplus)[-1])
+    return np.asarray(np.maximum(out - surplus[last], 0.0))
+
+
+def _cells_check(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> Check:
+    """Compare generalized cells and their counts with the leaves: the same lines, in any order."""
+    told = [one for one in facts.attributes if one.split != TAXONOMY]
+    wanted: Counter[tuple[Any, ...]] = Counter()
+    for tree in params["trees"]:
+        for leaf in leaves_of(tree, facts):
+            words = [
+                _words(one, box)
+                for one, box in zip(facts.attributes, leaf.box or [None] * len(facts.attributes), strict=True)
+                if one.split != TAXONOMY
+            ]
+            for c, label in enumerate(facts.target.domain.labels()):
+                if leaf.counts is not None:
+                    wanted[(*words, label, leaf.counts[c])] += 1
+                elif leaf.label == c:
+                    wanted[(*words, label, None)] += 1
+    below_groups = any(one.split == TAXONOMY for one in facts.attributes)
+    names = [*(one.name for one in told if not below_groups), facts.target.name, "count"]
+    if below_groups:  # boxes below a group are not followed: classes and counts alone
+        wanted = Counter({key[-2:]: 0 for key in wanted}) + _last_two(wanted)
+    table = read_rows(data, names).to_pydict()
+    found = Counter(zip(*(table[name] for name in names), strict=True))
+    wrong = sum(((wanted - found) + (found - wanted)).values())
+    return Check(name="cells_from_model", passed=wrong == 0, observed=wrong, required=0)
+
+
+def _last_two(lines: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+    out: Counter[tuple[Any, ...]] = Counter()
+    for key, times in lines.items():
+        out[key[-2:]] += times
+    return out
+
+
+def _words(column: PublicColumn, box: BoolArray | None) -> str | None:
+    """Return the codes of a cell as the table has them."""
+    if box is None:
+        return None
+    if box.all():
+        return "*"
+    if not box.any():
+        return "none"
+    domain = column.domain
+    if domain.bounds is None:
+        return "|".join("missing" if one is None else one for one, own in zip(domain.labels(), box, strict=True) if own)
+    parts = []
+    inside = np.flatnonzero(box[: domain.cells])
+    if inside.size:
+        edges = np.linspace(*domain.bounds, domain.cells + 1)
+        for run in np.split(inside, np.flatnonzero(np.diff(inside) > 1) + 1):
+            closing = "]" if run[-1] == domain.cells - 1 else ")"
+            parts.append(f"[{edges[run[0]]:g}, {edges[run[-1] + 1]:g}{closing}")
+    return "|".join([*parts, *(["missing"] if domain.has_missing and box[-1] else [])])
+
+
+# --- scores ------------------------------------------------------------------------------------------------------
+
+
+def _labels_by_scores(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> Iterator[_Compared]:
+    """Compare the classes of rows with the probabilities that the published scores give them."""
+    scores = params["scores"]
+    regions = np.array(region_of_nodes(params["trees"][0], scores["regions"]), dtype=np.int64)
+    leaves = [np.array(table, dtype=np.int64) for table in scores["leaves"]]
+    tables = [
+        np.array([one[at] for one in scores["attributes"]], dtype=np.int64) for at in range(len(facts.attributes))
+    ]
+
+    def chances(codes: list[IntArray]) -> FloatArray:
+        places = [_leaf_of_rows(tree, facts, codes) for tree in params["trees"]]
+        region = regions[places[0]]
+        total = sum((table[place] for table, place in zip(leaves, places, strict=True)), np.zeros(()))
+        total = total + sum((table[region, own] for table, own in zip(tables, codes, strict=True)), np.zeros(()))
+        total = np.asarray(total * _SCORE_UNIT, dtype=np.float64)
+        raised = np.exp(total - total.max(axis=1, keepdims=True))
+        return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+    _, found, sums = _tally(data, facts, chances, _STEPS_IN_A_CELL)
+    for column, rows, mean in zip(facts.attributes, found, sums, strict=True):
+        yield _Compared(name=column.name, found=rows, expected=mean, allowed=np.zeros(rows.shape))
+
+
+def _leaf_of_rows(tree: Sequence[Mapping[str, Any]], facts: PublicFacts, codes: list[IntArray]) -> IntArray:
+    """Return the node that each row ends in, shape (n_rows,)."""
+    names = {one.name: at for at, one in enumerate(facts.attributes)}
+    place = np.zeros(codes[0].size if codes else 0, dtype=np.int64)
+    for number, node in enumerate(tree):  # children come after their parents
+        if "children" not in node:
+            continue
+        here = np.flatnonzero(place == number)
+        at = names[node["attribute"]]
+        children = np.array(node["children"], dtype=np.int64)
+        place[here] = children[facts.attributes[at].goes_to(int(node.get("at", 0)))[codes[at][here]]]
+    return place
