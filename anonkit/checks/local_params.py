@@ -101,6 +101,8 @@ class Answer:
     """Of the true values; None where there is no grid."""
     raw_domain: Mapping[str, Any] | None
     """As it is published."""
+    raw_parameters: Mapping[str, Any] | None
+    """As they are published."""
     mechanism: str | None
     """None for a target that is hidden in the answers of the attributes."""
     words: ResponseWords | None
@@ -211,6 +213,7 @@ def _target(raw: Mapping[str, Any]) -> Answer:
         name=_text(raw["name"]),
         domain=_domain(raw["type"], raw["domain"]),
         raw_domain=raw["domain"],
+        raw_parameters=None,
         mechanism=None,
         words=None,
         transformation=None,
@@ -241,6 +244,7 @@ def _attribute(raw: Mapping[str, Any]) -> Answer:
         name=_text(raw["name"]),
         domain=domain,
         raw_domain=raw["domain"],
+        raw_parameters=parameters,
         mechanism=mechanism,
         words=words,
         transformation=transformation,

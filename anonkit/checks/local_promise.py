@@ -16,12 +16,12 @@ from statistics import NormalDist
 from typing import Any
 
 from anonkit.checks.local_matrices import BlindAndNear, OwnMatrix, loss_of
-from anonkit.checks.local_params import Answer, PublishedAnswers, stated_loss
+from anonkit.checks.local_params import Answer, Cells, PublishedAnswers, stated_loss
 from anonkit.errors import ReleaseFormatError
 from anonkit.guarantee import Check
 from anonkit.local_dp import LocalDP
 
-_FIGURES = ("action", "mechanism", "epsilon", "p_keep", "breach", "released_values", "domain")
+_FIGURES = ("action", "mechanism", "epsilon", "p_keep", "breach", "released_values", "domain", "parameters")
 """What a column of the report says of its answers."""
 _CONFIDENCES = {"99.9%": 0.999, "99%": 0.99, "95%": 0.95, "50%": 0.5}
 _ROUNDING = 1e-12
@@ -151,16 +151,17 @@ def _columns(table: PublishedAnswers, loss: PublishedLoss, columns: Any) -> Iter
 
 def _facts(table: PublishedAnswers, loss: PublishedLoss, each: Answer) -> dict[str, Any]:
     """Return what the report must say of a column."""
+    twice = {"domain": each.raw_domain, "parameters": each.raw_parameters}
     if each.mechanism is None:
-        return {"action": "randomized", "domain": each.raw_domain}
+        return {"action": "randomized", **twice}
     is_target = each is table.target
     if is_target and each.words is not None and each.words.is_truth():
-        return {"action": "kept", "domain": each.raw_domain}
+        return {"action": "kept", **twice}
     facts = {
         "action": "randomized",
         "mechanism": each.mechanism,
         "epsilon": _json(loss.attributes[each.name]),
-        "domain": each.raw_domain if each.transformation is None else _bounds_of(each),
+        **twice,
     }
     if is_target:
         return facts
@@ -172,11 +173,6 @@ def _facts(table: PublishedAnswers, loss: PublishedLoss, each: Answer) -> dict[s
     if each.answers is not None:
         facts["released_values"] = each.answers.size
     return facts
-
-
-def _bounds_of(each: Answer) -> dict[str, Any] | None:
-    how = each.transformation
-    return None if how is None or how.bounds is None else {"bounds": list(how.bounds)}
 
 
 def breach_of(each: Answer) -> float | None:
@@ -251,6 +247,8 @@ def _method(table: PublishedAnswers, loss: PublishedLoss, method: Mapping[str, A
         bounded = math.fsum(loss.attributes[one] for one in answered if not math.isinf(loss.attributes[one]))
         whole = max((loss.attributes[one.name] for one in table.attributes), default=0.0)
         wrong += (whole if table.asked_column is not None else bounded) > asked["epsilon"] * (1 + _ROUNDING)
+    if asked.get("bins") is not None:
+        wrong += sum(isinstance(each.domain, Cells) and each.domain.cells != asked["bins"] for each in table.attributes)
     if "noise" in asked:
         wrong += sum(not _noise_fits(each, asked) for each in table.attributes)
     yield Check(name="method_parameters", passed=wrong == 0, observed=int(wrong), required=0)

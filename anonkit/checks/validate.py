@@ -18,7 +18,13 @@ from anonkit.checks.local_table import local_checks
 from anonkit.checks.recoded_labels import label_checks
 from anonkit.checks.row_numbers import row_number_check
 from anonkit.checks.signature import read_public_key, signature_checks
-from anonkit.checks.written_files import hash_checks, manifest_checks, read_descriptor, refuse_other_formats
+from anonkit.checks.written_files import (
+    hash_checks,
+    manifest_checks,
+    manifest_of,
+    read_descriptor,
+    refuse_other_formats,
+)
 from anonkit.data_files import count_rows, read_schema
 from anonkit.errors import EngineError, ParameterError, ReleaseFormatError, did_you_mean
 from anonkit.guarantee import Check, Diversity, KAnonymity
@@ -198,6 +204,7 @@ def _validate_contents(place: Place, release: Release, asked: _Asked) -> Validat
         *_column_checks(schema, release.report),
         *label_checks(place.file(DATA), release.params),
         _randomness_check(release.report),
+        _method_check(release, schema),
     ]
     if release.report["guarantee"]["kind"] == KAnonymity.kind:
         return _validate_anonymity(place, release, asked, schema, checks)
@@ -243,6 +250,14 @@ def _answer_checks(place: Place, release: Release) -> Iterator[Check]:
     except (pa.ArrowException, OSError):
         raise ReleaseFormatError(f"{str(place.file(DATA))!r} is not a readable Parquet file") from None
     yield Check(name="rows", passed=n_rows == report["rows"]["out"], observed=n_rows, required=report["rows"]["out"])
+
+
+def _method_check(release: Release, schema: pa.Schema) -> Check:
+    """Compare the method's name in the report with that in the params and in the data file."""
+    named, manifest = str(release.report["method"]["name"]), manifest_of(schema)
+    told = [release.params.get("method"), named if manifest is None else manifest.get("method")]
+    other = [str(name) for name in told if name != named]
+    return Check(name="method", passed=not other, observed=other[0] if other else named, required=named)
 
 
 def _randomness_check(report: Mapping[str, Any]) -> Check:

@@ -53,6 +53,7 @@ _MEANINGS = {
     "domain": "it holds values that its parameters do not allow",
     "stated_losses": "its parameters state another privacy loss than their weights have",
     "answers_as_promised": "its promise is not the one its parameters make",
+    "method": "its files name different methods",
     "method_parameters": "its columns were not treated as the method it names treats them",
     "figures": "its report says other things of a column than its parameters",
     "budget_lines": "its budget is divided otherwise than its parameters say",

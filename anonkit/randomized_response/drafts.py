@@ -186,26 +186,24 @@ def _facts(attribute: PublishedAttribute) -> dict[str, Any]:
     domain = attribute.answers()
     if domain is not None:
         facts["released_values"] = domain.size
-    return {**facts, "domain": _public_domain(attribute)}
+    return {**facts, **_told_twice(attribute)}
 
 
-def _public_domain(attribute: PublishedAttribute) -> dict[str, Any] | None:
-    """Return the domain of the true values a second time, so that params and report have to agree on it."""
-    if attribute.domain is not None:
-        return attribute.domain.to_params()
-    bounds = attribute.mechanism.bounds if isinstance(attribute.mechanism, TransformedResponse) else None
-    return None if bounds is None else {"bounds": list(bounds)}
+def _told_twice(column: PublishedAttribute | PublishedTarget) -> dict[str, Any]:
+    """Return the domain and the parameters as `params.json` has them: no single file can be changed unseen."""
+    told = column.to_params()
+    return {"domain": told["domain"], "parameters": told["parameters"]}
 
 
 def _target_facts(target: PublishedTarget) -> dict[str, Any]:
-    mechanism, domain = target.mechanism, target.domain.to_params()
+    mechanism, twice = target.mechanism, _told_twice(target)
     if mechanism is None:
-        return {"action": "randomized", "reason": "hidden together with each answer", "domain": domain}
+        return {"action": "randomized", "reason": "hidden together with each answer", **twice}
     if _is_clear(mechanism):
         reason = "the class label is published unchanged, as the method does or as asked"
-        return {"action": "kept", "reason": reason, "domain": domain}
+        return {"action": "kept", "reason": reason, **twice}
     loss = loss_json(mechanism.epsilon)
-    return {"action": "randomized", "mechanism": mechanism.mechanism, "epsilon": loss, "domain": domain}
+    return {"action": "randomized", "mechanism": mechanism.mechanism, "epsilon": loss, **twice}
 
 
 def _published_measures(table: PublishedTable) -> dict[str, Any]:

@@ -59,6 +59,7 @@ _CHECKS = {
     "figures": ("Figures of ‘{}’ that its parameters do not have", "exactly"),
     "budget_lines": ("Lines of the budget that the parameters do not have", "exactly"),
     "published_measures": ("Measures of the paper that the parameters do not have", "exactly"),
+    "method": ("Method that the files name", ""),
     "method_parameters": ("Columns that were not treated as the method says", "exactly"),
     "noise_spread": ("Standard errors by which ‘{}’ is spread otherwise than its noise allows", "at most"),
     "domain": ("Cells of ‘{}’ outside its published domain", "exactly"),
