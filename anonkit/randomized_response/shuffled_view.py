@@ -6,17 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from anonkit.local_dp import SHUFFLE_ASSUMPTION, SHUFFLE_BOUND, shuffle_obstacle
 from anonkit.mechanisms.channel import Channel
 from anonkit.mechanisms.published import PublishedTable
 from anonkit.mechanisms.shuffle_amplification import Answers, RowAnswers, default_delta, uniform_shares
 from anonkit.parameters import check_number, parameter
 from anonkit.policy import Policy
-
-ASSUMPTION = (
-    "The attacker sees the file of the release alone: neither an answer on its way into it nor the order of the rows, "
-    "and every person has one row."
-)
-BOUND = "privacy blanket (Balle, Bell, Gascón, Nissim, CRYPTO 2019), computed numerically"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +57,8 @@ def shuffled_view(table: PublishedTable, policy: Policy, n_rows: int, delta: flo
         "delta": asked if epsilon < table.record_epsilon else 0,
         "rows": n_rows,
         "adjacency": "replace one record",
-        "assumption": ASSUMPTION,
-        "bound": BOUND,
+        "assumption": SHUFFLE_ASSUMPTION,
+        "bound": SHUFFLE_BOUND,
     }
 
 
@@ -73,15 +68,8 @@ def _obstacle(table: PublishedTable, policy: Policy) -> str | None:
     if table.target is not None and table.target.mechanism is not None:
         mechanisms[table.target.name] = table.target.mechanism
     bare = [name for name, one in mechanisms.items() if not isinstance(one, Channel) or one.ratio is None]
-    if bare:
-        return (
-            f"{', '.join(bare)}: not every released column is an answer with a finite epsilon, so that a row can be "
-            "known again by it"
-        )
-    if policy.unit is not None:
-        return f"a person may have several rows (column {policy.unit!r})"
-    if not mechanisms:
-        return "no column is released"
+    if bare or policy.unit is not None or not mechanisms:
+        return shuffle_obstacle(bare, policy.unit)
     return None
 
 
