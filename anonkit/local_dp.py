@@ -193,6 +193,10 @@ SHUFFLE_ASSUMPTION = (
 SHUFFLE_BOUND = "privacy blanket (Balle, Bell, Gascón, Nissim, CRYPTO 2019), computed numerically"
 
 
+FEWEST_SHUFFLED = 100
+"""Rows below which nothing is claimed for the shuffled file: there are too few to hide among."""
+
+
 def shuffle_obstacle(names: Sequence[str], unit: str | None) -> str:
     """Say why the secret order of the rows hides nobody.
 

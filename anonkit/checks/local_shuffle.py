@@ -20,7 +20,7 @@ from anonkit.checks.local_matrices import OwnMatrix, ResponseWords
 from anonkit.checks.local_params import PublishedAnswers
 from anonkit.errors import ReleaseFormatError
 from anonkit.guarantee import Check
-from anonkit.local_dp import SHUFFLE_ASSUMPTION, SHUFFLE_BOUND, shuffle_obstacle
+from anonkit.local_dp import FEWEST_SHUFFLED, SHUFFLE_ASSUMPTION, SHUFFLE_BOUND, shuffle_obstacle
 
 FloatArray = NDArray[np.float64]
 
@@ -80,6 +80,9 @@ def shuffle_checks(table: PublishedAnswers, report: Mapping[str, Any], epsilon: 
     yield Check(name="shuffle_claim", passed=bool(sound), observed=bool(sound), required=True)
     if not sound:
         return
+    if rows < FEWEST_SHUFFLED:
+        yield Check(name="shuffle_epsilon", passed=not amplified, observed=stated, required=epsilon)
+        return
     law = _Law.of(table)
     if not amplified:  # nothing is claimed beyond the local promise
         holds = law.delta(0.95 * epsilon, rows) > wanted / 2
@@ -124,7 +127,8 @@ class _Law:
         if chances.size > _KINDS:
             step = ratios.max() / 200
             places, kind = np.unique(np.rint(ratios / step), axis=1, return_inverse=True)
-            ratios, chances = places * step, np.bincount(kind.ravel(), weights=chances)
+            ratios = places * step
+            chances = np.bincount(kind.ravel(), weights=chances).astype(np.float64)
         return _Law(self.blanket * blanket, ratios, chances)
 
     def delta(self, epsilon: float, rows: int) -> float:
@@ -135,7 +139,7 @@ class _Law:
 
 
 def _ends(words: ResponseWords) -> tuple[float, FloatArray, FloatArray]:
-    """Return the blanket of a mechanism, and the worst law of its two ratios: 1 and the largest, mostly not together."""
+    """Return the blanket of a mechanism, and the worst law of its two ratios: 1 or the largest, seldom both large."""
     if isinstance(words, OwnMatrix):
         least = sum(min(column) for column in zip(*words.entries, strict=True))
     else:
@@ -158,14 +162,15 @@ def _grouped(values: FloatArray, chance: FloatArray) -> tuple[FloatArray, FloatA
     places = ((bent - bent.min()) / np.ptp(bent) * (_GROUPS - 1)).astype(np.int64)
     total = np.bincount(places, weights=chance)
     there = total > 0
-    return np.bincount(places, weights=chance * values)[there] / total[there], total[there]
+    means = np.bincount(places, weights=chance * values)[there] / total[there]
+    return means.astype(np.float64), total[there].astype(np.float64)
 
 
 def _mean_excess(values: FloatArray, chance: FloatArray, n: int) -> float:
     """Return E[(sum of n draws)+] by inversion of the moment generating function along its saddle point.
 
-    A draw is one of the values with its chance, else 0. E[S+] is the integral of exp(K(z)) / z² over z = c + it, for any
-    c > 0, divided by 2 pi; K is the cumulant generating function of the sum.
+    A draw is one of the values with its chance, else 0. E[S+] is the integral of exp(K(z)) / z² over z = c + it, for
+    any c > 0, divided by 2 pi; K is the cumulant generating function of the sum.
     """
     if values.max() <= 0:
         return 0.0

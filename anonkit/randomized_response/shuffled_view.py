@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from anonkit.local_dp import SHUFFLE_ASSUMPTION, SHUFFLE_BOUND, shuffle_obstacle
+from anonkit.local_dp import FEWEST_SHUFFLED, SHUFFLE_ASSUMPTION, SHUFFLE_BOUND, shuffle_obstacle
 from anonkit.mechanisms.channel import Channel
 from anonkit.mechanisms.published import PublishedTable
 from anonkit.mechanisms.shuffle_amplification import Answers, RowAnswers, default_delta, uniform_shares
@@ -50,7 +50,8 @@ def shuffled_view(table: PublishedTable, policy: Policy, n_rows: int, delta: flo
     if reason is not None:
         return {"applies": False, "reason": reason}
     asked = default_delta(n_rows) if delta is None else delta
-    epsilon = _row_answers(table).amplified(asked, max(n_rows, 1))
+    few = n_rows < FEWEST_SHUFFLED
+    epsilon = table.record_epsilon if few else _row_answers(table).amplified(asked, n_rows)
     return {
         "applies": True,
         "epsilon": epsilon,
