@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from anonkit.domain_codes import codes_of_cells, refuse_texts
 from anonkit.protocols import Engine, Source, is_too_large
 from anonkit.trees.attributes import TreeSchema
+from anonkit.trees.counted_once import refuse_other_totals
 from anonkit.trees.questions import BatchCounter, CodedBatch, Counter, Question, RowSums
 
 CodedCount = Callable[[CodedBatch], NDArray[np.int64]]
@@ -129,6 +130,11 @@ class EngineCounter:
         code = CodeRows(schema)
         return cls(engine=engine, coded=engine.keep(engine.map_batches(source, code, code.columns)))
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.coded.n_rows
+
     def ask(self, question: Question) -> NDArray[np.int64]:
         """Return the sum over all batches. See `Counter.ask`."""
         return self.sum_up(question)
@@ -198,6 +204,11 @@ def first_rows_of_units(engine: Engine, source: Source, unit: str, most: int) ->
     -------
     Whether a row is used depends on rows of its own unit alone, so that leaving out a unit moves no other row. Rows
     without a unit are one unit together.
+
+    Raises
+    ------
+    GuaranteeError
+        A unit would have more rows than are charged for, counted a second way; the code is wrong then.
     """
     codes = engine.encode(source, [unit])[0].codes
     order = np.argsort(codes, kind="stable")
@@ -208,4 +219,6 @@ def first_rows_of_units(engine: Engine, source: Source, unit: str, most: int) ->
     rank = np.arange(codes.size) - np.repeat(starts, np.diff(np.append(starts, codes.size)))
     keep = np.zeros(codes.size, dtype=bool)
     keep[order] = rank < most
+    used = np.bincount(codes[keep] - codes.min(initial=0), minlength=1)
+    refuse_other_totals("rows of a unit", np.minimum(used, most), used)
     return keep

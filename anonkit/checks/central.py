@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from anonkit.checks.central_account import account_checks, published_account
 from anonkit.checks.central_forest import forest_checks
+from anonkit.checks.central_noise import noise_checks
 from anonkit.checks.central_params import PublicColumn, PublicFacts, domain_of, facts_of, integers
 from anonkit.checks.central_plans import expected_account
 from anonkit.checks.central_report import report_checks
@@ -54,6 +55,8 @@ def central_checks(
     """
     try:
         yield from _all_checks(data, params, guarantee, report)
+    except ReleaseFormatError:
+        raise
     except _DAMAGED:
         raise ReleaseFormatError("the params or the report lack a key or have one of the wrong kind") from None
 
@@ -71,6 +74,7 @@ def _all_checks(
         sound = sound and check.passed
         yield check
     if sound and guarantee["kind"] == CENTRAL:  # else the model is not what the rows can be compared with
+        yield from noise_checks(params, facts)
         yield from row_checks(data, params, facts)
     if report is not None:
         yield from report_checks(params, report, facts)

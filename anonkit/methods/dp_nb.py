@@ -25,6 +25,7 @@ from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.public_domains import conditions_of
 from anonkit.randomness import Randomness
 from anonkit.trees.attributes import Split, TreeSchema
+from anonkit.trees.counted_once import refuse_other_totals
 from anonkit.trees.questions import CodedBatch
 
 
@@ -98,6 +99,9 @@ class DPNB(CentralMethod):
         counts = counted(source, engine, schema, keep, partial(count, schema=schema), sum(sizes))
         by_class, *flat = np.split(counts, np.cumsum(sizes)[:-1])
         by_attribute = [table.reshape(schema.n_classes, -1) for table in flat]
+        refuse_other_totals("rows per class", int(by_class.sum()), source.n_rows if keep is None else int(keep.sum()))
+        for table in by_attribute:
+            refuse_other_totals("class x attribute", table.sum(axis=1), by_class)
         classes, *rest = (draw.rate for draw in accounting.draws)
         noisy = NoisyTables.of_counts(
             (schema.target, schema.classes, by_class, classes),

@@ -17,6 +17,7 @@ from anonkit.mechanisms.accounting import PathAccount
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.randomness import Randomness
 from anonkit.trees.attributes import MOST_ROUTES
+from anonkit.trees.counted_once import refuse_other_totals
 from anonkit.trees.growing import GrowingForest
 from anonkit.trees.leaves import Histograms, Leaves
 from anonkit.trees.plan import Plan
@@ -81,6 +82,8 @@ class _Grower:
         frontier = np.arange(self.forest.size)
         question = self._question(frontier, np.full((frontier.size, 1), WITHOUT_ATTRIBUTE))
         totals = self.counter.ask(question).reshape(frontier.size, self.schema.n_classes)
+        if self.choices.rows.bootstrap is None:
+            refuse_other_totals("trees", int(totals.sum()), self.counter.n_rows * self.choices.rows.times)
         for level in range(self.plan.levels):
             watch(level)
             ends = self._ends(level, frontier, totals)
@@ -91,7 +94,7 @@ class _Grower:
                 self.leaves.append((level, frontier[ends], totals[ends]))
             if ends.all():
                 break
-            frontier, totals = self._split(level, frontier[~ends], candidates)
+            frontier, totals = self._split(level, frontier[~ends], candidates, totals[~ends])
         self._fill()
         return self.forest.published(self.schema, self.choices.rows)
 
@@ -138,11 +141,13 @@ class _Grower:
         nodes = self.forest.size + int(self.widths[candidates].max(axis=1).sum())
         return cells > MOST_CELLS or nodes > MOST_NODES or nodes * self.schema.most_codes > MOST_ROUTES
 
-    def _split(self, level: int, nodes: IntArray, candidates: IntArray) -> tuple[IntArray, IntArray]:
-        """Choose a split for each node; return the children and their class counts."""
+    def _split(self, level: int, nodes: IntArray, candidates: IntArray, known: IntArray) -> tuple[IntArray, IntArray]:
+        """Choose a split for each node, whose class counts are known; return the children and their class counts."""
         question = self._question(nodes, candidates)
         answer = self.counter.ask(question)
         counts = [one for one in question.split(answer, self.codes) if one[0] != WITHOUT_ATTRIBUTE]
+        for _, owners, block in counts:
+            refuse_other_totals("class counts by attribute value", block.sum(axis=1), known[owners])
         tables = Tables(attributes=self.schema.attributes, nodes=nodes.size, counts=counts)
         units = self.plan.split_units(level)
         for draw in self.plan.split_draws(level):

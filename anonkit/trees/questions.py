@@ -184,6 +184,11 @@ class RowSums(Protocol):
 class Counter(Protocol):
     """Whoever holds the rows: answers questions by adding up the counts of its batches."""
 
+    @property
+    def n_rows(self) -> int:
+        """How many rows it holds, as known after an answer: exact, for nobody else."""
+        ...
+
     def sum_up(self, sums: RowSums) -> IntArray:
         """Return the sum of `sums.count` over all rows, shape (sums.size,)."""
         ...
@@ -256,12 +261,17 @@ class BatchCounter:
         self._most = self._room = remembered
         self._forest: tuple[bytes, int] | None = None
         self._places: dict[int, tuple[int, list[Places]]] = {}
+        self.n_rows = 0
+        """Rows of the last pass."""
 
     def sum_up(self, sums: RowSums) -> IntArray:
         """Return the sum over the batches. See `Counter.sum_up`."""
         total = np.zeros(sums.size, dtype=np.int64)
+        seen = 0
         for batch in self._batches():
+            seen += batch.n_rows
             total += sums.count(batch)
+        self.n_rows = seen
         return total
 
     def ask(self, question: Question) -> IntArray:
@@ -271,9 +281,12 @@ class BatchCounter:
             self._places, self._room = {}, self._most
         self._forest = question.key, question.routing.depth
         total = question.blank()
+        seen = 0
         for number, batch in enumerate(self._batches()):
+            seen += batch.n_rows
             for nodes, copies in self._placed(question, number, batch):
                 question.add(total, batch, nodes, copies)
+        self.n_rows = seen
         return total[: question.size]
 
     def _placed(self, question: Question, number: int, batch: CodedBatch) -> Iterator[Places]:

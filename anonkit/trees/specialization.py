@@ -23,6 +23,7 @@ from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism
 from anonkit.randomness import Randomness
 from anonkit.trees.attributes import MOST_ROUTES, Attribute, Split, TreeSchema
+from anonkit.trees.counted_once import refuse_other_totals
 from anonkit.trees.growing import GrowingForest
 from anonkit.trees.published import LeafContent, PublishedForest
 from anonkit.trees.questions import WITHOUT_ATTRIBUTE, Counter, ask_for
@@ -167,7 +168,10 @@ class _Specializer:
             routing=self.forest.routing,
             n_classes=self.plan.schema.n_classes,
         )
-        return [counts[0] for _, _, counts in question.split(self.counter.ask(question), codes)]
+        tables = [counts[0] for _, _, counts in question.split(self.counter.ask(question), codes)]
+        for table in tables:
+            refuse_other_totals("tables", int(table.sum()), self.counter.n_rows)
+        return tables
 
     def _add_part(self, attribute: int, codes: NDArray[np.bool_]) -> int:
         splits = self.attributes[attribute].splits_of(codes)
@@ -264,6 +268,7 @@ class _Specializer:
             n_classes=self.plan.schema.n_classes,
         )
         counts = self.counter.ask(question).reshape(self.leaves.size, self.plan.schema.n_classes)
+        refuse_other_totals("cells", int(counts.sum()), self.counter.n_rows)
         self.account.charge(self.plan.count.purpose, self.plan.count.units, np.zeros(1, dtype=np.int64))
         noisy = noisy_counts(counts, self.plan.count.rate, self.words)
         for node, row in zip(self.leaves.tolist(), noisy.tolist(), strict=True):

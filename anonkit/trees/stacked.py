@@ -25,6 +25,7 @@ from anonkit.trees.additive import AdditiveScores, places_of, region_of_nodes
 from anonkit.trees.attributes import TreeSchema
 from anonkit.trees.combination import Combination
 from anonkit.trees.consistency import AgreedCounts
+from anonkit.trees.counted_once import refuse_other_totals
 from anonkit.trees.grower import Watch, grow
 from anonkit.trees.leaves import NoisyClassCounts
 from anonkit.trees.optimism import optimism_of
@@ -154,7 +155,10 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
     regions = regions_of(forest, plan.rule.region_depth)
     words = Words(randomness.child("noise of evidence"))
     sums = HistogramSums(forest=forest, regions=regions)
-    histograms = sums.tables(noisy_counts(counter.sum_up(sums), plan.histogram_draw.rate, words))
+    exact = counter.sum_up(sums)
+    for table in sums.tables(exact):
+        refuse_other_totals("histograms", int(table.sum()), counter.n_rows)
+    histograms = sums.tables(noisy_counts(exact, plan.histogram_draw.rate, words))
     evidence = partial(_evidence, plan, forest, regions)
     world, combination = evidence(histograms)
     overlap = 0.0 if plan.weight_units >= _FEWEST_UNITS else 1 - plan.rule.attribute_weight

@@ -84,6 +84,9 @@ def test_counts_keep_their_shape_and_are_right_on_average() -> None:
     noisy = noisy_counts(counts, ONE // 2, words(6))
     assert noisy.shape == counts.shape
     assert abs(noisy.mean() - 1000) < 4 * math.sqrt(2 / 0.25 / counts.size) * 1.1
+    variance = 2 * math.exp(-0.5) / (1 - math.exp(-0.5)) ** 2
+    assert noisy.var() == pytest.approx(variance, rel=0.1)
+    assert abs(np.corrcoef(noisy[:, :-1].reshape(-1), noisy[:, 1:].reshape(-1))[0, 1]) < 0.05
 
 
 def test_neighbouring_counts_have_the_same_support() -> None:

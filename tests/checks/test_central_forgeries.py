@@ -1,0 +1,397 @@
+"""Releases with central differential privacy, forged with all files and hashes rewritten: none validates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from checks.forgeries import Edit, Files, forged, verdict
+
+import anonkit
+from anonkit.central_dp import REPLACE, CentralDP
+from anonkit.checks.central_account import published_account
+from anonkit.policy import Column, Policy, Role
+
+POLICY = Policy(
+    columns={
+        "who": Column(name="who", role=Role.UNIT),
+        "age": Column(name="age", bounds=(0.0, 64.0)),
+        "job": Column(name="job", categories=("clerk", "farmer", "miner", "nurse")),
+        "ill": Column(name="ill", role=Role.TARGET, categories=("no", "yes")),
+    }
+)
+KINDS: dict[str, dict[str, Any]] = {
+    "dp-nb": {},
+    "dp-forest": {"depth": 3},
+    "dp-forest cells": {"depth": 3, "as_": "cells"},
+    "edprf": {"trees": 1, "depth": 3},
+    "diffprfs": {"rows": "bootstrap", "trees": 3, "depth": 2, "stop": "depth"},
+    "diffprf": {"rows": "shared", "trees": 4, "depth": 2, "stop": "depth", "score": "gini"},
+    "diffp-id3": {"depth": 2, "stop": "noisy"},
+    "diffp-c45": {"depth": 2, "stop": "depth"},
+    "c45-arithmetic": {"depth": 2},
+    "diffgen cells": {"steps": 2, "as_": "cells"},
+}
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
+    """One true release of each kind, of 3,000 rows of 1,500 people, in memory."""
+    rng = np.random.default_rng(3)
+    n = 3_000
+    job = rng.choice(["clerk", "farmer", "miner", "nurse"], n, p=[0.5, 0.3, 0.15, 0.05])
+    age = rng.integers(0, 64, n)
+    ill = np.where(rng.random(n) < 0.1 + 0.7 * ((job == "miner") | (age > 50)), "yes", "no")
+    table = pa.table({"who": [f"p{at // 2}" for at in range(n)], "age": age, "job": job, "ill": ill})
+    found = {}
+    for kind, parameters in KINDS.items():
+        output = tmp_path_factory.mktemp("true") / "out.parquet"
+        anonkit.release(
+            table, method=kind.partition(" ")[0], policy=POLICY, epsilon=2.0, rows_per_unit=2, output=output,
+            ledger=None, **parameters,
+        )  # fmt: skip
+        found[kind] = Files.read(output)
+    return found
+
+
+# --- what a forger does ------------------------------------------------------------------------------------------
+
+
+def in_line(files: Files) -> None:
+    """Bring lines, epsilon, sentences and budget in line with the account as it stands now."""
+    for line in files.params["accounting"]:
+        line["epsilon"] = float(Fraction(line["rate"] * line["sensitivity"] * line["times"], 1 << 52))
+    found, told = published_account(files.params), files.report["guarantee"]
+    promise = CentralDP(
+        epsilon=found.epsilon,
+        adjacency=found.adjacency,
+        unit=told["parameters"]["unit_column"],
+        rows_per_unit=found.rows_per_unit,
+        assumptions=tuple(told["assumptions"]),
+    )
+    files.report["guarantee"] = promise.to_dict()
+    budget = files.report["budget"]
+    budget["epsilon"] = found.epsilon
+    levels: dict[tuple[int | None, str], float] = {}
+    for line in files.params["accounting"]:
+        key = (line["level"], "leaf" if line["ends_path"] else "split")
+        levels[key] = levels.get(key, 0.0) + line["epsilon"]
+    if "trees" in files.params:
+        budget["per_level"] = [{"level": at, "part": part, "epsilon": e} for (at, part), e in levels.items()]
+    else:
+        names = [files.params["target"]["name"], *(one["name"] for one in files.params["attributes"])]
+        budget["per_attribute"] = [
+            {"name": name, "epsilon": line["epsilon"]}
+            for name, line in zip(names, files.params["accounting"], strict=False)
+        ]
+
+
+def lines(files: Files, word: str) -> list[dict[str, Any]]:
+    """The lines of the account whose purpose has a word."""
+    return [line for line in files.params["accounting"] if word in line["purpose"]]
+
+
+def without_line(word: str) -> Edit:
+    """Take lines away, and bring all else in line."""
+
+    def edit(files: Files) -> None:
+        assert lines(files, word)
+        files.params["accounting"] = [line for line in files.params["accounting"] if word not in line["purpose"]]
+        in_line(files)
+
+    return edit
+
+
+def with_line(word: str, key: str, value: Any) -> Edit:
+    """Say something else in some lines, and bring all else in line."""
+
+    def edit(files: Files) -> None:
+        assert lines(files, word)
+        for line in lines(files, word):
+            assert line[key] != value
+            line[key] = value
+        in_line(files)
+
+    return edit
+
+
+def halved_rates(files: Files) -> None:
+    """Claim twice the noise everywhere, with the parameters as they were."""
+    for line in files.params["accounting"]:
+        line["rate"] //= 2
+    in_line(files)
+
+
+def a_tenth_of_epsilon(files: Files) -> None:
+    """Claim ten times the noise everywhere, in the parameters too: what every line says is consistent."""
+    for place in (files.params, files.report["method"]):
+        place["parameters"]["epsilon"] /= 10
+    for line in files.params["accounting"]:
+        line["rate"] //= 10
+    in_line(files)
+
+
+def parameter(name: str, value: Any) -> Edit:
+    """Say another parameter in params and report alike."""
+
+    def edit(files: Files) -> None:
+        files.params["parameters"][name] = value
+        files.report["method"]["parameters"][name] = value
+
+    return edit
+
+
+def renamed(name: str) -> Edit:
+    """Name another method in params, report and manifest alike."""
+
+    def edit(files: Files) -> None:
+        files.params["method"] = files.report["method"]["name"] = files.manifest["method"] = name
+
+    return edit
+
+
+def composed(**changes: Any) -> Edit:
+    """Compose otherwise, and bring all else in line."""
+
+    def edit(files: Files) -> None:
+        files.params["composition"].update(changes)
+        in_line(files)
+
+    return edit
+
+
+def domain(name: str, change: Callable[[dict[str, Any]], None]) -> Edit:
+    """Change a domain both where it was counted and where it is released."""
+
+    def edit(files: Files) -> None:
+        places = [files.params["target"], *files.params["attributes"], *files.params["columns"]]
+        for one in (one for one in places if one["name"] == name):
+            change(one["domain"])
+
+    return edit
+
+
+def one_more(own: dict[str, Any]) -> None:
+    """A category more."""
+    own["categories"].append("pilot")
+
+
+def reordered(own: dict[str, Any]) -> None:
+    """Categories the other way round."""
+    own["categories"].reverse()
+
+
+def widened(own: dict[str, Any]) -> None:
+    """Bounds twice as wide."""
+    own["bounds"] = [0.0, 128.0]
+
+
+def split_of(files: Files) -> dict[str, Any]:
+    """The root of the first tree."""
+    root: dict[str, Any] = files.params["trees"][0][0]
+    assert "children" in root
+    return root
+
+
+def leaf_of(files: Files) -> dict[str, Any]:
+    """The last leaf of the first tree."""
+    return next(node for node in reversed(files.params["trees"][0]) if "counts" in node)
+
+
+def moved_rows(files: Files) -> None:
+    """Rows of another table under the same params: every farmer is a nurse."""
+    jobs = files.table.column("job").cast(pa.string())
+    changed = pc.if_else(pc.equal(jobs, "farmer"), "nurse", jobs)
+    files.table = files.table.set_column(files.table.schema.get_field_index("job"), "job", changed)
+
+
+def swapped_labels(files: Files) -> None:
+    """Every ill person is well, and the other way round."""
+    labels = files.table.column("ill").cast(pa.string())
+    changed = pc.if_else(pc.equal(labels, "yes"), "no", "yes")
+    files.table = files.table.set_column(files.table.schema.get_field_index("ill"), "ill", changed)
+
+
+def set_in(path: str, value: Any) -> Edit:
+    """Change one value of the report."""
+
+    def edit(files: Files) -> None:
+        *above, last = path.split(".")
+        place: Any = files.report
+        for step in above:
+            place = place[int(step)] if isinstance(place, list) else place[step]
+        place[int(last) if isinstance(place, list) else last] = value
+
+    return edit
+
+
+FORGERIES: dict[str, tuple[str, Edit, str]] = {
+    # --- the account
+    "the histograms were free": ("dp-forest", without_line("histograms by class"), "account_lines"),
+    "the number of rows was free": ("dp-forest", without_line("number of rows"), "account_lines"),
+    "the weights were free": ("dp-forest", without_line("of the weights"), "account_lines"),
+    "a level of splits was free": ("dp-forest", without_line("split at level 1"), "account_lines"),
+    "leaves were free": ("edprf", without_line("class counts of a leaf at level 1"), "account_lines"),
+    "counts of rows were free": ("diffp-id3", without_line("rows of a"), "account_lines"),
+    "one table was free": ("dp-nb", without_line("class x job"), "account_lines"),
+    "cuts were free": ("diffgen cells", without_line("cuts and specializations"), "account_lines"),
+    "all attributes paid once": ("dp-forest", with_line("histograms", "times", 1), "account_lines"),
+    "all attributes of a level paid once": (
+        "c45-arithmetic", with_line("by attribute value at level 0", "times", 1), "account_lines"),
+    "trees on the same rows paid once": ("diffprf", with_line("at level", "times", 1), "account_lines"),
+    "cuts paid once": ("diffp-c45", with_line("cuts and attribute", "times", 1), "account_lines"),
+    "a score moves by 1": ("dp-forest", with_line("split at", "sensitivity", 1), "account_lines"),
+    "a choice moves by 1": ("diffprf", with_line("split at", "sensitivity", 1), "account_lines"),
+    "a gradient moves by 1": ("dp-forest", with_line("gradient", "sensitivity", 1), "account_spends_epsilon"),
+    "a cheaper mechanism": ("edprf", with_line("split at", "mechanism", "exponential"), "account_lines"),
+    "splits end their paths": ("dp-forest", with_line("split at", "ends_path", True), "account_lines"),
+    "leaves at no level": ("edprf", with_line("split at", "level", None), "account_lines"),
+    "twice the noise": ("dp-forest", halved_rates, "account_spends_epsilon"),
+    "twice the noise in tables": ("dp-nb", halved_rates, "tables"),
+    "twice the noise in trees": ("diffprfs", halved_rates, "account_lines"),
+    "ten times the noise, and so in every parameter": ("diffprf", a_tenth_of_epsilon, "noise_is_stated"),
+    "totals that do not agree": (
+        "dp-nb",
+        lambda files: files.params.update(class_counts=[one + 400 for one in files.params["class_counts"]]),
+        "counts_agree"),
+    "an epsilon in the report alone": ("dp-nb", set_in("guarantee.parameters.epsilon", 0.5), "epsilon"),
+    "an epsilon asked for in the report alone": ("dp-nb", set_in("method.parameters.epsilon", 0.5), "method"),
+    # --- the composition
+    "no bootstrap": ("diffprfs", composed(bootstrap=None), "composition"),
+    "one tree in the bootstrap": (
+        "diffprfs",
+        lambda files: composed(bootstrap={**files.params["composition"]["bootstrap"], "trees": 1})(files),
+        "composition"),
+    "a bootstrap of few copies": (
+        "diffprfs",
+        lambda files: composed(
+            bootstrap={"trees": 3, "weights": [(1 << 32) - 1, 1], "word_bits": 32}
+        )(files),
+        "composition"),
+    "one row a person": ("dp-nb", composed(rows_per_unit=1), "composition"),
+    "replaced rows": ("dp-nb", composed(adjacency=REPLACE), "composition"),
+    "another adjacency in the promise": ("dp-nb", set_in("guarantee.adjacency", REPLACE), "adjacency"),
+    "another number of rows a person in the promise": (
+        "dp-nb", set_in("guarantee.parameters.rows_per_unit", 1), "rows_per_unit"),
+    "another unit": ("dp-nb", set_in("guarantee.parameters.unit_column", None), "unit"),
+    "one row a person as parameter": ("dp-nb", parameter("rows_per_unit", 1), "account_lines"),
+    "other neighbours as parameter": ("dp-nb", parameter("adjacency", "replace"), "account_lines"),
+    # --- the method and its parameters
+    "a method renamed everywhere": ("edprf", renamed("diffprf"), ""),
+    "a tree for another": ("c45-arithmetic", renamed("pinq-id3"), "account_lines"),
+    "a method renamed in the report": ("dp-nb", set_in("method.name", "dp-forest"), "method"),
+    "a score of less sensitivity": ("diffprf", parameter("score", "max-class"), "account_lines"),
+    "rows seen by one tree each": ("diffprf", parameter("rows", "disjoint"), "account_lines"),
+    "more levels": ("c45-arithmetic", parameter("depth", 3), "account_lines"),
+    "the number of rows was public": ("dp-forest", parameter("n_rows", 3000), "account_lines"),
+    "other bins": ("edprf", parameter("bins", 5), "counted_domains"),
+    "a parameter as text": ("edprf", parameter("epsilon", "2.0"), ""),
+    "a stop rule without noise": ("edprf", parameter("stop", "pure"), ""),
+    # --- budget and figures
+    "a line of the budget": ("dp-forest", set_in("budget.per_level.0.epsilon", 1e-6), "budget_lines"),
+    "the budget without lines": ("edprf", set_in("budget.per_level", []), "budget_lines"),
+    "a budget of another column": ("dp-nb", set_in("budget.per_attribute.1.name", "ill"), "budget_lines"),
+    "a delta": ("dp-nb", set_in("budget.delta", 1e-5), "delta"),
+    "other figures of the forest": ("edprf", set_in("forest.trees", 2), "forest"),
+    "other sizes of domains": (
+        "dp-nb", lambda files: files.columns("job").update(released_values=9), "released_values",
+    ),
+    # --- domains
+    **{
+        f"{what} in {kind}": (kind, domain(name, change), check)
+        for kind in ("dp-nb", "dp-forest", "edprf", "diffprfs")
+        for what, name, change, check in (
+            ("a category more", "job", one_more, ""),
+            ("a class more", "ill", one_more, ""),
+            ("wider bounds", "age", widened, ""),
+            ("classes reordered", "ill", reordered, ""),
+            ("categories reordered", "job", reordered, ""),
+        )
+        if (what, kind) != ("categories reordered", "diffprfs")  # whose trees need not use them
+    },
+    "wider bounds where they are released": (
+        "edprf", lambda files: widened(next(one for one in files.params["columns"] if one["name"] == "age")["domain"]),
+        "counted_domains"),
+    "infinite bounds": ("edprf", domain("age", lambda own: own.update(bounds=[0.0, float("inf")])), ""),
+    "a category twice": ("edprf", domain("job", lambda own: own["categories"].append("nurse")), ""),
+    "missing as text": ("edprf", domain("job", lambda own: own.update(has_missing="no")), ""),
+    "a column less": ("edprf", lambda files: files.params["columns"].pop(0), "counted_domains"),
+    # --- trees, tables and scores
+    "a leaf of three classes": ("edprf", lambda files: leaf_of(files)["counts"].append(1), "trees"),
+    "a leaf with a label": ("edprf", lambda files: (leaf_of(files).pop("counts"), leaf_of(files).update(label="no")),
+                            "trees"),
+    "a count as text": ("edprf", lambda files: leaf_of(files)["counts"].__setitem__(0, "7"), ""),
+    "a count as float": ("edprf", lambda files: leaf_of(files)["counts"].__setitem__(0, 7.0), ""),
+    "a cut outside the grid": ("dp-forest", lambda files: split_of(files).update(at=99), "trees"),
+    "a cut at another value": ("dp-forest", lambda files: split_of(files).update(value=-1.5), "trees"),
+    "a child more": ("edprf", lambda files: split_of(files)["children"].append(1), "trees"),
+    "a child of two": (
+        "edprf", lambda files: split_of(files)["children"].__setitem__(0, split_of(files)["children"][1]), "trees"),
+    "a child that is not there": ("edprf", lambda files: split_of(files)["children"].__setitem__(0, 999), "trees"),
+    "a split of another kind": ("dp-forest", lambda files: split_of(files).update(split="multiway"), "trees"),
+    "a node with an uncounted number of rows": ("edprf", lambda files: split_of(files).update(rows=7), "trees"),
+    "a node without its number of rows": ("diffp-id3", lambda files: leaf_of(files).pop("rows"), "trees"),
+    "a node split against its own count": ("diffp-id3", lambda files: split_of(files).update(rows=-5), "trees"),
+    "a tree less": ("diffprf", lambda files: files.params["trees"].pop(), "rows_per_tree"),
+    "no trees": ("edprf", lambda files: files.params.update(trees=[]), "rows_per_tree"),
+    "trees that saw other rows": (
+        "diffprf", lambda files: files.params["rows_per_tree"].update(kind="disjoint"), "rows_per_tree"),
+    "no histograms": ("dp-forest", lambda files: files.params.pop("histograms"), ""),
+    "a histogram of other codes": ("dp-forest", lambda files: files.params["histograms"][0][1].append([0, 0]), "trees"),
+    "a score as float": (
+        "dp-forest", lambda files: files.params["scores"]["leaves"][0][-1].__setitem__(0, 0.5), ""),
+    "a weight as text": ("dp-forest", lambda files: files.params["weights"]["gradient"].__setitem__(0, "9"), ""),
+    "a weight less": ("dp-forest", lambda files: files.params["weights"]["curvature"].pop(), "trees"),
+    "tables of another rate": ("dp-nb", lambda files: files.params["attributes"][0].update(rate=1), "tables"),
+    "a table of other codes": (
+        "dp-nb", lambda files: [row.append(0) for row in files.params["attributes"][1]["counts"]], "tables"),
+    "words of the bootstrap as floats": (
+        "diffprfs",
+        lambda files: files.params["composition"]["bootstrap"].update(
+            weights=[float(one) for one in files.params["composition"]["bootstrap"]["weights"]]
+        ),
+        ""),
+    "a rate as float": (
+        "dp-nb", lambda files: lines(files, "job")[0].update(rate=float(lines(files, "job")[0]["rate"])), ""),
+    # --- rows
+    **{f"other rows in {kind}": (kind, moved_rows, "rows_from_model:job") for kind in ("dp-nb", "edprf", "diffprfs")},
+    **{
+        f"other classes in {kind}": (kind, swapped_labels, "rows_from_model:")
+        for kind in ("dp-nb", "dp-forest", "edprf", "c45-arithmetic")
+    },
+    "other counts of cells": (
+        "diffgen cells", lambda files: leaf_of(files)["counts"].__setitem__(0, 12345), "cells_from_model"),
+    "other counts of cells in the table": (
+        "dp-forest cells",
+        lambda files: setattr(
+            files, "table",
+            files.table.set_column(
+                files.table.schema.get_field_index("count"), "count", pc.add(files.table.column("count"), 1)
+            ),
+        ),
+        "cells_from_model"),
+}  # fmt: skip
+"""What is forged: in which release, how, and the check that must fail; nothing where the params cannot be read any more
+or several checks fail by turns."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rewriting_alone_is_no_forgery(releases: dict[str, Files], kind: str, tmp_path: Path) -> None:
+    """The true release validates, and so does one brought in line with its own account."""
+    assert verdict(forged(releases[kind], lambda files: None, tmp_path)) == (0, ())
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forged_release_is_refused(releases: dict[str, Files], forgery: str, tmp_path: Path) -> None:
+    """With exit code 1 by the check that is there for it, or with 3 where nothing can be read any more."""
+    kind, edit, check = FORGERIES[forgery]
+    code, failed = verdict(forged(releases[kind], edit, tmp_path))
+
+    assert code in (1, 3)
+    assert check == "" or any(name.startswith(check) for name in failed), failed

@@ -1,0 +1,372 @@
+"""One-line mutations of central methods: each is refused by the release itself, by validation, or by a named test.
+
+A mutant that survives is a check that is missing. The text of a function is changed in one place and the function made
+anew, wherever the package has it; everything is put back when the test ends.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import anonkit
+import anonkit.trees.scores
+from anonkit.checks.validate import validate
+from anonkit.errors import GuaranteeError, ReleaseFormatError
+from anonkit.policy import Column, Policy, Role
+from anonkit.trees.scores import ENTROPY, GINI, MAX_CLASS
+from tests.mechanisms import test_discrete_laplace as laplace
+from tests.mechanisms import test_private_selection as selection
+from tests.trees import test_scores as scores
+
+POLICY = Policy(
+    columns={
+        "who": Column(name="who", role=Role.UNIT),
+        "age": Column(name="age", bounds=(0.0, 64.0)),
+        "job": Column(name="job", categories=("clerk", "farmer", "miner", "nurse")),
+        "ill": Column(name="ill", role=Role.TARGET, categories=("no", "yes")),
+    }
+)
+
+
+def people() -> pa.Table:
+    """600 rows of 150 people."""
+    rng = np.random.default_rng(5)
+    n = 600
+    return pa.table(
+        {
+            "who": [f"p{at % 150}" for at in range(n)],
+            "age": rng.integers(0, 64, n),
+            "job": rng.choice(["clerk", "farmer", "miner", "nurse"], n),
+            "ill": rng.choice(["no", "yes"], n),
+        }
+    )
+
+
+# --- mutants -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mutant:
+    """One line of the package, and what stands there instead."""
+
+    where: str
+    """Module and name, `module:Class.name` or `module:name`."""
+    old: str
+    new: str
+    method: str = ""
+    """What is released with it."""
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+def mutate(monkeypatch: pytest.MonkeyPatch, mutant: Mutant) -> None:
+    """Put the mutant in place of the original, in every module that has it."""
+    place, _, path = mutant.where.partition(":")
+    module = importlib.import_module(place)
+    *owners, name = path.split(".")
+    owner = functools.reduce(getattr, owners, module)
+    original = inspect.getattr_static(owner, name)
+    inner = getattr(original, "fget", None) or getattr(original, "func", None) or original
+    text = textwrap.dedent(inspect.getsource(inner))
+    assert text.count(mutant.old) == 1, f"{mutant.where} has changed: {text}"
+    made: dict[str, Any] = {}
+    exec("from __future__ import annotations\n" + text.replace(mutant.old, mutant.new), vars(module), made)
+    changed = made[name]
+    if isinstance(changed, functools.cached_property):
+        changed.__set_name__(owner, name)
+    monkeypatch.setattr(owner, name, changed)
+    for other in [each for key, each in sys.modules.items() if key.startswith(("anonkit.", "tests."))]:
+        for known, value in list(vars(other).items()):
+            if value is original:
+                monkeypatch.setattr(other, known, changed)
+
+
+RULE = "anonkit.trees.stacked:StackedPlan."
+REFUSED: dict[str, Mutant] = {
+    # --- claims
+    "half of the loss of a row is claimed": Mutant(
+        where="anonkit.mechanisms.accounting:Accounting.epsilon",
+        old="self.row_loss * changed", new="self.row_loss / 2 * changed", method="edprf"),
+    "half of epsilon is claimed": Mutant(
+        where="anonkit.central_release.stacked_trees:StackedMethod._claim",
+        old="self._row_units * self", new="self._row_units // 2 * self", method="dp-forest"),
+    "a line states half of its rate": Mutant(
+        where="anonkit.mechanisms.accounting:Draw.to_params", old='"rate": self.rate', new='"rate": self.rate // 2',
+        method="dp-nb"),
+    "one draw is left out of the account": Mutant(
+        where="anonkit.mechanisms.accounting:Accounting.to_params", old="for draw in self.draws]",
+        new="for draw in self.draws[1:]]", method="edprf"),
+    "the dearest path is the cheapest": Mutant(
+        where="anonkit.mechanisms.accounting:most_expensive_path",
+        old="everywhere + max(units", new="everywhere + min(units",
+        method="c45-arithmetic"),
+    "draws in no level are free": Mutant(
+        where="anonkit.mechanisms.accounting:most_expensive_path", old="return everywhere + sum", new="return sum",
+        method="dp-nb"),
+    # --- sensitivities
+    "Gini moves by 1": Mutant(
+        where="anonkit.trees.selection:JointSelection.draws",
+        old="width = self.score.width(terms.n_classes, terms.max_rows)", new="width = 256", method="edprf"),
+    "an entropy moves as in a table of one row": Mutant(
+        where="anonkit.trees.scores:_steepest", old="math.log2(max_rows + 1)", new="0", method="diffp-id3",
+        parameters={"score": "entropy"}),
+    "a choice has twice its rate": Mutant(
+        where="anonkit.trees.selection:JointSelection.draws", old="rate = rate_within(units, width * self.slack)",
+        new="rate = 2 * rate_within(units, width * self.slack)", method="edprf"),
+    "rates are rounded up": Mutant(
+        where="anonkit.mechanisms.accounting:rate_within", old="rate = units // sensitivity",
+        new="rate = 3 * units // (2 * sensitivity)", method="dp-nb"),
+    # --- composition
+    "all histograms cost one": Mutant(
+        where=RULE + "histogram_draw", old="times = max(1, len(self.schema.attributes))", new="times = 1",
+        method="dp-forest"),
+    "all tables of a level cost one": Mutant(
+        where="anonkit.trees.selection:NoisyCounts.draws",
+        old="times = terms.candidates * (2 if self.separate_totals else 1)", new="times = 1", method="pinq-id3"),
+    "totals cost nothing": Mutant(
+        where="anonkit.trees.selection:NoisyCounts.draws",
+        old="times = terms.candidates * (2 if self.separate_totals else 1)", new="times = terms.candidates",
+        method="sulq-id3"),
+    "cuts cost nothing": Mutant(
+        where="anonkit.trees.selection:CutThenAttribute._line", old="times=numbers + 1", new="times=1",
+        method="diffp-c45"),
+    "trees on the same rows cost one": Mutant(
+        where="anonkit.trees.plan:_times", old="if trees == 1:", new="if trees >= 1:", method="diffprf",
+        parameters={"rows": "shared", "trees": 3}),
+    "trees on the same rows get all": Mutant(
+        where="anonkit.trees.rows:Shared.path_units", old="units_of(epsilon) // self.trees", new="units_of(epsilon)",
+        method="diffprf", parameters={"rows": "shared", "trees": 3}),
+    "copies of a bootstrap cost nothing": Mutant(
+        where="anonkit.mechanisms.accounting:Bootstrap.loss", old="* self.trees)", new="* 1)", method="diffprfs",
+        parameters={"trees": 3}),
+    "a bootstrap spends what it likes": Mutant(
+        where="anonkit.trees.rows:PoissonBootstrap.path_units", old="while self._loss(units) > epsilon:",
+        new="units *= 2\n    while self._loss(units) > 4 * epsilon:", method="diffprfs", parameters={"trees": 3}),
+    "the bootstrap is not told": Mutant(
+        where="anonkit.mechanisms.accounting:Accounting.to_params",
+        old="None if self.bootstrap is None else self.bootstrap.to_params()", new="None", method="diffprfs",
+        parameters={"trees": 3}),
+    "a leaf forgets what its path has spent": Mutant(
+        where="anonkit.trees.plan:Plan.leaf_units", old="self.path_units - above", new="self.path_units",
+        method="edprf"),
+    "cuts of a step cost nothing": Mutant(
+        where="anonkit.trees.specialization:SpecializationPlan.choices", old="self.numbers + 2 * self.steps",
+        new="self.steps", method="diffgen", parameters={"steps": 2}),
+    "cells get all of epsilon": Mutant(
+        where="anonkit.trees.specialization:SpecializationPlan.count", old="self.path_units - self.choice.units",
+        new="self.path_units", method="dt-diff", parameters={"steps": 2}),
+    "replaced rows cost once": Mutant(
+        where="anonkit.central_dp:changed_rows", old="(2 if adjacency == REPLACE else 1)", new="1", method="dp-nb",
+        parameters={"adjacency": "replace"}),
+    "a step of the weights is free": Mutant(
+        where=RULE + "accounting", old="*trees.draws, self.histogram_draw, *learned",
+        new="*trees.draws, self.histogram_draw", method="dp-forest", parameters={"epsilon": 20.0}),
+    "the number of rows is free": Mutant(
+        where=RULE + "accounting", old="draws=(*counted, *trees", new="draws=(*trees", method="dp-forest"),
+    # --- counting
+    "every row is counted twice in a table": Mutant(
+        where="anonkit.methods.dp_nb:count",
+        old="tables.append(np.bincount(cells", new="tables.append(2 * np.bincount(cells",
+        method="dp-nb"),
+    "classes are counted twice": Mutant(
+        where="anonkit.methods.dp_nb:count", old="tables = [np.bincount(batch.labels, minlength=classes)]",
+        new="tables = [2 * np.bincount(batch.labels, minlength=classes)]", method="dp-nb"),
+    "every row is counted twice in a histogram": Mutant(
+        where="anonkit.trees.stacked:HistogramSums.count", old="np.concatenate(found)", new="2 * np.concatenate(found)",
+        method="dp-forest"),
+    "every row is in two trees": Mutant(
+        where="anonkit.trees.rows:Disjoint.groups",
+        old="yield asked_attribute(key, _TREE_STREAM, first_row, n_rows, self.trees), None",
+        new="yield from [(asked_attribute(key, _TREE_STREAM, first_row, n_rows, self.trees), None)] * 2",
+        method="edprf", parameters={"trees": 3}),
+    "every row is in a tree twice": Mutant(
+        where="anonkit.trees.rows:Shared.groups", old="for tree in range(self.trees):",
+        new="for tree in [*range(self.trees), 0]:", method="diffprf", parameters={"rows": "shared", "trees": 3}),
+    "every row is in its node twice": Mutant(
+        where="anonkit.trees.questions:_add_keys", old="total += np.bincount(keys, minlength=total.size)",
+        new="total += 2 * np.bincount(keys, minlength=total.size)", method="edprf"),
+    "cells take every row twice": Mutant(
+        where="anonkit.trees.questions:Question.add", old="_add_keys(total, keys, weights)",
+        new="_add_keys(total, keys, weights), _add_keys(total, keys, weights)",
+        method="diffgen", parameters={"steps": 1}),
+    # --- units
+    "a unit has one row more": Mutant(
+        where="anonkit.central_release.coded_rows:first_rows_of_units", old="rank < most", new="rank <= most",
+        method="dp-nb"),
+    "every second row is another unit": Mutant(
+        where="anonkit.central_release.coded_rows:first_rows_of_units",
+        old="np.arange(codes.size) - np.repeat(starts", new="np.arange(codes.size) // 2 - np.repeat(starts // 2",
+        method="dp-nb"),
+    "more rows a unit cost as one": Mutant(
+        where="anonkit.central_dp:changed_rows", old="return rows_per_unit * (", new="return 1 * (", method="dp-nb",
+        parameters={"rows_per_unit": 3}),
+    "the account forgets the rows of a unit": Mutant(
+        where="anonkit.mechanisms.accounting:Accounting.to_params", old='"rows_per_unit": self.rows_per_unit',
+        new='"rows_per_unit": 1', method="edprf", parameters={"rows_per_unit": 3}),
+    # --- what is published
+    "rows do not come from the noisy counts": Mutant(
+        where="anonkit.trees.microdata:consistent", old="total = max(float(counts.sum()), 0.0)",
+        new="total = 3 * max(float(counts.sum()), 0.0)", method="edprf"),
+    "domains are told in another order": Mutant(
+        where="anonkit.mechanisms.domains:Categories.to_params",
+        old="list(self.values)", new="sorted(self.values)[::-1]", method="dp-nb"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    """The people."""
+    return people()
+
+
+SMALL = ("edprf", "diffprfs", "diffprf", "c45-arithmetic", "sulq-id3", "pinq-id3", "diffp-c45", "diffp-id3")
+"""Methods whose trees are kept shallow."""
+
+
+def release_of(table: pa.Table, mutant: Mutant, output: Path) -> None:
+    """Release with a mutant's method and parameters, and validate."""
+    given = {
+        "epsilon": 2.0,
+        "rows_per_unit": 2,
+        **({"depth": 2} if mutant.method in SMALL else {}),
+        **mutant.parameters,
+    }
+    anonkit.release(table, method=mutant.method, policy=POLICY, output=output, ledger=None, **given)
+    broken = [check.name for check in validate(output).checks if not check.passed]
+    if broken:
+        raise GuaranteeError(f"refused by validation: {broken}")
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_mutant_is_refused_by_the_release_or_by_validation(
+    name: str, table: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release with one line changed is not written, or does not validate."""
+    with monkeypatch.context() as patch:
+        mutate(patch, REFUSED[name])
+        with pytest.raises((GuaranteeError, ReleaseFormatError)) as error:
+            release_of(table, REFUSED[name], tmp_path / "out.parquet")
+    print(f"MUTANT|{name}|{error.value.message}")
+
+
+@pytest.mark.parametrize("kind", sorted({(one.method, tuple(one.parameters.items())) for one in REFUSED.values()}))
+def test_the_same_releases_without_a_mutant_are_made(
+    kind: tuple[str, tuple[tuple[str, Any], ...]], table: pa.Table, tmp_path: Path
+) -> None:
+    """So that it is the mutation that is refused."""
+    release_of(
+        table, Mutant(where="", old="", new="", method=kind[0], parameters=dict(kind[1])), tmp_path / "o.parquet"
+    )
+
+
+# --- noise -------------------------------------------------------------------------------------------------------
+
+
+def each_epsilon() -> None:
+    """The exact law of the noise."""
+    for epsilon in (0.5, 1.0):
+        laplace.test_the_noise_has_the_law_of_the_formula(epsilon)
+
+
+def chooses(choose: Callable[..., Any], law: Callable[..., Any]) -> Callable[[], None]:
+    """The exact law of a choice."""
+
+    def test() -> None:
+        name = choose.__name__
+        selection.test_the_sampler_has_the_law([3, 1, 0, 3], getattr(selection, name), law)
+
+    return test
+
+
+def sensitivities() -> None:
+    """Every width, by brute force over all small tables, of up to ten times the rows it is planned for."""
+    for score, made_by in ((GINI, "_gini"), (ENTROPY, "_entropy"), (MAX_CLASS, "_max_class")):
+        now = replace(score, of=getattr(anonkit.trees.scores, made_by))
+        for max_rows in (7, 81):
+            moved = scores.changes(now, scores.all_tables(2, 40), max_rows)
+            assert moved.max() - moved.min() <= now.width(2, max_rows)
+
+
+NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
+    "noise of half the scale": (
+        Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace",
+               old="geometric(n - filled + 8, rate, words)",
+               new="geometric(n - filled + 8, 2 * rate, words)"), each_epsilon),
+    "noise of one tail": (
+        Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace", old="np.where(negative, -size, size)",
+               new="np.where(negative, size, size)"), each_epsilon),
+    "noise with its tail cut": (
+        Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace",
+               old="np.where(negative, -size, size)[kept]",
+               new="np.clip(np.where(negative, -size, size), -2, 2)[kept]"), each_epsilon),
+    "noise with a bias": (
+        Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace", old="= drawn\n", new="= drawn + 1\n"),
+        each_epsilon),
+    "a zero of either sign": (
+        Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace", old="~(negative & (size == 0))",
+               new="size >= 0"), each_epsilon),
+    "one noise for all counts": (
+        Mutant(where="anonkit.mechanisms.discrete_laplace:noisy_counts", old="noise.reshape(counts.shape)",
+               new="noise[0]"), laplace.test_counts_keep_their_shape_and_are_right_on_average),
+    "counts are scaled by two": (
+        Mutant(where="anonkit.mechanisms.discrete_laplace:noisy_counts", old="counts + noise",
+               new="2 * counts + noise"),
+        laplace.test_counts_keep_their_shape_and_are_right_on_average),
+    "coins without a fraction": (
+        Mutant(where="anonkit.mechanisms.discrete_laplace:bernoulli_exp",
+               old="alive = np.flatnonzero(_exp_fraction(fraction, words))", new="alive = np.arange(fraction.size)"),
+        chooses(selection.permute_and_flip, selection.law_of_permute_and_flip)),
+    "permute-and-flip at twice the rate": (
+        Mutant(where="anonkit.mechanisms.private_selection:permute_and_flip", old="bernoulli_exp(gap, rate, words)",
+               new="bernoulli_exp(gap, 2 * rate, words)"),
+        chooses(selection.permute_and_flip, selection.law_of_permute_and_flip)),
+    "the first head is taken": (
+        Mutant(where="anonkit.mechanisms.private_selection:_uniform_member",
+               old="words.below(heads.sum(axis=1, dtype=np.int64))",
+               new="np.zeros(len(heads), dtype=np.int64)"),
+        chooses(selection.permute_and_flip, selection.law_of_permute_and_flip)),
+    "the exponential mechanism at twice the rate": (
+        Mutant(where="anonkit.mechanisms.private_selection:exponential_mechanism", old="proposed], rate, words)",
+               new="proposed], 2 * rate, words)"),
+        chooses(selection.exponential_mechanism, selection.law_of_exponential)),
+    "the exponential mechanism keeps what it proposes": (
+        Mutant(where="anonkit.mechanisms.private_selection:exponential_mechanism",
+               old="bernoulli_exp(gap[left[:, np.newaxis], proposed], rate, words)",
+               new="bernoulli_exp(0 * gap[left[:, np.newaxis], proposed], rate, words)"),
+        chooses(selection.exponential_mechanism, selection.law_of_exponential)),
+    "weights are forgotten": (
+        Mutant(where="anonkit.mechanisms.private_selection:exponential_mechanism",
+               old="1 if weights is None else weights, 0",
+               new="1, 0"), selection.test_weighted_candidates_are_drawn_by_weight_and_score),
+    "an entropy is steeper beyond its rows": (
+        Mutant(where="anonkit.trees.scores:_entropy", old="slope = math.ceil(_steepest(max_rows) * _STEPS)",
+               new="slope = math.ceil(_steepest(max_rows * 9) * _STEPS)"), sensitivities),
+    "an entropy is not capped": (
+        Mutant(where="anonkit.trees.scores:_entropy", old="slope * beyond", new="8 * slope * beyond"), sensitivities),
+    "Gini counts a child twice": (
+        Mutant(where="anonkit.trees.scores:_gini", old="-steps.sum(axis=-1)", new="-2 * steps.sum(axis=-1)"),
+        sensitivities),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NOISE)
+def test_a_mutant_of_noise_is_refused_by_the_test_of_its_law(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The named test passes as the code stands, and fails with one line changed."""
+    mutant, test = NOISE[name]
+    test()
+    with monkeypatch.context() as patch:
+        mutate(patch, mutant)
+        with pytest.raises(AssertionError):
+            test()
+    test()
