@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -183,6 +183,36 @@ class LocalDP:
             assumptions=tuple(block["assumptions"]),
             conditional=tuple(told["domains_from_data"]),
         )
+
+
+SHUFFLE_ASSUMPTION = (
+    "The attacker sees the file of the release alone: neither an answer on its way into it nor the order of the rows, "
+    "and every person has one row."
+)
+"""What the central promise of a shuffled file rests on, beside the local promise that needs none of it."""
+SHUFFLE_BOUND = "privacy blanket (Balle, Bell, Gascón, Nissim, CRYPTO 2019), computed numerically"
+
+
+FEWEST_SHUFFLED = 100
+"""Rows below which nothing is claimed for the shuffled file: there are too few to hide among."""
+
+
+def shuffle_obstacle(names: Sequence[str], unit: str | None) -> str:
+    """Say why the secret order of the rows hides nobody.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Released columns that are no answers with a finite epsilon.
+    unit : str, optional
+        The column that says whose a row is.
+    """
+    if names:
+        return (
+            f"{', '.join(names)}: not every released column is an answer with a finite epsilon, so that a row can be "
+            "known again by it"
+        )
+    return "no column is released" if unit is None else f"a person may have several rows (column {unit!r})"
 
 
 def loss_json(epsilon: float) -> float | str:

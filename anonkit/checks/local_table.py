@@ -12,9 +12,13 @@ from typing import Any
 
 from anonkit.checks.local_cells import cell_checks, count_answers
 from anonkit.checks.local_params import read_answers
-from anonkit.checks.local_promise import promise_checks
+from anonkit.checks.local_promise import promise_checks, published_loss
+from anonkit.checks.local_shuffle import shuffle_checks
 from anonkit.checks.response_rates import response_rate_checks
 from anonkit.guarantee import Check
+
+_SHUFFLED = ("rr", "errph", "trr", "ppnb")
+"""Methods whose reports say what the secret order of the rows adds."""
 
 
 def local_checks(
@@ -40,6 +44,8 @@ def local_checks(
     """
     table = read_answers(params)
     yield from promise_checks(table, report)
+    if rates and ("shuffle" in report or report["method"]["name"] in _SHUFFLED):
+        yield from shuffle_checks(table, report, published_loss(table).epsilon)
     counts = count_answers(data, table)
     yield from cell_checks(table, counts)
     if rates:

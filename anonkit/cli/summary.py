@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from anonkit.bundle import DATA, DESCRIPTOR, PAGE, PARAMS, REPORT, Place, Release
+from anonkit.bundle import DATA, DESCRIPTOR, PAGE, PARAMS, REPORT, SIGNATURE, Place, Release
 from anonkit.cli.boundary import one_line
 from anonkit.randomness import SECURE
 from anonkit.report.document import OWNER_BANNER
@@ -24,6 +24,7 @@ from anonkit.report.wording import (
     one_in,
     percent,
     required_words,
+    shuffle_words,
     words,
 )
 
@@ -69,6 +70,7 @@ def report_text(report: Mapping[str, Any]) -> str:
         *_block(
             "Formally", [guarantee["formal"], f"{guarantee['basis']}; unit of protection: {guarantee['unit'] or '–'}"]
         ),
+        *_block("File alone", [text] if (text := shuffle_words(report.get("shuffle"))) else []),
         *_block("Limits", [f"- {text}" for text in limits]),
         *_block("Checked", [check_line(check) for check in gathered(report["verification"]["checks"])]),
         *_block("Rows", [_rows_words(report["rows"])]),
@@ -95,7 +97,8 @@ def release_document(release: Release, owner_report: Path | None = None) -> dict
 
 def files_of(place: Place) -> dict[str, Path]:
     """Return the files of a release by their role."""
-    return {role: place.file(suffix) for role, suffix in _FILES.items()}
+    found = {role: place.file(suffix) for role, suffix in _FILES.items()}
+    return {**found, "signature": place.file(SIGNATURE)} if place.file(SIGNATURE).exists() else found
 
 
 def check_line(check: Mapping[str, Any]) -> str:

@@ -61,6 +61,8 @@ _MEANINGS = {
     "one_answer_per_row": "rows show more than the one answer they may show",
     "category_order": "its data file has the categories in another order than its parameters",
     "noise_spread": "its numbers are spread otherwise than the noise that its parameters state",
+    "shuffle_claim": "what it says of its shuffled file does not follow from its parameters",
+    "shuffle_epsilon": "its shuffled file has another privacy loss than its report says",
     "response_rates": "its answers cannot come from the mechanism that its parameters state",
     "class_sizes": "its classes are not those its report counts",
     "randomness": "it was made with a known seed and is not for release",

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from anonkit.engines.canonical import canonical_type
 from anonkit.engines.failures import shielded
+from anonkit.engines.lake_folders import refuse_lake_table
 from anonkit.engines.names import check_names
 from anonkit.engines.sources import ParquetPart, ParquetRows, not_parquet
 from anonkit.engines.text_cells import TextCells
@@ -35,8 +36,10 @@ def open_parquet(path: Path, policy: Policy) -> ParquetRows:
     Raises
     ------
     SourceError
-        A file is not Parquet, the files do not fit together, or a column is of a type anonkit does not take.
+        A file is not Parquet, the files do not fit together, a column is of a type anonkit does not take, or they
+        belong to a lake table whose log says which of their rows still count.
     """
+    refuse_lake_table(path)
     if not path.is_dir():
         return _rows([path], [{}], policy)
     files = _files(path)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
 from anonkit.engines.counting import class_sizes, count_table
+from anonkit.engines.lake_folders import refuse_lake_place
 from anonkit.engines.local import LocalEngine
 from anonkit.engines.ordered_parts import StoredSplits
 from anonkit.engines.parquet_tables import open_parquet
@@ -25,7 +26,7 @@ from anonkit.engines.part_files import JoinedSplits
 from anonkit.engines.row_maps import Lowest, out_schema, step
 from anonkit.engines.sources import LocalSource, ParquetRows, restored, table_source
 from anonkit.engines.spark_categories import categories_in
-from anonkit.engines.spark_copies import Copy, converted, copied, is_table, is_there
+from anonkit.engines.spark_copies import Copy, converted, copied, has_files, is_table, is_there
 from anonkit.engines.spark_counts import added_up, combinations, count_sizes, small_groups
 from anonkit.engines.spark_order import PART_ROWS, in_order, stored, written_files
 from anonkit.engines.spark_sessions import OpenSession, during, open_session
@@ -130,6 +131,7 @@ class SparkEngine:
     def _named(self, name: str) -> DataFrame | None:
         """Return the data frame of a place or a table that only Spark knows."""
         if "://" in name:
+            during("reading the table", lambda: refuse_lake_place(name, partial(has_files, self._session)))
             return during("reading the table", lambda: self._session.read.parquet(name))
         if is_there(Path(name)) or not during("looking up the table", lambda: is_table(self._opened.base, name)):
             return None

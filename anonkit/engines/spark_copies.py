@@ -52,6 +52,16 @@ def is_table(session: SparkSession, name: str) -> bool:
         raise
 
 
+def has_files(session: SparkSession, place: str) -> bool:
+    """Tell whether there are files at a place that Spark can name; no job is started."""
+    try:
+        return bool(session.read.format("binaryFile").load(place).columns)
+    except AnalysisException as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
+            return False
+        raise
+
+
 def is_there(path: Path) -> bool:
     """Tell whether this machine sees something under a path."""
     try:

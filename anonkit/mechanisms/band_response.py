@@ -135,6 +135,11 @@ class BandResponse(TruthOrBlind):
         used = self.segments * self._raw_segment * self.blind_weight + self.band * self.excess_weight
         return (1 << self.word_bits) - used
 
+    @cached_property
+    def blanket(self) -> Fraction:
+        """Probability of a blind answer, whose law is the same under every input."""
+        return 1 - Fraction(self.band * self.excess_weight, 1 << self.word_bits)
+
     @property
     def n_inputs(self) -> int:
         """Number of true codes."""

@@ -63,6 +63,12 @@ class Channel(ABC):
     def ratio(self) -> Fraction | None:
         """The largest likelihood ratio of any answer under two inputs, exact; None when unbounded."""
 
+    @cached_property
+    def blanket(self) -> Fraction:
+        """Total over the answers of their smallest probability under any input: what an answer says of nobody."""
+        columns = zip(*self.weights(), strict=True)
+        return Fraction(sum(min(column) for column in columns), 1 << self.word_bits)
+
     @abstractmethod
     def answer(self, codes: Codes, words: Words) -> Codes:
         """Answer each code with its word, both of shape (n,)."""

@@ -189,6 +189,11 @@ class RandomizedResponse(TruthOrBlind):
             "merge rare categories, or raise epsilon",
         )
 
+    @cached_property
+    def blanket(self) -> Fraction:
+        """Probability of a blind answer, whose law is the same under every input."""
+        return Fraction(sum(self.blind_weights), 1 << self.word_bits)
+
     @property
     def n_inputs(self) -> int:
         """Size m of the domain."""

@@ -18,11 +18,12 @@ from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.public_domains import attributes_of, bounds_of, categories_of, may_be_missing
 from anonkit.randomized_response.answer_strength import AnswerStrength, refuse_unclear_strength
 from anonkit.randomized_response.drafts import LABELS, clear_target, draft_randomized, local_promise
+from anonkit.randomized_response.shuffled_view import ShuffleDelta
 from anonkit.randomness import Randomness
 
 
 @dataclass(frozen=True, kw_only=True)
-class ERRPH(AnswerStrength):
+class ERRPH(ShuffleDelta, AnswerStrength):
     """Publish each category as itself with probability p_0, else as a category drawn without looking.
 
     Numbers are published as one of `bins` equal bins of their public bounds. The label is randomized too, unless it is
@@ -54,7 +55,8 @@ class ERRPH(AnswerStrength):
     label: str = parameter(default="randomize", range="one of these", help="what is done to the target", choices=LABELS)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        ShuffleDelta.__post_init__(self)
+        AnswerStrength.__post_init__(self)
         if self.bins is not None:
             check_number("bins", self.bins, 2, 4096)
         check_choice("label", self.label, LABELS)
@@ -102,4 +104,4 @@ class ERRPH(AnswerStrength):
     ) -> Draft:
         """Randomize the table batch by batch."""
         progress("randomizing", 0.0)
-        return draft_randomized(source, policy, engine, rng, self.published(policy))
+        return draft_randomized(source, policy, engine, rng, self.published(policy), shuffle_delta=self.shuffle_delta)

@@ -17,11 +17,12 @@ from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.public_domains import attributes_of, categories_of
 from anonkit.randomized_response.answer_strength import AnswerStrength, refuse_design, refuse_unclear_strength
 from anonkit.randomized_response.drafts import LABELS, clear_target, draft_randomized, local_promise
+from anonkit.randomized_response.shuffled_view import ShuffleDelta
 from anonkit.randomness import Randomness
 
 
 @dataclass(frozen=True, kw_only=True)
-class PPNB(AnswerStrength, NumberNoise):
+class PPNB(ShuffleDelta, AnswerStrength, NumberNoise):
     """Publish categories by ERRPH and numbers by TRR; `anonkit reconstruct` learns a naive Bayes model from it.
 
     Privacy
@@ -47,6 +48,7 @@ class PPNB(AnswerStrength, NumberNoise):
     label: str = parameter(default="clear", range="one of these", help="what is done to the target", choices=LABELS)
 
     def __post_init__(self) -> None:
+        ShuffleDelta.__post_init__(self)
         AnswerStrength.__post_init__(self)
         NumberNoise.__post_init__(self)
         check_choice("label", self.label, LABELS)
@@ -90,4 +92,4 @@ class PPNB(AnswerStrength, NumberNoise):
         progress("randomizing", 0.0)
         table = self.published(policy)
         notes = reconstruction_notes(table, policy, source.n_rows)
-        return draft_randomized(source, policy, engine, rng, table, notes=notes)
+        return draft_randomized(source, policy, engine, rng, table, shuffle_delta=self.shuffle_delta, notes=notes)

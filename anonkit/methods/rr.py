@@ -20,13 +20,14 @@ from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.public_domains import attributes_of, bounds_of, categories_of, may_be_missing
 from anonkit.randomized_response.answer_strength import refuse_designs
 from anonkit.randomized_response.drafts import ASKED_COLUMN, LABELS, clear_target, draft_randomized, local_promise
+from anonkit.randomized_response.shuffled_view import ShuffleDelta
 from anonkit.randomness import Randomness
 
 ALLOCATIONS = ("sample", "split")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RR:
+class RR(ShuffleDelta):
     """Randomize each row within one epsilon.
 
     With allocation `sample` a row answers one attribute, drawn at random, and the answer hides the label with it; with
@@ -67,6 +68,7 @@ class RR:
     label: str = parameter(default="randomize", range="one of these", help="what is done to the target", choices=LABELS)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_number("epsilon", self.epsilon, 0, 40, open_low=True)
         check_choice("allocation", self.allocation, ALLOCATIONS)
         check_choice("label", self.label, LABELS)
@@ -107,7 +109,7 @@ class RR:
     ) -> Draft:
         """Randomize the table batch by batch."""
         progress("randomizing", 0.0)
-        return draft_randomized(source, policy, engine, rng, self.published(policy))
+        return draft_randomized(source, policy, engine, rng, self.published(policy), shuffle_delta=self.shuffle_delta)
 
 
 def _randomized_target(policy: Policy, classes: Categories, epsilon: float) -> PublishedTarget:

@@ -20,6 +20,7 @@ from anonkit.policy import Policy, Role
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.public_domains import categories_of, conditions_of
 from anonkit.randomized_response.rows import RandomizeBatch
+from anonkit.randomized_response.shuffled_view import shuffled_view
 from anonkit.randomness import Randomness
 
 ASKED_COLUMN = "asked_attribute"
@@ -102,6 +103,7 @@ def draft_randomized(
     rng: Randomness,
     table: PublishedTable,
     *,
+    shuffle_delta: float | None = None,
     notes: Sequence[str] = (),
 ) -> Draft:
     """Return the draft of a table whose every released cell went through its mechanism.
@@ -132,6 +134,7 @@ def draft_randomized(
                 "per_attribute": [{"name": name, "epsilon": loss_json(loss)} for name, loss in table.losses.items()],
             },
             "published_measures": _published_measures(table),
+            "shuffle": shuffled_view(table, policy, source.n_rows, shuffle_delta),
         },
         notes=notes,
     )

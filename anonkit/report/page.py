@@ -32,6 +32,7 @@ from anonkit.report.wording import (
     one_in,
     percent,
     required_words,
+    shuffle_words,
 )
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ _MODELS = ("l_diversity", "entropy_l_diversity", "recursive_c_l_diversity", "t_c
 _REPORT_KEYS = (
     "format", "anonkit_version", "created", "dataset", "method", "guarantee", "budget", "columns", "rows",
     "disclosure_risk", "utility", "verification", "randomness", "domains_declared_by", "notes",
+    "shuffle",
 )  # fmt: skip
 
 
@@ -108,6 +110,7 @@ def _view(report: Mapping[str, Any]) -> dict[str, Any]:
         "rows": row_counts(report["rows"]),
         "utility": list(measures(report["utility"])),
         "budget": budget_tables(report["budget"]),
+        "file_alone": shuffle_words(report.get("shuffle")),
         "further": [(heading(name), list(measures(report[name]))) for name in report if name not in _REPORT_KEYS],
     }
 

@@ -61,6 +61,8 @@ _CHECKS = {
     "published_measures": ("Measures of the paper that the parameters do not have", "exactly"),
     "method": ("Method that the files name", ""),
     "method_parameters": ("Columns that were not treated as the method says", "exactly"),
+    "shuffle_claim": ("What is said of the shuffled file follows from its parameters", "exactly"),
+    "shuffle_epsilon": ("Privacy loss of the shuffled file, worked out a second time", ""),
     "noise_spread": ("Standard errors by which ‘{}’ is spread otherwise than its noise allows", "at most"),
     "domain": ("Cells of ‘{}’ outside its published domain", "exactly"),
     "identifiers_absent": ("Columns in the data that must not be there", "exactly"),
@@ -70,6 +72,21 @@ _GATHERED = {
     "domain": "Cells outside their published domain",
     "figures": "Figures of columns that their parameters do not have",
 }
+
+
+def shuffle_words(block: Mapping[str, Any] | None) -> str:
+    """Say what the secret order of the rows adds for whoever sees only the file; nothing where nothing is said."""
+    if not block:
+        return ""
+    if not block["applies"]:
+        return f"The secret order of the rows adds nothing: {block['reason']}."
+    if not block["delta"]:
+        return f"With {number(block['rows'])} rows their secret order adds nothing to the promise above."
+    return (
+        f"(ε, δ)-differential privacy with ε = {bound(block['epsilon'])} and δ = {block['delta']:.1g} when one of the "
+        f"{number(block['rows'])} rows is replaced, since they stand in secret random order. This has an assumption of "
+        f"its own. {block['assumption']} Budgets go on charging the privacy loss above."
+    )
 
 
 def required_words(check: Mapping[str, Any]) -> str:

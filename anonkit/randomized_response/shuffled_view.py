@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a randomized table promises against whoever sees only its file, whose rows stand in secret random order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from anonkit.local_dp import FEWEST_SHUFFLED, SHUFFLE_ASSUMPTION, SHUFFLE_BOUND, shuffle_obstacle
+from anonkit.mechanisms.channel import Channel
+from anonkit.mechanisms.published import PublishedTable
+from anonkit.mechanisms.shuffle_amplification import Answers, RowAnswers, default_delta, uniform_shares
+from anonkit.parameters import check_number, parameter
+from anonkit.policy import Policy
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShuffleDelta:
+    """The parameter of methods whose files are also protected by the secret order of their rows."""
+
+    shuffle_delta: float | None = parameter(
+        default=None,
+        range="(0, 1)",
+        help="delta of what the shuffled file promises to whoever sees nothing else; default 1e-6 or 1/(10 n)",
+    )
+
+    def __post_init__(self) -> None:
+        if self.shuffle_delta is not None:
+            check_number("shuffle_delta", self.shuffle_delta, 0, 1, open_low=True, open_high=True)
+
+
+def shuffled_view(table: PublishedTable, policy: Policy, n_rows: int, delta: float | None) -> dict[str, Any]:
+    """Return the `shuffle` block of the report: a central (epsilon, delta), or why there is none.
+
+    It says nothing that the local promise does not allow: it follows from the published mechanisms and the number of
+    rows, which is public.
+
+    Parameters
+    ----------
+    table : PublishedTable
+        The mechanisms.
+    policy : Policy
+        Resolved roles; with a unit column people may have several rows.
+    n_rows : int
+        Rows of the release.
+    delta : float, optional
+        In (0, 1); by default 1e-6, or 1 / (10 n) if that is smaller.
+    """
+    reason = _obstacle(table, policy)
+    if reason is not None:
+        return {"applies": False, "reason": reason}
+    asked = default_delta(n_rows) if delta is None else delta
+    few = n_rows < FEWEST_SHUFFLED
+    epsilon = table.record_epsilon if few else _row_answers(table).amplified(asked, n_rows)
+    return {
+        "applies": True,
+        "epsilon": epsilon,
+        "delta": asked if epsilon < table.record_epsilon else 0,
+        "rows": n_rows,
+        "adjacency": "replace one record",
+        "assumption": SHUFFLE_ASSUMPTION,
+        "bound": SHUFFLE_BOUND,
+    }
+
+
+def _obstacle(table: PublishedTable, policy: Policy) -> str | None:
+    """Return why the order of the rows hides nobody; None when it does."""
+    mechanisms = {attribute.name: attribute.mechanism for attribute in table.attributes}
+    if table.target is not None and table.target.mechanism is not None:
+        mechanisms[table.target.name] = table.target.mechanism
+    bare = [name for name, one in mechanisms.items() if not isinstance(one, Channel) or one.ratio is None]
+    if bare or policy.unit is not None or not mechanisms:
+        return shuffle_obstacle(bare, policy.unit)
+    return None
+
+
+def _row_answers(table: PublishedTable) -> RowAnswers:
+    """Return how a row answers: all attributes and the label independently, or one attribute."""
+    channels = [_answers(attribute.mechanism) for attribute in table.attributes]
+    label = [] if table.target is None or table.target.mechanism is None else [_answers(table.target.mechanism)]
+    if table.asked_column is None:
+        return RowAnswers.every([*channels, *label])
+    one = RowAnswers.one_of(channels, uniform_shares(len(channels)))
+    return one.beside(RowAnswers.every(label)) if label else one
+
+
+def _answers(mechanism: object) -> Answers:
+    assert isinstance(mechanism, Channel)  # noqa: S101 - `_obstacle` came first
+    assert mechanism.ratio is not None  # noqa: S101
+    return Answers(ratio=mechanism.ratio, blanket=mechanism.blanket)

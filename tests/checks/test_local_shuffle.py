@@ -1,0 +1,167 @@
+"""What a shuffled file claims, worked out a second time: agreement with the claim, and refusal of forged ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from checks.forgeries import Files
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anonkit
+from anonkit.checks import local_shuffle
+from anonkit.checks.local_matrices import truth_or_blind
+from anonkit.mechanisms import shuffle_amplification
+from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.mechanisms.shuffle_amplification import Answers, RowAnswers
+
+OWN = {"shuffle_claim", "shuffle_epsilon"}
+
+
+def release(folder: Path, table: pa.Table, **settings: Any) -> Path:
+    """Release a randomized table and return its data file."""
+    policy = anonkit.datasets.bank_customers_policy()
+    if settings["method"] == "trr":  # numbers alone
+        kept = {name: one for name, one in policy.columns.items() if one.bounds is not None or name == "customer_value"}
+        policy, table = replace(policy, columns=kept), table.select(list(kept))
+    anonkit.release(table, policy=policy, output=folder / "out.parquet", ledger=None, **settings)
+    return folder / "out.parquet"
+
+
+def failed(data: Path) -> set[str]:
+    """Return the names of the checks that failed."""
+    return {check.name for check in anonkit.validate(data).checks if not check.passed}
+
+
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """A release in which each row answers one attribute."""
+    table = anonkit.datasets.bank_customers(3_000, seed=4)
+    return Files.read(release(tmp_path_factory.mktemp("sampled"), table, method="rr", epsilon=2))
+
+
+@settings(max_examples=10)
+@given(
+    strengths=st.lists(st.tuples(st.integers(2, 9), st.floats(0.2, 3)), min_size=1, max_size=4),
+    n=st.integers(60, 5_000),
+)
+def test_two_ways_to_work_it_out_agree(strengths: list[tuple[int, float]], n: int) -> None:
+    """The transform on a grid and the integral along the saddle point have the same epsilon within three hundredths."""
+    channels = [RandomizedResponse.from_epsilon(k, epsilon) for k, epsilon in strengths]
+    row = RowAnswers.every([Answers(ratio=one.ratio, blanket=one.blanket) for one in channels])
+    law = local_shuffle._Law(1.0, np.zeros((2, 1)), np.ones(1))
+    for one in channels:
+        law = law.times(*local_shuffle._ends(truth_or_blind(one.word_bits, one.truth_weight, one.blind_weights)))
+    epsilon = row.amplified(1e-6, n)
+    if 0.001 < epsilon < row.epsilon:
+        assert law.delta(1.03 * epsilon, n) <= 1e-6 < law.delta(0.97 * epsilon, n)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"method": "rr", "epsilon": 1},
+        {"method": "rr", "epsilon": 3, "allocation": "split"},
+        {"method": "rr", "epsilon": 2, "shuffle_delta": 1e-4},
+        {"method": "rr", "epsilon": 2, "label": "clear"},
+        {"method": "errph", "epsilon": 0.4, "bins": 4},
+        {"method": "ppnb", "p_keep": 0.5},
+        {"method": "trr"},
+    ],
+)
+@pytest.mark.parametrize("rows", [3, 400])
+def test_sound_claims_are_accepted(tmp_path: Path, settings: dict[str, Any], rows: int) -> None:
+    """Every method, with a claim, without one, and with too few rows for one."""
+    data = release(tmp_path, anonkit.datasets.bank_customers(rows, seed=2), **settings)
+    found = anonkit.validate(data)
+    assert failed(data) & OWN == set()
+    assert "shuffle_claim" in {check.name for check in found.checks}
+
+
+def test_more_than_the_local_promise_is_claimed_only_where_every_column_is_an_answer(tmp_path: Path) -> None:
+    """A clear label, a transformed number or people with several rows: the report says why there is nothing."""
+    table = anonkit.datasets.bank_customers(400, seed=2)
+    clear = Files.read(release(tmp_path / "a", table, method="rr", epsilon=2, label="clear")).report["shuffle"]
+    assert clear["applies"] is False
+    assert "customer_value" in clear["reason"]
+    transformed = Files.read(release(tmp_path / "b", table, method="ppnb", p_keep=0.5)).report["shuffle"]
+    assert transformed["applies"] is False
+    people = table.append_column("person", pa.array([f"p{at // 2}" for at in range(400)]))
+    with_unit = Files.read(release(tmp_path / "c", people, method="rr", epsilon=2, unit="person")).report["shuffle"]
+    assert with_unit == {"applies": False, "reason": "a person may have several rows (column 'person')"}
+
+
+def test_the_claim_is_much_smaller_than_the_local_one(sampled: Files) -> None:
+    """3,000 rows at a local epsilon of 2: less than a tenth of it is left for whoever sees the file alone."""
+    told = sampled.report["shuffle"]
+    assert told["applies"]
+    assert told["epsilon"] < 0.2
+    assert told["delta"] == 1e-6
+    assert told["rows"] == 3_000
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"epsilon": 0.1},
+        {"epsilon": 0.16},
+        {"epsilon": 1.0},
+        {"epsilon": "0.1"},
+        {"epsilon": -1.0},
+        {"epsilon": 0},
+        {"delta": 1e-9},
+        {"delta": 0},
+        {"delta": True},
+        {"rows": 30_000},
+        {"rows": 3_000.0},
+        {"adjacency": "add or remove one record"},
+        {"assumption": "None."},
+        {"bound": "exact"},
+        {"applies": False},
+        {"further": 1},
+    ],
+    ids=str,
+)
+def test_forged_claims_are_refused(sampled: Files, tmp_path: Path, forged: dict[str, Any]) -> None:
+    """Whoever rewrites all files and hashes does not change what the parameters give."""
+    files = sampled.copy()
+    files.report["shuffle"].update(forged)
+    files.say_everywhere()
+    assert failed(files.write(tmp_path)) & OWN
+
+
+@pytest.mark.parametrize("settings", [{"method": "rr", "epsilon": 2, "label": "clear"}, {"method": "trr"}])
+def test_a_claim_where_there_is_none_is_refused(sampled: Files, tmp_path: Path, settings: dict[str, Any]) -> None:
+    """The block of another release does not fit one with a clear column."""
+    table = anonkit.datasets.bank_customers(3_000, seed=4)
+    files = Files.read(release(tmp_path / "a", table, **settings))
+    files.report["shuffle"] = dict(sampled.report["shuffle"])
+    files.say_everywhere()
+    (tmp_path / "b").mkdir()
+    assert failed(files.write(tmp_path / "b")) & OWN == {"shuffle_claim"}
+
+
+def _half(amplified: Any) -> Any:
+    return lambda row, delta, n: 0.5 * amplified(row, delta, n)
+
+
+def test_mutants_of_the_claim_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half the epsilon, a blanket taken twice, ratios of half a channel, ten times the rows: validate says no."""
+    table = anonkit.datasets.bank_customers(1_000, seed=4)
+    real, corners = RowAnswers.amplified, shuffle_amplification._corners
+    mutants = {
+        "half": (RowAnswers, "amplified", _half(real)),
+        "rows": (RowAnswers, "amplified", lambda row, delta, n: real(row, delta, 10 * n)),
+        "delta": (RowAnswers, "amplified", lambda row, delta, n: real(row, 1000 * delta, n)),
+        "ratios": (shuffle_amplification, "_corners", lambda one: (corners(one)[0] / 2, *corners(one)[1:])),
+    }
+    for name, (home, attribute, mutant) in mutants.items():
+        with monkeypatch.context() as patched:
+            patched.setattr(home, attribute, mutant)
+            data = release(tmp_path / name, table, method="rr", epsilon=2)
+        assert failed(data) & OWN, name

@@ -1,0 +1,206 @@
+"""Privacy amplification by shuffling: the bound against exact output distributions, and against the closed form."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonkit.errors import ParameterError
+from anonkit.mechanisms import shuffle_amplification
+from anonkit.mechanisms.keyed_words import asked_attribute
+from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.mechanisms.shuffle_amplification import (
+    Answers,
+    RowAnswers,
+    closed_form,
+    default_delta,
+    uniform_shares,
+)
+
+Matrix = Sequence[Sequence[Fraction]]
+
+
+def shuffled(rows: Sequence[Sequence[Fraction]]) -> Counter[tuple[int, ...]]:
+    """Return the exact law of the answers of some rows, order lost: each row has its own answer probabilities."""
+    law: Counter[tuple[int, ...]] = Counter({(0,) * len(rows[0]): Fraction(1)})  # type: ignore[dict-item]
+    for row in rows:
+        following: Counter[tuple[int, ...]] = Counter()
+        for counts, chance in law.items():
+            for answer, share in enumerate(row):
+                grown = tuple(count + (at == answer) for at, count in enumerate(counts))
+                following[grown] += chance * share  # type: ignore[assignment]
+        law = following
+    return law
+
+
+def exact_delta(matrix: Matrix, n: int, epsilon: float) -> float:
+    """Return the smallest true delta: over all pairs of rows and all values of the others, by enumeration."""
+    factor = Fraction(math.exp(epsilon))
+    worst = Fraction(0)
+    for others in itertools.combinations_with_replacement(range(len(matrix)), n - 1):
+        laws = [shuffled([matrix[x], *(matrix[other] for other in others)]) for x in range(len(matrix))]
+        for one, other in itertools.permutations(laws, 2):
+            worst = max(worst, sum((max(p - factor * other[y], Fraction(0)) for y, p in one.items()), Fraction(0)))
+    return float(worst)
+
+
+@st.composite
+def weights(draw: st.DrawFn, inputs: int = 3, outputs: int = 3) -> list[list[int]]:
+    """A response matrix of small integers without zeros, all rows with one sum."""
+    n_inputs = draw(st.integers(2, inputs))
+    n_outputs = draw(st.integers(2, outputs))
+    rows = [[draw(st.integers(1, 9)) for _ in range(n_outputs)] for _ in range(n_inputs)]
+    total = max(map(sum, rows))
+    return [[*row[:-1], row[-1] + total - sum(row)] for row in rows]
+
+
+def probabilities(matrix: Sequence[Sequence[int]]) -> Matrix:
+    """Return a response matrix as rationals."""
+    return [[Fraction(weight, sum(row)) for weight in row] for row in matrix]
+
+
+@settings(max_examples=40)
+@given(matrix=weights(), n=st.integers(1, 4), share=st.floats(0, 1))
+def test_the_bound_is_not_below_the_enumerated_law(matrix: list[list[int]], n: int, share: float) -> None:
+    """For any channel, any two rows, any values of the others: the true delta is at most the stated one."""
+    row = RowAnswers.every([Answers.of(matrix)])
+    epsilon = share * row.epsilon
+    assert exact_delta(probabilities(matrix), n, epsilon) <= row.delta(epsilon, n) + 1e-12
+
+
+@settings(max_examples=15)
+@given(first=weights(2, 3), second=weights(2, 2), n=st.integers(1, 3), share=st.floats(0, 1))
+def test_the_bound_holds_for_rows_that_answer_everything(
+    first: list[list[int]], second: list[list[int]], n: int, share: float
+) -> None:
+    """The product of two channels is enumerated; blankets and ratios multiply."""
+    product = [
+        [one * other for one, other in itertools.product(left, right)]
+        for left, right in itertools.product(probabilities(first), probabilities(second))
+    ]
+    row = RowAnswers.every([Answers.of(first), Answers.of(second)])
+    epsilon = share * row.epsilon
+    assert exact_delta(product, n, epsilon) <= row.delta(epsilon, n) + 1e-12
+
+
+@settings(max_examples=15)
+@given(first=weights(2, 3), second=weights(2, 2), n=st.integers(1, 3), share=st.floats(0, 1))
+def test_the_bound_holds_for_rows_that_answer_one_attribute(
+    first: list[list[int]], second: list[list[int]], n: int, share: float
+) -> None:
+    """Which attribute is asked is seen, and drawn without a look at the row; pairs differ in both attributes."""
+    shares = (Fraction(2, 3), Fraction(1, 3))
+    mixture = [
+        [*(shares[0] * one for one in left), *(shares[1] * one for one in right)]
+        for left, right in itertools.product(probabilities(first), probabilities(second))
+    ]
+    row = RowAnswers.one_of([Answers.of(first), Answers.of(second)], shares)
+    epsilon = share * row.epsilon
+    assert exact_delta(mixture, n, epsilon) <= row.delta(epsilon, n) + 1e-12
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 40])
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.6])
+def test_the_transform_equals_the_sum_over_all_counts(n: int, share: float) -> None:
+    """For 3-ary randomized response the expectation is summed over all multinomial counts, exactly."""
+    matrix = [[5, 1, 1], [1, 5, 1], [1, 1, 5]]
+    row = RowAnswers.every([Answers.of(matrix)])
+    epsilon, gamma = share * row.epsilon, 3 / 7
+    values = [gamma * (5 - math.exp(epsilon)), gamma * (1 - 5 * math.exp(epsilon)), gamma * (1 - math.exp(epsilon)), 0]
+    chances = [gamma / 3, gamma / 3, gamma / 3, 1 - gamma]
+    total = 0.0
+    for a in range(n + 1):
+        for b in range(n + 1 - a):
+            for c in range(n + 1 - a - b):
+                counts = (a, b, c, n - a - b - c)
+                excess = sum(count * value for count, value in zip(counts, values, strict=True))
+                if excess > 0:
+                    ways = math.factorial(n) / math.prod(map(math.factorial, counts))
+                    total += excess * ways * math.prod(p**count for p, count in zip(chances, counts, strict=True))
+    assert row.delta(epsilon, n) == pytest.approx(min(total / (gamma * n), 1.0), rel=0.02)
+    assert row.delta(epsilon, n) >= total / (gamma * n) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("n", [20_000])
+def test_the_bound_is_below_the_closed_form_of_2021(epsilon: float, n: int) -> None:
+    """The closed form knows only epsilon; the blanket of randomized response says at least half as much again."""
+    row = RowAnswers.every([Answers.of(RandomizedResponse.from_epsilon(2, epsilon).weights())])
+    closed = closed_form(epsilon, 1e-6, n)
+    assert closed is not None
+    assert row.amplified(1e-6, n) < closed / 1.5
+
+
+@settings(max_examples=20)
+@given(
+    k=st.integers(2, 12),
+    epsilon=st.floats(0.1, 5),
+    n=st.integers(1, 20_000),
+    exponent=st.floats(3, 9),
+)
+def test_the_stated_epsilon_meets_its_delta(k: int, epsilon: float, n: int, exponent: float) -> None:
+    """It is at most the row's, its delta is at most the one asked for, and a little less would not do."""
+    row = RowAnswers.every([Answers.of(RandomizedResponse.from_epsilon(k, epsilon).weights())])
+    delta = 10**-exponent
+    stated = row.amplified(delta, n)
+    assert stated <= row.epsilon
+    assert stated == row.epsilon or row.delta(stated, n) <= delta
+    assert stated == row.epsilon or row.delta(0.99 * stated, n) > delta or stated < 1e-6
+
+
+def test_more_rows_and_larger_domains_hide_better() -> None:
+    """Epsilon falls with the number of rows and with the number of categories."""
+    rows = [RowAnswers.every([Answers.of(RandomizedResponse.from_epsilon(k, 2.0).weights())]) for k in (2, 5, 20)]
+    by_domain = [row.amplified(1e-6, 5_000) for row in rows]
+    by_rows = [rows[0].amplified(1e-6, n) for n in (500, 5_000, 50_000)]
+    assert by_domain == sorted(by_domain, reverse=True)
+    assert by_rows == sorted(by_rows, reverse=True)
+
+
+def test_a_grid_of_ratios_costs_little_and_never_too_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Different channels have many kinds of draws; put on a grid, their epsilon rises by a few hundredths at most."""
+    channels = [Answers.of(RandomizedResponse.from_epsilon(3, 0.4 + 0.05 * at).weights()) for at in range(5)]
+    exact = RowAnswers.every(channels)
+    monkeypatch.setattr(shuffle_amplification, "_MOST_KINDS", 50)
+    grid = RowAnswers.every(channels)
+    assert grid.chance.sum() == pytest.approx(1)
+    assert exact.delta(0.1, 3_000) < grid.delta(0.1, 3_000)
+    assert exact.amplified(1e-6, 3_000) * 0.998 < grid.amplified(1e-6, 3_000) < 1.03 * exact.amplified(1e-6, 3_000)
+
+
+def test_an_answer_that_rules_an_input_out_is_refused() -> None:
+    """Nothing hides a row that is betrayed for certain; an answer nobody gives says nothing."""
+    with pytest.raises(ParameterError, match="rules an input out"):
+        Answers.of([[4, 0], [2, 2]])
+    assert Answers.of([[3, 1, 0], [1, 3, 0]]).ratio == 3
+
+
+def test_one_row_is_not_hidden() -> None:
+    """Alone in its file a row keeps the loss of its randomizer."""
+    row = RowAnswers.every([Answers.of(RandomizedResponse.from_epsilon(2, 1.0).weights())])
+    assert row.amplified(1e-6, 1) == row.epsilon
+
+
+def test_the_shares_are_those_of_the_draw() -> None:
+    """Each attribute is asked as often as the exact shares say, to the word."""
+    for n_attributes in (1, 3, 7):
+        shares = uniform_shares(n_attributes)
+        assert sum(shares) == 1
+        assert max(shares) - min(shares) <= Fraction(1, 1 << 32)
+        asked = asked_attribute(bytes(16), 0, 0, 20_000, n_attributes)
+        counts = np.bincount(asked, minlength=n_attributes) / 20_000
+        assert np.abs(counts - [float(one) for one in shares]).max() < 0.02
+
+
+def test_the_default_delta_is_small_against_the_rows() -> None:
+    """1e-6, and below a tenth of a row."""
+    assert default_delta(100) == 1e-6
+    assert default_delta(10**6) == 1e-7
