@@ -21,19 +21,17 @@ import numpy as np
 
 from anonkit.engines import open_engine
 from anonkit.errors import PolicyError, did_you_mean
+from anonkit.identifying.header_words import vocabulary, words_of
 from anonkit.policy import Policy, Role
 from anonkit.profiling import (
     MISSING_MARKERS,
     ColumnProfile,
     ValueKind,
-    likely_identifiers,
     profile_columns,
-    vocabulary,
-    words_of,
 )
 from anonkit.protocols import Engine, Progress, Source, no_progress
 
-__all__ = ["SAFE_ROWS", "SAFE_SHARE", "draft_policy", "likely_identifiers"]
+__all__ = ["SAFE_ROWS", "SAFE_SHARE", "draft_policy"]
 
 SAFE_ROWS = 10
 SAFE_SHARE = 0.001

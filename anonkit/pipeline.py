@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,6 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.bundle import PARAMS, Place, Release, read_json, refuse_changed, refuse_existing
-from anonkit.central_dp import CentralDP
-from anonkit.drafting import likely_identifiers
 from anonkit.engines import is_spark_frame, open_engine
 from anonkit.errors import GuaranteeError, ParameterError
 from anonkit.guarantee import Check, Guarantee, KAnonymity
@@ -24,13 +23,12 @@ from anonkit.methods import make_method
 from anonkit.methods.recoded import Recoded
 from anonkit.policy import Policy
 from anonkit.private_files import PrivateFolder
-from anonkit.protocols import Draft, Engine, Method, Progress, Source, is_too_large, no_progress
+from anonkit.protocols import Draft, Engine, Method, Progress, Source, no_progress
 from anonkit.public_domains import with_domains_of
 from anonkit.publishing import VerifiedDraft, method_block, publish, refuse_beside_release, write_owner_report
 from anonkit.randomness import Randomness
 from anonkit.signing import Signer
-
-_LOOKED_AT = 100_000  # rows of a large table that are looked at for columns that identify
+from anonkit.undeclared import Undeclared, judge_undeclared
 
 
 def release(
@@ -148,8 +146,8 @@ def release(
     declared = declared.with_roles(
         target=target, unit=unit, identifiers=identifiers, sensitive=sensitive, insensitive=insensitive
     )
-    if not domains_from_data:
-        method.guarantee(declared)  # what cannot be promised is refused before any data is opened
+    # what cannot be promised is refused before any data is opened
+    early = None if domains_from_data else method.guarantee(declared)
     randomness = Randomness.secure() if seed is None else Randomness.seeded(seed)
     account = Account.of(ledger, place, dataset, budget)
     with (
@@ -158,11 +156,25 @@ def release(
         closing(PrivateFolder()) as private,
     ):
         progress("reading", 0.0)
-        table, resolved, promise = _promised(source, method, declared, opened, domains_from_data)
+        judged = domains_from_data or isinstance(early, KAnonymity)
+        table, resolved, promise, undeclared = _promised(
+            source, method, declared, opened, judged=judged, domains_from_data=domains_from_data
+        )
         spending = Spending(account, promise, table, resolved, _name_of(source))
         spending.look()
         work = _perturb(
-            method, promise, table, declared, resolved, opened, files, randomness, progress, private, part_rows
+            method,
+            promise,
+            table,
+            resolved,
+            opened,
+            files,
+            randomness,
+            progress,
+            private,
+            part_rows,
+            notes=[*_role_notes(declared, resolved), *undeclared.notes(resolved)],
+            undeclared=undeclared,
         )
         if dry_run:
             return Release(params=work.params, report=work.report(preset), contents={}, owner=work.owner)
@@ -268,24 +280,29 @@ def apply(
 
 
 def _promised(
-    source: Any, method: Method, declared: Policy, engine: Engine, domains_from_data: bool
-) -> tuple[Source, Policy, Guarantee]:
-    """Open the source, settle the role of every column, and state the promise."""
+    source: Any, method: Method, declared: Policy, engine: Engine, *, judged: bool, domains_from_data: bool
+) -> tuple[Source, Policy, Guarantee, Undeclared]:
+    """Open the source, settle the role of every column, and state the promise.
+
+    Undeclared columns are judged by their cells only where no promise of differential privacy without a condition
+    would depend on it: there every column that is used is declared.
+    """
     table = engine.scan(source, declared)
-    policy = declared.resolve(table.schema.names, target_use=method.target_use)
+    undeclared = judge_undeclared(table, declared, engine) if judged else Undeclared()
+    policy = undeclared.declared(declared).resolve(table.schema.names, target_use=method.target_use)
     if domains_from_data:
+        policy = replace(policy, identifiers_from_data=tuple(undeclared.taken))
         policy = with_domains_of(policy, table, engine)
     promise = method.guarantee(policy)
     if domains_from_data and isinstance(promise, KAnonymity):
         raise ParameterError(f"method {method.name!r} needs no public domains", "leave --domains-from-data out")
-    return table, policy, promise
+    return table, policy, promise, undeclared
 
 
 def _perturb(
     method: Method,
     promise: Guarantee,
     table: Source,
-    declared: Policy,
     policy: Policy,
     engine: Engine,
     files: Engine,
@@ -293,12 +310,16 @@ def _perturb(
     progress: Progress,
     private: PrivateFolder,
     part_rows: int | None,
+    *,
+    notes: Sequence[str],
+    undeclared: Undeclared,
 ) -> VerifiedDraft:
     """Make the draft, recount it, and refuse it when the promise does not hold.
 
     The engine holds the source; from the draft on, all there is are `files` of this machine.
     """
     draft = method.release(table, policy, engine=engine, rng=randomness, progress=progress)
+    draft = replace(draft, columns=undeclared.marked(draft.columns))
     progress("checking", 0.0)
     spool = private.path / "draft.parquet"
     n_rows = engine.write(draft.data, spool, metadata={}, randomness=randomness, part_rows=part_rows)
@@ -322,11 +343,7 @@ def _perturb(
         checks=checks,
         utility=release_utility(promise, spool, files, policy, counted, randomness),
         owner={**draft.owner, **owner_measures(promise, table, engine, policy, randomness)},
-        notes=[
-            *_role_notes(declared, policy),
-            *([] if isinstance(promise, CentralDP) else _identifier_notes(declared, policy, engine, table, randomness)),
-            *draft.notes,
-        ],
+        notes=[*notes, *draft.notes],
         randomness=randomness.label,
     )
 
@@ -368,19 +385,7 @@ def _select(batch: pa.RecordBatch, row: int, *, names: Sequence[str]) -> pa.Reco
 
 def _role_notes(declared: Policy, policy: Policy) -> list[str]:
     if declared.target is None and policy.target is not None:
-        return [f"No target was named: the last column without a role, {policy.target!r}, was taken."]
+        return [
+            f"No target was named: the last column without a role that is no identifier, {policy.target!r}, was taken."
+        ]
     return []
-
-
-def _identifier_notes(
-    declared: Policy, policy: Policy, engine: Engine, table: Source, randomness: Randomness
-) -> list[str]:
-    undeclared = [name for name in policy.columns if name not in declared.columns and name != policy.target]
-    if not undeclared:
-        return []
-    if is_too_large(table, engine):
-        table = engine.sample(table, _LOOKED_AT, randomness.child("identifiers"))
-    found = likely_identifiers(engine.encode(table, undeclared))
-    return [
-        f"Column {name!r} looks like an identifier. If it is one, declare it: --identifier {name}." for name in found
-    ]

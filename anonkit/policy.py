@@ -96,6 +96,8 @@ class Column:
 
     name: str
     role: Role = Role.QUASI_IDENTIFIER
+    role_given: bool = True
+    """False when a policy file says something of the column, but no role."""
     sensitive: bool = False
     """True when a target is also a sensitive attribute (`role = "target", sensitive = true`)."""
     type: ColumnType | None = None
@@ -228,6 +230,10 @@ class Policy:
     """Columns whose domain was read from the table: a claim that rests on it is conditional. Not from a file."""
     cell_by_cell: bool = False
     """True when no cell may be read by the type of its column: under differential privacy. Not from a file."""
+    identifiers_from_data: tuple[str, ...] = ()
+    """Columns that were taken for identifiers by their cells, under a claim that rests on it. Not from a file."""
+    domains_min_people: int = 10
+    """How many people at least share a category that was read from the table, or lie beyond a bound that was."""
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
@@ -263,6 +269,14 @@ class Policy:
         """Return what is declared about a column, a quasi-identifier when nothing is."""
         return self.columns.get(name) or Column(name=name)
 
+    def declares(self, name: str) -> bool:
+        """Tell whether a role, a domain or a hierarchy is declared for a column: then its cells never decide on it."""
+        column = self.columns.get(name)
+        if column is None:
+            return False
+        said = (column.categories, column.bounds, column.ladder, column.tree, column.answers)
+        return column.role_given or any(one is not None for one in said)
+
     def names(self, *roles: Role) -> tuple[str, ...]:
         """Return the names of the columns with one of these roles, in table order."""
         return tuple(name for name, column in self.columns.items() if column.role in roles)
@@ -276,6 +290,11 @@ class Policy:
     def sensitive(self) -> tuple[str, ...]:
         """Names of the sensitive attributes, a sensitive target included."""
         return tuple(name for name, column in self.columns.items() if column.is_sensitive)
+
+    @property
+    def is_conditional(self) -> bool:
+        """True when a domain, or which columns are identifiers, was read from the table."""
+        return bool(self.domains_from_data or self.identifiers_from_data)
 
     @property
     def target(self) -> str | None:
@@ -305,7 +324,7 @@ class Policy:
         columns = dict(self.columns)
 
         def assign(name: str, role: Role) -> None:
-            columns[name] = replace(columns.get(name) or Column(name=name), role=role, sensitive=False)
+            columns[name] = replace(columns.get(name) or Column(name=name), role=role, role_given=True, sensitive=False)
 
         asked: dict[str, Role] = {}
         groups = (
@@ -379,6 +398,7 @@ def _column(name: str, spec: Mapping[str, Any], folder: Path | None) -> Column:
     return Column(
         name=name,
         role=member(Role, where, "role", spec.get("role", "quasi_identifier")),
+        role_given="role" in spec,
         sensitive=expect(where, "sensitive", spec.get("sensitive", False), bool),
         type=None if "type" not in spec else member(ColumnType, where, "type", spec["type"]),
         categories=None if categories is None else tuple(texts(where, "categories", categories)),

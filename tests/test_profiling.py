@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from anonkit.engines import open_engine
 from anonkit.policy import Policy
-from anonkit.profiling import ColumnProfile, ValueKind, likely_identifiers, profile_columns
+from anonkit.profiling import ColumnProfile, ValueKind, profile_columns
 from anonkit.protocols import Engine
 
 CELLS: dict[pa.DataType, st.SearchStrategy[Any]] = {
@@ -53,7 +53,7 @@ def test_codes_and_a_pass_over_the_table_give_one_profile(
 
     (passed,) = profile_columns(engine, source)
     coded = ColumnProfile.of_codes(engine.encode(source, ["x"])[0])
-    assert (passed.filled, passed.distinct, passed.serial) == (coded.filled, coded.distinct, coded.serial)
+    assert (passed.filled, passed.distinct, passed.verdict) == (coded.filled, coded.distinct, coded.verdict)
     assert passed.kind is coded.kind or passed.markers or not coded.filled
 
 
@@ -122,15 +122,6 @@ def test_a_unit_is_a_number_that_repeats(engine: Engine) -> None:
     assert profile(engine, "customer_id", twice).may_be_unit
     assert not profile(engine, "customer_id", twice[:30]).may_be_unit
     assert not profile(engine, "name", twice).may_be_unit
-
-
-def test_likely_identifiers_are_told_from_codes(engine: Engine) -> None:
-    """From encoded columns, the names of those that look like identifiers, in order."""
-    source = engine.scan(
-        pa.table({"email": ["a", "b"] * 10, "age": [30, 40] * 10, "note": [f"text {i}" for i in range(20)]}), Policy()
-    )
-
-    assert likely_identifiers(engine.encode(source, ["email", "age", "note"])) == ["email", "note"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which undeclared columns are taken for identifiers: by their name, or by what their cells look like.
+
+``check_digits`` knows the arithmetic of card, account and national numbers, ``cell_shapes`` how such cells are written,
+``person_names`` given names and family names, ``header_words`` the words of column names, and ``verdicts`` judges a
+column by all of them.
+"""
