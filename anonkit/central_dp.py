@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from anonkit.guarantee import BY_CONSTRUCTION, Check, guarantee_block
+from anonkit.guarantee import BY_CONSTRUCTION, Check, conditional_words, guarantee_block
 
 ADD_OR_REMOVE = "add or remove one record"
 REPLACE = "replace one record"
@@ -57,6 +57,8 @@ class CentralDP:
     assumptions: tuple[str, ...] = ()
     conditional: tuple[str, ...] = ()
     """Columns whose domain was read from the table: the promise holds only if it is public all the same."""
+    identifiers_from_data: tuple[str, ...] = ()
+    """Columns that were left out because their cells look like identifiers: as above."""
 
     @property
     def _whose(self) -> str:
@@ -64,13 +66,7 @@ class CentralDP:
 
     def statement(self) -> str:
         """Say the promise in plain words."""
-        if not self.conditional:
-            return self._claim()
-        names = ", ".join(self.conditional)
-        return (
-            f"CONDITIONAL: the domains of {names} were read from the table, and what follows holds only if they are "
-            f"public knowledge. {self._claim()}"
-        )
+        return conditional_words(self.conditional, self.identifiers_from_data) + self._claim()
 
     def _claim(self) -> str:
         factor = math.exp(self.epsilon)
@@ -143,6 +139,7 @@ class CentralDP:
                 "rows_per_unit": self.rows_per_unit,
                 "published_claim": self.published_claim,
                 "domains_from_data": list(self.conditional),
+                "identifiers_from_data": list(self.identifiers_from_data),
             },
             unit="one row" if self.unit is None else f"one value of column {self.unit!r}",
             adjacency=self.adjacency,
@@ -162,4 +159,5 @@ class CentralDP:
             published_claim=told["published_claim"],
             assumptions=tuple(block["assumptions"]),
             conditional=tuple(told["domains_from_data"]),
+            identifiers_from_data=tuple(told.get("identifiers_from_data", ())),
         )

@@ -31,6 +31,7 @@ from anonkit.policy import Policy
 from anonkit.protocols import Progress, no_progress
 from anonkit.recoding import recoding_from_dict
 from anonkit.reconstructed import scores_of_reconstruction
+from anonkit.table_domains import MIN_PEOPLE
 
 ROWS = 20_000
 ATTACKS = 200
@@ -155,6 +156,7 @@ def compare(
     policy: Policy | str | Path | None = None,
     identifiers: Sequence[str] = (),
     domains_from_data: bool = False,
+    domains_min_people: int = MIN_PEOPLE,
     public: Any = None,
     charge: str | Path | None = None,
     dataset: str | None = None,
@@ -173,7 +175,7 @@ def compare(
         The class label.
     methods : sequence of str
         Those with a parameter `k` run at every k, those with `epsilon` at every epsilon, others once.
-    policy, identifiers, domains_from_data
+    policy, identifiers, domains_from_data, domains_min_people
         As for `release`.
     public : path or table, optional
         Public or simulated rows with the same columns, compared instead of the source: looking at them is free.
@@ -201,7 +203,13 @@ def compare(
     declared = policy if isinstance(policy, Policy) else Policy() if policy is None else Policy.load(policy)
     declared = declared.with_roles(target=target, identifiers=identifiers)
     first, second = _halves(source if public is None else public, declared, rows, seed)
-    given = {"policy": declared, "ledger": charge, "dataset": dataset, "budget": budget}
+    given = {
+        "policy": declared,
+        "domains_min_people": domains_min_people,
+        "ledger": charge,
+        "dataset": dataset,
+        "budget": budget,
+    }
     plans = [(name, *setting) for name in methods for setting in _settings(name, k, epsilon)]
     points, unfit = [], []
     for number, (name, parameter, value) in enumerate(plans):

@@ -314,3 +314,16 @@ class NoGuarantee:
             assumptions=self.assumptions,
             basis=BY_CONSTRUCTION,
         )
+
+
+def conditional_words(domains: Sequence[str], identifiers: Sequence[str]) -> str:
+    """Say in the statement of a promise what it is conditional on; nothing when everything was declared."""
+    told = []
+    if domains:
+        told.append(f"the domains of {', '.join(domains)} were read from the table")
+    if identifiers:
+        told.append(f"{', '.join(identifiers)} were taken for identifiers by their cells")
+    if not told:
+        return ""
+    which = "they are" if domains else "that is"
+    return f"CONDITIONAL: {', '.join(told)}, and what follows holds only if {which} public knowledge. "

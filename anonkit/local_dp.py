@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from anonkit.guarantee import BY_CONSTRUCTION, Check, guarantee_block
+from anonkit.guarantee import BY_CONSTRUCTION, Check, conditional_words, guarantee_block
 
 
 class MeasuredLoss(Protocol):
@@ -48,6 +48,8 @@ class LocalDP:
     assumptions: tuple[str, ...] = ()
     conditional: tuple[str, ...] = ()
     """Columns whose domain was read from the table: the promise holds only if it is public all the same."""
+    identifiers_from_data: tuple[str, ...] = ()
+    """Columns that were left out because their cells look like identifiers: as above."""
 
     @property
     def _bounded(self) -> dict[str, float]:
@@ -55,13 +57,7 @@ class LocalDP:
 
     def statement(self) -> str:
         """Say the promise in plain words."""
-        if not self.conditional:
-            return self._claim()
-        names = ", ".join(self.conditional)
-        return (
-            f"CONDITIONAL: the domains of {names} were read from the table, and what follows holds only if they are "
-            f"public knowledge. {self._claim()}"
-        )
+        return conditional_words(self.conditional, self.identifiers_from_data) + self._claim()
 
     def _claim(self) -> str:
         if not math.isinf(self.epsilon):
@@ -161,6 +157,7 @@ class LocalDP:
                 "losses": [loss_json(loss) for loss in self.attributes.values()],
                 "answers": list(self.attributes),
                 "domains_from_data": list(self.conditional),
+                "identifiers_from_data": list(self.identifiers_from_data),
             },
             unit="one row",
             adjacency="replace one record",
@@ -182,6 +179,7 @@ class LocalDP:
             hidden_with=told["hidden_with_each_answer"],
             assumptions=tuple(block["assumptions"]),
             conditional=tuple(told["domains_from_data"]),
+            identifiers_from_data=tuple(told.get("identifiers_from_data", ())),
         )
 
 

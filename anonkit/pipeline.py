@@ -24,10 +24,10 @@ from anonkit.methods.recoded import Recoded
 from anonkit.policy import Policy
 from anonkit.private_files import PrivateFolder
 from anonkit.protocols import Draft, Engine, Method, Progress, Source, no_progress
-from anonkit.public_domains import with_domains_of
 from anonkit.publishing import VerifiedDraft, method_block, publish, refuse_beside_release, write_owner_report
 from anonkit.randomness import Randomness
 from anonkit.signing import Signer
+from anonkit.table_domains import MIN_PEOPLE, with_domains_of
 from anonkit.undeclared import Undeclared, judge_undeclared
 
 
@@ -51,6 +51,7 @@ def release(
     force: bool = False,
     dry_run: bool = False,
     domains_from_data: bool = False,
+    domains_min_people: int = MIN_PEOPLE,
     owner_report: str | Path | None = None,
     sign: str | Path | None = None,
     seed: int | None = None,
@@ -93,6 +94,9 @@ def release(
     domains_from_data : bool
         Read categories and bounds that the policy does not declare from the table. Only for methods that need public
         domains; every file then says that the claim is conditional on these domains being public knowledge.
+    domains_min_people : int
+        How many people (rows without a unit) share a category that is read from the table, or lie at or beyond a
+        bound that is, in [2, inf). Other categories count as outside the domain, numbers beyond are clamped.
     owner_report : path, optional
         Folder for the measures that are computed from the source and must not be published.
     sign : path, optional
@@ -158,7 +162,12 @@ def release(
         progress("reading", 0.0)
         judged = domains_from_data or isinstance(early, KAnonymity)
         table, resolved, promise, undeclared = _promised(
-            source, method, declared, opened, judged=judged, domains_from_data=domains_from_data
+            source,
+            method,
+            declared,
+            opened,
+            judged=judged,
+            min_people=domains_min_people if domains_from_data else None,
         )
         spending = Spending(account, promise, table, resolved, _name_of(source))
         spending.look()
@@ -280,7 +289,7 @@ def apply(
 
 
 def _promised(
-    source: Any, method: Method, declared: Policy, engine: Engine, *, judged: bool, domains_from_data: bool
+    source: Any, method: Method, declared: Policy, engine: Engine, *, judged: bool, min_people: int | None
 ) -> tuple[Source, Policy, Guarantee, Undeclared]:
     """Open the source, settle the role of every column, and state the promise.
 
@@ -290,11 +299,12 @@ def _promised(
     table = engine.scan(source, declared)
     undeclared = judge_undeclared(table, declared, engine) if judged else Undeclared()
     policy = undeclared.declared(declared).resolve(table.schema.names, target_use=method.target_use)
-    if domains_from_data:
+    if min_people is not None:
         policy = replace(policy, identifiers_from_data=tuple(undeclared.taken))
-        policy = with_domains_of(policy, table, engine)
+        policy = with_domains_of(policy, table, engine, min_people)
+        undeclared = undeclared.with_rare(policy.identifiers_from_data)
     promise = method.guarantee(policy)
-    if domains_from_data and isinstance(promise, KAnonymity):
+    if min_people is not None and isinstance(promise, KAnonymity):
         raise ParameterError(f"method {method.name!r} needs no public domains", "leave --domains-from-data out")
     return table, policy, promise, undeclared
 

@@ -267,7 +267,7 @@ class Policy:
 
     def column(self, name: str) -> Column:
         """Return what is declared about a column, a quasi-identifier when nothing is."""
-        return self.columns.get(name) or Column(name=name)
+        return self.columns.get(name) or Column(name=name, role_given=False)
 
     def declares(self, name: str) -> bool:
         """Tell whether a role, a domain or a hierarchy is declared for a column: then its cells never decide on it."""

@@ -17,10 +17,11 @@ from anonkit.parameters import field_name
 from anonkit.pipeline import release
 from anonkit.policy import Policy
 from anonkit.protocols import Progress, no_progress
+from anonkit.table_domains import MIN_PEOPLE
 
 _KEYS = (
     *("method", "preset", "input", "simulate", "output", "policy", "engine", "spark", "parameters"),
-    *("search_rows", "part_rows", "domains_from_data", "sign"),
+    *("search_rows", "part_rows", "domains_from_data", "domains_min_people", "sign"),
 )
 _SIMULATE_KEYS = ("rows", "seed")
 
@@ -53,6 +54,8 @@ class Recipe:
     """Private key that signs the release, relative to the recipe's folder."""
     domains_from_data: bool = False
     """True: domains the policy does not declare are read from the table, and the claim is conditional."""
+    domains_min_people: int = MIN_PEOPLE
+    """People that share a category that is read from the table, or lie beyond a bound that is."""
 
     @classmethod
     def load(cls, path: str | Path) -> Recipe:
@@ -104,6 +107,7 @@ class Recipe:
             part_rows=_rows("part_rows", raw, path),
             sign=_key(raw, path),
             domains_from_data=raw.get("domains_from_data") is True,
+            domains_min_people=_rows("domains_min_people", raw, path) or MIN_PEOPLE,
         )
 
     def run(
@@ -147,6 +151,7 @@ class Recipe:
             force=force,
             dry_run=dry_run,
             domains_from_data=self.domains_from_data,
+            domains_min_people=self.domains_min_people,
             ledger=ledger,
             dataset=dataset,
             budget=budget,
@@ -172,7 +177,10 @@ def _rows(key: str, raw: Mapping[str, Any], path: Path) -> int | None:
     rows = raw.get(key)
     if rows is None or (isinstance(rows, int) and not isinstance(rows, bool) and rows > 0):
         return rows
-    raise PolicyError(f"recipe {path.name!r}: {key} must be a whole number above 0", f"{key} = 500_000")
+    raise PolicyError(
+        f"recipe {path.name!r}: {key} must be a whole number above 0",
+        f"{key} = {10 if key == 'domains_min_people' else 500_000}",
+    )
 
 
 def _policy(raw: object, folder: Path, *, simulated: bool) -> Policy:

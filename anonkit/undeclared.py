@@ -7,12 +7,12 @@ A column for which a role, a domain or a hierarchy is declared is never judged b
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from anonkit.identifying.verdicts import Verdict
+from anonkit.identifying.verdicts import NOTHING_COMMON, Verdict
 from anonkit.policy import Policy, Role
-from anonkit.profiling import ColumnProfile, looked_at
+from anonkit.profiling import ColumnProfile, ValueKind, looked_at
 from anonkit.protocols import Engine, Source
 
 
@@ -28,6 +28,15 @@ class Undeclared:
     def declared(self, policy: Policy) -> Policy:
         """Return the policy with the role of an identifier for the columns that look like one."""
         return policy.with_roles(identifiers=self.taken)
+
+    def with_rare(self, names: Iterable[str]) -> Undeclared:
+        """Return it with the columns from which no domain could be read, since no value is common enough."""
+        rare = {
+            name: ColumnProfile(name=name, kind=ValueKind.TEXT, filled=0, distinct=0, verdict=NOTHING_COMMON)
+            for name in names
+            if name not in self.taken
+        }
+        return replace(self, taken={**self.taken, **rare})
 
     def notes(self, policy: Policy) -> list[str]:
         """Say what was taken for an identifier, by which rule, and what to do if it is none; no values.

@@ -23,7 +23,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("k_anonymity", "randomized_response", "central_release"),
     ("methods", "engines", "consumers", "checks", "datasets"),
     ("identifying",),
-    ("profiling", "drafting", "undeclared"),
+    ("profiling", "drafting", "undeclared", "table_domains"),
     ("measures", "auditing", "reconstructed"),
     ("ledger",),
     ("publishing",),

@@ -84,6 +84,7 @@ class CentralMethod:
             published_claim=published_claim,
             assumptions=(*conditions_of(policy), *bounds),
             conditional=policy.domains_from_data,
+            identifiers_from_data=policy.identifiers_from_data,
         )
 
 

@@ -167,7 +167,7 @@ def stacked_draft(
         data = engine.hold(table)
     accounting, rule = learned.accounting, learned.plan.rule
     params = {**told, **learned.to_params(), **accounting.to_params(), "columns": columns}
-    if policy.domains_from_data:
+    if policy.is_conditional:
         params["conditions"] = list(conditions_of(policy))
     return Draft(
         data=data,

@@ -171,7 +171,7 @@ def forest_draft(
     params = {**told, **forest.to_params(), **accounting.to_params(), "columns": shown}
     if not accounted:
         params["accounting"] = []
-    if policy.domains_from_data:
+    if policy.is_conditional:
         params["conditions"] = list(conditions_of(policy))
     return Draft(
         data=data,

@@ -10,7 +10,7 @@ import click
 
 from anonkit.cli.boundary import one_line
 from anonkit.cli.files import refuse_existing, write_text
-from anonkit.cli.options import budget_option, force_option, json_option, quiet_option
+from anonkit.cli.options import budget_option, domains_min_people_option, force_option, json_option, quiet_option
 from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.cli.progress import progress_bars
 
@@ -29,6 +29,7 @@ _Number = TypeVar("_Number", int, float)
 @click.option("--policy", metavar="FILE", help="What the owner declares (TOML).")
 @click.option("--identifier", metavar="COLUMN", multiple=True, help="Names a person, never released; repeatable.")
 @click.option("--domains-from-data", is_flag=True, help="Read undeclared domains from the table.")
+@domains_min_people_option
 @click.option("--public", metavar="TABLE", help="Public or simulated rows to compare on instead.")
 @click.option("--charge", metavar="LEDGER", help="Book every epsilon that is looked at in this ledger.")
 @click.option("--dataset", metavar="NAME", help="Whose budget is charged.")

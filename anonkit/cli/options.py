@@ -69,6 +69,15 @@ part_rows_option = click.option(
     help="Write the data as a folder of files of about so many rows; on Spark the executors write them.",
 )
 
+domains_min_people_option = click.option(
+    "--domains-min-people",
+    type=click.IntRange(min=2),
+    default=10,
+    show_default=True,
+    metavar="INTEGER",
+    help="With --domains-from-data: people (rows without a unit) that share a category, or lie beyond a bound.",
+)
+
 budget_option = click.option(
     "--budget", type=float, metavar="NUMBER", help="Total epsilon allowed for the dataset, over all its releases."
 )

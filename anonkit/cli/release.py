@@ -12,6 +12,7 @@ import click
 from anonkit.cli.method_options import MethodCommand, read_parameters
 from anonkit.cli.options import (
     budget_option,
+    domains_min_people_option,
     dry_run_option,
     engine_option,
     force_option,
@@ -59,6 +60,7 @@ MISSING = ("category", "drop", "error")
     is_flag=True,
     help="Read undeclared categories and bounds from the table: the claim is then conditional on their being public.",
 )
+@domains_min_people_option
 @ledger_options
 @budget_option
 @engine_option
@@ -88,6 +90,7 @@ def command(
     insensitive: tuple[str, ...],
     missing: str | None,
     domains_from_data: bool,
+    domains_min_people: int,
     dataset: str | None,
     ledger: str | None,
     no_ledger: bool,
@@ -144,6 +147,7 @@ def command(
             force=force,
             dry_run=dry_run,
             domains_from_data=domains_from_data,
+            domains_min_people=domains_min_people,
             owner_report=owner_report,
             seed=seed,
             ledger=ledger_of(ledger, no_ledger),

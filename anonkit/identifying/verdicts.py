@@ -38,6 +38,7 @@ class Verdict:
     """The rule in words; no value of the column."""
 
 
+NOTHING_COMMON = Verdict(rule="no_common_value", reason="no value of it is common enough to be listed")
 _BY_NAME = Verdict(rule="column_name", reason="its name says so")
 _BY_NUMBERING = Verdict(rule="numbering", reason="its name is that of a numbering, and it has many values")
 _UNIQUE_TEXT = Verdict(rule="unique_text", reason="nearly every row has a value of its own")

@@ -157,7 +157,7 @@ def tables_draft(
         **noisy.to_params(),
         **accounting.to_params(),
         "columns": rows.described(),
-        **({"conditions": list(conditions_of(policy))} if policy.domains_from_data else {}),
+        **({"conditions": list(conditions_of(policy))} if policy.is_conditional else {}),
     }
     sizes = {noisy.target: noisy.classes.size} | {table.name: table.domain.size for table in noisy.tables}
     return Draft(

@@ -73,6 +73,7 @@ def local_promise(table: PublishedTable, policy: Policy) -> LocalDP:
         hidden_with=target.name if table.joint and target is not None else None,
         assumptions=assumptions_of(table, policy),
         conditional=policy.domains_from_data,
+        identifiers_from_data=policy.identifiers_from_data,
     )
 
 
@@ -120,7 +121,7 @@ def draft_randomized(
     schema = pa.schema([(name, types[name]) for name in names])
     randomize = RandomizeBatch(table=table, key=rng.key("noise"), schema=schema)
     params = table.to_params()
-    if policy.domains_from_data:
+    if policy.is_conditional:
         params["conditions"] = list(conditions_of(policy))
     return Draft(
         data=engine.map_batches(source, randomize, schema),
