@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from anonkit.atomic import Staging, recover
 from anonkit.data_files import SUFFIX, digest, is_data_folder, parts_of, read_rows
 from anonkit.errors import EngineError, GuaranteeError, MissingDependencyError, ParameterError, ReleaseFormatError
+from anonkit.redaction import is_address
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +50,8 @@ class Place:
             The name is neither.
         """
         text = str(output)
+        if is_address(text):
+            raise ParameterError(f"{text} is an address", "the files of a release stand on this machine: name a path")
         path = Path(text)
         if (text.endswith("/") or path.is_dir()) and not is_data_folder(path):
             return cls(folder=path, stem=path.name or "release")

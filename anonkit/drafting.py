@@ -30,6 +30,7 @@ from anonkit.profiling import (
     profile_columns,
 )
 from anonkit.protocols import Engine, Progress, Source, no_progress
+from anonkit.redaction import table_name
 
 __all__ = ["SAFE_ROWS", "SAFE_SHARE", "draft_policy"]
 
@@ -157,7 +158,7 @@ def _guess(engine: Engine, source: Source, profile: ColumnProfile, role: Role, s
 
 
 def _head(table: Any, profiles: Iterable[ColumnProfile]) -> list[str]:
-    stem = Path(table).name.split(".")[0] if isinstance(table, str | Path) else ""
+    stem = table_name(table) if isinstance(table, str | Path) else ""
     markers = sorted({marker for profile in profiles for marker in profile.markers})
     return [
         "# A draft: every role below is a guess. Read each line, correct it, and keep the file private until then.",

@@ -2,7 +2,8 @@
 """The errors anonkit raises: one line that names the column or option and the rule, and one hint.
 
 No message, hint or attribute of these errors ever holds a cell value of the source table: a column is
-named, a rule is named, rows are counted. The exit code of the command line is part of the class.
+named, a rule is named, rows are counted. Nor do they hold a secret of an address: what they are given is redacted. The
+exit code of the command line is part of the class.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import ClassVar
+
+from anonkit.redaction import redacted
 
 
 class AnonkitError(Exception):
@@ -27,9 +30,9 @@ class AnonkitError(Exception):
     code: ClassVar[str] = "ERROR"
 
     def __init__(self, message: str, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = redacted(message)
+        self.hint = None if hint is None else redacted(hint)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         return self.message if self.hint is None else f"{self.message}\nHint: {self.hint}"

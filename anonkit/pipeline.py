@@ -26,6 +26,7 @@ from anonkit.private_files import PrivateFolder
 from anonkit.protocols import Draft, Engine, Method, Progress, Source, no_progress
 from anonkit.publishing import VerifiedDraft, method_block, publish, refuse_beside_release, write_owner_report
 from anonkit.randomness import Randomness
+from anonkit.redaction import table_name
 from anonkit.signing import Signer
 from anonkit.table_domains import MIN_PEOPLE, with_domains_of
 from anonkit.undeclared import Undeclared, judge_undeclared
@@ -169,7 +170,7 @@ def release(
             judged=judged,
             min_people=domains_min_people if domains_from_data else None,
         )
-        spending = Spending(account, promise, table, resolved, _name_of(source))
+        spending = Spending(account, promise, table, resolved, table_name(source))
         spending.look()
         work = _perturb(
             method,
@@ -356,11 +357,6 @@ def _perturb(
         notes=[*notes, *draft.notes],
         randomness=randomness.label,
     )
-
-
-def _name_of(source: object) -> str:
-    """Return what a table is called whose owner gave it no name: its file's stem."""
-    return Path(source).name.split(".")[0] or "table" if isinstance(source, str | Path) else "table"
 
 
 def _structure_checks(draft: Draft, policy: Policy) -> list[Check]:

@@ -12,13 +12,14 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "anonkit"
 
 ROWS: tuple[tuple[str, ...], ...] = (
+    ("redaction",),
     ("errors", "randomness", "exact_decimals"),
     ("answer_design", "toml_values"),
     ("policy", "parameters", "rounding", "atomic", "private_files", "data_files"),
     ("guarantee", "local_dp", "central_dp"),
     ("report", "schemas"),
     ("bundle", "signing"),
-    ("protocols", "mechanisms", "trees", "cells", "cell_keys"),
+    ("protocols", "mechanisms", "trees", "cells", "bagged_trees", "cell_keys"),
     ("recoding", "public_domains", "domain_codes"),
     ("k_anonymity", "randomized_response", "central_release"),
     ("methods", "engines", "consumers", "checks", "datasets"),

@@ -13,7 +13,8 @@ import pytest
 from kinds_of_columns import IDENTIFIERS
 
 import anonkit
-from anonkit.cli import main
+from anonkit.cli import anonkit as commands
+from anonkit.cli.boundary import run
 from anonkit.drafting import draft_policy
 from anonkit.errors import PolicyError
 from anonkit.policy import Policy, Role
@@ -191,7 +192,7 @@ def test_one_command_on_an_awkward_table(tmp_path: Path, capsys: pytest.CaptureF
     source, out = tmp_path / "in.jsonl", tmp_path / "out.parquet"
     source.write_text("".join(json.dumps(row, default=str) + "\n" for row in table(**columns).to_pylist()))
 
-    assert main(["release", "--k", "5", "--no-ledger", str(source), str(out)]) == 0
+    assert run(commands, ["release", "--k", "5", "--no-ledger", str(source), str(out)], "anonkit") == 0
     told = capsys.readouterr().err
     assert all(f"Column '{name}' was taken for an identifier" in told for name in columns)
-    assert main(["validate", str(out)]) == 0
+    assert run(commands, ["validate", str(out)], "anonkit") == 0

@@ -17,6 +17,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -24,6 +25,7 @@ import click
 
 from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.errors import AnonkitError
+from anonkit.redaction import argument_forms, redacted
 
 COMPLETE = "_ANONKIT_COMPLETE"
 """Environment variable through which a shell asks for completions."""
@@ -65,16 +67,17 @@ def run(command: click.Command, args: Sequence[str], name: str) -> int:
         The program's name in help texts.
     """
     as_json = _wants_json(args)
+    shown = Shown.of(args)
     _never_fail_on_a_letter()
     result = _work(command, args, name)
     try:
         try:
-            _show(result, as_json)
+            _show(result, as_json, shown)
         except (Exception, KeyboardInterrupt) as error:
             if isinstance(error, BrokenPipeError):
                 raise
             result = _refusal(error)
-            _show(result, as_json)
+            _show(result, as_json, shown)
     except BrokenPipeError:  # whoever read the output has seen enough; the work itself is done
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return result if isinstance(result, int) else result.exit_code
@@ -108,29 +111,58 @@ def _invoke(command: click.Command, args: list[str], name: str) -> object:
 # --- showing -------------------------------------------------------------------------------------------------
 
 
-def _show(result: Outcome | AnonkitError | int, as_json: bool) -> None:
+@dataclass(frozen=True)
+class Shown:
+    """What is shown instead of arguments with secrets: the second door, behind that of every error."""
+
+    forms: Mapping[str, str] = field(repr=False)
+    """What an argument with a secret may be quoted as, and what stands for it."""
+
+    @classmethod
+    def of(cls, args: Sequence[str]) -> Shown:
+        """Find the arguments that are addresses with secrets."""
+        return cls({form: hidden for arg in args for form, hidden in argument_forms(arg).items()})
+
+    def text(self, text: str) -> str:
+        """Return a text without secrets."""
+        for form, hidden in self.forms.items():
+            text = text.replace(form, hidden)
+        return redacted(text)
+
+    def document(self, value: Any) -> Any:
+        """Return a document without secrets."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {key: self.document(one) for key, one in value.items()}
+        return [self.document(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _show(result: Outcome | AnonkitError | int, as_json: bool, shown: Shown) -> None:
     if isinstance(result, AnonkitError):
-        _show_refusal(result, as_json)
+        _show_refusal(result, as_json, shown)
     elif isinstance(result, Outcome):
-        _show_outcome(result, as_json)
+        _show_outcome(result, as_json, shown)
     sys.stdout.flush()
 
 
-def _show_outcome(outcome: Outcome, as_json: bool) -> None:
+def _show_outcome(outcome: Outcome, as_json: bool, shown: Shown) -> None:
     failure = outcome.failure
     if as_json:
-        _print_json({"ok": failure is None, **({} if failure is None else _as_document(failure)), **outcome.document})
+        told = {"ok": failure is None, **({} if failure is None else _as_document(failure)), **outcome.document}
+        _print_json(shown.document(told))
         return
     if not outcome.quiet:
         if outcome.text:
-            click.echo(outcome.text, color=_color())
+            click.echo(shown.text(outcome.text), color=_color())
         for note in outcome.notes:
-            click.echo(f"Note: {one_line(note)}", err=True, color=_color())
+            click.echo(f"Note: {one_line(shown.text(note))}", err=True, color=_color())
     if failure is not None:
-        _show_refusal(failure, as_json)
+        _show_refusal(failure, as_json, shown)
 
 
-def _show_refusal(refusal: AnonkitError, as_json: bool) -> None:
+def _show_refusal(refusal: AnonkitError, as_json: bool, shown: Shown) -> None:
+    refusal = type(refusal)(shown.text(refusal.message), None if refusal.hint is None else shown.text(refusal.hint))
     if as_json:
         _print_json({"ok": False, **_as_document(refusal)})
         return

@@ -11,6 +11,7 @@ from pathlib import Path
 from anonkit.bundle import Place
 from anonkit.errors import ParameterError
 from anonkit.ledger.store import NAME
+from anonkit.redaction import redacted
 
 
 class Where(Enum):
@@ -49,7 +50,7 @@ class Account:
             raise ParameterError(f"budget ({budget:g}) must be in (0, inf]", "total epsilon allowed for the dataset")
         if budget is not None and path is None:
             raise ParameterError("a budget needs a ledger", "--ledger PATH, or an output beside which one can stand")
-        return cls(path=path, dataset=dataset, budget=budget)
+        return cls(path=path, dataset=None if dataset is None else redacted(dataset), budget=budget)
 
 
 def ledger_beside(place: Place) -> Path:

@@ -7,23 +7,20 @@ The forest is scikit-learn's. A row is out of bag (OOB) for the trees whose boot
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.bagged_trees import BaggedTrees, grow_trees
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.coding import IntArray
 
 FloatArray = NDArray[np.float64]
 Matrix = NDArray[np.float32]
-T = TypeVar("T")
 
-_PARTS = 16  # trees are worked on in this many parts on any machine, so sums round alike everywhere
 _CELLS = 4_000_000  # cells of permuted rows predicted at once
 
 
@@ -58,8 +55,7 @@ PUBLISHED = ForestSize(bootstrap_rows=None, oob_rows=None, rows=None)
 class Forest:
     """A forest of fully grown trees, with the rows it was grown on."""
 
-    model: Any
-    """A fitted `sklearn.ensemble.RandomForestClassifier`."""
+    model: BaggedTrees
     rows: Matrix
     """Features of the training rows, shape (n_rows, n_features)."""
     labels: IntArray
@@ -73,11 +69,8 @@ class Forest:
 
         The same rows in the same order give the same forest, whatever the number of cores.
         """
-        from sklearn.ensemble import RandomForestClassifier
-
-        n_rows = labels.size
-        drawn = n_rows if size.bootstrap_rows is None else min(size.bootstrap_rows, n_rows)
-        model = RandomForestClassifier(size.trees, max_samples=drawn, n_jobs=-1, random_state=seed).fit(rows, labels)
+        drawn = None if size.bootstrap_rows is None else min(size.bootstrap_rows, labels.size)
+        model = grow_trees(rows, labels, trees=size.trees, seed=seed, bootstrap_rows=drawn)
         return cls(model=model, rows=rows, labels=labels, size=size, seed=seed)
 
     def out_of_bag(self) -> list[NDArray[np.bool_]]:
@@ -104,7 +97,7 @@ class Forest:
             return total, voters
 
         oob = self.out_of_bag()
-        parts = self._in_threads(votes)
+        parts = self.model.in_threads(votes)
         total = np.sum([part[0] for part in parts], axis=0)
         voters = np.sum([part[1] for part in parts], axis=0)
         prior = np.bincount(self.labels, minlength=n_classes) / max(self.labels.size, 1)
@@ -123,7 +116,7 @@ class Forest:
         def losses(trees: Iterable[int]) -> list[FloatArray]:
             return [self._losses(tree, np.flatnonzero(oob[tree])) for tree in trees]
 
-        loss = np.array([row for part in self._in_threads(losses) for row in part])
+        loss = np.array([row for part in self.model.in_threads(losses) for row in part])
         return loss.mean(axis=0), loss.std(axis=0, ddof=min(1, len(loss) - 1)) / np.sqrt(len(loss))
 
     def _losses(self, tree: int, oob: IntArray) -> FloatArray:
@@ -145,12 +138,6 @@ class Forest:
                 permuted[:, feature] = values[changed]
                 loss[feature] += right[changed].sum() - (_predicted(estimator, permuted) == labels[changed]).sum()
         return loss * (oob.size / take)
-
-    def _in_threads(self, work: Callable[[Iterable[int]], T]) -> list[T]:
-        """Run work on parts of the trees; scikit-learn's trees predict without holding the interpreter."""
-        parts: Sequence[IntArray] = np.array_split(np.arange(len(self.model.estimators_)), _PARTS)
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            return list(pool.map(lambda part: work(part.tolist()), parts))
 
 
 def _predicted(estimator: Any, rows: Matrix) -> IntArray:

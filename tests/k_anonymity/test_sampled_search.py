@@ -226,7 +226,7 @@ def test_an_opened_recoding_knows_every_value() -> None:
 def test_nothing_known_to_an_attacker_may_be_left(engine: LocalEngine) -> None:
     """Every quasi-identifier is dropped on the sample: all rows are one class, in the table too."""
     n = 900
-    table = pa.table({"code": [str(at % 450) for at in range(n)], "label": ["y", "n", "n"] * (n // 3)})
+    table = pa.table({"value": [str(at % 450) for at in range(n)], "label": ["y", "n", "n"] * (n // 3)})
     release = anonkit.release(
         table, method="rfka", k=300, trees=3, max_suppression=0.0, target="label", engine=engine, seed=1
     )

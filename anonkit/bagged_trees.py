@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random forests of scikit-learn's trees, grown in threads of our own.
+
+scikit-learn's own threads reset Python's warning filters, which belong to the whole process: two threads that do so at
+once can leave them empty, and from then on every warning of every library is shown, also to users who had them switched
+off. Trees that are grown one by one never empty them, and what they set is undone when the forest stands.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+_T = TypeVar("_T")
+
+_PARTS = 16  # trees are worked on in this many parts on any machine, so sums round alike everywhere
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BaggedTrees:
+    """A random forest: trees, and the rows that each was grown on. Attributes are named as scikit-learn has them."""
+
+    estimators_: Sequence[Any]
+    """Fitted `sklearn.tree.DecisionTreeClassifier`."""
+    estimators_samples_: Sequence[NDArray[np.int32]]
+    """Rows drawn for each tree."""
+    n_classes_: int
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Mean decrease of impurity by feature, shape (n_features,), adding up to 1; zeros when no tree has a split."""
+        found = [tree.feature_importances_ for tree in self.estimators_ if tree.tree_.node_count > 1]
+        if not found:
+            return np.zeros(self.estimators_[0].n_features_in_)
+        mean: NDArray[np.float64] = np.mean(found, axis=0, dtype=np.float64)
+        return np.asarray(mean / mean.sum(), dtype=np.float64)
+
+    def predict_proba(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the mean share of each class over the trees, shape (n_rows, n_classes)."""
+
+        def votes(trees: Iterable[int]) -> NDArray[np.float64]:
+            total = np.zeros((len(rows), self.n_classes_))
+            for tree in trees:
+                total += self.estimators_[tree].predict_proba(rows, check_input=False)
+            return total
+
+        return np.asarray(np.sum(self.in_threads(votes), axis=0) / len(self.estimators_), dtype=np.float64)
+
+    def in_threads(self, work: Callable[[Iterable[int]], _T]) -> list[_T]:
+        """Run work on the numbers of the trees, in parts; trees predict without holding the interpreter."""
+        return _in_threads(work, len(self.estimators_))
+
+
+def grow_trees(
+    rows: NDArray[np.float32],
+    labels: NDArray[np.int64],
+    *,
+    trees: int,
+    seed: int,
+    bootstrap_rows: int | None = None,
+    leaf: int = 1,
+) -> BaggedTrees:
+    """Grow a forest: Gini splits, bootstrap samples, √n_features candidates a node.
+
+    The same rows in the same order give the same forest, whatever the number of cores: that of scikit-learn's
+    `RandomForestClassifier(trees, min_samples_leaf=leaf, max_samples=bootstrap_rows, random_state=seed)`.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_features)
+    labels : ndarray of shape (n_rows,)
+        Class of each row, dense in [0, n_classes).
+    trees : int
+        In [1, inf).
+    bootstrap_rows : int, optional
+        Rows drawn for each tree, with replacement; as many as there are by default.
+    leaf : int
+        Fewest rows of a leaf, in [1, inf).
+    """
+    from sklearn.tree import DecisionTreeClassifier
+    from sklearn.utils import check_random_state
+
+    n_rows = labels.size
+    drawn = n_rows if bootstrap_rows is None else bootstrap_rows
+    state = check_random_state(seed)
+    seeds = [int(state.randint(np.iinfo(np.int32).max)) for _ in range(trees)]
+    rows = np.ascontiguousarray(rows, dtype=np.float32)
+
+    def grown(numbers: Iterable[int]) -> list[tuple[Any, NDArray[np.int32]]]:
+        made = []
+        for number in numbers:
+            tree = DecisionTreeClassifier(max_features="sqrt", min_samples_leaf=leaf, random_state=seeds[number])
+            sample = check_random_state(seeds[number]).randint(0, n_rows, drawn, dtype=np.int32)
+            weights = np.bincount(sample, minlength=n_rows).astype(np.float64)
+            made.append((tree.fit(rows, labels, sample_weight=weights, check_input=False), sample))
+        return made
+
+    made = [one for part in _in_threads(grown, trees) for one in part]
+    return BaggedTrees(
+        estimators_=[tree for tree, _ in made],
+        estimators_samples_=[sample for _, sample in made],
+        n_classes_=int(labels.max()) + 1,
+    )
+
+
+def _in_threads(work: Callable[[Iterable[int]], _T], trees: int) -> list[_T]:
+    parts = np.array_split(np.arange(trees), _PARTS)
+    with warnings.catch_warnings(), ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(lambda part: work(part.tolist()), parts))

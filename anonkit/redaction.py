@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Secrets of addresses: user names, passwords and tokens in URLs, which no message, file or `repr` may show.
+
+A source, or a path given by mistake, may be an address such as ``postgresql://owner:secret@host/db?table=people``.
+`redacted` takes the secrets out of any text in which addresses stand, `table_name` makes the name of a table of one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import PurePath
+
+HIDDEN = "***"
+
+_HARMLESS = frozenset({"table", "schema", "sheet", "format", "header", "delimiter", "encoding", "sslmode", "version"})
+"""Parameters of an address whose values are no secrets."""
+
+_END = r"\s'\"<>`"
+# one slash is left of two when an address was taken for a path
+_ADDRESS = re.compile(rf"(?P<scheme>[A-Za-z][A-Za-z0-9+.:-]+):(?P<slashes>/{{1,3}})(?P<rest>(?:.*@)?[^{_END}]*)")
+_SECRET_PAIR = re.compile(
+    r"(?P<key>[\w.-]*(?:passw(?:or)?d|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|account[_-]?key|credential|"
+    rf"signature)[\w.-]*)(?P<sign>\s?=\s?)(?P<value>[^\s&;,{_END}]+)",
+    re.IGNORECASE,
+)
+
+
+def redacted(text: str) -> str:
+    """Return a text without the secrets of the addresses in it.
+
+    Of every address what stands before the last ``@`` is hidden, so are the values of its parameters, except a few
+    that name a table or a format, and its fragment when it has parameters. Pairs such as ``password=…`` are hidden
+    wherever they stand. Scheme, host and path stay.
+
+    >>> redacted("'s3://key:secret@bucket/people.csv?X-Signature=ab' does not exist")
+    "'s3://***@bucket/people.csv?X-Signature=***' does not exist"
+    """
+    if "=" not in text and "@" not in text:
+        return text
+    return _SECRET_PAIR.sub(lambda pair: f"{pair['key']}{pair['sign']}{HIDDEN}", _ADDRESS.sub(_hidden, text))
+
+
+def _hidden(address: re.Match[str]) -> str:
+    rest = address["rest"]
+    # a secret may hold any character, a blank or a quote too: all up to the last @ of the line may belong to it
+    _, at, place = rest.rpartition("@")
+    start = f"{address['scheme']}:{address['slashes']}{HIDDEN + '@' if at else ''}"
+    path, mark, parameters = place.partition("?")
+    if not mark:
+        path, mark, parameters = place.partition("#")
+        return start + place if "=" not in parameters else f"{start}{path}#{HIDDEN}"
+    shown = "&".join(_parameter(pair) for pair in re.split("[&;]", parameters))
+    return f"{start}{path}?{shown}"
+
+
+def _parameter(pair: str) -> str:
+    key, equals, _ = pair.partition("=")
+    if not equals:
+        return HIDDEN
+    return pair if key.lower() in _HARMLESS and "#" not in pair else f"{key}={HIDDEN}"
+
+
+def is_address(text: str) -> bool:
+    """Tell an address from a path."""
+    return bool(re.match(r"[A-Za-z][A-Za-z0-9+.:-]+://", text))
+
+
+def table_name(source: object) -> str:
+    """Return what a table is called whose owner gave it no name: its file's stem, the table of an address.
+
+    Never a secret of an address; `table` for tables that have no name.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return "table"
+    text = redacted(os.fspath(source) if isinstance(source, os.PathLike) else source)
+    if is_address(text):
+        named = re.search(r"[?&]table=([^&;#]+)", text)
+        if named is not None:
+            return named[1]
+        text = re.split("[?#]", text.split("://", 1)[1].rpartition("@")[2], maxsplit=1)[0]
+    return PurePath(text).name.split(".")[0] or "table"
+
+
+def argument_forms(argument: str) -> dict[str, str]:
+    """Return the ways in which an argument that has secrets may be quoted, each with what is shown instead.
+
+    A secret with blanks or quotes in it cannot be told from the text around it: what was given is replaced as a whole.
+    """
+    value = argument.split("=", 1)[1] if argument.startswith("-") and "=" in argument else argument
+    hidden = _whole(value)
+    if hidden == value:
+        return {}
+    path = str(PurePath(value))
+    forms = {value, repr(value)[1:-1], path, repr(path)[1:-1], " ".join(value.split())}
+    return dict.fromkeys(sorted(forms, key=len, reverse=True), hidden)
+
+
+def _whole(value: str) -> str:
+    """Return an argument without secrets, when all of it may be one address."""
+    if not is_address(value):
+        return redacted(value)
+    return redacted(re.sub(rf"[{_END}]", "_", value))
