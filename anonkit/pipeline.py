@@ -391,7 +391,5 @@ def _select(batch: pa.RecordBatch, row: int, *, names: Sequence[str]) -> pa.Reco
 
 def _role_notes(declared: Policy, policy: Policy) -> list[str]:
     if declared.target is None and policy.target is not None:
-        return [
-            f"No target was named: the last column without a role that is no identifier, {policy.target!r}, was taken."
-        ]
+        return [f"No target was named: the last column without a role, {policy.target!r}, was taken."]
     return []
