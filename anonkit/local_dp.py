@@ -90,11 +90,19 @@ class LocalDP:
 
     def formal(self) -> str:
         """Say the promise as the field does."""
+        if math.isinf(self.epsilon):
+            return (
+                "No finite epsilon bounds the randomizer of a whole row. Taken alone, the answer of each column that "
+                "has a finite loss is epsilon-locally differentially private with that loss: for all values x, x' of "
+                "its domain and all answers y, Pr[M(x) = y] <= exp(epsilon) Pr[M(x') = y]."
+                if self._bounded
+                else "No finite epsilon bounds the randomizer of a row, or of any column."
+            )
         rule = "the largest" if self.one_answer else "the sum"
-        loss = "inf" if math.isinf(self.epsilon) else f"{self.epsilon:.12g}"
         joint = f" Each answer is drawn for attribute and {self.hidden_with!r} together." if self.hidden_with else ""
         return (
-            f"The randomizer M of one row is epsilon-locally differentially private with epsilon = {loss}: for all "
+            "The randomizer M of one row is epsilon-locally differentially private with epsilon = "
+            f"{self.epsilon:.12g}: for all "
             "rows x, x' of the declared domains and all outputs y, Pr[M(x) = y] <= exp(epsilon) Pr[M(x') = y]. It is "
             f"{rule} of the losses of its answers.{joint}"
         )

@@ -15,6 +15,13 @@ from anonkit.cli.outcome import Outcome
 if TYPE_CHECKING:
     from anonkit.consumers.reconstruction import Reconstruction, Scores
 
+ESTIMATORS = ("likelihood", "moment", "published")
+_ESTIMATORS = {
+    "likelihood": "likelihood: the shares under which these answers are likeliest",
+    "moment": "moment: unbiased shares, moved to the nearest that add up to 1",
+    "published": "published: unbiased shares as the paper has them, nothing put right",
+}
+
 
 @click.command(name="reconstruct")
 @click.argument("release", metavar="OUT")
@@ -23,11 +30,23 @@ if TYPE_CHECKING:
 )
 @click.option("--predictions", metavar="FILE", help="Write class and probabilities of each test row there.")
 @click.option("--model", metavar="FILE", help="Write the model there, as JSON.")
+@click.option(
+    "--estimator",
+    type=click.Choice(ESTIMATORS),
+    help="Shares of naive Bayes: the likeliest (the default), the unbiased, or as the paper has them.",
+)
 @force_option
 @quiet_option
 @json_option
 def command(
-    release: str, *, test: str | None, predictions: str | None, model: str | None, force: bool, quiet: bool
+    release: str,
+    *,
+    test: str | None,
+    predictions: str | None,
+    model: str | None,
+    estimator: str | None,
+    force: bool,
+    quiet: bool,
 ) -> Outcome:
     """Learn a model from a release with noise.
 
@@ -44,7 +63,7 @@ def command(
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        made = reconstruct(release, test=test, predictions=predictions, model=model, force=force)
+        made = reconstruct(release, test=test, predictions=predictions, model=model, estimator=estimator, force=force)
         document = made.to_dict()
     notes = list(dict.fromkeys(str(one.message) for one in caught if one.category.__module__.startswith("anonkit")))
     return Outcome(
@@ -65,6 +84,7 @@ def _text(release: str, made: Reconstruction, predictions: str | None, model: st
     lines = [click.style(one_line(head), bold=True)]
     shares = ", ".join(f"{name} {percent(one['share'])}" for name, one in told["classes"].items())
     lines.append(one_line(f"Classes    {shares}"))
+    lines += [] if made.estimator is None else [f"Estimator  {_ESTIMATORS[made.estimator]}"]
     lines += [] if made.scores is None else _score_lines(made.scores, list(told["classes"]))
     lines += [f"Written    {path}" for path in (predictions, model) if path is not None]
     return "\n".join(lines)

@@ -75,7 +75,7 @@ class Columns:
         Raises
         ------
         SourceError
-            When the cells are not numbers.
+            When the cells are not numbers, or one of them is infinite.
         """
         array = self.array(name)
         if pa.types.is_null(array.type):
@@ -83,7 +83,10 @@ class Columns:
         if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_decimal(array.type)):
             raise SourceError(f"column {name!r} must hold numbers")
         numbers = pc.fill_null(array.cast(pa.float64(), safe=False), np.nan)
-        return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+        found = np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+        if np.isinf(found).any():
+            raise SourceError(f"column {name!r} holds infinite numbers", "make them missing, or the bound they passed")
+        return found
 
 
 def _arrow(data: Any) -> pa.Table:

@@ -36,6 +36,9 @@ _LEAST = 1e-9  # what any variance is at least, as a share of the attribute's
 
 BoolArray = NDArray[np.bool_]
 
+ESTIMATORS = ("likelihood", "moment", "published")
+"""How shares are estimated: the likeliest ones; the unbiased ones on the simplex; as published, nothing put right."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Estimation:
@@ -55,11 +58,11 @@ class Estimation:
     """Distribution of numbers that were published on a grid; those of TRR are always normal."""
 
     def __post_init__(self) -> None:
-        if self.estimator not in ("likelihood", "moment", "published"):
+        if self.estimator not in ESTIMATORS:
             raise ParameterError(f"estimator ({self.estimator}) must be likelihood, moment or published")
         if self.numbers not in ("histogram", "normal"):
             raise ParameterError(f"numbers ({self.numbers}) must be histogram or normal")
-        if not self.smoothing >= 0:
+        if not 0 <= self.smoothing < np.inf:
             raise ParameterError(f"smoothing ({self.smoothing}) must be in [0, inf)")
 
 

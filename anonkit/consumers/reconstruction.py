@@ -63,6 +63,8 @@ class Reconstruction:
 
     model: NaiveBayes | Forest
     described: Described
+    estimator: str | None = None
+    """How shares were estimated; None for a forest, whose counts are published."""
     scores: Scores | None = None
     """When a test table was given that holds the target."""
     predictions: pa.Table | None = None
@@ -72,6 +74,7 @@ class Reconstruction:
         """Return the outcome for `--json`."""
         return {
             "model": self.described.kind,
+            **({} if self.estimator is None else {"estimator": self.estimator}),
             "rows": self.described.rows,
             "target": self.described.target,
             "classes": dict(self.described.classes),
@@ -86,6 +89,7 @@ def reconstruct(
     test: Any = None,
     predictions: str | Path | None = None,
     model: str | Path | None = None,
+    estimator: str | None = None,
     force: bool = False,
     **settings: Any,
 ) -> Reconstruction:
@@ -103,10 +107,12 @@ def reconstruct(
         Parquet file to write the predictions to, one row per row of `test`.
     model : path, optional
         JSON file to write the model to.
+    estimator : {"likelihood", "moment", "published"}, optional
+        How the shares of a naive Bayes model are estimated; likelihood by default. A forest has none.
     force : bool
         Replace these two files when they are there.
     **settings
-        `estimator`, `smoothing`, `numbers` of `NaiveBayes`; `vote`, `smoothing` of `Forest`.
+        `smoothing`, `numbers` of `NaiveBayes`; `vote`, `smoothing` of `Forest`.
 
     Raises
     ------
@@ -126,7 +132,7 @@ def reconstruct(
     if predictions is not None and not str(predictions).endswith(".parquet"):
         raise ParameterError(f"predictions ({predictions}) must end in .parquet")
     _refuse_existing((predictions, model), force)
-    learned, described = _learn(release, settings)
+    learned, described = _learn(release, estimator, settings)
     scores, predicted = None, None
     if test is not None:
         table = read_true_table(test, described.types) if isinstance(test, str | Path) else test
@@ -138,21 +144,34 @@ def reconstruct(
     if model is not None:
         text = learned.to_json() + "\n"
         _write(Path(model), lambda aside: aside.write_text(text, encoding="utf-8"))
-    return Reconstruction(model=learned, described=described, scores=scores, predictions=predicted)
+    return Reconstruction(
+        model=learned,
+        described=described,
+        estimator=getattr(learned, "estimator", None),
+        scores=scores,
+        predictions=predicted,
+    )
 
 
-def _learn(release: str | Path, settings: Mapping[str, Any]) -> tuple[NaiveBayes | Forest, Described]:
+def _learn(
+    release: str | Path, estimator: str | None, settings: Mapping[str, Any]
+) -> tuple[NaiveBayes | Forest, Described]:
     """Return the model that the format of the params calls for, and its description."""
     params = read_params(release)
     if params.get("format") == FOREST_FORMAT:
         from anonkit.consumers.forest import Forest
 
+        if estimator is not None:
+            raise ParameterError(
+                "estimator is for naive Bayes, and this release holds a forest", "leave --estimator out"
+            )
         forest = Forest(params, **settings).fit()
         return forest, forest.described()
     from anonkit.consumers.model_files import described
     from anonkit.consumers.naive_bayes import NaiveBayes
 
-    learned = NaiveBayes.from_release(release, **settings)
+    chosen = {} if estimator is None else {"estimator": estimator}
+    learned = NaiveBayes.from_release(release, **chosen, **settings)
     return learned, described(learned)
 
 

@@ -17,7 +17,7 @@ from anonkit.policy import Column, Policy, TargetUse
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.public_domains import attributes_of, bounds_of, categories_of, may_be_missing
 from anonkit.randomized_response.answer_strength import AnswerStrength, refuse_unclear_strength
-from anonkit.randomized_response.drafts import LABELS, clear_target, draft_randomized, local_promise
+from anonkit.randomized_response.drafts import LABELS, clear_target, draft_randomized, local_promise, realised_notes
 from anonkit.randomized_response.shuffled_view import ShuffleDelta
 from anonkit.randomness import Randomness
 
@@ -104,4 +104,6 @@ class ERRPH(ShuffleDelta, AnswerStrength):
     ) -> Draft:
         """Randomize the table batch by batch."""
         progress("randomizing", 0.0)
-        return draft_randomized(source, policy, engine, rng, self.published(policy), shuffle_delta=self.shuffle_delta)
+        table = self.published(policy)
+        notes = realised_notes(self.epsilon, table.losses)
+        return draft_randomized(source, policy, engine, rng, table, shuffle_delta=self.shuffle_delta, notes=notes)

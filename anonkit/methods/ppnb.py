@@ -16,7 +16,7 @@ from anonkit.policy import Column, Policy, TargetUse
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.public_domains import attributes_of, categories_of
 from anonkit.randomized_response.answer_strength import AnswerStrength, refuse_design, refuse_unclear_strength
-from anonkit.randomized_response.drafts import LABELS, clear_target, draft_randomized, local_promise
+from anonkit.randomized_response.drafts import LABELS, clear_target, draft_randomized, local_promise, realised_notes
 from anonkit.randomized_response.shuffled_view import ShuffleDelta
 from anonkit.randomness import Randomness
 
@@ -91,5 +91,6 @@ class PPNB(ShuffleDelta, AnswerStrength, NumberNoise):
         """Randomize the table batch by batch."""
         progress("randomizing", 0.0)
         table = self.published(policy)
-        notes = reconstruction_notes(table, policy, source.n_rows)
+        realised = realised_notes(self.epsilon, table.losses)
+        notes = [*reconstruction_notes(table, policy, source.n_rows), *realised]
         return draft_randomized(source, policy, engine, rng, table, shuffle_delta=self.shuffle_delta, notes=notes)

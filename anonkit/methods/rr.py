@@ -19,7 +19,14 @@ from anonkit.policy import Column, Policy, TargetUse
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.public_domains import attributes_of, bounds_of, categories_of, may_be_missing
 from anonkit.randomized_response.answer_strength import refuse_designs
-from anonkit.randomized_response.drafts import ASKED_COLUMN, LABELS, clear_target, draft_randomized, local_promise
+from anonkit.randomized_response.drafts import (
+    ASKED_COLUMN,
+    LABELS,
+    clear_target,
+    draft_randomized,
+    local_promise,
+    realised_notes,
+)
 from anonkit.randomized_response.shuffled_view import ShuffleDelta
 from anonkit.randomness import Randomness
 
@@ -109,7 +116,10 @@ class RR(ShuffleDelta):
     ) -> Draft:
         """Randomize the table batch by batch."""
         progress("randomizing", 0.0)
-        return draft_randomized(source, policy, engine, rng, self.published(policy), shuffle_delta=self.shuffle_delta)
+        table = self.published(policy)
+        clear = self.label == "clear" and policy.target is not None
+        notes = [] if clear else realised_notes(self.epsilon, {"the row": table.record_epsilon})
+        return draft_randomized(source, policy, engine, rng, table, shuffle_delta=self.shuffle_delta, notes=notes)
 
 
 def _randomized_target(policy: Policy, classes: Categories, epsilon: float) -> PublishedTarget:

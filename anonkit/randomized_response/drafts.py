@@ -29,6 +29,8 @@ ASKED_COLUMN = "asked_attribute"
 LABELS = ("randomize", "clear")
 """What may be done to the target."""
 
+_REALISED = 0.98
+"""Share of the epsilon asked for below which the owner is told what it came to."""
 _CONFIDENCES = (0.999, 0.99, 0.95, 0.5)
 
 
@@ -139,6 +141,24 @@ def draft_randomized(
         },
         notes=notes,
     )
+
+
+def realised_notes(asked: float | None, realised: Mapping[str, float]) -> list[str]:
+    """Say where answers are randomized more strongly than was asked, since weights are whole numbers of words.
+
+    Parameters
+    ----------
+    asked : float, optional
+        Privacy loss asked for; None when something else was.
+    realised : mapping
+        What is known by which name, to its loss.
+    """
+    weaker = {name: loss for name, loss in realised.items() if asked is not None and loss < _REALISED * asked}
+    return [
+        f"epsilon {asked:g} was asked for, and {name} realises {loss:.3g}: an answer is drawn with one random word, "
+        "and no word allows more"
+        for name, loss in weaker.items()
+    ]
 
 
 def _types(table: PublishedTable) -> dict[str, pa.DataType]:

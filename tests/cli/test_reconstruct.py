@@ -6,10 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.csv as pc_csv
 import pytest
 
+from anonkit.bundle import load
+from anonkit.consumers.reconstruction import reconstruct
 from anonkit.datasets import bank_customers, bank_customers_policy_toml
+from anonkit.errors import ParameterError, SourceError
 
 
 @pytest.fixture
@@ -99,3 +103,53 @@ def test_a_changed_loss_is_found(cli: Any, bank: Path) -> None:
     failed = {check["name"] for check in ran.document["checks"] if not check["passed"]}
     assert ran.code == 1
     assert {"hash:report", "epsilon", "budget"} <= failed
+
+
+def test_the_estimator_is_chosen_and_told(cli: Any, bank: Path) -> None:
+    """Likelihood unless another is asked for; the output says which."""
+    assert released(cli, bank, "--method", "errph", "--p-keep", "0.6", "--bins", "8").code == 0
+    assert "likelihood: the shares" in cli("reconstruct", bank / "out.parquet").out
+    ran = cli("reconstruct", bank / "out.parquet", "--estimator", "published", "--test", bank / "test.csv", "--json")
+    assert ran.document["estimator"] == "published"
+    plain = cli("reconstruct", bank / "out.parquet", "--test", bank / "test.csv", "--json").document
+    assert plain["estimator"] == "likelihood"
+    assert plain["classes"] != ran.document["classes"]
+
+
+def test_a_forest_has_no_estimator(cli: Any, bank: Path) -> None:
+    """Its counts are published; asking for an estimator is wrong usage."""
+    options = ("--method", "edprf", "--epsilon", "1", "--trees", "2", "--depth", "2")
+    assert released(cli, bank, *options).code == 0
+    ran = cli("reconstruct", bank / "out.parquet", "--estimator", "moment")
+    assert ran.code == 2
+    assert "holds a forest" in ran.err
+    assert "Estimator" not in cli("reconstruct", bank / "out.parquet").out
+
+
+def test_infinite_cells_and_smoothing_are_refused_by_name(cli: Any, bank: Path) -> None:
+    """The column is named, and the parameter."""
+    assert released(cli, bank, "--method", "errph", "--p-keep", "0.6", "--bins", "8").code == 0
+    true = bank_customers(20, seed=2)
+    at = true.schema.get_field_index("deposit")
+    infinite = true.set_column(at, "deposit", pa.array([float("inf")] * 20))
+    with pytest.raises(SourceError, match="'deposit' holds infinite numbers"):
+        reconstruct(bank / "out.parquet", test=infinite)
+    for smoothing in (float("inf"), float("nan"), -1.0):
+        with pytest.raises(ParameterError, match="smoothing"):
+            reconstruct(bank / "out.parquet", smoothing=smoothing)
+
+
+def test_a_release_without_a_bound_is_not_described_by_an_infinite_epsilon(cli: Any, bank: Path) -> None:
+    """The formal statement says what each column has alone, and that the row has nothing."""
+    assert released(cli, bank, "--method", "ppnb", "--p-keep", "0.5").code == 0
+    formal = load(bank / "out.parquet").report["guarantee"]["formal"]
+    assert formal.startswith("No finite epsilon")
+    assert "= inf" not in formal
+
+
+def test_an_epsilon_that_is_not_reached_is_said(cli: Any, bank: Path) -> None:
+    """40 is more than a random word can tell; the note names both figures, and 4 needs none."""
+    for epsilon, told in (("40", True), ("4", False)):
+        ran = released(cli, bank, "--method", "rr", "--epsilon", epsilon, "--force", "--no-ledger")
+        assert ran.code == 0
+        assert (f"epsilon {epsilon} was asked for" in ran.err) is told
