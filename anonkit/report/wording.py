@@ -48,7 +48,20 @@ _CHECKS = {
     "alpha_k_anonymity": ("Share of the commonest value of ‘{}’ in the worst class", "at most"),
     "epsilon": ("Privacy loss, from the published parameters", "at most"),
     "epsilon_per_attribute": ("Answers whose privacy loss is that of the published parameters", "exactly"),
-    "account_covers_trees": ("Levels of the trees at which the account has no line", "exactly"),
+    "account_lines": ("Draws in the account, rebuilt from what is public", ""),
+    "account_spends_epsilon": ("Privacy loss of the cheapest path of a row, against the epsilon asked for", "exactly"),
+    "composition": ("Neighbouring tables and rows of a unit, by the parameters", ""),
+    "rows_per_tree": ("Rows that trees saw, and number of trees", ""),
+    "trees": ("Nodes of the trees, each such as the plan can grow", ""),
+    "tables": ("Noisy tables that do not fit their domains or the noise of the account", "exactly"),
+    "counted_domains": ("Columns with another domain than they were counted in", "exactly"),
+    "noise_is_stated": ("Chance of so little noise at the stated rates", "at least"),
+    "counts_agree": ("Chance that counts of the same rows differ so much", "at least"),
+    "rows_from_model": ("Counts of ‘{}’ by class that rows of the model cannot have", "exactly"),
+    "cells_from_model": ("Cells that are not those of the model", "exactly"),
+    "columns_of_params": ("Columns that are named in the parameters", "exactly"),
+    "released_values": ("Columns with another number of values than their domain", "exactly"),
+    "forest": ("Trees and nodes", ""),
     "adjacency": ("Tables that the promise compares", "exactly"),
     "rows_per_unit": ("Rows of one unit that were used", "exactly"),
     "budget": ("Privacy loss in the budget", "exactly"),
@@ -71,6 +84,7 @@ _CHECKS = {
 _GATHERED = {
     "domain": "Cells outside their published domain",
     "figures": "Figures of columns that their parameters do not have",
+    "rows_from_model": "Counts by class that rows of the model cannot have",
 }
 
 

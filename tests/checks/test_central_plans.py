@@ -18,7 +18,7 @@ from anonkit.mechanisms.accounting import Accounting
 from anonkit.methods import make_method
 from anonkit.methods.dp_nb import DPNB
 from anonkit.parameters import parameters_of
-from anonkit.policy import Column, Policy, Role
+from anonkit.policy import Column, Missing, Policy, Role
 from anonkit.trees.published import PublishedForest
 
 TREES = (
@@ -36,7 +36,9 @@ def policies(draw: st.DrawFn) -> Policy:
     for at in range(draw(st.integers(1, 9))):
         name = f"a{at}"
         if draw(st.booleans()):
-            columns[name] = Column(name=name, bounds=(0.0, 10.0), missing=draw(st.sampled_from([None, "category"])))
+            columns[name] = Column(
+                name=name, bounds=(0.0, 10.0), missing=draw(st.sampled_from([None, Missing.CATEGORY]))
+            )
         else:
             size = draw(st.sampled_from([1, 2, 3, 7, 2500]))
             columns[name] = Column(name=name, categories=tuple(map(str, range(size))))
