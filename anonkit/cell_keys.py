@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from anonkit.exact_decimals import key_of_text, number_of_text
 
-_INTEGER = r"^(0|-?[1-9][0-9]{0,29})$"  # its own key
-_MAY_BE_NUMBER = r"^[+-]?\.?[0-9]"
+_ANY_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_OWN_KEY = r"^(0|-?[1-9][0-9]{0,29}|-?(0|[1-9][0-9]{0,29})\.[0-9]{0,29}[1-9])$"  # a number in its one form
+_BEGINS_NUMBERS = np.zeros(256, dtype=bool)
+_BEGINS_NUMBERS[np.frombuffer(b"0123456789+-.", dtype=np.uint8)] = True
 _SIMPLE_NUMBER = r"^-?[0-9]{1,18}(\.[0-9]{1,18})?$"  # reads the same here and in Arrow
 _EXACT_FLOAT = 2.0**53
 
@@ -65,14 +67,26 @@ def cell_keys(array: pa.Array) -> pa.StringArray:
 
 def _keys_of_texts(texts: pa.StringArray) -> pa.StringArray:
     """Return the keys of texts: those that are their own key are told at the speed of a scan."""
-    odd = pc.match_substring_regex(texts, _MAY_BE_NUMBER)
-    if _is_plain_ascii(texts):
-        odd = pc.and_(odd, pc.invert(pc.match_substring_regex(texts, _INTEGER)))
-        odd = pc.or_(odd, pc.equal(texts, ""))
-        if not pc.any(odd).as_py():
-            return texts
-        return _replaced(texts, odd, key_of_text)
-    return _by_distinct(texts, lambda values: [key_of_text(text) for text in values.to_pylist()])
+    odd = _not_their_own_keys(texts)
+    return _replaced(texts, pa.array(odd), key_of_text) if odd.any() else texts
+
+
+def _not_their_own_keys(texts: pa.StringArray) -> NDArray[np.bool_]:
+    """Tell which texts the rule may change, shape (n_texts,): blanks at the ends, other scripts, other spellings."""
+    offsets = np.frombuffer(texts.buffers()[1], dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    data = np.frombuffer(texts.buffers()[2] or b"", dtype=np.uint8)
+    there = np.flatnonzero(offsets[1:] > offsets[:-1])
+    first, last = data[offsets[there]], data[offsets[there + 1] - 1]
+    odd = np.asarray(pc.fill_null(pc.equal(texts, ""), False).to_numpy(zero_copy_only=False))
+    odd[there] = (first <= ord(" ")) | (last <= ord(" "))
+    if data[offsets[0] : offsets[-1]].max(initial=0) > ord("~"):
+        odd |= ~pc.fill_null(pc.string_is_ascii(texts), True).to_numpy(zero_copy_only=False)
+    likely = there[_BEGINS_NUMBERS[first] & ~odd[there]]
+    if likely.size:
+        some = texts.take(pa.array(likely))
+        respelled = pc.and_not(pc.match_substring_regex(some, _ANY_NUMBER), pc.match_substring_regex(some, _OWN_KEY))
+        odd[likely] = pc.fill_null(respelled, False).to_numpy(zero_copy_only=False)
+    return odd
 
 
 def _keys_of_floats(array: pa.Array) -> pa.StringArray:
@@ -82,8 +96,8 @@ def _keys_of_floats(array: pa.Array) -> pa.StringArray:
     keys = pc.if_else(whole, numbers, None).cast(pa.int64()).cast(pa.string())
     if pc.all(pc.or_(whole, numbers.is_null(nan_is_null=True))).as_py() is not False:
         return keys
-    others = _keys_of_texts(cell_texts(pc.if_else(whole, None, array)))
-    return pc.coalesce(keys, others)
+    others = pc.if_else(pc.or_(whole, pc.is_nan(numbers)), None, array)
+    return pc.coalesce(keys, _keys_of_texts(others.cast(pa.string())))  # Arrow spells floats as shortly as may be
 
 
 def cell_numbers(array: pa.Array) -> NDArray[np.float64]:
@@ -114,16 +128,6 @@ def _floats_of_texts(texts: pa.StringArray) -> pa.Array:
     distinct = pc.dictionary_encode(pc.if_else(simple, None, texts))
     values = pa.array([number_of_text(text) for text in distinct.dictionary.to_pylist()], pa.float64())
     return pc.coalesce(known, values.take(distinct.indices))
-
-
-def _is_plain_ascii(texts: pa.StringArray) -> bool:
-    """Tell whether the texts are of visible ASCII characters alone, at the speed of a memory scan."""
-    data = texts.buffers()[2]
-    if data is None or len(texts) == 0:
-        return True
-    offsets = np.frombuffer(texts.buffers()[1], dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    used = np.frombuffer(data, dtype=np.uint8)[offsets[0] : offsets[-1]]
-    return bool(used.min(initial=ord("!")) > ord(" ") and used.max(initial=ord("!")) <= ord("~"))
 
 
 def _replaced(texts: pa.StringArray, where: pa.Array, rule: Callable[[str], str | None]) -> pa.StringArray:

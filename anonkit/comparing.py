@@ -265,11 +265,11 @@ def _released(
             rows,
             method=method,
             domains_from_data=domains_from_data and not anonymous,
-            **{**given, "budget": None if anonymous else given["budget"]},
+            **(given if not anonymous else {**given, "ledger": None, "budget": None}),  # no epsilon is looked at
             **chosen,
         )
     except AnonkitError as error:
-        if error.code in ("BUDGET", "PARAMETER", "LEDGER"):
+        if error.code in ("BUDGET", "DATASET", "PARAMETER", "LEDGER"):
             raise
         return error  # a promise that cannot be kept, or a table that the method cannot handle
 

@@ -73,6 +73,12 @@ class BudgetError(GuaranteeError):
     code = "BUDGET"
 
 
+class DatasetError(GuaranteeError):
+    """The table looks like a dataset of the ledger, and nobody said whether it is. Nothing was written."""
+
+    code = "DATASET"
+
+
 class EngineError(AnonkitError, RuntimeError):
     """The engine failed while moving or counting rows."""
 

@@ -59,6 +59,7 @@ def release(
     ledger: str | Path | Where | None = Where.BESIDE,
     dataset: str | None = None,
     budget: float | None = None,
+    accept_joint_k: int | None = None,
     progress: Progress = no_progress,
     **parameters: Any,
 ) -> Release:
@@ -112,6 +113,9 @@ def release(
         with the same rows.
     budget : float, optional
         Total epsilon allowed for the dataset from now on, over all its releases.
+    accept_joint_k : int, optional
+        Smallest group that a k-anonymous release may form together with earlier ones of its dataset, 1 or more; by
+        default the policy's `joint_k`, else its own k. Below k, every file says so.
     progress : callable
         Called with the step and the share done.
     **parameters
@@ -128,6 +132,8 @@ def release(
         The promise cannot be kept or did not verify; nothing was written.
     BudgetError
         The budget of the dataset would be overspent, or its rows were randomized before; nothing was written.
+    DatasetError
+        Nobody named the dataset, and the table looks like one that the ledger knows; nothing was written.
     PolicyError, ParameterError, SourceError
         Something given is wrong; nothing was written.
 
@@ -154,7 +160,7 @@ def release(
     # what cannot be promised is refused before any data is opened
     early = None if domains_from_data else method.guarantee(declared)
     randomness = Randomness.secure() if seed is None else Randomness.seeded(seed)
-    account = Account.of(ledger, place, dataset, budget)
+    account = Account.of(ledger, place, dataset, budget, accept_joint_k)
     with (
         _engine(engine, source, spark_master, spark_conf, search_rows) as opened,
         closing(open_engine("local")) as files,
@@ -170,7 +176,7 @@ def release(
             judged=judged,
             min_people=domains_min_people if domains_from_data else None,
         )
-        spending = Spending(account, promise, table, resolved, table_name(source))
+        spending = Spending(account, promise, table, opened, resolved, table_name(source))
         spending.look()
         work = _perturb(
             method,
@@ -187,8 +193,9 @@ def release(
             undeclared=undeclared,
         )
         if dry_run:
+            work = work.at(spending.rehearsed(work.params))
             return Release(params=work.params, report=work.report(preset), contents={}, owner=work.owner)
-        with spending.reserved(method.name, work.params, place, opened) as (position, publishing):
+        with spending.reserved(method.name, work.params, place) as (position, publishing):
             work = work.at(position)
             if owner_report is not None:
                 write_owner_report(Path(owner_report), work)
@@ -246,6 +253,7 @@ def apply(
     seed: int | None = None,
     ledger: str | Path | Where | None = Where.BESIDE,
     dataset: str | None = None,
+    accept_joint_k: int | None = None,
     progress: Progress = no_progress,
 ) -> Release:
     """Recode the next batch of a table as an earlier k-anonymous release was recoded, and check its promise anew.
@@ -285,6 +293,7 @@ def apply(
         seed=seed,
         ledger=ledger,
         dataset=dataset,
+        accept_joint_k=accept_joint_k,
         progress=progress,
     )
 

@@ -223,7 +223,7 @@ class Policy:
     license: str | None = None
     """Licence of the release, by name, for the catalogue descriptor."""
     joint_k: int | None = None
-    """Smallest k allowed when a release is combined with earlier ones of the dataset; None only reports it."""
+    """Smallest k allowed when a release is combined with earlier ones of the dataset; None: the release's own k."""
     optional: frozenset[str] = frozenset()
     """Declared columns that a table may lack; set by `anonkit apply`, not from a file."""
     domains_from_data: tuple[str, ...] = ()

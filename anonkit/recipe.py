@@ -56,6 +56,8 @@ class Recipe:
     """True: domains the policy does not declare are read from the table, and the claim is conditional."""
     domains_min_people: int = MIN_PEOPLE
     """People that share a category that is read from the table, or lie beyond a bound that is."""
+    accept_joint_k: int | None = None
+    """Smallest group allowed when combined with earlier k-anonymous releases; None: what the policy says."""
 
     @classmethod
     def load(cls, path: str | Path) -> Recipe:
@@ -103,11 +105,12 @@ class Recipe:
             engine=raw.get("engine", "local"),
             spark=_spark(raw.get("spark", {}), path),
             parameters={field_name(name): value for name, value in parameters.items()},
-            search_rows=_rows("search_rows", raw, path),
-            part_rows=_rows("part_rows", raw, path),
+            search_rows=_whole("search_rows", raw, path),
+            part_rows=_whole("part_rows", raw, path),
             sign=_key(raw, path),
             domains_from_data=raw.get("domains_from_data") is True,
-            domains_min_people=_rows("domains_min_people", raw, path) or MIN_PEOPLE,
+            domains_min_people=_whole("domains_min_people", raw, path) or MIN_PEOPLE,
+            accept_joint_k=_whole("accept_joint_k", raw, path),
         )
 
     def run(
@@ -120,6 +123,7 @@ class Recipe:
         ledger: str | Path | Where | None = Where.BESIDE,
         dataset: str | None = None,
         budget: float | None = None,
+        accept_joint_k: int | None = None,
         progress: Progress = no_progress,
     ) -> Release:
         """Make the release; the same errors and the same ledger as `anonkit.release`.
@@ -127,6 +131,8 @@ class Recipe:
         Parameters
         ----------
         output : path, optional
+            Instead of the recipe's own.
+        accept_joint_k : int, optional
             Instead of the recipe's own.
         sign : path, optional
             Private key instead of the recipe's own.
@@ -155,6 +161,7 @@ class Recipe:
             ledger=ledger,
             dataset=dataset,
             budget=budget,
+            accept_joint_k=self.accept_joint_k if accept_joint_k is None else accept_joint_k,
             progress=progress,
             **self.parameters,
         )
@@ -173,13 +180,13 @@ def _spark(raw: object, path: Path) -> Mapping[str, Any]:
     return {**raw, "conf": {key: str(value) for key, value in raw.get("conf", {}).items()}}
 
 
-def _rows(key: str, raw: Mapping[str, Any], path: Path) -> int | None:
+def _whole(key: str, raw: Mapping[str, Any], path: Path) -> int | None:
     rows = raw.get(key)
     if rows is None or (isinstance(rows, int) and not isinstance(rows, bool) and rows > 0):
         return rows
     raise PolicyError(
         f"recipe {path.name!r}: {key} must be a whole number above 0",
-        f"{key} = {10 if key == 'domains_min_people' else 500_000}",
+        f"such as {key} = 10",
     )
 
 

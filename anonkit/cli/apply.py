@@ -51,6 +51,7 @@ def command(
     *,
     max_suppression: float | None,
     dataset: str | None,
+    accept_joint_k: int | None,
     ledger: str | None,
     no_ledger: bool,
     engine: str,
@@ -91,6 +92,7 @@ def command(
             dry_run=dry_run,
             ledger=ledger_of(ledger, no_ledger),
             dataset=dataset,
+            accept_joint_k=accept_joint_k,
             progress=progress,
         )
     return Outcome(text=release_text(made), document=release_document(made), notes=made.report["notes"], quiet=quiet)

@@ -88,6 +88,12 @@ def ledger_options(command: _Command) -> _Command:
     for option in (
         click.option("--no-ledger", is_flag=True, help="Keep no record: nobody will know what this release adds to."),
         click.option("--ledger", metavar="PATH", help="Where releases are booked; default: a file beside OUT."),
+        click.option(
+            "--accept-joint-k",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Smallest group allowed when combined with earlier k-anonymous releases. [default: joint_k, else k]",
+        ),
         click.option("--dataset", metavar="NAME", help="Whose budget is charged; default: the policy's name for it."),
     ):
         command = option(command)

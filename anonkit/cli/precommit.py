@@ -36,10 +36,10 @@ def declaration_problem(path: Path) -> str | None:
 def table_problem(path: Path) -> str | None:
     """Return why a file must not be committed; None for the data file of a release."""
     from anonkit.bundle import DATA, DESCRIPTOR, PARAMS, REPORT, Place
-    from anonkit.ledger import NAME
+    from anonkit.ledger import KEY_SUFFIX, NAME
 
-    if path.name == NAME or path.suffix == ".sqlite":
-        return "looks like a ledger, which is its owner's private file"
+    if path.name in (NAME, NAME + KEY_SUFFIX) or path.suffix == ".sqlite" or path.name.endswith(f".sqlite{KEY_SUFFIX}"):
+        return "looks like a ledger or its key, which are their owner's private files"
     if path.suffix != DATA:
         return "is a table without a release: nothing says that it may be handed out"
     place = Place.of(path)

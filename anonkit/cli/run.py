@@ -34,6 +34,7 @@ def command(
     *,
     output: str | None,
     dataset: str | None,
+    accept_joint_k: int | None,
     ledger: str | None,
     no_ledger: bool,
     budget: float | None,
@@ -62,6 +63,7 @@ def command(
             dry_run=dry_run,
             ledger=ledger_of(ledger, no_ledger),
             dataset=dataset,
+            accept_joint_k=accept_joint_k,
             budget=budget,
             progress=progress,
         )

@@ -2,10 +2,13 @@
 """The owner's budget across releases: what was released of which dataset, what it adds up to, what may still be spent.
 
 ``store`` is the SQLite file and its three durable steps, ``standing`` the sums over entries, ``account`` where a
-release is to be booked, ``spending`` one release on its way through the steps, ``joint_view`` what several releases of
-one dataset show together, ``fingerprint`` how a dataset is known again, ``liveness`` whether a process still runs.
+release is to be booked, ``spending`` one release on its way through the steps, ``liveness`` whether a process still
+runs. ``recognition`` says which dataset a table belongs to: by its ``fingerprint``, made of ``keyed_tags`` and kept as
+sums and ``sketch`` bits under a ``private_key``; ``first_marks`` are those of older ledgers. ``joint_view`` is what
+several releases of one dataset show together, ``joint_floor`` how little is allowed.
 """
 
+from anonkit.ledger.private_key import SUFFIX as KEY_SUFFIX
 from anonkit.ledger.store import NAME, Ledger
 
-__all__ = ["NAME", "Ledger"]
+__all__ = ["KEY_SUFFIX", "NAME", "Ledger"]

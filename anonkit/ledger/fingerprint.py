@@ -1,31 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether two tables hold the same rows, from keyed hashes that say nothing without the ledger's key.
+"""What a table is known again by: its rows and columns by content, names apart, under the ledger's key.
 
-A row becomes a 64-bit keyed hash of its cells, columns in the order of their names; a table is known by its lowest
-hashes (a bottom-k sketch, Broder 1997). Two sketches tell what share of the rows two tables have in common, whatever
-the order of their rows.
+Every cell becomes a keyed tag of what it spells (`anonkit.cell_keys`: 12, 12.0 and 1.2e1 are one cell). A row is the
+*sum* of its cells' tags (so the order of the columns and their names do not matter) under a second keyed function,
+and a table the sum of its rows (so their order does not, and a row that stands there twice counts twice). Beside this
+sum of whole rows there is one for each column left out: of what remains of the rows without it. They tell a table
+with a column more, less or other, and they tell rows whose cells were exchanged between columns, which the sum of
+whole rows cannot. A last sum has every cell under its column's name: it is the same for the same table only. Sums are
+integers of 4 times 32 bits that do not wrap around: two different multisets have the same one with probability
+2**-128.
+
+The tags of the rows are counted into the bins of sketches, of which one bit a bin is kept (`anonkit.ledger.sketch`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from anonkit.cell_keys import cell_keys
+from anonkit.ledger.keyed_tags import LANES, KeyedTags, Tags
+from anonkit.ledger.sketch import BINS, Sketch, binned, sketch_of
+
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from anonkit.protocols import Engine, Source
 
-    from anonkit.protocols import Source
+_DIGEST = 16
+_PART = LANES + BINS
+"""Sums that rows, or parts of rows, give: their tags, their bins."""
+_LEAST_COLUMNS = 2
+"""Columns of which a mark of a part of the rows is made at least: one alone could be guessed with the key."""
+_LEAST_ALIKE = 2
+"""Columns of nearly unique values that two tables must share, when their rows are not alike."""
 
-LOOKED_AT = 1 << 16
-"""Rows, from the first, that a fingerprint looks at: its cost does not grow with the table."""
-KEPT = 256
-"""Hashes of a sketch; an overlap is known within about 1/sqrt(KEPT)."""
-_CELL, _MISSING = "\x1f", "\x00"
+
+class Likeness(Enum):
+    """How a table resembles another, closest first."""
+
+    SAME = "the same table"
+    RENAMED = "the same rows under other names of columns"
+    ONE_COLUMN = "the same rows with one column more, less or other"
+    ROWS = "rows in common"
+    COLUMNS = "columns in common"
+    NONE = "nothing that can be seen"
+
+    @property
+    def is_same(self) -> bool:
+        """True when every row is the same, names of columns apart."""
+        return self in (Likeness.SAME, Likeness.RENAMED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,89 +65,190 @@ class Fingerprint:
 
     Privacy
     -------
-    Without the key the hashes are random numbers. Who has the key can test whether a row that they can spell out in
-    full is among those kept, so key and fingerprints stay in the owner's ledger.
+    Without the key all of it is random numbers. Who has file and key can test a guess of the *whole* table, or of the
+    whole table without one column. Of rows and columns there is one bit a bin only, set by all rows that fall into it:
+    for a row that can be spelled out in full it gives next to no evidence in tables of some hundred rows or more.
+    Single columns have a sketch only when nearly all their values are different; columns of few values have no mark of
+    their own.
     """
 
+    form: ClassVar[int] = 2
+    """As which the ledger keeps it."""
     rows: int
-    """Rows of the table."""
-    lowest: NDArray[np.uint64]
-    """The lowest hashes of the rows that were looked at, ascending."""
+    exact: bytes
+    """Rows with the names of their columns, 16 bytes."""
+    whole: bytes
+    """Rows, names apart, 16 bytes."""
+    without: tuple[bytes, ...] = ()
+    """Rows without one column each, names apart, sorted, 16 bytes each."""
+    named_sketch: Sketch | None = None
+    """Of the rows with the names of their columns; None in tables of few rows."""
+    row_sketches: tuple[Sketch, ...] = ()
+    """Of the rows, and of the rows without one column each, names apart."""
+    column_sketches: tuple[Sketch, ...] = ()
+    """Sketches of the columns whose values are nearly all different, in no order that tells which."""
 
     def to_bytes(self) -> bytes:
-        """Return the sketch as it stands in the ledger."""
-        return self.lowest.astype("<u8").tobytes()
+        """Return it as it stands in the ledger."""
+        document = {
+            "exact": self.exact.hex(),
+            "whole": self.whole.hex(),
+            "without": [each.hex() for each in self.without],
+            "named_sketch": None if self.named_sketch is None else self.named_sketch.to_list(),
+            "row_sketches": [each.to_list() for each in self.row_sketches],
+            "column_sketches": [each.to_list() for each in self.column_sketches],
+        }
+        return json.dumps(document, separators=(",", ":")).encode()
 
     @classmethod
     def from_bytes(cls, rows: int, raw: bytes) -> Fingerprint:
-        """Read a sketch back."""
-        return cls(rows=rows, lowest=np.frombuffer(raw, dtype="<u8").astype(np.uint64))
+        """Read it back."""
+        found: dict[str, Any] = json.loads(raw)
+        return cls(
+            rows=rows,
+            exact=bytes.fromhex(found["exact"]),
+            whole=bytes.fromhex(found["whole"]),
+            without=tuple(bytes.fromhex(each) for each in found["without"]),
+            named_sketch=None if found["named_sketch"] is None else Sketch.from_list(found["named_sketch"]),
+            row_sketches=tuple(Sketch.from_list(each) for each in found["row_sketches"]),
+            column_sketches=tuple(Sketch.from_list(each) for each in found["column_sketches"]),
+        )
 
-    def same_rows(self, other: Fingerprint) -> bool:
-        """Tell whether both are of the same rows, as far as was looked."""
-        return self.rows == other.rows and np.array_equal(self.lowest, other.lowest)
+    def is_same_as(self, other: object) -> bool:
+        """Tell whether both are of the same table: rows, and names of columns."""
+        return isinstance(other, Fingerprint) and self.exact == other.exact
 
-    def overlap(self, other: Fingerprint) -> float:
-        """Estimate the share of the rows of the one that the other has too (Jaccard), in [0, 1]."""
-        union = np.unique(np.concatenate([self.lowest, other.lowest]))
-        if union.size == 0:
-            return 1.0
-        # Beyond the point to which a full sketch reaches, nothing is known about its table.
-        reach = [each.lowest[-1] for each in (self, other) if each.lowest.size == KEPT]
-        known = union[union <= min(reach)] if reach else union
-        both = np.isin(known, self.lowest) & np.isin(known, other.lowest)
-        return float(both.mean())
+    def likeness(self, other: Fingerprint) -> Likeness:
+        """Tell how two tables resemble each other; the same from either side."""
+        if self.exact == other.exact:
+            return Likeness.SAME
+        if self.whole == other.whole and self.without == other.without:
+            return Likeness.RENAMED
+        # With the same whole rows but other parts, cells were exchanged between columns.
+        mine, others = {self.whole, *self.without}, {other.whole, *other.without}
+        if mine & others:
+            return Likeness.ONE_COLUMN
+        named = [(self.named_sketch, other.named_sketch)] if self.named_sketch and other.named_sketch else []
+        if any(one.is_like(two) for one, two in [*named, *product(self.row_sketches, other.row_sketches)]):
+            return Likeness.ROWS
+        shared = sum(any(one.is_like(two) for two in other.column_sketches) for one in self.column_sketches)
+        back = sum(any(one.is_like(two) for two in self.column_sketches) for one in other.column_sketches)
+        return Likeness.COLUMNS if min(shared, back) >= _LEAST_ALIKE else Likeness.NONE
 
 
-def fingerprint(table: Source, key: bytes) -> Fingerprint:
-    """Return the fingerprint of a table.
+def fingerprint(table: Source, engine: Engine, key: bytes) -> Fingerprint:
+    """Return the fingerprint of a table, from one pass over all rows.
 
     Parameters
     ----------
     table : Source
-        Canonical rows; the first 65,536 are looked at.
+        Canonical rows.
+    engine : Engine
+        Whose table it is: executors add up what their rows give.
     key : bytes
-        Secret, 16 to 64 bytes.
+        Secret, 32 bytes.
     """
-    names = sorted(table.schema.names)
-    hashes: list[NDArray[np.uint64]] = []
-    left = LOOKED_AT
-    for batch in table.batches(names):
-        head = batch.slice(0, left)
-        hashes.append(_hashes(_texts(head), key))
-        left -= head.num_rows
-        if left <= 0:
-            break
-    found = np.unique(np.concatenate(hashes)) if hashes else np.zeros(0, dtype=np.uint64)
-    return Fingerprint(rows=table.n_rows, lowest=found[:KEPT])
-
-
-def _texts(batch: pa.RecordBatch) -> Iterable[str]:
-    """Return each row as one text."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    cells = []
-    for column in batch.columns:
-        plain = column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
-        cells.append(pc.fill_null(_as_text(plain), _MISSING))
-    if not cells:
-        return []
-    rows: list[str] = pc.binary_join_element_wise(*cells, _CELL).to_pylist()
-    return rows
-
-
-def _as_text(column: pa.Array) -> pa.Array:
-    import pyarrow as pa
-
-    try:
-        return column.cast(pa.string())
-    except pa.ArrowException:
-        return pa.array([None if value is None else repr(value) for value in column.to_pylist()], pa.string())
-
-
-def _hashes(rows: Iterable[str], key: bytes) -> NDArray[np.uint64]:
-    digests = b"".join(
-        hashlib.blake2b(row.encode("utf-8", "surrogatepass"), key=key, digest_size=8).digest() for row in rows
+    names = table.schema.names
+    marks = RowMarks(key=key, names=tuple(names))
+    sums = engine.add_up(table, marks, names, marks.size)
+    n_rows = int(sums[0])
+    of_rows, of_columns = np.split(sums[1:], [marks.n_row_parts * _PART])
+    named, whole, *parts = of_rows.reshape(-1, _PART)
+    without = sorted(((_digest(key, n_rows, part), at) for at, part in enumerate(parts)))
+    sketches = [sketch_of(part[LANES:], n_rows) for part in (named, whole, *(parts[at] for _, at in without))]
+    in_columns = [sketch_of(counts[1:], int(counts[0])) for counts in of_columns.reshape(-1, 1 + BINS)]
+    unique = [each for each in in_columns if each is not None and each.is_nearly_unique]
+    return Fingerprint(
+        rows=n_rows,
+        exact=_digest(key, n_rows, named, "\n".join(sorted(map(repr, names)))),
+        whole=_digest(key, n_rows, whole),
+        without=tuple(mark for mark, _ in without),
+        named_sketch=sketches[0],
+        row_sketches=tuple(each for each in sketches[1:] if each is not None),
+        column_sketches=tuple(sorted(unique, key=lambda each: each.bits)),
     )
-    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+
+
+def _digest(key: bytes, n_rows: int, part: NDArray[np.int64], names: str = "") -> bytes:
+    """Return what is kept of a sum."""
+    text = json.dumps([n_rows, [int(each) for each in part[:LANES]], names])
+    return hashlib.blake2b(text.encode(), key=key, digest_size=_DIGEST, person=b"table").digest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowMarks:
+    """What the rows of a batch add to the fingerprint: pure and picklable, a function of the cells alone.
+
+    The sums are: rows; for rows with the names of their columns, for rows, and for rows without each column: tags and
+    bins; for each column: cells that are not missing, bins.
+    """
+
+    key: bytes = field(repr=False)
+    names: tuple[str, ...]
+
+    @property
+    def n_row_parts(self) -> int:
+        """Rows with names, rows without, and rows without each column where enough others are left."""
+        return 2 + (len(self.names) if len(self.names) > _LEAST_COLUMNS else 0)
+
+    @property
+    def size(self) -> int:
+        """Sums of a fingerprint."""
+        return 1 + self.n_row_parts * _PART + len(self.names) * (1 + BINS)
+
+    def __call__(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64]:
+        """Return the sums over a batch, shape (size,)."""
+        purposes = ("cell", "named cell", "row", "named row")
+        of_cells, of_named, of_rows, of_named_rows = (KeyedTags(self.key, each) for each in purposes)
+        names = of_named.of_texts(pa.array(self.names, pa.string()))
+        cells = [_Cells.of(batch.column(name), of_cells) for name in self.names]
+        n_rows = batch.num_rows
+        whole, named = np.zeros((2, n_rows, LANES), dtype=np.uint64)
+        for column, name in zip(cells, names, strict=True):
+            whole += column.tags[column.codes]
+            named += of_named.of_tags(column.tags ^ name)[column.codes]
+        sums = [np.array([n_rows]), *_marked(of_named_rows.of_sums(named)), *_marked(of_rows.of_sums(whole))]
+        if self.n_row_parts > 2:
+            for column in cells:
+                sums += _marked(of_rows.of_sums(whole - column.tags[column.codes]))
+        for column in cells:
+            sums += column.marked()
+        return np.concatenate(sums).astype(np.int64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Cells:
+    """One column of a batch: the tags of its distinct cells, and which of them stands in each row."""
+
+    tags: Tags
+    codes: NDArray[np.int64]
+    missing: NDArray[np.bool_]
+    """Which tags are those of a missing cell, shape (n_tags,)."""
+
+    @classmethod
+    def of(cls, array: pa.Array, tags: KeyedTags) -> _Cells:
+        encoded = array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
+        texts = cell_keys(encoded.dictionary)
+        texts = pa.concat_arrays([texts, pa.nulls(1, pa.string())])
+        codes = encoded.indices.fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)
+        return cls(
+            tags=tags.of_texts(texts),
+            codes=codes.astype(np.int64),
+            missing=texts.is_null().to_numpy(zero_copy_only=False),
+        )
+
+    def marked(self) -> list[NDArray[np.int64]]:
+        """Return how many cells are not missing, and their bins."""
+        counts = np.bincount(self.codes, minlength=len(self.tags)) * ~self.missing
+        return [np.array([counts.sum()]), binned(self.tags, counts)]
+
+
+def _marked(tags: Tags) -> list[NDArray[np.int64]]:
+    """Return the sum of the tags of rows, and their bins."""
+    return [tags.sum(axis=0, dtype=np.int64), binned(tags)]
+
+
+def closest(likenesses: Sequence[Likeness]) -> Likeness:
+    """Return the closest of several likenesses."""
+    order = list(Likeness)
+    return min(likenesses, key=order.index, default=Likeness.NONE)

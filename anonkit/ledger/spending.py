@@ -10,19 +10,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from anonkit.bundle import DATA, Place
-from anonkit.errors import BudgetError, GuaranteeError
+from anonkit.errors import BudgetError
 from anonkit.guarantee import Check, Guarantee, KAnonymity, NoGuarantee
 from anonkit.ledger.account import Account
-from anonkit.ledger.fingerprint import Fingerprint, fingerprint
-from anonkit.ledger.joint_view import JointView, joint_view, pack
+from anonkit.ledger.fingerprint import Likeness
+from anonkit.ledger.joint_floor import JointFloor, numbers
+from anonkit.ledger.joint_view import joint_view, pack
+from anonkit.ledger.recognition import Marks, Recognition, Sighting, recognised
 from anonkit.ledger.standing import Claim, Entry, Standing, total
 from anonkit.ledger.store import Ledger
 from anonkit.local_dp import LocalDP, loss_json
 from anonkit.policy import Policy
 from anonkit.protocols import Engine, Source
 
-SAME_ROWS = 0.5
-"""Share of common rows from which a table without a name is taken for a dataset the ledger knows."""
 _NO_BOUND = (
     "its loss has no bound, since it publishes values as they are or by a transformation; no finite budget covers it"
 )
@@ -39,6 +39,8 @@ class Position:
     owner: Mapping[str, Any] = field(default_factory=dict)
     checks: tuple[Check, ...] = ()
     notes: tuple[str, ...] = ()
+    owner_notes: tuple[str, ...] = ()
+    """What the rows tell: for the owner, in no file of the release."""
 
 
 class Spending:
@@ -51,18 +53,24 @@ class Spending:
         Its `epsilon` and `delta`, where it has them, are what is spent.
     table : Source
         The source, opened.
+    engine : Engine
+        That opened it.
     policy : Policy
         Resolved.
     name : str
         What the dataset is called when nobody named it and the ledger does not know its rows.
     """
 
-    def __init__(self, account: Account, promise: Guarantee, table: Source, policy: Policy, name: str) -> None:
+    def __init__(
+        self, account: Account, promise: Guarantee, table: Source, engine: Engine, policy: Policy, name: str
+    ) -> None:
         self._account = account
         self._promise = promise
         self._table = table
+        self._engine = engine
         self._policy = policy
         self._name = name
+        self._sighting: Sighting | None = None
 
     @property
     def _epsilon(self) -> float | None:
@@ -73,6 +81,11 @@ class Spending:
     def _redrawn(self) -> bool:
         return self._promise.kind in (LocalDP.kind, NoGuarantee.kind)
 
+    @property
+    def _is_booked(self) -> bool:
+        """True when there is a ledger that knows something already."""
+        return self._account.path is not None and self._account.path.exists()
+
     def look(self) -> None:
         """Refuse what would be refused, before any work is done; nothing is written.
 
@@ -80,22 +93,29 @@ class Spending:
         ------
         BudgetError
             The dataset has not enough budget left, or its rows were randomized before.
+        DatasetError
+            Nobody named the dataset, and the table looks like one that the ledger knows.
         """
-        path = self._account.path
-        if path is None or self._epsilon is None:
+        if not self._is_booked:
+            if self._account.path is not None:
+                self._refuse_overspent(Standing(dataset="", budget=self._account.budget, entries=()))
             return
-        if not path.exists():
-            self._refuse_overspent(Standing(dataset="", budget=self._account.budget, entries=()))
-            return
-        ledger = Ledger(path)
-        known = ledger.standing(self._dataset(ledger, fingerprint(self._table, ledger.key))[0])
-        budget = self._account.budget if self._account.budget is not None else known.budget
-        self._refuse_overspent(Standing(dataset=known.dataset, budget=budget, entries=known.entries))
+        ledger = Ledger(self._account.path or "")
+        known = self._standing(ledger, self._recognised(ledger).dataset)
+        self._refuse_overspent(known)
+
+    def rehearsed(self, params: Mapping[str, Any]) -> Position:
+        """Return where a release would stand that is not made: refused like one that is, and booked nowhere."""
+        if not self._is_booked:
+            return Position(public=self._accepted)
+        ledger = Ledger(self._account.path or "")
+        seen = self._recognised(ledger)
+        standing = self._standing(ledger, seen.dataset)
+        self._refuse_overspent(standing)
+        return self._told(self._position(None, standing, params), seen)
 
     @contextmanager
-    def reserved(
-        self, method: str, params: Mapping[str, Any], place: Place | None, engine: Engine
-    ) -> Iterator[tuple[Position, Any]]:
+    def reserved(self, method: str, params: Mapping[str, Any], place: Place | None) -> Iterator[tuple[Position, Any]]:
         """Reserve the loss of a release, and commit or roll it back with what happens inside.
 
         Yields
@@ -107,30 +127,56 @@ class Spending:
 
         Raises
         ------
-        BudgetError, GuaranteeError
-            As `look`; or the joint view with earlier releases is below the policy's floor.
+        BudgetError, DatasetError
+            As `look`.
+        GuaranteeError
+            The joint view with earlier releases has smaller groups than allowed, or cannot be counted.
         """
         if self._account.path is None:
             yield Position(), _nothing
             return
         ledger = Ledger(self._account.path)
-        found = fingerprint(self._table, ledger.key)
-        dataset, seen = self._dataset(ledger, found)
-        claim = self._claim(dataset, found, method, params, place)
-        number = ledger.reserve(claim, self._refuse_overspent, budget=self._account.budget)
+        sighting = self._seen(ledger)
+        found: list[Recognition] = []
+
+        def naming(known: Sequence[tuple[str, Marks]], taken: Sequence[str]) -> str:
+            found.append(self._named_by(sighting, known, taken))
+            return found[-1].dataset
+
+        claim = self._claim(sighting, method, params, place)
+        number = ledger.reserve(claim, self._refuse_overspent, budget=self._account.budget, naming=naming)
         try:
-            position = self._position(number, ledger.standing(dataset), found, params, engine)
-            yield self._told(position, seen), lambda digest: ledger.publishing(number, digest)
+            position = self._position(number, ledger.standing(found[-1].dataset), params)
+            yield self._told(position, found[-1]), lambda digest: ledger.publishing(number, digest)
         except BaseException:
             ledger.give_up(number)
             raise
         ledger.commit(number)
 
-    def _claim(
-        self, dataset: str, found: Fingerprint, method: str, params: Mapping[str, Any], place: Place | None
-    ) -> Claim:
+    # --- whose release it is -----------------------------------------------------------------------------------
+
+    def _seen(self, ledger: Ledger) -> Sighting:
+        """Return the table under the key of the ledger, looked at once."""
+        key = ledger.key  # a key that is gone is said before anything is read
+        if self._sighting is None:
+            self._sighting = Sighting.of(self._table, self._engine, key, ledger.marks())
+        return self._sighting
+
+    def _recognised(self, ledger: Ledger) -> Recognition:
+        sighting = self._seen(ledger)
+        return self._named_by(sighting, ledger.marks(), [one.dataset for one in ledger.datasets()])
+
+    def _named_by(self, sighting: Sighting, known: Sequence[tuple[str, Marks]], taken: Sequence[str]) -> Recognition:
+        return recognised(sighting, known, taken, named=self._named, fallback=self._name)
+
+    def _standing(self, ledger: Ledger, dataset: str) -> Standing:
+        known = ledger.standing(dataset)
+        budget = self._account.budget if self._account.budget is not None else known.budget
+        return replace(known, budget=budget)
+
+    def _claim(self, sighting: Sighting, method: str, params: Mapping[str, Any], place: Place | None) -> Claim:
         return Claim(
-            dataset=dataset,
+            dataset=self._named or self._name,
             method=method,
             kind=self._promise.kind,
             epsilon=self._epsilon,
@@ -139,25 +185,8 @@ class Spending:
             redrawn=self._redrawn,
             output=None if place is None else str(place.file(DATA).absolute()),
             params=pack(params),
-            fingerprint=found,
+            fingerprint=sighting.found,
         )
-
-    def _dataset(self, ledger: Ledger, found: Fingerprint) -> tuple[str, list[str]]:
-        """Return the name the release is booked under, and what the rows tell the owner about it."""
-        known = [(name, share) for name, share in ledger.known_as(found) if share >= SAME_ROWS]
-        name = self._named
-        if name is None and known:
-            return known[0][0], []
-        if name is not None:
-            others = [other for other, _ in known if other != name]
-            return name, [
-                f"The same rows stand in the ledger as dataset {other!r} too: the losses of both add up, and neither "
-                "budget sees the other."
-                for other in others
-            ]
-        taken = {standing.dataset for standing in ledger.datasets()}
-        names = (self._name, *(f"{self._name}-{number}" for number in range(2, len(taken) + 3)))
-        return next(each for each in names if each not in taken), []
 
     # --- what is refused ---------------------------------------------------------------------------------------
 
@@ -179,50 +208,80 @@ class Spending:
         """What the owner calls the dataset."""
         return self._account.dataset or self._policy.dataset
 
-    def _told(self, position: Position, seen: Sequence[str]) -> Position:
+    @property
+    def _accepted(self) -> dict[str, Any]:
+        """What everybody is told of the joint views that the owner accepts, whether there are any or not."""
+        floor = self._floor
+        return {} if floor is None or floor.accepted is None else {"joint_k_accepted": floor.accepted}
+
+    @property
+    def _floor(self) -> JointFloor | None:
+        if not isinstance(self._promise, KAnonymity):
+            return None
+        given = self._account.accept_joint_k
+        return JointFloor(k=self._promise.k, asked=self._policy.joint_k if given is None else given)
+
+    def _told(self, position: Position, seen: Recognition) -> Position:
         """Keep from the report what only the rows told: that a table without a name is one the ledger knows.
 
-        No epsilon covers that; a k-anonymous release may say it.
+        No promise covers that. Of a release without a name it says that it is booked, and no more.
         """
-        if self._named is not None or isinstance(self._promise, KAnonymity):
-            owner = {"ledger": {"notes": list(seen)}} if seen else {}
-            return replace(position, owner={**position.owner, **owner})
-        told = {**position.public, **({"notes": list(position.notes)} if position.notes else {})}
-        return replace(position, public={}, notes=(), owner={**position.owner, "ledger": told})
+        public = {"booked": True, **self._accepted}
+        if self._named is not None:
+            owner = {**position.owner.get("ledger", {}), "notes": [*position.owner_notes, *seen.notes]}
+            more = {"ledger": owner} if owner["notes"] else {}
+            return replace(position, public={**public, **position.public}, owner={**position.owner, **more})
+        told = {
+            "dataset": seen.dataset,
+            **position.public,
+            "notes": [*position.notes, *position.owner_notes, *seen.notes],
+        }
+        return replace(position, public=public, notes=(), checks=(), owner={**position.owner, "ledger": told})
 
-    def _position(
-        self, number: int, standing: Standing, found: Fingerprint, params: Mapping[str, Any], engine: Engine
-    ) -> Position:
+    def _position(self, number: int | None, standing: Standing, params: Mapping[str, Any]) -> Position:
         notes: list[str] = []
-        earlier = [entry for entry in standing.counted if entry.number < number]
+        earlier = [entry for entry in standing.counted if number is None or entry.number < number]
         public: dict[str, Any] = {"release_of_dataset": len(earlier) + 1}
         if earlier:
             public["previous_release"] = _described(earlier[-1])
         if self._epsilon is not None or standing.epsilon:
-            spent = total(entry.epsilon for entry in [*earlier, *(e for e in standing.entries if e.number == number)])
+            spent = total([*(entry.epsilon for entry in earlier), self._epsilon])
             public["epsilon_of_all_releases"] = loss_json(spent)
             if self._epsilon is not None and any(entry.epsilon for entry in earlier):
                 together = "has no bound" if math.isinf(spent) else f"is {math.ceil(spent * 100) / 100:g}"
                 notes = [*notes, f"Together with the earlier releases of this dataset epsilon {together}."]
             if standing.budget is not None:
                 public["epsilon_budget"] = loss_json(standing.budget)
-        if not isinstance(self._promise, KAnonymity):
+        if self._floor is None:
             return Position(number=number, public=public, notes=tuple(notes))
-        if standing.epsilon:
+        if any(entry.epsilon for entry in earlier):
             notes = [*notes, "No epsilon bounds what this release shows: the dataset's epsilon covers the others only."]
+        position = Position(number=number, public=public, notes=tuple(notes))
         before = [entry for entry in earlier if entry.params is not None]
-        if not before:
-            return Position(number=number, public=public, notes=tuple(notes))
-        view = joint_view(self._table, self._policy, engine, params, before)
-        changed = [entry.number for entry in before if not entry.fingerprint.same_rows(found)]
-        checks = _floor_checks(view, changed, self._policy.joint_k)
-        return Position(
-            number=number,
-            public=public,
+        return self._beside(position, self._floor, before, params) if before else position
+
+    def _beside(
+        self, position: Position, floor: JointFloor, before: Sequence[Entry], params: Mapping[str, Any]
+    ) -> Position:
+        """Hold a k-anonymous release against earlier ones of its dataset."""
+        changed = [entry.number for entry in before if not self._same_table(entry)]
+        floor.check_countable(changed)
+        view = joint_view(self._table, self._policy, self._engine, params, before)
+        floor.check(view)
+        notes = list(position.notes)
+        if floor.accepted is not None:
+            notes.append(f"Joint view accepted at {floor.accepted}: {_accepted_words(floor.accepted)}")
+        return replace(
+            position,
             owner={} if view is None else {"joint_view": view.to_dict()},
-            checks=checks,
-            notes=(*notes, *_joint_notes(view, changed, self._promise.k)),
+            checks=floor.checks(),
+            notes=tuple(notes),
+            owner_notes=_joint_notes(view is not None, changed),
         )
+
+    def _same_table(self, entry: Entry) -> bool:
+        """Tell whether an earlier release was made of this table, so that rows of today are rows of then."""
+        return self._sighting is not None and self._sighting.likeness(entry.fingerprint) is Likeness.SAME
 
 
 def _described(entry: Entry) -> dict[str, Any]:
@@ -260,44 +319,20 @@ def _second_draw(standing: Standing, number: int, after: float) -> tuple[str, st
     return f"{message}; together epsilon would be {needed:g}", f"hand out the earlier one again, or --budget {needed:g}"
 
 
-def _floor_checks(view: JointView | None, changed: list[int], floor: int | None) -> tuple[Check, ...]:
-    """Compare the joint view with the policy's floor; what cannot be counted does not pass."""
-    if floor is None:
-        return ()
-    if view is None or changed:
-        raise GuaranteeError(
-            "the joint view with earlier releases cannot be counted, and the policy asks for it: the table has changed "
-            "since, or too many of its classes are small",
-            "if it holds other people, give it a --dataset name of its own",
-        )
-    if view.k < floor:
-        raise GuaranteeError(
-            f"together with {_numbers(view.releases)} of this dataset the smallest group has {view.k}, the policy asks "
-            f"for {floor} (joint_k)",
-            "anonkit apply recodes as the earlier release did; coarser steps of the same recoding keep groups together",
-        )
-    return (Check(name="joint_k", passed=True, observed=view.k, required=floor),)
+def _accepted_words(k: int) -> str:
+    return f"whoever combines it with other releases of the dataset may form groups of {k} or more, smaller than k."
 
 
-def _joint_notes(view: JointView | None, changed: list[int], k: int) -> tuple[str, ...]:
-    if view is None:
+def _joint_notes(counted: bool, changed: Sequence[int]) -> tuple[str, ...]:
+    """Return what the owner is told of the table that earlier releases were made of."""
+    if not counted:
         return (
             "An earlier release of this dataset cannot be compared: the columns of the table have changed since, or "
             "too many of its classes are small.",
         )
-    notes = []
-    if view.k < k:
-        notes.append(
-            f"Whoever combines this release with {_numbers(view.releases)} of the dataset can form groups smaller than "
-            "k; the owner's figures say how small. Set joint_k in the policy to refuse that."
-        )
     if changed:
-        notes.append(f"The table has changed since {_numbers(changed)}: the joint view counts the rows of today.")
-    return tuple(notes)
-
-
-def _numbers(releases: tuple[int, ...] | list[int]) -> str:
-    return f"release {', '.join(map(str, releases))}"
+        return (f"The table has changed since {numbers(changed)}: the joint view counts the rows of today.",)
+    return ()
 
 
 def _nothing(digest: str) -> None:

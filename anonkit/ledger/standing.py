@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
-from anonkit.ledger.fingerprint import Fingerprint
+from anonkit.ledger.recognition import Marks
 
 
 class State(StrEnum):
@@ -47,7 +47,7 @@ class Claim:
     """The data file's path; None for a release in memory."""
     params: bytes | None
     """What the joint view needs of a k-anonymous release: its public parameters, compressed."""
-    fingerprint: Fingerprint
+    fingerprint: Marks
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,9 +10,8 @@ rolled back; what was publishing is committed when its files are there, and coun
 from __future__ import annotations
 
 import os
-import secrets
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,24 +20,37 @@ from pathlib import Path
 from anonkit.atomic import recover
 from anonkit.bundle import DATA, Place, sha256
 from anonkit.errors import LedgerError
-from anonkit.ledger.fingerprint import Fingerprint
 from anonkit.ledger.liveness import Process
+from anonkit.ledger.private_key import close_to_others, keep_key, key_file, key_of, missing_key, sign_of, wrong_key
+from anonkit.ledger.recognition import Marks, marks_from
 from anonkit.ledger.standing import Claim, Entry, Standing, State
 
 NAME = ".anonkit-ledger.sqlite"
 """The default ledger stands beside the releases under this name."""
-_VERSION = 1
+_VERSION = 2
+_FIRST_VERSION = 1
+"""It held its key, and knew tables by `first_marks`."""
 _WAIT = 120.0  # seconds to wait for other processes: each holds the file for milliseconds
 _SCHEMA = """
-CREATE TABLE secret (key BLOB NOT NULL);
+CREATE TABLE key_check (sign BLOB NOT NULL);
 CREATE TABLE dataset (name TEXT PRIMARY KEY, budget TEXT);
-CREATE TABLE fingerprint (dataset TEXT NOT NULL REFERENCES dataset, n_rows INTEGER NOT NULL, sketch BLOB NOT NULL);
+CREATE TABLE fingerprint (dataset TEXT NOT NULL REFERENCES dataset, n_rows INTEGER NOT NULL, sketch BLOB NOT NULL,
+    form INTEGER NOT NULL DEFAULT 1);
 CREATE TABLE release (
     id INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL REFERENCES dataset, state TEXT NOT NULL,
     method TEXT NOT NULL, kind TEXT NOT NULL, epsilon TEXT, delta TEXT, k INTEGER, redrawn INTEGER NOT NULL,
     created TEXT NOT NULL, output TEXT, data_sha256 TEXT, params BLOB, process TEXT NOT NULL,
-    n_rows INTEGER NOT NULL, sketch BLOB NOT NULL);
+    n_rows INTEGER NOT NULL, sketch BLOB NOT NULL, form INTEGER NOT NULL DEFAULT 1);
 """
+_FROM_FIRST = """
+DROP TABLE secret;
+CREATE TABLE key_check (sign BLOB NOT NULL);
+ALTER TABLE fingerprint ADD COLUMN form INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE release ADD COLUMN form INTEGER NOT NULL DEFAULT 1;
+"""
+
+Naming = Callable[[Sequence[tuple[str, Marks]], Sequence[str]], str]
+"""Says under which name a release is booked, from the marks of (dataset, table) and the names in the ledger."""
 
 
 class Ledger:
@@ -56,8 +68,9 @@ class Ledger:
 
     Privacy
     -------
-    No cell of any table is in it, but keyed fingerprints together with their key, methods, promises and paths: it is
-    the owner's private file and never a part of a release.
+    No cell of any table is in it, but methods, promises, paths, and keyed fingerprints, which say nothing without their
+    key. The key stands in a private file beside the ledger, or in the environment. Both are their owner's, and never a
+    part of a release.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -65,53 +78,92 @@ class Ledger:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+            close_to_others(self.path)
         except OSError as error:
             raise self._refusal(os.strerror(error.errno or 0)) from None
         with self._transaction() as connection:
             version = connection.execute("PRAGMA user_version").fetchone()[0]
             if version == 0:
-                for statement in filter(str.strip, _SCHEMA.split(";")):
-                    connection.execute(statement)
-                connection.execute("INSERT INTO secret VALUES (?)", (secrets.token_bytes(32),))
-                connection.execute(f"PRAGMA user_version = {_VERSION}")
+                _run(connection, _SCHEMA)
+                _sign(connection, key_of(self.path) or keep_key(self.path))
+            elif version == _FIRST_VERSION:
+                self._take_the_key_out(connection)
             elif version != _VERSION:
                 raise LedgerError(f"{str(self.path)!r} is a ledger of version {version}", f"this is version {_VERSION}")
-            self.key: bytes = connection.execute("SELECT key FROM secret").fetchone()[0]
+            self._sign: bytes = connection.execute("SELECT sign FROM key_check").fetchone()[0]
+
+    def _take_the_key_out(self, connection: sqlite3.Connection) -> None:
+        """Bring a ledger of version 1 to this one: its key goes to the private file first, then out of the ledger."""
+        key: bytes = connection.execute("SELECT key FROM secret").fetchone()[0]
+        beside = key_file(self.path)
+        if not beside.exists():
+            keep_key(self.path, key)
+        elif beside.read_text(encoding="ascii", errors="replace").strip() != key.hex():
+            raise LedgerError(
+                f"{str(beside)!r} is not the key of the ledger {str(self.path)!r}, which still holds its own",
+                "move that file away; the ledger's key is then written there",
+            )
+        _run(connection, _FROM_FIRST)  # freed pages are overwritten: PRAGMA secure_delete
+        _sign(connection, key)
+
+    @property
+    def key(self) -> bytes:
+        """The key under which tables are known again, 32 bytes.
+
+        Raises
+        ------
+        LedgerError
+            It is not there, or is another ledger's: nothing may be booked then.
+        """
+        found = key_of(self.path)
+        if found is None:
+            raise missing_key(self.path)
+        if sign_of(found) != self._sign:
+            raise wrong_key(self.path)
+        return found
 
     def datasets(self) -> list[Standing]:
         """Return where every dataset stands, by name, after settling what dead processes left."""
         with self._transaction() as connection:
             _settle_all(connection)
-            names = [row[0] for row in connection.execute("SELECT name FROM dataset ORDER BY name")]
-            return [_standing(connection, name) for name in names]
+            return [_standing(connection, name) for name in _names(connection)]
 
     def standing(self, dataset: str) -> Standing:
         """Return where one dataset stands."""
         return next((one for one in self.datasets() if one.dataset == dataset), _unknown(dataset))
 
-    def known_as(self, found: Fingerprint) -> list[tuple[str, float]]:
-        """Return the datasets that share rows with a table: (name, share of rows), closest first."""
+    def marks(self) -> list[tuple[str, Marks]]:
+        """Return by what the tables of every dataset are known: (dataset, marks)."""
         with self._transaction() as connection:
-            rows = connection.execute("SELECT dataset, n_rows, sketch FROM fingerprint").fetchall()
-        shares: dict[str, float] = {}
-        for name, n_rows, sketch in rows:
-            shares[name] = max(shares.get(name, 0.0), found.overlap(Fingerprint.from_bytes(n_rows, sketch)))
-        return sorted(((name, share) for name, share in shares.items() if share > 0), key=lambda pair: -pair[1])
+            return _marks(connection)
 
-    def reserve(self, claim: Claim, check: Callable[[Standing], None], *, budget: float | None = None) -> int:
+    def reserve(
+        self,
+        claim: Claim,
+        check: Callable[[Standing], None],
+        *,
+        budget: float | None = None,
+        naming: Naming | None = None,
+    ) -> int:
         """Count a release from now on, if the check allows it, and return its number.
 
         Parameters
         ----------
         claim : Claim
+            Its dataset is replaced by what `naming` says.
         check : callable
             Given where the dataset stands (with the budget given here, if any), under a lock that no other process
             passes; raises to refuse.
         budget : float, optional
             Total ε allowed for the dataset from now on.
+        naming : callable, optional
+            Given the marks and the names of all datasets under the same lock, so that two releases of one table at once
+            do not become two datasets; returns the dataset, or raises to refuse.
         """
         with self._transaction() as connection:
             _settle_all(connection)
+            if naming is not None:
+                claim = replace(claim, dataset=naming(_marks(connection), _names(connection)))
             before = _standing(connection, claim.dataset)
             check(before if budget is None else replace(before, budget=budget))
             connection.execute("INSERT OR IGNORE INTO dataset VALUES (?, NULL)", (claim.dataset,))
@@ -120,7 +172,7 @@ class Ledger:
             _remember(connection, claim)
             made = connection.execute(
                 "INSERT INTO release (dataset, state, method, kind, epsilon, delta, k, redrawn, created, output, "
-                "params, process, n_rows, sketch) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "params, process, n_rows, sketch, form) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     claim.dataset,
                     State.RESERVED,
@@ -136,6 +188,7 @@ class Ledger:
                     Process.this().to_text(),
                     claim.fingerprint.rows,
                     claim.fingerprint.to_bytes(),
+                    claim.fingerprint.form,
                 ),
             )
             return int(made.lastrowid or 0)
@@ -180,6 +233,7 @@ class Ledger:
         try:
             with closing(sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)) as connection:
                 connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("PRAGMA secure_delete = ON")
                 connection.execute("BEGIN IMMEDIATE")
                 try:
                     yield connection
@@ -209,7 +263,8 @@ def _standing(connection: sqlite3.Connection, dataset: str) -> Standing:
 
 def _entries(connection: sqlite3.Connection, where: str, *values: object) -> list[Entry]:
     rows = connection.execute(
-        "SELECT id, dataset, state, method, kind, epsilon, delta, k, redrawn, created, output, params, n_rows, sketch "
+        "SELECT id, dataset, state, method, kind, epsilon, delta, k, redrawn, created, output, params, n_rows, sketch, "
+        "form "
         f"FROM release WHERE {where} ORDER BY id",
         values,
     )
@@ -227,19 +282,38 @@ def _entries(connection: sqlite3.Connection, where: str, *values: object) -> lis
             created=row[9],
             output=row[10],
             params=row[11],
-            fingerprint=Fingerprint.from_bytes(row[12], row[13]),
+            fingerprint=marks_from(*row[12:15]),
         )
         for row in rows
     ]
 
 
 def _remember(connection: sqlite3.Connection, claim: Claim) -> None:
-    known = connection.execute("SELECT n_rows, sketch FROM fingerprint WHERE dataset = ?", (claim.dataset,)).fetchall()
-    if not any(claim.fingerprint.same_rows(Fingerprint.from_bytes(*each)) for each in known):
+    known = [marks for dataset, marks in _marks(connection) if dataset == claim.dataset]
+    if not any(claim.fingerprint.is_same_as(each) for each in known):
         connection.execute(
-            "INSERT INTO fingerprint VALUES (?, ?, ?)",
-            (claim.dataset, claim.fingerprint.rows, claim.fingerprint.to_bytes()),
+            "INSERT INTO fingerprint VALUES (?, ?, ?, ?)",
+            (claim.dataset, claim.fingerprint.rows, claim.fingerprint.to_bytes(), claim.fingerprint.form),
         )
+
+
+def _marks(connection: sqlite3.Connection) -> list[tuple[str, Marks]]:
+    rows = connection.execute("SELECT dataset, n_rows, sketch, form FROM fingerprint ORDER BY dataset, rowid")
+    return [(row[0], marks_from(*row[1:])) for row in rows]
+
+
+def _names(connection: sqlite3.Connection) -> list[str]:
+    return [row[0] for row in connection.execute("SELECT name FROM dataset ORDER BY name")]
+
+
+def _run(connection: sqlite3.Connection, statements: str) -> None:
+    for statement in filter(str.strip, statements.split(";")):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _sign(connection: sqlite3.Connection, key: bytes) -> None:
+    connection.execute("INSERT INTO key_check VALUES (?)", (sign_of(key),))
 
 
 # --- what dead processes left --------------------------------------------------------------------------------

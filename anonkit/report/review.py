@@ -92,9 +92,16 @@ def utility_words(report: Mapping[str, Any]) -> str:
 
 def ledger_words(report: Mapping[str, Any]) -> str:
     """Return where the release stands among those of its dataset."""
-    told = report.get("ledger")
-    if not told:
-        return "Not in a ledger: whether there are other releases of these data is for the owner to say."
+    told = report.get("ledger") or {}
+    accepted = told.get("joint_k_accepted")
+    joint = "" if accepted is None else f" Joint view accepted at {number(accepted)}: groups of releases combined."
+    return _position_words(told) + joint
+
+
+def _position_words(told: Mapping[str, Any]) -> str:
+    others = "whether there are other releases of these data is for the owner to say."
+    if "release_of_dataset" not in told:
+        return f"{'Booked by its owner' if told else 'No ledger is named here'}: {others}"
     position = f"Release {number(told['release_of_dataset'])} of this dataset in its ledger."
     total = told.get("epsilon_of_all_releases")
     if total is None:
@@ -110,9 +117,10 @@ def change_words(report: Mapping[str, Any], difference: Mapping[str, Any] | None
         more = f", and {len(keys) - _FEW} more" if len(keys) > _FEW else ""
         named = f": {', '.join(keys[:_FEW])}{more}" if keys else ""
         return f"{_capital(difference['promise'])}. {len(keys)} figures differ{named}."
-    earlier = report.get("ledger", {}).get("previous_release")
+    earlier = (report.get("ledger") or {}).get("previous_release")
     if earlier is None:
-        return "No earlier release is known." if report.get("ledger") else "Not known."
+        named = "release_of_dataset" in (report.get("ledger") or {})
+        return "No earlier release is known." if named else "Not known."
     loss = earlier.get("epsilon")
     told = "" if loss is None else ", without a bound" if loss == "inf" else f", ε = {bound(loss)}"
     return (

@@ -67,7 +67,12 @@ def test_the_options_exclude_each_other(cli: Any, table: Path, quick: tuple[str,
 def test_the_joint_view_is_for_the_owner(cli: Any, table: Path, released: Path, quick: tuple[str, ...]) -> None:
     """A second release of the same rows: the terminal says how small the joint groups are, no file does."""
     second = released.with_name("b.parquet")
-    ran = cli("release", table, second, "--method", "mondrian", "--k", "4", "--identifier", "name", "--json")
+    asked = ("release", table, second, "--method", "mondrian", "--k", "4", "--identifier", "name", "--json")
+    refused = cli(*asked)
+    assert refused.code == 1
+    assert "--accept-joint-k" in refused.document["hint"]
+    assert not second.exists()
+    ran = cli(*asked, "--accept-joint-k", "1")
     assert ran.code == 0
     assert ran.document["owner_only"]["joint_view"]["with_releases"] == [1]
     assert b"joint_view" not in second.with_name("b.report.json").read_bytes()
@@ -77,7 +82,8 @@ def test_two_reports_are_compared(cli: Any, table: Path, released: Path, quick: 
     """The second release names the first, and --diff tells what changed."""
     second = released.with_name("b.parquet")
     asked = ("--method", "mondrian", "--k", "6", "--identifier", "name", "--sensitive", "illness", "--quiet")
-    assert cli("release", table, second, *asked).code == 0
+    named = ("--dataset", "in", "--accept-joint-k", "1")
+    assert cli("release", table, second, *asked, *named).code == 0
     ran = cli("report", second, "--diff", released)
     assert ran.code == 0
     assert "a stronger promise" in ran.out

@@ -58,7 +58,7 @@ def by_hand(*releases: anonkit.Release) -> Counter[tuple[Any, ...]]:
 def test_the_joint_k_is_that_of_the_pairs_of_classes(tmp_path: Path) -> None:
     """Age in the one, zip in the other: together they leave the intersections, counted here without the module."""
     first = release(tmp_path / "a.parquet", "zip")
-    second = release(tmp_path / "b.parquet", "age")
+    second = release(tmp_path / "b.parquet", "age", accept_joint_k=1)
     pairs = by_hand(first, second)
     view = second.owner["joint_view"]
 
@@ -67,7 +67,9 @@ def test_the_joint_k_is_that_of_the_pairs_of_classes(tmp_path: Path) -> None:
     assert view["classes"] == len(pairs)
     assert view["rows_below_k"] == sum(size for size in pairs.values() if size < 5)
     assert view["with_releases"] == [1]
-    assert any("combines this release with release 1" in note for note in second.report["notes"])
+    assert any("Joint view accepted at 1" in note for note in second.report["notes"])
+    assert second.report["ledger"]["joint_k_accepted"] == 1
+    assert "Joint view accepted at 1" in (tmp_path / "b.report.html").read_text(encoding="utf-8")
 
 
 def test_the_same_recoding_again_loses_nothing(tmp_path: Path) -> None:
@@ -77,23 +79,45 @@ def test_the_same_recoding_again_loses_nothing(tmp_path: Path) -> None:
     assert again.owner["joint_view"]["k"] == again.report["disclosure_risk"]["k_anonymity"]["k"] >= 5
 
 
-def test_below_the_floor_nothing_is_written(tmp_path: Path) -> None:
-    """The policy's joint_k is a rule, and a refused release does not count."""
+@pytest.mark.parametrize("allowed", [{}, {"policy": policy(joint_k=4)}, {"accept_joint_k": 3}])
+def test_below_the_floor_nothing_is_written(tmp_path: Path, allowed: dict[str, Any]) -> None:
+    """The promised k, the policy's joint_k or what the owner accepts: a rule; a refused release does not count."""
     release(tmp_path / "a.parquet", "zip")
-    with pytest.raises(GuaranteeError, match="smallest group has"):
-        release(tmp_path / "b.parquet", "age", policy=policy(joint_k=5))
+    for dry_run in (True, False):
+        with pytest.raises(GuaranteeError, match="smallest group has") as refused:
+            release(tmp_path / "b.parquet", "age", dry_run=dry_run, **allowed)
+        assert refused.value.exit_code == 1
+        assert "--accept-joint-k" in str(refused.value.hint)
     assert not (tmp_path / "b.parquet").exists()
     assert len(Ledger(tmp_path / NAME).standing("people").counted) == 1
 
-    kept = release(tmp_path / "c.parquet", "age", policy=policy(joint_k=1))
-    assert [check["passed"] for check in kept.report["verification"]["checks"] if check["name"] == "joint_k"] == [True]
+
+def test_the_exact_joint_k_is_the_owner_s(tmp_path: Path) -> None:
+    """With a floor that holds the report says that it does, and never by how much; the option wins over the policy."""
+    release(tmp_path / "a.parquet", "zip", policy=policy(joint_k=5))
+    again = anonkit.apply(
+        tmp_path / "a.parquet", people(), output=tmp_path / "b.parquet", dataset="people", accept_joint_k=2
+    )
+    (check,) = [check for check in again.report["verification"]["checks"] if check["name"] == "joint_k"]
+    assert check == {"name": "joint_k", "passed": True, "observed": "2 or more", "required": 2}
+    assert again.report["ledger"]["joint_k_accepted"] == 2
+    assert again.owner["joint_view"]["k"] > 2
+    assert "joint_view" not in json.dumps(again.report)
+
+    with pytest.raises(GuaranteeError, match="smallest group has"):
+        release(tmp_path / "c.parquet", "age", policy=policy(joint_k=1), accept_joint_k=5)
+    assert anonkit.validate(tmp_path / "b.parquet").passed
 
 
 def test_a_column_shown_as_it_is_belongs_to_the_view_when_it_is_known(tmp_path: Path) -> None:
     """Zip is a quasi-identifier of the first release and untouched in the second: both together show it exactly."""
     anonkit.release(people(), method="mondrian", k=5, policy=policy(), output=tmp_path / "a.parquet")
     shown = anonkit.release(
-        people(), method="mondrian", k=5, policy=policy().with_roles(insensitive=["zip"]), output=tmp_path / "b.parquet"
+        people(),
+        method="mondrian",
+        k=5,
+        policy=policy(joint_k=1).with_roles(insensitive=["zip"]),
+        output=tmp_path / "b.parquet",
     )
     pairs = Counter(zip(people().column("zip").to_pylist(), shown_ages(shown), strict=True))
     assert shown.owner["joint_view"]["k"] <= min(pairs.values())
@@ -112,7 +136,7 @@ def test_suppressed_rows_are_told_apart(tmp_path: Path) -> None:
     """One row with a rare zip: shown in a release without zip, suppressed in one with it, so comparing finds it."""
     zips = ["rare", *people().column("zip").to_pylist()[1:]]
     odd = people().set_column(2, "zip", pa.array(zips))
-    roles = policy(columns={"zip": Column(name="zip", generalize=False)})
+    roles = policy(columns={"zip": Column(name="zip", generalize=False)}, joint_k=1)
     given = {"method": "rfka", "trees": 20, "k": 5, "target": "label"}
     anonkit.release(odd, policy=roles, identifiers=["row", "zip"], output=tmp_path / "a.parquet", **given)
     second = anonkit.release(odd, policy=roles, identifiers=["row", "age"], output=tmp_path / "b.parquet", **given)
@@ -121,21 +145,43 @@ def test_suppressed_rows_are_told_apart(tmp_path: Path) -> None:
     assert second.owner["joint_view"]["rows_alone"] >= 1
 
 
-def test_a_table_that_changed_is_not_counted_against_the_floor(tmp_path: Path) -> None:
-    """Other rows under one name: the view says that it counts today's, and a floor refuses."""
+def test_what_a_table_that_has_changed_shows_cannot_be_counted(tmp_path: Path) -> None:
+    """Other rows or columns under one name: refused, unless every joint view is accepted; the owner is told why."""
     release(tmp_path / "a.parquet", "zip")
-    fewer = people().slice(0, 200)
-    changed = release(tmp_path / "b.parquet", "zip", table=fewer)
-    assert any("has changed since release 1" in note for note in changed.report["notes"])
-    with pytest.raises(GuaranteeError, match="cannot be counted"):
-        release(tmp_path / "c.parquet", "zip", table=fewer, policy=policy(joint_k=2))
+    more = people().append_column("more", pa.array(["x"] * 240))
+    for changed in (people().slice(0, 200), pa.concat_tables([people(), people().slice(0, 1)]), more):
+        for allowed in ({}, {"accept_joint_k": 2}, {"policy": policy(joint_k=2)}):
+            with pytest.raises(GuaranteeError, match="has changed since release 1"):
+                release(tmp_path / "b.parquet", "zip", table=changed, **allowed)
+    told = release(tmp_path / "b.parquet", "zip", table=people().slice(0, 200), accept_joint_k=1)
+    assert any("has changed since release 1" in note for note in told.owner["ledger"]["notes"])
+    assert "changed since" not in json.dumps(told.report)
+
+
+def test_the_same_rows_in_another_order_are_counted(tmp_path: Path) -> None:
+    """The recodings are applied to the rows of today, wherever they stand."""
+    release(tmp_path / "a.parquet", "zip")
+    turned = people().take(pa.array(range(239, -1, -1))).select(["zip", "label", "row", "age"])
+    second = release(tmp_path / "b.parquet", "zip", table=turned)
+    assert second.owner["joint_view"]["k"] >= 5
+
+
+def test_other_people_and_no_ledger_are_no_joint_view(tmp_path: Path) -> None:
+    """The next batch without a name is a dataset of its own; without a ledger nothing is known to compare with."""
+    release(tmp_path / "a.parquet", "zip")
+    others = people().set_column(0, "row", pa.array([f"q{at}" for at in range(240)]))
+    other = others.set_column(1, "age", pa.array([60 + at * 7 % 31 for at in range(240)]))
+    batch = anonkit.apply(tmp_path / "a.parquet", other, output=tmp_path / "b.parquet")
+    assert "joint_view" not in batch.owner
+    assert "joint_view" not in release(tmp_path / "c.parquet", "age", ledger=None).owner
 
 
 def test_people_are_counted_where_a_unit_is_declared(tmp_path: Path) -> None:
     """Two rows a person: the joint k is in people."""
     table = people().append_column("person", pa.array([f"u{number // 2}" for number in range(240)]))
     roles = policy().with_roles(unit="person")
-    outputs = [release(tmp_path / f"{drop}.parquet", drop, table=table, policy=roles) for drop in ("zip", "age")]
+    given: dict[str, Any] = {"table": table, "policy": roles, "accept_joint_k": 1}
+    outputs = [release(tmp_path / f"{drop}.parquet", drop, **given) for drop in ("zip", "age")]
     rows = min(by_hand(*outputs).values())
     assert 1 <= outputs[1].owner["joint_view"]["k"] <= rows
 
@@ -144,7 +190,8 @@ def test_tables_larger_than_a_search_are_counted_whole(tmp_path: Path) -> None:
     """The recodings are chosen on a sample; the joint classes are those of all rows."""
     with LocalEngine() as engine:
         engine.search_rows = 120
-        made = [release(tmp_path / f"{drop}.parquet", drop, engine=engine) for drop in ("zip", "age")]
+        given: dict[str, Any] = {"engine": engine, "accept_joint_k": 1}
+        made = [release(tmp_path / f"{drop}.parquet", drop, **given) for drop in ("zip", "age")]
     assert [one.report["rows"]["suppressed"] for one in made] == [0, 0]
     pairs = by_hand(*made)
     view = made[1].owner["joint_view"]

@@ -10,12 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from anonkit.errors import BudgetError, LedgerError
 from anonkit.ledger import Ledger
 from anonkit.ledger.fingerprint import Fingerprint
+from anonkit.ledger.private_key import key_file
 from anonkit.ledger.standing import Claim, Standing, State, total
 
 PROCESSES = 40
@@ -33,7 +33,7 @@ def claim(epsilon: float | None = 0.1, **more: object) -> Claim:
         "redrawn": True,
         "output": None,
         "params": None,
-        "fingerprint": Fingerprint(rows=3, lowest=np.array([1, 2, 3], dtype=np.uint64)),
+        "fingerprint": Fingerprint(rows=3, exact=b"1" * 16, whole=b"2" * 16),
         **more,
     }
     return Claim(**given)  # type: ignore[arg-type]
@@ -50,8 +50,9 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 def test_only_its_owner_reads_it(ledger: Ledger) -> None:
-    """Mode 0600, and the key stays the same when it is opened again."""
+    """Mode 0600, its key beside it too, and the key stays the same when it is opened again."""
     assert stat.S_IMODE(ledger.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(key_file(ledger.path).stat().st_mode) == 0o600
     assert Ledger(ledger.path).key == ledger.key
     assert len(ledger.key) == 32
 
@@ -97,6 +98,7 @@ sys.path.insert(0, {tests!r})
 from test_store import claim
 from anonkit.errors import BudgetError
 from anonkit.ledger import Ledger
+from anonkit.ledger.private_key import key_file
 from anonkit.ledger.standing import total
 
 def check(standing):
@@ -234,8 +236,8 @@ def test_what_is_no_ledger_is_refused(tmp_path: Path, content: bytes) -> None:
 def test_a_ledger_of_a_later_version_is_refused(ledger: Ledger) -> None:
     """What a later anonkit wrote may mean something else."""
     with sqlite3.connect(ledger.path) as connection:
-        connection.execute("PRAGMA user_version = 2")
-    with pytest.raises(LedgerError, match="version 2"):
+        connection.execute("PRAGMA user_version = 3")
+    with pytest.raises(LedgerError, match="version 3"):
         Ledger(ledger.path)
 
 

@@ -84,13 +84,17 @@ def test_without_an_audit_nothing_is_made_up(reports: dict[str, Any]) -> None:
 
 
 def test_the_ledger_and_the_release_before_are_told(reports: dict[str, Any]) -> None:
-    """An infinite sum is no bound; without a ledger nothing is known."""
+    """An infinite sum is no bound; a release that is booked without a name, or not at all, says nothing of others."""
     before = {"method": "rr", "kind": "local-dp", "created": "2026-01-02T03:04:05+00:00", "epsilon": 1.0}
     ledger = {"release_of_dataset": 2, "epsilon_of_all_releases": "inf", "previous_release": before}
     told = {**reports["k"], "ledger": ledger}
     assert ledger_words(told) == "Release 2 of this dataset in its ledger. The randomized ones have no bound together."
     assert "made by rr on 2 January 2026" in change_words(told, None)
-    assert ledger_words(reports["k"]).startswith("Not in a ledger")
+    assert ledger_words(reports["k"]).startswith("No ledger is named here: whether there are other releases")
+    unnamed = {**reports["k"], "ledger": {"booked": True, "joint_k_accepted": 2}}
+    assert ledger_words(unnamed).startswith("Booked by its owner: whether there are other releases of these data is")
+    assert "Joint view accepted at 2" in ledger_words(unnamed)
+    assert change_words(unnamed, None) == "Not known."
     assert change_words({**told, "ledger": {"release_of_dataset": 1}}, None) == "No earlier release is known."
 
 

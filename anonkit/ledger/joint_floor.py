@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a k-anonymous release may stand beside the earlier ones of its dataset: the joint k against what is allowed.
+
+What is counted are the rows of today, under the recodings of all releases. So the count holds when the earlier releases
+were made of the same table, every row of it; of a table that has changed since nobody can count here what both together
+show, and a release that promises a joint k is refused then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from anonkit.errors import GuaranteeError
+from anonkit.guarantee import Check
+from anonkit.ledger.joint_view import JointView
+
+_APPLY = "anonkit apply recodes as the earlier release did, and coarser steps of the same recoding keep groups together"
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointFloor:
+    """How small the groups may be that a release forms with earlier ones of its dataset.
+
+    Parameters
+    ----------
+    k : int
+        What the release promises by itself.
+    asked : int, optional
+        What the owner allows instead: `--accept-joint-k`, else the policy's `joint_k`. 1 allows everything.
+    """
+
+    k: int
+    asked: int | None = None
+
+    @property
+    def required(self) -> int:
+        """Smallest group allowed."""
+        return self.k if self.asked is None else self.asked
+
+    @property
+    def accepted(self) -> int | None:
+        """The joint k below the promise that the owner accepts, for everybody to read; None when there is none."""
+        return self.asked if self.asked is not None and self.asked < self.k else None
+
+    def check_countable(self, changed: Sequence[int]) -> None:
+        """Refuse what cannot be counted, unless every joint k is allowed.
+
+        Parameters
+        ----------
+        changed : sequence of int
+            Earlier releases that were made of other rows or columns than today's.
+
+        Raises
+        ------
+        GuaranteeError
+            There are some.
+        """
+        if changed and self.required > 1:
+            raise GuaranteeError(
+                f"the table has changed since {numbers(changed)} of this dataset: what both show together cannot be "
+                f"counted, and {self._rule()}",
+                "--dataset NAME of its own when it holds other people; --accept-joint-k 1 releases it all the same",
+            )
+
+    def check(self, view: JointView | None) -> None:
+        """Refuse a joint view with smaller groups.
+
+        Raises
+        ------
+        GuaranteeError
+            It has some, or could not be counted.
+        """
+        if self.required <= 1:
+            return
+        if view is None:
+            raise GuaranteeError(
+                "the joint view with earlier releases of this dataset cannot be counted, since columns have other "
+                f"values than they had or too many classes are small, and {self._rule()}",
+                "--accept-joint-k 1 releases it all the same",
+            )
+        if 0 < view.k < self.required:
+            raise GuaranteeError(
+                f"together with {numbers(view.releases)} of this dataset the smallest group has {view.k}, and "
+                f"{self._rule()}",
+                f"{_APPLY}; --accept-joint-k {view.k} releases it all the same, and its page says so; anonkit ledger "
+                "--withdraw NUMBER takes back what was never handed out",
+            )
+
+    def checks(self) -> tuple[Check, ...]:
+        """Return what the report says was checked: that the floor holds, never by how much."""
+        if self.asked is None or self.asked <= 1:
+            return ()
+        return (Check(name="joint_k", passed=True, observed=f"{self.asked} or more", required=self.asked),)
+
+    def _rule(self) -> str:
+        if self.asked is None:
+            return f"the release promises {self.k}"
+        return f"{self.asked} is asked for (joint_k)"
+
+
+def numbers(releases: Sequence[int]) -> str:
+    """Return releases by their numbers."""
+    return f"release{'s' if len(releases) > 1 else ''} {', '.join(map(str, releases))}"

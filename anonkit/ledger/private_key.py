@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The key under which a ledger knows tables again: in a private file beside it or in the environment, never inside."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from anonkit.errors import LedgerError
+
+VARIABLE = "ANONKIT_LEDGER_KEY"
+"""Environment variable that holds the key, before any file."""
+SUFFIX = ".key"
+SIZE = 32
+"""Bytes of a key, written as 64 hexadecimal digits."""
+
+_DIGITS = re.compile(rf"[0-9a-fA-F]{{{2 * SIZE}}}")
+_HOW = f"{2 * SIZE} hexadecimal digits: openssl rand -hex {SIZE}"
+
+
+def key_file(ledger: Path) -> Path:
+    """Return where the key of a ledger stands when the environment has none."""
+    return ledger.with_name(ledger.name + SUFFIX)
+
+
+def key_of(ledger: Path) -> bytes | None:
+    """Return the key of a ledger, 32 bytes; None where there is none.
+
+    Raises
+    ------
+    LedgerError
+        What stands there is no key, or cannot be read. It is not shown.
+    """
+    given = os.environ.get(VARIABLE)
+    if given is not None:
+        return _read(given, f"the environment variable {VARIABLE}")
+    path = key_file(ledger)
+    try:
+        close_to_others(path)
+        return _read(path.read_text(encoding="ascii"), f"the key file {str(path)!r}")
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError:
+        return _read("", f"the key file {str(path)!r}")
+    except OSError as error:
+        raise LedgerError(f"the key file {str(path)!r} cannot be read: {os.strerror(error.errno or 0)}") from None
+
+
+def keep_key(ledger: Path, key: bytes | None = None) -> bytes:
+    """Write the key of a ledger into its private file, mode 0600, durable and whole or not at all; return it.
+
+    Parameters
+    ----------
+    key : bytes, optional
+        A new one by default.
+    """
+    kept = secrets.token_bytes(SIZE) if key is None else key
+    path = key_file(ledger)
+    aside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="ascii") as file:
+            file.write(kept.hex() + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+        _sync(path.parent)
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        raise LedgerError(f"the key file {str(path)!r} cannot be written: {os.strerror(error.errno or 0)}") from None
+    return kept
+
+
+def close_to_others(path: Path) -> None:
+    """Take back what others may do with a private file, where it is ours.
+
+    Raises
+    ------
+    OSError
+        It is not there.
+    """
+    if stat.S_IMODE(path.stat().st_mode) & 0o077:
+        with suppress(PermissionError):  # somebody else's file is not ours to close
+            path.chmod(0o600)
+
+
+def sign_of(key: bytes) -> bytes:
+    """Return by what a ledger tells its key from any other, 16 bytes; nothing can be recognised with it."""
+    return hashlib.blake2b(b"the key of this ledger", key=key, digest_size=16, person=b"key check").digest()
+
+
+def missing_key(ledger: Path) -> LedgerError:
+    """Return what is said of a ledger whose key is gone."""
+    return LedgerError(
+        f"the ledger {str(ledger)!r} has lost its key: neither {str(key_file(ledger))!r} nor {VARIABLE} is there, so "
+        "that no table is known again",
+        f"put the key back, from a backup, or into {VARIABLE}; anonkit ledger shows the budgets without it",
+    )
+
+
+def wrong_key(ledger: Path) -> LedgerError:
+    """Return what is said of a key that is another ledger's."""
+    where = VARIABLE if VARIABLE in os.environ else str(key_file(ledger))
+    return LedgerError(
+        f"the key in {where} is not that of the ledger {str(ledger)!r}: no table would be known again",
+        f"each ledger has its own; it was made with the ledger, in {key_file(ledger).name!r} unless {VARIABLE} was set",
+    )
+
+
+def _read(text: str, where: str) -> bytes:
+    if not _DIGITS.fullmatch(text.strip()):
+        raise LedgerError(f"{where} holds no key", _HOW)
+    return bytes.fromhex(text.strip())
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which dataset of a ledger a table belongs to: the owner's name first, else what its rows are known by.
+
+Privacy
+-------
+That a table is known again is a fact about its rows which no epsilon covers: it is told to the owner and stands in no
+file of a release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from anonkit.errors import DatasetError
+from anonkit.ledger.fingerprint import Fingerprint, Likeness, closest, fingerprint
+from anonkit.ledger.first_marks import FirstMarks, first_marks
+from anonkit.protocols import Engine, Source
+
+Marks = Fingerprint | FirstMarks
+"""What a ledger keeps of a table."""
+
+_HALF = 0.5
+"""Share of common rows from which marks of version 1 look alike."""
+
+
+def marks_from(rows: int, raw: bytes, form: int) -> Marks:
+    """Read the marks of a table back."""
+    return FirstMarks.from_bytes(rows, raw) if form == FirstMarks.form else Fingerprint.from_bytes(rows, raw)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sighting:
+    """A table under the key of a ledger."""
+
+    found: Fingerprint
+    first: FirstMarks | None = None
+    """As a ledger of version 1 would have marked it; None when nothing is known by such marks."""
+
+    @classmethod
+    def of(cls, table: Source, engine: Engine, key: bytes, known: Sequence[tuple[str, Marks]]) -> Sighting:
+        """Look at a table, and in the old way too where something is known by it."""
+        old = any(isinstance(marks, FirstMarks) for _, marks in known)
+        return cls(found=fingerprint(table, engine, key), first=first_marks(table, key) if old else None)
+
+    def likeness(self, marks: Marks) -> Likeness:
+        """Tell how the table resembles one that a ledger knows."""
+        if isinstance(marks, Fingerprint):
+            return self.found.likeness(marks)
+        if self.first is None:
+            return Likeness.NONE
+        if self.first.is_same_as(marks):
+            return Likeness.SAME
+        return Likeness.ROWS if self.first.overlap(marks) >= _HALF else Likeness.NONE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recognition:
+    """The dataset a release is booked under, and what its rows tell the owner."""
+
+    dataset: str
+    notes: tuple[str, ...] = field(default=())
+
+
+def recognised(
+    sighting: Sighting, known: Sequence[tuple[str, Marks]], taken: Sequence[str], *, named: str | None, fallback: str
+) -> Recognition:
+    """Return the dataset of a table.
+
+    Parameters
+    ----------
+    sighting : Sighting
+    known : sequence of (str, marks)
+        The tables of every dataset.
+    taken : sequence of str
+        All names.
+    named : str, optional
+        What the owner calls the dataset; it wins.
+    fallback : str
+        What a dataset is called that nobody named and nothing is known of.
+
+    Raises
+    ------
+    DatasetError
+        Nobody named it, and it looks like a dataset that is known without being the same, or is the same as several.
+    """
+    likenesses = {
+        name: closest([sighting.likeness(marks) for dataset, marks in known if dataset == name])
+        for name in dict.fromkeys(dataset for dataset, _ in known)
+    }
+    alike = {name: found for name, found in likenesses.items() if found is not Likeness.NONE}
+    if named is not None:
+        others = {name: found for name, found in alike.items() if name != named}
+        return Recognition(dataset=named, notes=tuple(_also(name, found) for name, found in others.items()))
+    same = [name for name, found in alike.items() if found.is_same]
+    if len(same) == 1:
+        return Recognition(dataset=same[0])
+    if same:
+        raise DatasetError(
+            f"the table stands in the ledger as the datasets {_listed(same)}, and it is not said which one is charged",
+            f"--dataset NAME, or dataset = {same[0]!r} in the policy",
+        )
+    if alike:
+        name = min(alike, key=lambda each: list(Likeness).index(alike[each]))
+        raise DatasetError(
+            f"the table looks like dataset {name!r} of the ledger ({alike[name].value}) and is not the same: without a "
+            "name its release would be counted apart",
+            f"--dataset {name} when it holds the same people, --dataset with a new name when it does not",
+        )
+    names = (fallback, *(f"{fallback}-{number}" for number in range(2, len(taken) + 3)))
+    return Recognition(dataset=next(each for each in names if each not in taken))
+
+
+def _also(name: str, found: Likeness) -> str:
+    apart = "the losses of both add up, and neither budget sees the other."
+    if found.is_same:
+        return f"The same rows stand in the ledger as dataset {name!r} too: {apart}"
+    return f"The table looks like dataset {name!r} of the ledger too ({found.value}): where people are in both, {apart}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names))
