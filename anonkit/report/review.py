@@ -94,7 +94,11 @@ def ledger_words(report: Mapping[str, Any]) -> str:
     """Return where the release stands among those of its dataset."""
     told = report.get("ledger") or {}
     accepted = told.get("joint_k_accepted")
-    joint = "" if accepted is None else f" Joint view accepted at {number(accepted)}: groups of releases combined."
+    joint = (
+        ""
+        if accepted is None
+        else f" Joint view accepted at {number(accepted)}: combined with others, groups may be so small."
+    )
     return _position_words(told) + joint
 
 
@@ -119,8 +123,8 @@ def change_words(report: Mapping[str, Any], difference: Mapping[str, Any] | None
         return f"{_capital(difference['promise'])}. {len(keys)} figures differ{named}."
     earlier = (report.get("ledger") or {}).get("previous_release")
     if earlier is None:
-        named = "release_of_dataset" in (report.get("ledger") or {})
-        return "No earlier release is known." if named else "Not known."
+        is_named = "release_of_dataset" in (report.get("ledger") or {})
+        return "No earlier release is known." if is_named else "Not known."
     loss = earlier.get("epsilon")
     told = "" if loss is None else ", without a bound" if loss == "inf" else f", ε = {bound(loss)}"
     return (
