@@ -27,6 +27,8 @@ def report_checks(params: Mapping[str, Any], report: Mapping[str, Any], facts: P
     method, stated = report["method"], (facts.method, dict(facts.parameters))
     same = (method["name"], method["parameters"]) == stated and _alike(method["parameters"], facts.parameters)
     yield Check(name="method", passed=same, observed=str(method["name"]), required=facts.method)
+    if report["guarantee"]["kind"] == "central-dp":
+        yield _claim_check(report["guarantee"], facts)
     yield from _budget_checks(params, report)
     columns = {one["name"]: one for one in report["columns"]}
     released = [one["name"] for one in params["columns"]]
@@ -44,6 +46,27 @@ def report_checks(params: Mapping[str, Any], report: Mapping[str, Any], facts: P
         found = (len(params["trees"]), len(nodes))
         told = (report["forest"]["trees"], report["forest"]["nodes"])
         yield Check(name="forest", passed=found == told, observed=str(told), required=str(found))
+
+
+def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts) -> Check:
+    """Check what is said of the paper's claim, and of a number of rows that is public: what the parameters make."""
+    told, given = [guarantee["parameters"]["published_claim"]], facts.parameters
+    told += [one for one in guarantee["assumptions"] if not str(one).startswith("CONDITIONAL: ")]
+    wanted: list[str | None] = [None]
+    if given.get("rows") == "published-bootstrap":
+        wanted = [
+            f"The paper claims epsilon = {given['epsilon']:g}: it gives every tree epsilon / {given['trees']} as if a "
+            "row were in it once. A bootstrap takes rows several times, and the copies add up."
+        ]
+    elif facts.method in ("diffp-id3", "diffp-c45") and given["rate"] == "published":
+        wanted = [
+            f"The paper claims epsilon = {given['epsilon']:g} for this; its choices of splits lose half of their "
+            "shares."
+        ]
+    if given.get("n_rows"):
+        wanted.append(f"That there are about {given['n_rows']:,} rows is public knowledge.")
+    wrong = sum(one != other for one, other in zip(told, wanted, strict=False)) + abs(len(told) - len(wanted))
+    return Check(name="published_claim", passed=wrong == 0, observed=wrong, required=0)
 
 
 def _budget_checks(params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[Check]:

@@ -62,6 +62,10 @@ _CHECKS = {
     "columns_of_params": ("Columns that are named in the parameters", "exactly"),
     "released_values": ("Columns with another number of values than their domain", "exactly"),
     "forest": ("Trees and nodes", ""),
+    "published_claim": (
+        "Sentences on the paper's claim and on public facts that the parameters do not make",
+        "exactly",
+    ),
     "adjacency": ("Tables that the promise compares", "exactly"),
     "rows_per_unit": ("Rows of one unit that were used", "exactly"),
     "budget": ("Privacy loss in the budget", "exactly"),

@@ -297,6 +297,9 @@ FORGERIES: dict[str, tuple[str, Edit, str]] = {
     "a line of the budget": ("dp-forest", set_in("budget.per_level.0.epsilon", 1e-6), "budget_lines"),
     "the budget without lines": ("edprf", set_in("budget.per_level", []), "budget_lines"),
     "a budget of another column": ("dp-nb", set_in("budget.per_attribute.1.name", "ill"), "budget_lines"),
+    "a claim of a paper": (
+        "edprf", set_in("guarantee.parameters.published_claim", "The paper claims less."), "published_claim"),
+    "an assumption more": ("dp-nb", set_in("guarantee.assumptions", ["Rows are public."]), "published_claim"),
     "a delta": ("dp-nb", set_in("budget.delta", 1e-5), "delta"),
     "other figures of the forest": ("edprf", set_in("forest.trees", 2), "forest"),
     "other sizes of domains": (

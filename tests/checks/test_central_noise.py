@@ -1,0 +1,130 @@
+"""The noise that shows: its law, true releases that pass, and rates that are not those that were used."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonkit.checks.central_noise import Difference as Shown
+from anonkit.checks.central_noise import _law, _tails, _together, noise_checks
+from anonkit.checks.central_params import facts_of
+from anonkit.mechanisms.discrete_laplace import Words, discrete_laplace, noisy_counts
+from anonkit.randomness import Randomness
+
+ONE = 1 << 52
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_the_law_of_one_draw_is_that_of_the_formula(epsilon: float) -> None:
+    """P(|y|) of a discrete Laplace variable."""
+    found, q = _law(((int(epsilon * ONE), 1),)), math.exp(-epsilon)
+    assert found is not None
+    wanted = [(1 - q) / (1 + q) * q**y * (1 if y == 0 else 2) for y in range(20)]
+    assert found[:20] == pytest.approx(wanted, abs=1e-12)
+    assert found.sum() == pytest.approx(1, abs=1e-9)
+
+
+def test_the_law_of_a_sum_is_its_convolution() -> None:
+    """Three draws of one rate and one of another, against a convolution by hand."""
+    reach = np.arange(-400, 401)
+
+    def single(epsilon: float) -> np.ndarray:
+        return np.asarray(math.tanh(epsilon / 2) * np.exp(-epsilon * np.abs(reach)))
+
+    total = single(0.7)
+    for _ in range(2):
+        total = np.convolve(total, single(0.7), mode="same")
+    total = np.convolve(total, single(0.3), mode="same")
+    found = _law(((int(0.7 * ONE), 3), (int(0.3 * ONE), 1)))
+    assert found is not None
+    assert found[1:30] == pytest.approx(2 * total[401:430], abs=1e-9)
+
+
+@given(st.integers(1, 8), st.floats(0.01, 3), st.integers(0, 10**6))
+@settings(max_examples=20)
+def test_both_tails_are_chances(times: int, epsilon: float, value: int) -> None:
+    """In [0, 1], the one growing and the other falling with the size of the difference."""
+    parts = ((int(epsilon * ONE), times),)
+    below, above = _tails(Shown(value=value, parts=parts))
+    less, more = _tails(Shown(value=value + 1, parts=parts))
+    assert 0 < below <= less <= 1
+    assert 0 < more <= above <= 1
+
+
+def test_a_noise_too_wide_for_a_table_is_bounded() -> None:
+    """At most one over its deviation anywhere, and Chebyshev's inequality beyond."""
+    parts = ((1 << 20, 4),)
+    assert _law(parts) is None
+    below, above = _tails(Shown(value=1 << 30, parts=parts))
+    assert 0 < below < 0.5
+    assert above == 1.0
+
+
+def test_chances_are_put_together_as_fisher_does() -> None:
+    """Against the formula for two: p (1 - ln p) of their product."""
+    product = 0.03 * 0.2
+    assert _together([0.03, 0.2]) == pytest.approx(product * (1 - math.log(product)))
+    assert _together([1.0] * 50) == 1.0
+
+
+def tables(rates: int, stated: int, seed: int) -> dict[str, Any]:
+    """The params of noisy tables of 12 attributes and 3 classes, drawn at a rate and stated at another."""
+    words, codes = Words(Randomness.seeded(seed)), [2, 3, 5, 9] * 3
+    rng = np.random.default_rng(seed)
+    classes = np.array([200, 50, 0])
+    shown = [rng.multinomial(1, np.ones(size) / size, classes.sum()).sum(axis=0) for size in codes]
+    counts = [np.stack([rng.multinomial(n, one / one.sum()) for n in classes]) for one in shown]
+    domain = {"categories": ["a", "b", "c"], "has_missing": False}
+    return {
+        "method": "dp-nb",
+        "parameters": {},
+        "target": {"name": "y", "domain": domain},
+        "class_counts": noisy_counts(classes, rates, words).tolist(),
+        "class_rate": stated,
+        "attributes": [
+            {
+                "name": f"a{at}",
+                "type": "category",
+                "domain": {"categories": [str(code) for code in range(own.shape[1])], "has_missing": False},
+                "rate": stated,
+                "counts": noisy_counts(own, rates, words).tolist(),
+            }
+            for at, own in enumerate(counts)
+        ],
+    }
+
+
+def chances(params: dict[str, Any]) -> list[float]:
+    """What the two checks find."""
+    return [float(check.observed or 0) for check in noise_checks(params, facts_of(params))]
+
+
+def test_true_tables_are_refused_as_rarely_as_is_said() -> None:
+    """The chances of 200 true tables are at least uniform: no more than a share p of them is below p."""
+    found = np.array([chances(tables(ONE // 2, ONE // 2, seed)) for seed in range(200)])
+    for share in (0.01, 0.05, 0.2):
+        allowed = 200 * share + 4 * math.sqrt(200 * share * (1 - share))
+        assert ((found < share).sum(axis=0) <= allowed).all()
+
+
+def test_ten_times_the_noise_that_is_there_is_refused_and_a_tenth_too() -> None:
+    """A louder release than it says, and counts that differ by more than it says."""
+    louder, quieter = (tables(*rates, 1) for rates in ((ONE, ONE // 10), (ONE // 10, ONE)))
+    found = [[check.passed for check in noise_checks(one, facts_of(one))] for one in (louder, quieter)]
+    assert found == [[False, True], [True, False]]
+
+
+def test_the_law_is_that_of_the_sampler() -> None:
+    """Sums of five draws, against the tabulated law."""
+    rate = ONE // 3
+    drawn = np.abs(discrete_laplace(5 * 20_000, rate, Words(Randomness.seeded(3))).reshape(-1, 5).sum(axis=1))
+    found = _law(((rate, 5),))
+    assert found is not None
+    for reach in (0, 2, 5, 10, 20):
+        share = float(found[: reach + 1].sum())
+        assert (drawn <= reach).mean() == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / 20_000))
