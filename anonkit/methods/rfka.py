@@ -55,6 +55,8 @@ class _Found:
     accepted: Mapping[str, Sequence[int]] | None = None
     """One-hot features: the codes kept of every column."""
     details: Mapping[str, Any]
+    owner: Mapping[str, Any]
+    """Exact figures of the source behind the reasons."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +205,7 @@ class RFKA(AnonymityModel):
                 "dropped_missing": int((~prepared.rows).sum()),
             },
             details={"search": {"name": self.search, "importance": self.importance, **found.details}},
-            owner={},
+            owner={"search": {**found.owner, "importance": importance.by_column}},
             notes=prepared.notes,
         )
 
@@ -227,18 +229,37 @@ class RFKA(AnonymityModel):
             return _Found(
                 groups=selection.groups,
                 suppressed=selection.suppressed,
-                reasons=_greedy_reasons(selection.decisions, limit),
+                reasons=_greedy_reasons(selection.decisions),
                 accepted=accepted if self.features == "one-hot" else None,
-                details={"features_kept": len(selection.kept), "features": len(selection.decisions)},
+                details={"features_kept": len(selection.kept)},
+                owner={
+                    "features": len(selection.decisions),
+                    "rows_that_may_be_left_out": limit,
+                    "rows_that_would_break_it": {
+                        f"{decision.feature.column} {at}": decision.suppressed
+                        for at, decision in enumerate(selection.decisions)
+                        if not decision.kept
+                    },
+                },
             )
         result = specialize(
             columns, evidence.class_probabilities(), importance.by_column, prepared.requirements, limit, ladders
         )
+        dropped = [(result.dropped[column.name], column) for column in columns if column.name in result.dropped]
         return _Found(
             groups=result.groups,
             suppressed=result.suppressed,
-            reasons={name: _drop_reason(drop) for name, drop in result.dropped.items()},
-            details={"steps": len(result.steps), "explained": round(result.explained, 4)},
+            reasons={column.name: self._drop_reason(drop, column) for drop, column in dropped},
+            details={"steps": len(result.steps), "explained": round(result.explained, 2)},
+            owner={
+                "explained": result.explained,
+                "rows_of_the_mildest_division": {
+                    column.name: drop.suppressed for drop, column in dropped if drop.reason is DropReason.SUPPRESSION
+                },
+                "rows_that_may_still_be_left_out": {
+                    column.name: drop.available for drop, column in dropped if drop.reason is DropReason.SUPPRESSION
+                },
+            },
         )
 
     def _ladder(self, policy: Policy, column: CodedColumn) -> Ladder | None:
@@ -251,6 +272,16 @@ class RFKA(AnonymityModel):
         if declared.tree is not None:
             return tree_ladder(column, declared.tree)
         return None if self.ladder == "auto" else full_detail(column)
+
+    def _drop_reason(self, drop: Drop, column: CodedColumn) -> str:
+        """Say in words why a column was dropped; how many rows it was about is the owner's."""
+        if drop.reason is DropReason.CONSTANT:
+            if POOLED in column.values:
+                return f"fewer than two of its values are shared by {self.k} or more"
+            return "it has one value"
+        if drop.reason is DropReason.SUPPRESSION:
+            return "its mildest division would leave out more rows than may still be left out"
+        return "what it tells about the target is not worth the rows it costs"
 
     def _refuse_too_many(self, found: _Found, prepared: Prepared, limit: int) -> None:
         suppressed = int(found.suppressed.sum())
@@ -301,7 +332,7 @@ def _is_full_detail(column: CodedColumn, groups: Groups) -> bool:
     return POOLED not in column.values and int(groups.max(initial=0)) + 1 == column.size
 
 
-def _greedy_reasons(decisions: Sequence[Decision], limit: int) -> dict[str, str]:
+def _greedy_reasons(decisions: Sequence[Decision]) -> dict[str, str]:
     """Say why columns of which nothing was kept were dropped."""
     reasons: dict[str, str] = {}
     kept = {decision.feature.column for decision in decisions if decision.kept}
@@ -310,16 +341,13 @@ def _greedy_reasons(decisions: Sequence[Decision], limit: int) -> dict[str, str]
         if name in kept or name in reasons:
             continue
         broken = ", ".join(decision.violations) or "k"
-        reasons[name] = f"with it {decision.suppressed} rows would break {broken}; {limit} may be left out"
+        reasons[name] = f"with it more rows would break {broken} than may be left out"
     return reasons
 
 
-def _drop_reason(drop: Drop) -> str:
-    if drop.reason is DropReason.CONSTANT:
-        return "it has one value"
-    if drop.reason is DropReason.SUPPRESSION:
-        return f"its mildest division costs {drop.suppressed} rows; {drop.available} more may be left out"
-    return "what it tells about the target is not worth the rows it costs"
+def _rounded(importance: float) -> float:
+    """Return an importance with two digits: exact ones are computed from single rows, and are the owner's."""
+    return float(f"{importance:.2g}")
 
 
 def _entries(
@@ -333,7 +361,7 @@ def _entries(
     values = importance.by_column
     out = []
     for column in columns:
-        name, more = column.name, {"importance": values.get(column.name, 0.0)}
+        name, more = column.name, {"importance": _rounded(values.get(column.name, 0.0))}
         if name not in recoded:
             reason = found.reasons.get(name, "nothing of it could be kept")
             out.append(column_entry(policy, name, "dropped", reason=reason, **more))

@@ -105,7 +105,8 @@ def test_the_published_algorithm_by_hand() -> None:
 
     assert release.to_pandas().columns.tolist() == ["strong", "y"]
     reason = next(c for c in release.report["columns"] if c["name"] == "weak")["reason"]
-    assert "rows would break" in reason
+    assert reason == "with it more rows would break k-anonymity than may be left out"
+    assert set(release.owner["search"]["rows_that_would_break_it"].values()) == {10, 20}
     assert release.report["method"]["preset"] == "paper"
 
 
