@@ -100,6 +100,8 @@ class KAnonymity:
     k: int
     quasi_identifiers: tuple[str, ...]
     sensitive: tuple[str, ...] = ()
+    missing_is_value: tuple[str, ...] = ()
+    """Sensitive attributes in which a missing cell is a value like any other; in all others it is none."""
     diversity: Diversity = field(default_factory=Diversity)
     unit: str | None = None
     """Name of the column whose distinct values are counted as people."""
@@ -133,7 +135,9 @@ class KAnonymity:
         if d.t is not None:
             parts.append(f"sensitive values distributed within a distance of {d.t:g} of the whole table's")
         if d.alpha is not None:
-            parts.append(f"no sensitive value held by more than {d.alpha:.0%} of its rows")
+            parts.append(
+                f"no sensitive value held by more than {d.alpha:.0%} of its {'people' if self.unit else 'rows'}"
+            )
         return f"Each such group has {'; and '.join(parts)}." if parts else ""
 
     def formal(self) -> str:
@@ -144,7 +148,21 @@ class KAnonymity:
             f"least k = {self.k} {unit}"
         )
         extra = ", ".join(f"{name} = {value}" for name, value in self.diversity.asked().items())
-        return f"{text}; in every class and for each sensitive attribute: {extra}." if extra else f"{text}."
+        if not extra:
+            return f"{text}."
+        return f"{text}; in every class and for each sensitive attribute: {extra}. {self._value_words()}"
+
+    def _value_words(self) -> str:
+        """Say what counts as a sensitive value, and who holds it."""
+        declared = ", ".join(map(repr, self.missing_is_value))
+        text = "A missing cell is no sensitive value"
+        text += f", except in {declared}, where it is one like any other." if declared else "."
+        if self.unit is None:
+            return text
+        return (
+            f"{text} Every person counts once in a class, at one of the values held there, in the way that makes the "
+            "class least diverse."
+        )
 
     def not_protected(self) -> tuple[str, ...]:
         """Say what an attacker may still learn."""
@@ -171,6 +189,12 @@ class KAnonymity:
         if self.unit is None:
             out.append(
                 "Rows are counted, not people: a person with several rows is covered only if a unit column is declared."
+            )
+        else:
+            out.append(
+                "Numbers of rows: the people of a group count alike. A row drawn from a group is more often one of a "
+                "person who has many rows in it, and a person whose rows are in several groups can be looked for in "
+                "what these groups share."
             )
         return tuple(out)
 
@@ -221,6 +245,7 @@ class KAnonymity:
                 "k": self.k,
                 "quasi_identifiers": list(self.quasi_identifiers),
                 "sensitive": list(self.sensitive),
+                "missing_is_value": list(self.missing_is_value),
                 "unit": self.unit,
                 **_jsonable(self.diversity.asked()),
             },
@@ -239,6 +264,7 @@ class KAnonymity:
             k=int(asked["k"]),
             quasi_identifiers=tuple(asked["quasi_identifiers"]),
             sensitive=tuple(asked["sensitive"]),
+            missing_is_value=tuple(asked.get("missing_is_value", ())),
             unit=asked["unit"],
             diversity=Diversity(
                 l=asked.get("l_diversity"),

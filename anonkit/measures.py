@@ -12,15 +12,25 @@ import pyarrow as pa
 from anonkit.checks.central import central_checks
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.local_table import local_checks
+from anonkit.checks.people import PeopleCounts
 from anonkit.checks.utility import SAMPLE, predictive_utility
 from anonkit.guarantee import Check, Guarantee, KAnonymity
+from anonkit.k_anonymity.unit_keys import with_keys
 from anonkit.policy import Policy
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.randomness import Randomness
 
 
-def recount(promise: Guarantee, data: Path, schema: pa.Schema, *, with_unit: bool) -> Disclosure | None:
-    """Count the released cells anew, when the promise is one that can be counted."""
+def recount(
+    promise: Guarantee, data: Path, schema: pa.Schema, *, people: PeopleCounts | None = None
+) -> Disclosure | None:
+    """Count the released cells anew, when the promise is one that can be counted.
+
+    Parameters
+    ----------
+    people : PeopleCounts, optional
+        The people of a table whose unit column is gone already.
+    """
     if not isinstance(promise, KAnonymity):
         return None
     recursive = promise.diversity.recursive
@@ -28,7 +38,9 @@ def recount(promise: Guarantee, data: Path, schema: pa.Schema, *, with_unit: boo
         data,
         [name for name in promise.quasi_identifiers if name in schema.names],
         sensitive=[name for name in promise.sensitive if name in schema.names],
-        unit=promise.unit if with_unit else None,
+        missing_is_value=promise.missing_is_value,
+        unit=promise.unit if people is None else None,
+        people=people,
         recursive=(2, 3) if recursive is None else tuple(sorted({2, 3, recursive[1]})),
     )
 
@@ -74,7 +86,8 @@ def owner_measures(
     """Measure the source in the same way: for the owner alone."""
     if not isinstance(promise, KAnonymity):
         return {}
-    before = engine.class_sizes(table, promise.quasi_identifiers, promise.k)
+    counted = table if promise.unit is None else with_keys(table, engine, promise.unit, promise.quasi_identifiers)
+    before = engine.class_sizes(counted, promise.quasi_identifiers, promise.k, promise.unit)
     sizes = dict(before.histogram)
     source = {"rows": before.rows, "classes": before.classes, "k": before.smallest, "uniques": sizes.get(1, 0)}
     return {"source": source, "utility_of_source": _predictive(engine, table, policy, randomness)}

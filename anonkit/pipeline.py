@@ -343,7 +343,7 @@ def _perturb(
     progress("checking", 0.0)
     spool = private.path / "draft.parquet"
     n_rows = engine.write(draft.data, spool, metadata={}, randomness=randomness, part_rows=part_rows)
-    counted = recount(promise, spool, draft.data.schema, with_unit=True)
+    counted = recount(promise, spool, draft.data.schema)
     checks = [
         *([] if counted is None else promise.verify(counted)),
         *answer_checks(promise, spool, draft, method_block(method)),

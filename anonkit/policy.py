@@ -41,7 +41,7 @@ class Role(StrEnum):
 
 
 class Missing(StrEnum):
-    """What a missing value of a quasi-identifier means."""
+    """What a missing value of a quasi-identifier means; of a sensitive column, whether it is a value at all."""
 
     CATEGORY = "category"
     """One more value, equal to itself only."""
@@ -295,6 +295,11 @@ class Policy:
     def is_conditional(self) -> bool:
         """True when a domain, or which columns are identifiers, was read from the table."""
         return bool(self.domains_from_data or self.identifiers_from_data)
+
+    @property
+    def missing_is_value(self) -> tuple[str, ...]:
+        """Names of the sensitive attributes in which a missing cell is declared a value (`missing = "category"`)."""
+        return tuple(name for name in self.sensitive if self.columns[name].missing is Missing.CATEGORY)
 
     @property
     def target(self) -> str | None:

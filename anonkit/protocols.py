@@ -106,6 +106,10 @@ class Engine(Protocol):
         """Count the rows of every combination, for several sets of columns; each table has the columns and `count`."""
         ...
 
+    def count_people(self, source: Any, columns: Sequence[str], unit: str) -> pa.Table:
+        """Count the distinct units of every combination of some columns; in the order of `count_sets`."""
+        ...
+
     def class_sizes(self, source: Any, columns: Sequence[str], k: int, unit: str | None = None) -> ClassSizes:
         """Count the equivalence classes under some columns."""
         ...

@@ -97,6 +97,16 @@ class PandasEngine:
             tables.append(pa.Table.from_arrays([*arrays, counts], names=[*names, "count"]))
         return tables
 
+    def count_people(self, source: PandasSource, columns: Sequence[str], unit: str) -> pa.Table:
+        frame = self.frame(source, [*columns, unit])
+        frame["one"] = 0
+        groups = frame.groupby([*range(len(columns)), "one"], dropna=False, sort=False)
+        people = groups[len(columns)].transform("nunique", dropna=False)
+        first = frame.drop_duplicates([*range(len(columns)), "one"]).index
+        arrays = [source.table.column(name).take(pa.array(first, pa.int64())) for name in columns]
+        counts = pa.array(people[first].astype(int), pa.int64())
+        return pa.Table.from_arrays([*arrays, counts], names=[*columns, "count"])
+
     def class_sizes(self, source: PandasSource, columns: Sequence[str], k: int, unit: str | None = None) -> ClassSizes:
         frame = self.frame(source, [*columns, *([unit] if unit else [])])
         frame["one"] = 0

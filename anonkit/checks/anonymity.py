@@ -10,6 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.checks.disclosure import Disclosure, measure
+from anonkit.checks.people import PeopleCounts
+from anonkit.errors import UncheckedError
 from anonkit.guarantee import Check, KAnonymity
 
 
@@ -19,6 +21,7 @@ def recounted(
     promise: KAnonymity,
     quasi_identifiers: Sequence[str] | None,
     sensitive: Sequence[str],
+    params: Mapping[str, Any],
 ) -> Disclosure:
     """Recount the classes of a release.
 
@@ -28,13 +31,38 @@ def recounted(
         Columns that make up the classes; those of the promise by default.
     sensitive : sequence of str
         Columns whose diversity is measured.
+    params : mapping
+        What `params.json` holds: where the promise is about people, how many stand in every class.
+
+    Raises
+    ------
+    ReleaseFormatError
+        The promise is about people, and there is no such count.
+    UncheckedError
+        People are not counted for these columns.
     """
+    people = None
+    if promise.unit is not None:
+        people = PeopleCounts.from_params(params)
+        if quasi_identifiers is not None and set(quasi_identifiers) != set(promise.quasi_identifiers):
+            raise UncheckedError(
+                "the people of this release are counted for its own quasi-identifiers only",
+                "leave --qi out: rows could be counted for others, people could not",
+            )
+        if strangers := [name for name in sensitive if name not in promise.sensitive]:
+            raise UncheckedError(
+                f"who holds the values of column {strangers[0]!r} is not told by this release",
+                "declare it sensitive when the table is released",
+            )
+        quasi_identifiers = None
     names = promise.quasi_identifiers if quasi_identifiers is None else quasi_identifiers
     recursive = promise.diversity.recursive
     return measure(
         data,
         [name for name in names if name in schema.names],
         sensitive=[name for name in sensitive if name in schema.names],
+        missing_is_value=promise.missing_is_value,
+        people=people,
         recursive=(2, 3) if recursive is None else tuple(sorted({2, 3, recursive[1]})),
     )
 
@@ -49,7 +77,7 @@ def figure_checks(
         sizes = tuple((entry["size"], entry["classes"]) for entry in report["disclosure_risk"]["class_sizes"])
         yield Check(
             name="class_sizes",
-            passed=sizes == disclosure.class_sizes,
-            observed=len(disclosure.class_sizes),
+            passed=sizes == disclosure.sizes,
+            observed=len(disclosure.sizes),
             required=len(sizes),
         )

@@ -60,7 +60,7 @@ class SensitivePairs(TableMetricProvider):
     """Diversity of a sensitive column inside the classes, from counts of (class, value)."""
 
     metric_name = PAIRS
-    value_keys = ("columns", "sensitive")
+    value_keys = ("columns", "sensitive", "missing_is_value")
 
     @metric_value(engine=PandasExecutionEngine)
     def _pandas(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, **more):  # type: ignore[no-untyped-def]  # noqa: N805
@@ -68,7 +68,9 @@ class SensitivePairs(TableMetricProvider):
         names = [*metric_value_kwargs["columns"], metric_value_kwargs["sensitive"]]
         require_columns(names, frame.columns)
         counted = frame.groupby(names, dropna=False, observed=True, sort=False).size()
-        return _diversity([(*_as_tuple(key), int(n)) for key, n in counted.items()])
+        return _diversity(
+            [(*_as_tuple(key), int(n)) for key, n in counted.items()], metric_value_kwargs["missing_is_value"]
+        )
 
     @metric_value(engine=SqlAlchemyExecutionEngine)
     def _sql(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, **more):  # type: ignore[no-untyped-def]  # noqa: N805
@@ -77,15 +79,15 @@ class SensitivePairs(TableMetricProvider):
         table = _batch(execution_engine, metric_domain_kwargs)
         names = [*metric_value_kwargs["columns"], metric_value_kwargs["sensitive"]]
         keys = [sa.column(name) for name in names]
-        return _diversity(
-            _fetched(execution_engine, sa.select(*keys, sa.func.count()).select_from(table).group_by(*keys))
-        )
+        query = sa.select(*keys, sa.func.count()).select_from(table).group_by(*keys)
+        return _diversity(_fetched(execution_engine, query), metric_value_kwargs["missing_is_value"])
 
     @metric_value(engine=SparkDFExecutionEngine)
     def _spark(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, **more):  # type: ignore[no-untyped-def]  # noqa: N805
         frame = _batch(execution_engine, metric_domain_kwargs)
         names = [*metric_value_kwargs["columns"], metric_value_kwargs["sensitive"]]
-        return _diversity([tuple(row) for row in frame.groupBy(*map(_ticked, names)).count().collect()])
+        rows = [tuple(row) for row in frame.groupBy(*map(_ticked, names)).count().collect()]
+        return _diversity(rows, metric_value_kwargs["missing_is_value"])
 
 
 def _batch(execution_engine: Any, domain: Any) -> Any:
@@ -112,23 +114,29 @@ def _as_tuple(key: Any) -> tuple[Any, ...]:
     return key if isinstance(key, tuple) else (key,)
 
 
-def _diversity(rows: Sequence[tuple[Any, ...]]) -> dict[str, float]:
+def _diversity(rows: Sequence[tuple[Any, ...]], missing_is_value: bool) -> dict[str, float]:
     """Return l, entropy l, t and alpha from rows (class columns…, sensitive value, count); nothing for no rows."""
     import numpy as np
 
     if not rows:
         return {}
-    values = [None if row[-2] is None or row[-2] != row[-2] else row[-2] for row in rows]
-    present = [value for value in dict.fromkeys(values) if value is not None]
+    classes: dict[tuple[Any, ...], int] = {}
+    for row in rows:
+        classes.setdefault(tuple(None if x != x else x for x in row[:-2]), len(classes))
+    pairs = [
+        (classes[tuple(None if x != x else x for x in row[:-2])], None if row[-2] != row[-2] else row[-2], row[-1])
+        for row in rows
+    ]
+    pairs = [pair for pair in pairs if missing_is_value or pair[1] is not None]
+    present = [value for value in dict.fromkeys(value for _, value, _ in pairs) if value is not None]
     ordered = bool(present) and not any(isinstance(value, str | bool | np.bool_) for value in present)
     place = {value: at for at, value in enumerate(sorted(present) if ordered else present)}
-    classes: dict[tuple[Any, ...], int] = {}
-    codes = [classes.setdefault(tuple(None if x != x else x for x in row[:-2]), len(classes)) for row in rows]
-    used = sorted({place.get(value, len(place)) for value in values})
-    dense = {code: at for at, code in enumerate(used)}
+    some = sorted({at for at, _, _ in pairs})
+    dense = {at: number for number, at in enumerate(some)}
     return diversity_of(
-        np.array(codes),
-        np.array([dense[place.get(value, len(place))] for value in values]),
-        np.array([row[-1] for row in rows], dtype=np.float64),
+        np.array([dense[at] for at, _, _ in pairs], dtype=np.int64),
+        np.array([place.get(value, len(place)) for _, value, _ in pairs], dtype=np.int64),
+        np.array([n for _, _, n in pairs], dtype=np.float64),
         ordered,
+        some_have_none=len(some) < len(classes),
     )

@@ -2,12 +2,13 @@
 """Disclosure risk of a table as it lies there: class sizes, l, t and the risks that follow, counted in SQL.
 
 The methods count with arrays of codes; this module counts the released cells with DuckDB and shares nothing with
-them, so that a mistake in one is seen by the other. Missing is a value like any other.
+them, so that a mistake in one is seen by the other. A missing quasi-identifier is a value like any other; a missing
+sensitive cell is one where that is declared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,14 +17,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from anonkit.checks.diversity import NOTHING, Numbers, worst_class
+from anonkit.checks.class_counts import ClassValues, number_classes
+from anonkit.checks.people import Counts, HeldByPeople, PeopleCounts, class_check, value_check
 from anonkit.errors import EngineError
+from anonkit.guarantee import Check
 from anonkit.private_files import PrivateFolder
 
 _MEMORY = "1GB"
 """What DuckDB may hold before it spills, to a private folder."""
-_PAIRS = 1 << 20
-"""Counts of (class, value) that are looked at together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,33 +36,46 @@ class Disclosure:
     k: int
     """Rows in the smallest equivalence class; 0 for an empty table."""
     people: int | None
-    """Distinct units in the smallest class, when a unit column was given."""
+    """People in the class with the fewest, when people are counted."""
     class_sizes: tuple[tuple[int, int], ...]
     """(rows in the class, number of such classes), ascending."""
+    people_sizes: tuple[tuple[int, int], ...] | None = None
+    """(people in the class, number of such classes), ascending, when people are counted."""
     sensitive: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Per sensitive attribute: l, entropy_l, t, alpha, beta, recursive_c_<l>: the worst class counts."""
+    counts: PeopleCounts | None = field(default=None, compare=False)
+    """The people by class and value, when people are counted."""
+    checks: tuple[Check, ...] = field(default=(), compare=False)
+    """Whether the table can have the people it was said to have."""
+
+    @property
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """(size of the class, number of such classes), ascending: people where people are counted, else rows."""
+        return self.class_sizes if self.people_sizes is None else self.people_sizes
 
     def rows_below(self, k: int) -> int:
-        """Rows in classes smaller than k."""
+        """Rows in classes of fewer than k rows."""
         return sum(size * classes for size, classes in self.class_sizes if size < k)
 
     def to_dict(self, threshold: float) -> dict[str, Any]:
         """Return the report's `disclosure_risk` block; records above `threshold` are at risk.
 
         The release is taken as the population (no outside table), so journalist risk equals prosecutor risk:
-        an upper bound.
+        an upper bound. Where people are counted a record is a person in a class: one with rows in two classes is two.
         """
-        mean = self.classes / self.rows if self.rows else 0.0
-        highest = 1 / self.k if self.k else 0.0
-        at_risk = sum(n * c for n, c in self.class_sizes if 1 / n > threshold) / self.rows if self.rows else 0.0
+        records = sum(size * classes for size, classes in self.sizes)
+        mean = self.classes / records if records else 0.0
+        highest = 1 / self.sizes[0][0] if records and self.sizes[0][0] else 0.0
+        at_risk = sum(n * c for n, c in self.sizes if n and 1 / n > threshold) / records if records else 0.0
         attacker = {"max": highest, "mean": mean, "share_at_risk": at_risk, "risk_threshold": threshold}
         return {
             "basis": "sample_upper_bound",
+            "counted": "rows" if self.people_sizes is None else "people",
             "prosecutor": attacker,
             "journalist": dict(attacker),
             "marketer": {"success_rate": mean},
-            "uniques": sum(c for n, c in self.class_sizes if n == 1),
-            "class_sizes": [{"size": n, "classes": c, "records": n * c} for n, c in self.class_sizes],
+            "uniques": sum(c for n, c in self.sizes if n == 1),
+            "class_sizes": [{"size": n, "classes": c, "records": n * c} for n, c in self.sizes],
             "classes": self.classes,
             "k_anonymity": {"k": self.k, "people": self.people},
             "l_diversity": {
@@ -79,7 +93,9 @@ def measure(
     quasi_identifiers: Sequence[str],
     *,
     sensitive: Sequence[str] = (),
+    missing_is_value: Sequence[str] = (),
     unit: str | None = None,
+    people: PeopleCounts | None = None,
     recursive: Sequence[int] = (2, 3),
 ) -> Disclosure:
     """Recount a table.
@@ -93,23 +109,50 @@ def measure(
     sensitive : sequence of str
         Columns whose diversity inside the classes is measured. Numbers use the ordered distance for t, other
         types the equal distance (Li et al. 2007). A quasi-identifier may be listed; it is constant in each class.
+    missing_is_value : sequence of str
+        Sensitive columns in which a missing cell is a value like any other. In all others it is none: shares and
+        distances are of those who have a value, and a class in which nobody has one has no diversity.
     unit : str, optional
-        Column whose distinct values are people.
+        Column whose distinct values are people; everything is then counted in people. Rows without one are nobody's.
+    people : PeopleCounts, optional
+        The people of a table whose unit column is gone, as they were told: `Disclosure.checks` says whether the table
+        can have them.
     recursive : sequence of int
         Values of l for which the smallest c of recursive (c, l)-diversity is measured.
     """
     with scanned(table) as (connection, source):
-        _number_classes(connection, source, quasi_identifiers, sensitive, unit)
-        sizes, people = _sizes(connection, unit is not None)
-        found = {name: _sensitive(connection, f"s{at}", recursive) for at, name in enumerate(sensitive)}
+        rows, everybody = number_classes(connection, source, quasi_identifiers, sensitive, unit)
+        checks: list[Check] = []
+        if people is not None:
+            checks.append(class_check(people, rows))
+            everybody = people.classes if checks[0].passed else rows
+        found: dict[str, dict[str, float]] = {}
+        held: dict[str, HeldByPeople] = {}
+        for at, name in enumerate(sensitive):
+            values = ClassValues.of(connection, f"s{at}", rows.size, name in missing_is_value)
+            if people is not None:
+                checks.append(value_check(people, name, values.rows()))
+                if checks[0].passed and checks[-1].passed:
+                    held[name] = people.sensitive[name]
+            elif everybody is not None:
+                held[name] = values.held(everybody)
+            found[name] = values.diversity(everybody, held.get(name), recursive)
     return Disclosure(
-        rows=sum(n * c for n, c in sizes),
-        classes=sum(c for _, c in sizes),
-        k=sizes[0][0] if sizes else 0,
-        people=people,
-        class_sizes=tuple(sizes),
+        rows=int(rows.sum()),
+        classes=rows.size,
+        k=int(rows.min(initial=rows.max(initial=0))),
+        people=None if everybody is None else int(everybody.min(initial=everybody.max(initial=0))),
+        class_sizes=_histogram(rows),
+        people_sizes=None if everybody is None else _histogram(everybody),
         sensitive=found,
+        counts=people or (None if everybody is None else PeopleCounts(classes=everybody, sensitive=held)),
+        checks=tuple(checks),
     )
+
+
+def _histogram(sizes: Counts) -> tuple[tuple[int, int], ...]:
+    values, classes = np.unique(sizes, return_counts=True)
+    return tuple(zip(values.tolist(), classes.tolist(), strict=True))
 
 
 @contextmanager
@@ -168,77 +211,3 @@ def columns_of(table: str | Path | pa.Table) -> list[str]:
             raise EngineError(
                 "the table cannot be read", "CSV, TSV, JSON Lines or Parquet, by the name of the file"
             ) from None
-
-
-def quoted(name: str) -> str:
-    """Return a column's name as SQL takes it."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _number_classes(
-    connection: Any, source: str, quasi_identifiers: Sequence[str], sensitive: Sequence[str], unit: str | None
-) -> None:
-    """Make the tables `classes` (n rows, people) and `numbered` (class, s0, s1, …: the sensitive cells of each row)."""
-    keys = ", ".join(f"{quoted(name)} AS q{at}" for at, name in enumerate(quasi_identifiers))
-    people = f"count(DISTINCT {quoted(unit)})" if unit else "NULL"
-    connection.execute(
-        "CREATE TEMP TABLE classes AS SELECT (row_number() OVER () - 1)::BIGINT AS class, * FROM ("
-        f"SELECT {keys + ', ' if keys else ''}count(*) AS n, {people} AS people FROM {source}"
-        f"{' GROUP BY ALL' if keys else ''}) WHERE n > 0"
-    )
-    if not sensitive:
-        return
-    cells = ", ".join(f"t.{quoted(name)} AS s{at}" for at, name in enumerate(sensitive))
-    same = " AND ".join(
-        f"t.{quoted(name)} IS NOT DISTINCT FROM classes.q{at}" for at, name in enumerate(quasi_identifiers)
-    )
-    connection.execute(
-        f"CREATE TEMP TABLE numbered AS SELECT class, {cells} FROM {source} AS t JOIN classes ON {same or 'true'}"
-    )
-
-
-def _sizes(connection: Any, with_people: bool) -> tuple[list[tuple[int, int]], int | None]:
-    rows = connection.execute("SELECT n, count(*), min(people) FROM classes GROUP BY n ORDER BY n").fetchall()
-    fewest = min((row[2] for row in rows), default=0) if with_people else None
-    return [(int(n), int(classes)) for n, classes, _ in rows], fewest
-
-
-def _sensitive(connection: Any, column: str, recursive: Sequence[int]) -> dict[str, float]:
-    """Return how diverse a column of `numbered` is in the worst class."""
-    connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE cells AS SELECT class, {column} AS s, count(*) AS n FROM numbered GROUP BY ALL"
-    )
-    connection.execute(
-        "CREATE OR REPLACE TEMP TABLE domain AS SELECT s, n, row_number() OVER (ORDER BY s NULLS LAST) - 1 AS value "
-        "FROM (SELECT s, sum(n)::DOUBLE AS n FROM cells GROUP BY s)"
-    )
-    kind = connection.execute("SELECT typeof(s) FROM domain LIMIT 1").fetchone()
-    if kind is None:
-        return dict(NOTHING)
-    ordered = kind[0] not in ("VARCHAR", "BOOLEAN") and not kind[0].startswith("ENUM")
-    overall = connection.execute("SELECT n FROM domain ORDER BY value").fetchnumpy()["n"]
-    pairs = connection.sql(
-        "SELECT class, value, cells.n::DOUBLE AS n FROM cells JOIN domain ON cells.s IS NOT DISTINCT FROM domain.s "
-        "ORDER BY class, value"
-    ).to_arrow_reader(_PAIRS)
-    return worst_class(_whole_classes(pairs), np.asarray(overall), ordered, recursive)
-
-
-def _whole_classes(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
-    """Yield sorted pairs in parts that end where a class ends."""
-    left: pa.Table | None = None
-    for batch in batches:
-        table = pa.Table.from_batches([batch])
-        left = table if left is None else pa.concat_tables([left, table])
-        classes = left.column("class").to_numpy()
-        complete = int(np.searchsorted(classes, classes[-1]))
-        if complete:
-            yield _arrays(left.slice(0, complete))
-            left = left.slice(complete)
-    if left is not None and left.num_rows:
-        yield _arrays(left)
-
-
-def _arrays(pairs: pa.Table) -> tuple[Numbers, Numbers, Numbers]:
-    classes, values, counts = (column.to_numpy() for column in pairs.columns)
-    return classes, values, counts

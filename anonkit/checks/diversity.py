@@ -15,14 +15,25 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[Any]
 
+Pairs = tuple[Numbers, Numbers, Numbers, Numbers]
+"""Classes, values, counts, and holders of each pair's class."""
+
 NOTHING: Mapping[str, float] = {"l": 0.0, "entropy_l": 0.0, "t": 0.0, "alpha": 0.0, "beta": 0.0}
 """What a table without rows has."""
+NO_VALUE: Mapping[str, float] = {"l": 0.0, "entropy_l": 0.0, "t": 1.0, "alpha": 0.0, "beta": 0.0}
+"""What a class has in which nobody has a value; no c is large enough for its recursive diversity."""
 _LEAST = ("l", "entropy_l")
 """The worst class has the least of these, and the most of all others."""
 
 
 def diversity_of(
-    classes: Numbers, values: Numbers, counts: Numbers, ordered: bool, recursive: Sequence[int] = (2, 3)
+    classes: Numbers,
+    values: Numbers,
+    counts: Numbers,
+    ordered: bool,
+    recursive: Sequence[int] = (2, 3),
+    *,
+    some_have_none: bool = False,
 ) -> dict[str, float]:
     """Return what the worst class of a table has, from counts of (class, value), each pair once.
 
@@ -36,71 +47,91 @@ def diversity_of(
         True: t is the ordered distance, else the equal one.
     recursive : sequence of int
         Values of l for recursive (c, l)-diversity.
+    some_have_none : bool
+        There is a class besides these in which nobody has a value.
     """
     order = np.lexsort((values, classes))
-    overall = np.bincount(values, counts)
-    pairs = (classes[order], values[order], counts[order])
-    return worst_class([pairs], overall, ordered, recursive)
+    overall = np.bincount(values, counts) if values.size else np.zeros(0)
+    holders = np.bincount(classes, counts)[classes[order]] if classes.size else counts
+    pairs = (classes[order], values[order], counts[order], holders)
+    return worst_class([pairs] if classes.size else [], overall, ordered, recursive, some_have_none=some_have_none)
 
 
 def worst_class(
-    parts: Iterable[tuple[Numbers, Numbers, Numbers]],
+    parts: Iterable[Pairs],
     overall: Numbers,
     ordered: bool,
     recursive: Sequence[int] = (2, 3),
+    *,
+    anybody: int | None = None,
+    some_have_none: bool = False,
 ) -> dict[str, float]:
     """Return what the worst class of a table has, from its pairs in parts; a part is looked at and let go.
 
+    Of holders who may have several values (people with several rows), every model looks at the least diverse division
+    in which each holder counts once: the commonest value takes as many as hold it, the next one as many of the others
+    as may hold it, and so on. Where the counts of a class add up to its holders that is the class itself. The distance
+    is between the shares of holders with each value; of several values a holder has, each counts.
+
     Parameters
     ----------
-    parts : iterable of (classes, values, counts)
-        As in `diversity_of`, each sorted by class and value; no class is in two parts, no part is empty.
+    parts : iterable of (classes, values, counts, holders)
+        The first three as in `diversity_of`, each sorted by class and value; no class is in two parts, no part is
+        empty. `holders` is how many have a value in the class of each pair.
     overall : array, shape (n_values,)
-        Rows of each value in the whole table.
+        Holders of each value in the whole table.
+    anybody : int, optional
+        Holders of any value in the whole table, where they may have several; else the sum of the above.
+    some_have_none : bool
+        There is a class besides these in which nobody has a value.
     """
-    shares = overall / overall.sum()
-    found: dict[str, float] = {}
-    for classes, values, counts in parts:
+    everybody = overall.sum() if anybody is None else anybody
+    shares = np.minimum(overall, everybody) / max(everybody, 1)
+    found: dict[str, float] = dict(NO_VALUE) if some_have_none else {}
+    for l in recursive if some_have_none else ():  # noqa: E741
+        found[f"recursive_c_{l}"] = np.inf
+    for classes, values, counts, holders in parts:
         starts = np.flatnonzero(np.diff(classes, prepend=classes[0] - 1))
-        for name, value in _worst(starts, values, counts, shares, ordered, recursive).items():
+        for name, value in _worst(starts, values, counts, holders, shares, ordered, recursive).items():
             worse = min if name in _LEAST else max
             found[name] = worse(found.get(name, value), value)
-    return {name: value for name, value in found.items() if np.isfinite(value)}
+    return {name: float(value) for name, value in found.items() if np.isfinite(value)}
 
 
 def _worst(
-    starts: Numbers, values: Numbers, counts: Numbers, overall: Numbers, ordered: bool, recursive: Sequence[int]
+    starts: Numbers,
+    values: Numbers,
+    counts: Numbers,
+    holders: Numbers,
+    overall: Numbers,
+    ordered: bool,
+    recursive: Sequence[int],
 ) -> dict[str, float]:
     """Return the worst of some classes; `starts` are the places of their first pairs."""
     lengths = np.diff(starts, append=values.size)
     classes = np.repeat(np.arange(starts.size), lengths)
-    size = np.add.reduceat(counts, starts)
-    share = counts / size[classes]
+    share = np.minimum(counts, holders) / holders
     moved = (
-        _earth_mover(starts, values, _up_to(starts, counts) / size[classes], overall)
+        _earth_mover(starts, values, np.minimum(counts, holders), holders, overall)
         if ordered
         else _variation(starts, values, share, overall)
     )
+    ranked = counts[np.lexsort((-counts, classes))]
+    divided = np.clip(holders - (_up_to(starts, ranked) - ranked), 0, ranked)
+    part = np.where(divided > 0, divided / holders, 1.0)  # 1 adds nothing to an entropy
     out = {
-        "l": float(lengths.min()),
-        "entropy_l": float(np.exp(np.add.reduceat(-share * np.log(share), starts)).min()),
+        "l": float(np.add.reduceat((divided > 0).astype(np.int64), starts).min()),
+        "entropy_l": float(np.exp(np.add.reduceat(-part * np.log(part), starts)).min()),
         "alpha": float(share.max()),
         "beta": float((share / overall[values]).max()) - 1,
-        "t": float(moved.max()),
+        "t": min(float(moved.max()), 1.0),
     }
-    ranked = counts[np.lexsort((-counts, classes))]
     place = np.arange(counts.size) - np.repeat(starts, lengths)
     for l in recursive:  # noqa: E741
-        tail = np.add.reduceat(ranked * (place >= l - 1), starts)
+        tail = np.add.reduceat(divided * (place >= l - 1), starts)
         with np.errstate(divide="ignore"):
-            out[f"recursive_c_{l}"] = float((ranked[starts] / tail).max())
+            out[f"recursive_c_{l}"] = float((divided[starts] / tail).max())
     return out
-
-
-def _variation(starts: Numbers, values: Numbers, share: Numbers, overall: Numbers) -> Numbers:
-    """Return half the sum of absolute differences, shape (n_classes,)."""
-    q = overall[values]
-    return np.asarray(np.add.reduceat(np.abs(share - q) - q, starts) + 1) / 2
 
 
 def _up_to(starts: Numbers, counts: Numbers) -> Numbers:
@@ -110,23 +141,39 @@ def _up_to(starts: Numbers, counts: Numbers) -> Numbers:
     return np.asarray(running - np.repeat(before, np.diff(starts, append=counts.size)))
 
 
-def _earth_mover(starts: Numbers, values: Numbers, reached: Numbers, overall: Numbers) -> Numbers:
-    """Return the ordered distance of each class to the table, shape (n_classes,).
+def _variation(starts: Numbers, values: Numbers, share: Numbers, overall: Numbers) -> Numbers:
+    """Return how much shares grow, or shrink, from the table to each class: the larger, shape (n_classes,)."""
+    q = overall[values]
+    more = np.add.reduceat(np.maximum(share - q, 0.0), starts)
+    less = np.add.reduceat(np.maximum(q - share, 0.0) - q, starts) + overall.sum()
+    return np.asarray(np.maximum(more, less))
 
-    `reached` is the share of its class up to a pair.
+
+def _earth_mover(starts: Numbers, values: Numbers, counts: Numbers, holders: Numbers, overall: Numbers) -> Numbers:
+    """Return the ordered distance of each class to the table, shape (n_classes,).
 
     It is the area between two distribution functions. That of a class is constant between two values of the class, and
     that of the table ascends: they cross once there, and sums of the table's function on both sides of the crossing
-    give the area. So the work is by the pairs, not by classes times values.
+    give the area. So the work is by the pairs, not by classes times values. Shares that add up to more than 1 are added
+    up from both ends, and the larger area counts.
     """
     n_values = overall.size
     below = np.cumsum(overall)
     area = np.concatenate([[0.0], np.cumsum(below)])
+    lengths = np.diff(starts, append=values.size)
+    running = _up_to(starts, counts)
+    last = starts + lengths - 1
+    excess = running[last] / holders[last] - below[-1]
     ends = np.append(values[1:], n_values)
-    ends[starts[1:] - 1] = n_values
-    between = _area(reached, values, ends, below, area)
-    before = area[values[starts]]
-    return np.asarray(np.add.reduceat(between, starts) + before) / max(n_values - 1, 1)
+    ends[last] = n_values
+    first = np.zeros(starts.size, dtype=values.dtype)
+    sums = []
+    for shift in (np.zeros(starts.size), excess):
+        level = running / holders - np.repeat(shift, lengths)
+        inside = np.add.reduceat(_area(level, values, ends, below, area), starts)
+        before = _area(-shift, first, values[starts], below, area)
+        sums.append(inside + before - np.abs(excess - shift))
+    return np.asarray(np.maximum(*sums)) / max(n_values - 1, 1)
 
 
 def _area(level: Numbers, first: Numbers, end: Numbers, below: Numbers, area: Numbers) -> Numbers:

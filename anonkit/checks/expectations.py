@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from anonkit.checks.validate import validate
-from anonkit.errors import AnonkitError, GuaranteeError, MissingDependencyError, UncheckedError
+from anonkit.errors import AnonkitError, GuaranteeError, MissingDependencyError, ParameterError, UncheckedError
 from anonkit.guarantee import Check
 from anonkit.policy import Policy
 
@@ -37,6 +37,7 @@ except SystemExit:  # pyspark without grpcio ends `python -c` with success
     ) from None
 
 _TABLE = "table.columns"
+_MISSING = "True: a missing cell is a sensitive value like any other."
 
 
 # --- the expectations ----------------------------------------------------------------------------------------
@@ -75,15 +76,16 @@ class ExpectTableToBeKAnonymous(_Expectation):
 
 
 class ExpectTableToBeLDiverse(_Expectation):
-    """Expect at least l different values of a sensitive column in every class."""
+    """Expect at least l different values of a sensitive column in every class; missing is none unless declared."""
 
     columns: list[str] = pydantic.Field(min_items=1, description="Quasi-identifiers.")
     sensitive: str = pydantic.Field(description="What must not be learned.")
     l: float | SuiteParameterDict = pydantic.Field(description="Different values in every class, at least.")  # noqa: E741
     entropy: bool = pydantic.Field(False, description="True: exp(entropy) of the values, at least l.")
+    missing_is_value: bool = pydantic.Field(False, description=_MISSING)
 
     metric_dependencies: ClassVar = (PAIRS, _TABLE)
-    success_keys: ClassVar = ("columns", "sensitive", "l", "entropy")
+    success_keys: ClassVar = ("columns", "sensitive", "l", "entropy", "missing_is_value")
     args_keys: ClassVar = ("columns", "sensitive", "l")
 
     def _validate(self, metrics: Any, runtime_configuration: Any = None, execution_engine: Any = None) -> Any:
@@ -95,14 +97,18 @@ class ExpectTableToBeLDiverse(_Expectation):
 
 
 class ExpectTableToBeTClose(_Expectation):
-    """Expect a sensitive column to be distributed in every class as in the table, up to a distance of t."""
+    """Expect a sensitive column to be distributed in every class as in the table, up to a distance of t.
+
+    A class in which nobody has a value is at distance 1; missing is no value unless declared.
+    """
 
     columns: list[str] = pydantic.Field(min_items=1, description="Quasi-identifiers.")
     sensitive: str = pydantic.Field(description="What must not be learned.")
     t: float | SuiteParameterDict = pydantic.Field(description="Earth mover's distance, at most, in [0, 1].")
+    missing_is_value: bool = pydantic.Field(False, description=_MISSING)
 
     metric_dependencies: ClassVar = (PAIRS, _TABLE)
-    success_keys: ClassVar = ("columns", "sensitive", "t")
+    success_keys: ClassVar = ("columns", "sensitive", "t", "missing_is_value")
     args_keys: ClassVar = ("columns", "sensitive", "t")
 
     def _validate(self, metrics: Any, runtime_configuration: Any = None, execution_engine: Any = None) -> Any:
@@ -188,15 +194,26 @@ def suite_from(
         What every class must have; l and t for every sensitive attribute.
     name : str
         Name of the suite.
+
+    Raises
+    ------
+    ParameterError
+        The policy declares a unit: these expectations count rows, and would call ten rows of one person ten.
     """
     declared = policy if isinstance(policy, Policy) else Policy.load(policy)
+    if declared.unit is not None:
+        raise ParameterError(
+            f"the policy declares the unit {declared.unit!r}, and expectations on a table count rows, not people",
+            "ExpectReleaseToKeepItsPromise checks a release of people",
+        )
     columns = list(declared.quasi_identifiers)
     expectations: list[Any] = [ExpectTableToBeKAnonymous(columns=columns, k=k)]
     for sensitive in declared.sensitive:
+        told = {"missing_is_value": sensitive in declared.missing_is_value}
         if l is not None:
-            expectations.append(ExpectTableToBeLDiverse(columns=columns, sensitive=sensitive, l=l))
+            expectations.append(ExpectTableToBeLDiverse(columns=columns, sensitive=sensitive, l=l, **told))
         if t is not None:
-            expectations.append(ExpectTableToBeTClose(columns=columns, sensitive=sensitive, t=t))
+            expectations.append(ExpectTableToBeTClose(columns=columns, sensitive=sensitive, t=t, **told))
     return ExpectationSuite(name=name, expectations=expectations)
 
 

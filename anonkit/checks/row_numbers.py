@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from anonkit.checks.disclosure import quoted, scanned
+from anonkit.checks.class_counts import quoted
+from anonkit.checks.disclosure import scanned
 from anonkit.guarantee import Check
 
 _FEWEST = 20

@@ -55,15 +55,17 @@ class _Asked:
         """Tell whether some k, l, t, alpha or beta is asked."""
         return self.k is not None or self.about_sensitive
 
-    def checks(self, disclosure: Disclosure, sensitive: Sequence[str]) -> Iterator[Check]:
-        """Compare with a recount; an empty table keeps no promise."""
+    def checks(self, disclosure: Disclosure, sensitive: Sequence[str], unit: str | None = None) -> Iterator[Check]:
+        """Compare with a recount; an empty table keeps no promise. With a `unit` the k asked is of people."""
         promise = KAnonymity(
             k=1 if self.k is None else self.k,
             quasi_identifiers=(),
             sensitive=tuple(sensitive),
             diversity=Diversity(l=self.l, t=self.t, alpha=self.alpha),
+            unit=unit,
         )
-        yield from (check for check in promise.verify(disclosure) if self.k is not None or check.name != "k_anonymity")
+        unasked = ("k_anonymity", "k_anonymity_people") if self.k is None else ()
+        yield from (check for check in promise.verify(disclosure) if check.name not in unasked)
         if self.beta is not None:
             for name in sensitive:
                 found = disclosure.sensitive[name]["beta"]
@@ -220,10 +222,9 @@ def _validate_anonymity(
     promise, given = KAnonymity.from_dict(release.report["guarantee"]), asked.quasi_identifiers
     watched = tuple(dict.fromkeys((*promise.sensitive, *asked.sensitive)))
     _refuse_unknown([*(given or ()), *asked.sensitive], schema.names)
-    disclosure = recounted(place.file(DATA), schema, promise, given, watched)
-    counted = [check for check in promise.verify(disclosure) if check.name != "k_anonymity_people"]
-    counted += figure_checks(release.report, disclosure, given)
-    counted += [check for check in asked.checks(disclosure, watched) if check not in counted]
+    disclosure = recounted(place.file(DATA), schema, promise, given, watched, release.params)
+    counted = [*disclosure.checks, *promise.verify(disclosure), *figure_checks(release.report, disclosure, given)]
+    counted += [check for check in asked.checks(disclosure, watched, promise.unit) if check not in counted]
     return Validation(checks=(*checks, *counted), disclosure=disclosure)
 
 

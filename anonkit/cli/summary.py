@@ -174,14 +174,18 @@ def _rows_words(rows: Mapping[str, Any]) -> str:
     text = f"{number(rows['out'])} rows" if read is None else f"{number(rows['out'])} of {number(read)} rows"
     if suppressed:
         text += f", {number(suppressed)} suppressed{f' ({percent(suppressed / read)})' if read else ''}"
-    return f"{text}, {number(dropped)} left out for missing values" if dropped else text
+    text += f", {number(dropped)} left out for missing values" if dropped else ""
+    nobody = rows.get("dropped_without_unit")
+    return f"{text}, {number(nobody)} left out without a unit" if nobody else text
 
 
 def _figures(report: Mapping[str, Any]) -> list[str]:
     budget, attacker = report["budget"], report["disclosure_risk"].get("prosecutor")
     spent = ", ".join(f"{words(key)} = {bound(budget[key])}" for key in ("epsilon", "delta") if budget.get(key))
-    chance = "of finding a person's row: {} at most, {} on average"
-    risk = [] if attacker is None else [chance.format(one_in(attacker["max"]), one_in(attacker["mean"]))]
+    by_people = report["disclosure_risk"].get("counted") == "people"
+    what = "of telling which person it is" if by_people else "of finding a person's row"
+    chance = "{}: {} at most, {} on average"
+    risk = [] if attacker is None else [chance.format(what, one_in(attacker["max"]), one_in(attacker["mean"]))]
     return [
         *_block("Columns", _column_lines(report["columns"])),
         *_block("Risk", risk),

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 _FILE_CHECKS = ("hash:", "manifest", "signed_files")
 _UNCOUNTABLE = {
-    "k_anonymity_people": "People were counted before the unit column was removed; the files let only rows be counted.",
     "joint_k": "The joint view with earlier releases was counted on the source; the files do not allow that.",
 }
 """Checks of a release that nobody can repeat from its files, and why."""
@@ -41,6 +40,9 @@ _MEANINGS = {
     "columns": "it has other columns than its report says",
     "rows": "it has more or fewer rows than its report says",
     "k_anonymity": "classes are smaller than promised or asked",
+    "k_anonymity_people": "classes hold fewer people than promised or asked",
+    "people": "its classes cannot have the people that are told of them",
+    "people_of_values": "its values cannot be held by the people that are told of them",
     "l_diversity": "classes are less diverse than promised or asked",
     "entropy_l_diversity": "classes are less diverse than promised",
     "recursive_c_l_diversity": "classes are less diverse than promised",

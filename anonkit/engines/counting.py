@@ -37,6 +37,17 @@ def small_combinations(
     return count_table(names, arrays, pa.array(members[small], pa.int64()))
 
 
+def people_of_combinations(
+    columns: Mapping[str, Encoded], names: Sequence[str], n_rows: int, units: NDArray[np.int32]
+) -> pa.Table:
+    """Count the distinct units of every combination of some columns."""
+    partition = Partition.of([columns[name].codes for name in names], n_rows)
+    member = np.zeros(partition.n_classes, dtype=np.int64)
+    member[partition.classes] = np.arange(n_rows)
+    arrays = [columns[name].values.take(_places(columns[name], member)) for name in names]
+    return count_table(names, arrays, pa.array(partition.sizes(units.astype(np.int64)), pa.int64()))
+
+
 def _places(column: Encoded, rows: NDArray[np.int64]) -> pa.Array:
     codes = column.codes[rows]
     return pa.array(codes, mask=codes == len(column.values))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from anonkit.engines.batches import drained, gather, grouped
 from anonkit.engines.categories import Categories, CategoryColumns
-from anonkit.engines.counting import count_classes, count_combinations, small_combinations
+from anonkit.engines.counting import count_classes, count_combinations, people_of_combinations, small_combinations
 from anonkit.engines.encoding import Encoded, coded_column, encode
 from anonkit.engines.names import check_names
 from anonkit.engines.part_files import write_folder
@@ -186,6 +186,14 @@ class LocalEngine:
             return [count_combinations(columns, each, n_rows) for each in sets]
         counted = iter(self._counter.count_sets(source, [each for each in sets if each]))
         return [next(counted) if each else count_combinations({}, each, source.n_rows) for each in sets]
+
+    def count_people(self, source: LocalSource, columns: Sequence[str], unit: str) -> pa.Table:
+        """Count the distinct units of every combination; rows without one are one unit. See `count_sets`."""
+        names = [*columns, unit]
+        if self._fits(source, names):
+            encoded = self._encoded(source, names)
+            return people_of_combinations(encoded, columns, source.n_rows, encoded[unit].codes)
+        return self._counter.count_people(source, columns, unit)
 
     def class_sizes(self, source: LocalSource, columns: Sequence[str], k: int, unit: str | None = None) -> ClassSizes:
         """Count equivalence classes. See `anonkit.protocols.Engine.class_sizes`.

@@ -27,7 +27,7 @@ from anonkit.engines.row_maps import Lowest, out_schema, step
 from anonkit.engines.sources import LocalSource, ParquetRows, restored, table_source
 from anonkit.engines.spark_categories import categories_in
 from anonkit.engines.spark_copies import Copy, converted, copied, has_files, is_table, is_there
-from anonkit.engines.spark_counts import added_up, combinations, count_sizes, small_groups
+from anonkit.engines.spark_counts import added_up, combinations, count_sizes, people_of_groups, small_groups
 from anonkit.engines.spark_order import PART_ROWS, in_order, stored, written_files
 from anonkit.engines.spark_sessions import OpenSession, during, open_session
 from anonkit.engines.spark_sources import ROW, SparkSource
@@ -223,6 +223,18 @@ class SparkEngine:
         counted = iter(during("counting", lambda: combinations(source, filled)) if filled else ())
         total = pa.array([source.n_rows], pa.int64()) if not all(sets) else None
         return [next(counted) if each else count_table((), [], total) for each in sets]
+
+    def count_people(self, source: _Source, columns: Sequence[str], unit: str) -> pa.Table:
+        """Count distinct units where the rows are. See `anonkit.protocols.Engine.count_people`.
+
+        Raises
+        ------
+        EngineError
+            There are more combinations than the driver shall hold.
+        """
+        if isinstance(source, LocalSource):
+            return self._local.count_people(source, columns, unit)
+        return during("counting", lambda: people_of_groups(source, columns, unit))
 
     def class_sizes(self, source: _Source, columns: Sequence[str], k: int, unit: str | None = None) -> ClassSizes:
         """Count equivalence classes; only the histogram of their sizes reaches the driver.

@@ -63,12 +63,21 @@ def count_sizes(
 def small_groups(source: SparkSource, columns: Sequence[str], k: int, unit: str | None) -> pa.Table:
     """Return the classes below k, each with its rows."""
     small = _sizes(source, columns, unit).where((sf.col("size") < k) & (sf.col("n") > 0))
-    table = collected(small.drop("size"))
+    return _counted(source, columns, small.drop("size"), "n")
+
+
+def people_of_groups(source: SparkSource, columns: Sequence[str], unit: str) -> pa.Table:
+    """Return all classes, each with its distinct units."""
+    return _counted(source, columns, _sizes(source, columns, unit).where("n > 0").drop("n"), "size")
+
+
+def _counted(source: SparkSource, columns: Sequence[str], groups: DataFrame, count: str) -> pa.Table:
+    table = collected(groups)
     arrays = [
         from_carrier(table.column(f"c{at}").combine_chunks(), plain_schema(source.schema).field(name).type)
         for at, name in enumerate(columns)
     ]
-    return count_table(columns, arrays, table.column("n").combine_chunks())
+    return count_table(columns, arrays, table.column(count).combine_chunks())
 
 
 def _sizes(source: SparkSource, columns: Sequence[str], unit: str | None) -> DataFrame:

@@ -91,18 +91,27 @@ class SpillingCounter:
 
     def small_classes(self, source: LocalSource, columns: Sequence[str], k: int, unit: str | None) -> pa.Table:
         """Return the classes below k, each with its rows."""
+        return self._classes(source, columns, unit, "n", f"size < {k} AND n > 0")
+
+    def count_people(self, source: LocalSource, columns: Sequence[str], unit: str) -> pa.Table:
+        """Return all classes, each with its distinct units."""
+        return self._classes(source, columns, unit, "size", "n > 0")
+
+    def _classes(
+        self, source: LocalSource, columns: Sequence[str], unit: str | None, count: str, rule: str
+    ) -> pa.Table:
         names = list(dict.fromkeys([*columns, *([] if unit is None else [unit])]))
         keys = _columns(names.index(name) for name in columns)
         listed = f"{keys}, " if keys else ""
-        *values, rows = self._query(
+        *values, counts = self._query(
             lambda relation: (
-                f"SELECT {listed}n::BIGINT FROM ({_sizes(relation, names, columns, unit)}) WHERE size < {k} AND n > 0"
+                f"SELECT {listed}{count}::BIGINT FROM ({_sizes(relation, names, columns, unit)}) WHERE {rule}"
             ),
             source,
             names,
         ).columns
         typed = [_from_sql(v, source.schema.field(name).type) for v, name in zip(values, columns, strict=True)]
-        return count_table(columns, typed, rows.combine_chunks())
+        return count_table(columns, typed, counts.combine_chunks())
 
     def _query(self, sql: Callable[[str], str], source: LocalSource, names: Sequence[str]) -> pa.Table:
         import duckdb

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anonkit.cell_keys import cell_keys
 from anonkit.errors import GuaranteeError
 from anonkit.k_anonymity.model import AnonymityModel
 from anonkit.policy import Column, Policy, Role
@@ -40,7 +41,8 @@ def draft_recoded(
         Rows that are released.
     """
     schema = released_schema(source.schema, policy, recoding)
-    data = engine.map_batches(source, partial(_recode_batch, recoding=recoding, kept=kept, schema=schema), schema)
+    function = partial(_recode_batch, recoding=recoding, kept=kept, schema=schema, unit=policy.unit)
+    data = engine.map_batches(source, function, schema)
     return Draft(data=data, params=params, columns=columns, rows=rows, details=details, owner=owner, notes=notes)
 
 
@@ -53,6 +55,8 @@ def released_schema(schema: pa.Schema, policy: Policy, recoding: Recoding) -> pa
         Nothing would be.
     """
     types = recoding.types(schema)
+    if policy.unit is not None:
+        types = {**types, policy.unit: pa.string()}
     names = [name for name in policy.columns if name in types or _passes(policy.column(name))]
     if not any(name != policy.unit for name in names):
         raise GuaranteeError(
@@ -62,17 +66,24 @@ def released_schema(schema: pa.Schema, policy: Policy, recoding: Recoding) -> pa
     return pa.schema([(name, types.get(name, schema.field(name).type)) for name in names])
 
 
+def released_cells(batch: pa.RecordBatch, recoded: Mapping[str, pa.Array], name: str, unit: str | None) -> pa.Array:
+    """Return the cells of a column as they are released; of the unit column, which is counted only, their keys."""
+    if name == unit:
+        return cell_keys(batch.column(name))
+    return recoded[name] if name in recoded else batch.column(name)
+
+
 def _passes(column: Column) -> bool:
     return column.role in (Role.TARGET, Role.SENSITIVE, Role.INSENSITIVE, Role.UNIT)
 
 
 def _recode_batch(
-    batch: pa.RecordBatch, row: int, *, recoding: Recoding, kept: NDArray[np.bool_], schema: pa.Schema
+    batch: pa.RecordBatch, row: int, *, recoding: Recoding, kept: NDArray[np.bool_], schema: pa.Schema, unit: str | None
 ) -> pa.RecordBatch:
     keep = kept[row : row + batch.num_rows]
     batch = batch.filter(pa.array(keep))
     recoded, _ = recoding.apply(batch)
-    arrays = [recoded[name] if name in recoded else batch.column(name) for name in schema.names]
+    arrays = [released_cells(batch, recoded, name, unit) for name in schema.names]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -96,6 +107,7 @@ def anonymity_params(
                 "sensitive": column.is_sensitive,
                 "type": str(schema.field(name).type),
                 "missing": str(policy.missing_of(name)),
+                **({"missing_is_value": name in policy.missing_is_value} if column.is_sensitive else {}),
             }
             for name, column in policy.columns.items()
         ],

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.guarantee import Diversity, KAnonymity
+from anonkit.mechanisms.class_values import CountedPeople
 from anonkit.mechanisms.coding import CodedColumn
 from anonkit.mechanisms.equivalence import (
     AlphaK,
@@ -84,6 +87,7 @@ class AnonymityModel:
             k=self.k,
             quasi_identifiers=policy.quasi_identifiers,
             sensitive=policy.sensitive,
+            missing_is_value=policy.missing_is_value,
             diversity=self.diversity,
             unit=policy.unit,
             assumptions=tuple(assumptions),
@@ -103,19 +107,46 @@ def _recursive(text: str | None) -> tuple[float, int] | None:
     return pair
 
 
-def diversity_requirements(asked: Diversity, sensitive: Sequence[CodedColumn]) -> list[Requirement]:
-    """Return what the sensitive values of every equivalence class must meet."""
+class Holders(TypedDict):
+    """Who holds the values of a sensitive attribute, as requirements are told."""
+
+    missing: int | None
+    units: NDArray[np.int64] | None
+    counted: CountedPeople | None
+
+
+def diversity_requirements(
+    asked: Diversity,
+    sensitive: Sequence[CodedColumn],
+    missing_is_value: Sequence[str],
+    *,
+    units: NDArray[np.int64] | None = None,
+    counted: Sequence[CountedPeople] | None = None,
+) -> list[Requirement]:
+    """Return what the sensitive values of every equivalence class must meet.
+
+    Parameters
+    ----------
+    missing_is_value : sequence of str
+        Columns in which a missing cell is a value like any other.
+    units : array, optional
+        Person of each entry: then people hold values, not rows.
+    counted : sequence of CountedPeople, optional
+        People of each entry, for each column, where an entry stands for all rows of a class with one value.
+    """
     out: list[Requirement] = []
-    for column in sensitive:
+    for at, column in enumerate(sensitive):
         values = column.codes.astype(np.int64)
+        missing = None if column.name in missing_is_value else column.missing
+        held = Holders(missing=missing, units=units, counted=None if counted is None else counted[at])
         if asked.l is not None:
-            out.append(DistinctL(values, asked.l))
+            out.append(DistinctL(values, asked.l, **held))
         if asked.entropy_l is not None:
-            out.append(EntropyL(values, asked.entropy_l))
+            out.append(EntropyL(values, asked.entropy_l, **held))
         if asked.recursive is not None:
-            out.append(RecursiveCL(values, *asked.recursive))
+            out.append(RecursiveCL(values, *asked.recursive, **held))
         if asked.t is not None:
-            out.append(TCloseness(values, asked.t, column.ordered))
+            out.append(TCloseness(values, asked.t, column.ordered, **held))
         if asked.alpha is not None:
-            out.append(AlphaK(values, asked.alpha))
+            out.append(AlphaK(values, asked.alpha, **held))
     return out

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from anonkit.errors import GuaranteeError, PolicyError
 from anonkit.k_anonymity.coded_axes import pool_rare
 from anonkit.k_anonymity.model import AnonymityModel, diversity_requirements
+from anonkit.k_anonymity.unit_keys import nobody_notes, unit_codes
 from anonkit.mechanisms.coding import UNLABELLED, CodedColumn
 from anonkit.mechanisms.equivalence import AtLeastK, Requirement
 from anonkit.policy import Column, Missing, Policy
@@ -34,7 +35,15 @@ class Prepared:
     requirements: list[Requirement]
     rows: NDArray[np.bool_]
     """Rows of the source that stay, shape (n_source_rows,): those without a missing value that says drop."""
+    n_nobody: int
+    """Rows that are left out because they have no unit."""
     notes: tuple[str, ...]
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Rows that are left out before anything is searched, for the report's `rows` block."""
+        dropped = int((~self.rows).sum()) - self.n_nobody
+        return {"dropped_missing": dropped, **({"dropped_without_unit": self.n_nobody} if self.n_nobody else {})}
 
     @property
     def n_rows(self) -> int:
@@ -74,9 +83,14 @@ def prepare(source: Source, policy: Policy, engine: Engine, model: AnonymityMode
             )
         if treatment is Missing.DROP:
             rows &= ~missing
+    whose = unit_codes(source, engine, policy)
+    n_nobody = 0
+    if whose is not None:
+        n_nobody = int((rows & whose[1]).sum())
+        rows &= ~whose[1]
     if not rows.all():
         coded = [take_rows(column, rows) for column in coded]
-    units = _codes(source, engine, policy.unit, rows)
+    units = None if whose is None else whose[0][rows]
     _check_reachable(model.k, int(rows.sum()), units)
     labels, n_labels, notes = _labels(source, engine, policy, rows)
     if pool:
@@ -88,7 +102,8 @@ def prepare(source: Source, policy: Policy, engine: Engine, model: AnonymityMode
         units=units,
         requirements=requirements(source, policy, engine, model, rows, units),
         rows=rows,
-        notes=(*_blank_notes(coded), *notes),
+        n_nobody=n_nobody,
+        notes=(*_blank_notes(coded), *nobody_notes(policy, n_nobody), *notes),
     )
 
 
@@ -106,7 +121,7 @@ def requirements(
     if not asked.asked():
         return out
     sensitive = [replace(column, codes=column.codes[rows]) for column in engine.encode(source, policy.sensitive)]
-    return [*out, *diversity_requirements(asked, sensitive)]
+    return [*out, *diversity_requirements(asked, sensitive, policy.missing_is_value, units=units)]
 
 
 def take_rows(column: CodedColumn, rows: NDArray[np.bool_]) -> CodedColumn:
@@ -153,17 +168,6 @@ def _check_reachable(k: int, n_rows: int, units: NDArray[np.int64] | None) -> No
     if people < k:
         who = "rows" if units is None else "people"
         raise GuaranteeError(f"k ({k}) cannot be reached: the table has {people} {who}", f"k is at most {people} here")
-
-
-def _codes(source: Source, engine: Engine, name: str | None, rows: NDArray[np.bool_]) -> NDArray[np.int64] | None:
-    if name is None:
-        return None
-    column = engine.encode(source, [name])[0]
-    if column.missing is not None:
-        count = int((column.codes[rows] == column.missing).sum())
-        if count:
-            raise PolicyError(f"unit column {name!r} is missing in {count} rows", "every row must belong to a person")
-    return column.codes[rows].astype(np.int64)
 
 
 def _labels(

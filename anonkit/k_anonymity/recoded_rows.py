@@ -11,7 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anonkit.cell_keys import cell_keys
 from anonkit.errors import PolicyError
+from anonkit.k_anonymity.drafts import released_cells
+from anonkit.k_anonymity.unit_keys import refuse_nobody
 from anonkit.mechanisms.coding import combine
 from anonkit.policy import Column, Missing, Policy
 from anonkit.protocols import Engine, Source
@@ -19,9 +22,8 @@ from anonkit.recoding import Recoding
 
 BoolArray = NDArray[np.bool_]
 
-DROPPED, UNKNOWN = "dropped", "unknown"
-"""Rows left out for a missing value, and rows with a value the recoding says nothing about."""
-_NO_UNIT = "without unit"
+DROPPED, UNKNOWN, NOBODY = "dropped", "unknown", "nobody"
+"""Rows left out for a missing value, rows with a value the recoding says nothing about, and rows without a unit."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,14 +34,16 @@ class RecodeRows:
     schema: pa.Schema
     needed: Sequence[str]
     """Columns whose missing cells drop their row."""
+    unit: str | None
+    """Column that says whose a row is; the schema may have it, as keys."""
     gone: pa.Table | None = None
     """Classes to leave out: the released quasi-identifiers of each."""
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
         """Return the rows that are released, in the columns of the schema."""
-        batch = batch.filter(pa.array(~any_missing(batch, self.needed)))
+        batch = batch.filter(pa.array(~(any_missing(batch, self.needed) | are_nobodys(batch, self.unit))))
         recoded, left_out = self.recoding.apply(batch)
-        arrays = [recoded[name] if name in recoded else batch.column(name) for name in self.schema.names]
+        arrays = [released_cells(batch, recoded, name, self.unit) for name in self.schema.names]
         if self.gone is not None:
             left_out = left_out | is_among(recoded, self.gone, batch.num_rows)
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema).filter(pa.array(~left_out))
@@ -51,6 +55,14 @@ def any_missing(batch: pa.RecordBatch, names: Sequence[str]) -> BoolArray:
     for name in names:
         missing |= batch.column(name).is_null().to_numpy(zero_copy_only=False)
     return missing
+
+
+def are_nobodys(batch: pa.RecordBatch, unit: str | None) -> BoolArray:
+    """Tell which rows belong to nobody who could be counted, shape (n_rows,); none do where rows are counted."""
+    if unit is None:
+        return np.zeros(batch.num_rows, dtype=bool)
+    nobody: BoolArray = cell_keys(batch.column(unit)).is_null().to_numpy(zero_copy_only=False)
+    return nobody
 
 
 def is_among(columns: Mapping[str, pa.Array], classes: pa.Table, n_rows: int) -> BoolArray:
@@ -83,10 +95,11 @@ class FlagRows:
     def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
         """Return one truth value a row and rule."""
         dropped = any_missing(batch, self.needed)
+        nobody = are_nobodys(batch, self.unit) & ~dropped
         flags: dict[str, BoolArray] = {
             DROPPED: dropped,
-            UNKNOWN: self.recoding.apply(batch)[1] & ~dropped,
-            _NO_UNIT: any_missing(batch, [self.unit] if self.unit else []) & ~dropped,
+            UNKNOWN: self.recoding.apply(batch)[1] & ~dropped & ~nobody,
+            NOBODY: nobody,
         }
         for at, column in enumerate(self.checked):
             flags[f"outside {at}"] = _is_outside(batch.column(column.name), column)
@@ -117,7 +130,7 @@ def count_flags(source: Source, policy: Policy, engine: Engine, recoding: Recodi
     columns = [policy.column(name) for name in policy.quasi_identifiers]
     checked = [c for c in columns if c.categories is not None or c.tree is not None or c.bounds is not None]
     forbidden = [c.name for c in columns if policy.missing_of(c.name) is Missing.ERROR]
-    names = [DROPPED, UNKNOWN, *([_NO_UNIT] if policy.unit else [])]
+    names = [DROPPED, UNKNOWN, *([NOBODY] if policy.unit else [])]
     names += [f"outside {at}" for at in range(len(checked))] + [f"missing {at}" for at in range(len(forbidden))]
     schema = pa.schema([(name, pa.bool_()) for name in names])
     function = FlagRows(
@@ -152,7 +165,4 @@ def _refuse_flagged(
             raise PolicyError(
                 f"column {name!r} has {flags[f'missing {at}']} missing values", 'missing = "category" or "drop"'
             )
-    if flags.get(_NO_UNIT):
-        raise PolicyError(
-            f"unit column {policy.unit!r} is missing in {flags[_NO_UNIT]} rows", "every row must belong to a person"
-        )
+    refuse_nobody(policy, flags.get(NOBODY, 0))

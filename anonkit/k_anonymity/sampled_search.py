@@ -13,15 +13,21 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.errors import GuaranteeError
+from anonkit.k_anonymity.class_people import undiverse_classes
 from anonkit.k_anonymity.drafts import anonymity_params, released_schema
-from anonkit.k_anonymity.model import AnonymityModel, diversity_requirements
-from anonkit.k_anonymity.recoded_rows import DROPPED, UNKNOWN, RecodeRows, count_flags, is_among, needed_columns
-from anonkit.mechanisms.coding import CodedColumn, combine
-from anonkit.mechanisms.equivalence import Partition, suppressed_rows
+from anonkit.k_anonymity.model import AnonymityModel
+from anonkit.k_anonymity.recoded_rows import (
+    DROPPED,
+    NOBODY,
+    UNKNOWN,
+    RecodeRows,
+    count_flags,
+    needed_columns,
+)
+from anonkit.k_anonymity.unit_keys import nobody_notes
 from anonkit.policy import Policy
 from anonkit.protocols import Draft, Engine, Progress, Source
 from anonkit.randomness import Randomness
@@ -91,7 +97,10 @@ def draft_from_sample(
         params=anonymity_params(policy, source.schema, model, recoding, max_suppression),
         rows=applied.rows,
         details={**found.details, "search": {**found.details.get("search", {}), "sample": told}},
-        notes=[*found.notes, f"The detail was chosen on {sample.n_rows:,} of {source.n_rows:,} rows."],
+        notes=[
+            *dict.fromkeys((*found.notes, *applied.notes)),
+            f"The detail was chosen on {sample.n_rows:,} of {source.n_rows:,} rows.",
+        ],
     )
 
 
@@ -102,6 +111,7 @@ class Applied:
     data: Source
     rows: Mapping[str, Any]
     recoding: Recoding
+    notes: tuple[str, ...]
 
 
 def apply_recoding(
@@ -126,8 +136,8 @@ def apply_recoding(
     """
     progress("checking the table", 0.0)
     flags = count_flags(source, policy, engine, recoding)
-    missing, unknown = flags.get(DROPPED, 0), flags.get(UNKNOWN, 0)
-    usable = source.n_rows - missing
+    missing, unknown, nobody = (flags.get(kind, 0) for kind in (DROPPED, UNKNOWN, NOBODY))
+    usable = source.n_rows - missing - nobody
     needed = needed_columns(policy)
     progress("counting classes", 0.0)
     gone = violating_classes(model, source, policy, engine, recoding)
@@ -140,7 +150,9 @@ def apply_recoding(
             "raise --max-suppression, or ask for less",
         )
     schema = released_schema(source.schema, policy, recoding)
-    function = RecodeRows(recoding=recoding, schema=schema, needed=needed, gone=gone if gone.num_rows else None)
+    function = RecodeRows(
+        recoding=recoding, schema=schema, needed=needed, unit=policy.unit, gone=gone if gone.num_rows else None
+    )
     return Applied(
         data=engine.map_batches(source, function, schema),
         recoding=recoding,
@@ -150,7 +162,9 @@ def apply_recoding(
             "suppressed_fraction": suppressed / max(usable, 1),
             "suppression_limit": max_suppression,
             "dropped_missing": missing,
+            **({"dropped_without_unit": nobody} if nobody else {}),
         },
+        notes=nobody_notes(policy, nobody),
     )
 
 
@@ -165,48 +179,11 @@ def violating_classes(
     names = [name for name in policy.quasi_identifiers if name in types]
     extra = [name for name in dict.fromkeys((*policy.sensitive, policy.unit)) if name and name not in types]
     kept = [*names, *extra] or source.schema.names[:1]  # a batch without columns has no rows
+    if policy.unit is not None:
+        types = {**types, policy.unit: pa.string()}
     schema = pa.schema([(name, types.get(name) or source.schema.field(name).type) for name in kept])
-    function = RecodeRows(recoding=recoding, schema=schema, needed=needed_columns(policy))
-    return _violating(model, engine.map_batches(source, function, schema), policy, engine, names)
-
-
-def _violating(
-    model: AnonymityModel, recoded: Source, policy: Policy, engine: Engine, names: Sequence[str]
-) -> pa.Table:
-    small = engine.small_classes(recoded, names, model.k, policy.unit)
-    if not model.diversity.asked():
-        return small
-    (cells,) = engine.count_sets(recoded, [(*names, *(s for s in policy.sensitive if s not in names))])
-    keys = [_codes(cells, name) for name in names]
-    classes, n_classes = combine([column.codes for column in keys], cells.num_rows)
-    weights = cells.column("count").to_numpy()
-    left = np.ones(cells.num_rows, dtype=bool)
-    if small.num_rows:
-        columns = {name: cells.column(name).combine_chunks() for name in names}
-        left = ~is_among(columns, small, cells.num_rows)
-    partition = Partition(classes, n_classes, weights).at(left)
-    sensitive = [_codes(cells, name) for name in policy.sensitive]
-    asked = diversity_requirements(model.diversity, [_at(column, left) for column in sensitive])
-    bad = np.zeros(cells.num_rows, dtype=bool)
-    bad[left] = suppressed_rows(partition, asked)
-    broken = cells.filter(pa.array(bad)).group_by(list(names), use_threads=False).aggregate([("count", "sum")])
-    broken = broken.rename_columns([*names, "count"]) if names else small.slice(0, 0)
-    return pa.concat_tables([small, broken.select(small.column_names).cast(small.schema)])
-
-
-def _codes(cells: pa.Table, name: str) -> CodedColumn:
-    """Return a column of counted cells as codes that ascend with the value, missing last."""
-    array = cells.column(name).combine_chunks()
-    values = array.unique().drop_null()
-    values = values.take(pc.sort_indices(values))
-    codes = pc.fill_null(pc.index_in(array, value_set=values), len(values)).to_numpy(zero_copy_only=False)
-    ordered = not (pa.types.is_string(array.type) or pa.types.is_boolean(array.type))
-    listed = [*values.to_pylist(), *([None] if array.null_count else [])]
-    return CodedColumn(name=name, codes=codes.astype(np.int32), values=listed, ordered=ordered)
-
-
-def _at(column: CodedColumn, rows: BoolArray) -> CodedColumn:
-    return replace(column, codes=column.codes[rows])
+    function = RecodeRows(recoding=recoding, schema=schema, needed=needed_columns(policy), unit=policy.unit)
+    return undiverse_classes(model, engine.map_batches(source, function, schema), policy, engine, names)
 
 
 def merged_where_rows_are(

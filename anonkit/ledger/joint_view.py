@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anonkit.cell_keys import cell_keys
 from anonkit.errors import AnonkitError
 from anonkit.k_anonymity.recoded_rows import any_missing, is_among, needed_columns
 from anonkit.k_anonymity.sampled_search import merged_where_rows_are, violating_classes
@@ -98,7 +99,7 @@ def joint_view(
     try:
         joint = JointClasses(
             shown=tuple(_shown(table, engine, one, known) for one in every),
-            unit=None if policy.unit is None else table.schema.field(policy.unit),
+            unit=policy.unit,
         )
         rows = engine.map_batches(table, joint, joint.schema)
         sizes = engine.class_sizes(rows, joint.names, k, _UNIT if policy.unit else None)
@@ -141,7 +142,8 @@ class JointClasses:
     """Maps rows to what several releases show of them together; rows that are in none are left out."""
 
     shown: tuple[Shown, ...]
-    unit: pa.Field | None
+    unit: str | None
+    """Column that says whose a row is."""
 
     @property
     def names(self) -> list[str]:
@@ -156,7 +158,7 @@ class JointClasses:
             cells = [*each.types.values(), *each.clear.values()]
             fields += [(f"{number}.{at}", _plain_type(kind)) for at, kind in enumerate(cells)]
             fields.append((f"{number}", pa.bool_()))
-        return pa.schema(fields if self.unit is None else [*fields, (_UNIT, _plain_type(self.unit.type))])
+        return pa.schema(fields if self.unit is None else [*fields, (_UNIT, pa.string())])
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
         """Return the joint class of each row."""
@@ -167,7 +169,9 @@ class JointClasses:
             arrays += [*cells, pa.array(is_in)]
             present |= is_in
         if self.unit is not None:
-            arrays.append(_plain(batch.column(self.unit.name)))
+            keys = cell_keys(batch.column(self.unit))
+            present &= keys.is_valid().to_numpy(zero_copy_only=False)
+            arrays.append(keys)
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema).filter(pa.array(present))
 
 

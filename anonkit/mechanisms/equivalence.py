@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Equivalence classes and what is asked of them: k-anonymity, l-diversity, t-closeness, (alpha, k).
 
-Every requirement is monotone: when each class of a partition meets it, each class of any coarser partition
-does too (Machanavajjhala et al. 2007; Li et al. 2007; Wong et al. 2006). The searches rely on it.
+Every requirement is monotone where everybody has one row: when each class of a partition meets it, each class of any
+coarser partition does too (Machanavajjhala et al. 2007; Li et al. 2007; Wong et al. 2006). The searches rely on it to
+find more, never to promise: what they found is checked as it is, since people with rows in two classes may come to hold
+one value in common where these are merged.
 """
 
 from __future__ import annotations
@@ -10,13 +12,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.errors import ParameterError
+from anonkit.mechanisms.class_values import CountedPeople, Held, Triples, at_most, held_by_people, held_by_rows
 from anonkit.mechanisms.coding import IntArray, combine, densify, ranked
 
 BoolArray = NDArray[np.bool_]
@@ -124,45 +127,24 @@ class AtLeastK:
 
 
 @dataclass(frozen=True, eq=False)
-class DistinctL:
-    """Distinct l-diversity: at least l different sensitive values in every class."""
-
-    name: ClassVar[str] = "distinct l-diversity"
-
-    sensitive: IntArray
-    l: float  # noqa: E741 - the field's own letter
-
-    @property
-    def attributes(self) -> tuple[IntArray, ...]:
-        """The sensitive values."""
-        return (self.sensitive,)
-
-    def at(self, entries: NDArray[np.integer] | BoolArray) -> DistinctL:
-        """Return the same requirement on a selection of the entries."""
-        return replace(self, sensitive=self.sensitive[entries])
-
-    def violated(self, partition: Partition, kept: BoolArray) -> BoolArray:
-        """Mark the classes with fewer than l values."""
-        return partition.distinct(self.sensitive) < self.l
-
-    def achieved(self, partition: Partition, kept: BoolArray) -> FloatArray:
-        """Distinct sensitive values per class, shape (n_classes,)."""
-        return partition.distinct(self.sensitive).astype(np.float64)
-
-
-@dataclass(frozen=True, eq=False)
 class HistogramRequirement(ABC):
-    """A requirement on how often each sensitive value occurs in a class."""
+    """A requirement on how the holders of a class, rows or people, divide into sensitive values."""
 
     name: ClassVar[str]
 
     sensitive: IntArray
     """Sensitive value of each entry, as a code."""
+    missing: int | None = field(default=None, kw_only=True)
+    """Code that is no value: entries with it hold none."""
+    units: IntArray | None = field(default=None, kw_only=True)
+    """Person of each entry, when people hold values."""
+    counted: CountedPeople | None = field(default=None, kw_only=True)
+    """People of each entry, when it stands for all rows of a class with its value."""
 
     @property
     def attributes(self) -> tuple[IntArray, ...]:
-        """The sensitive values."""
-        return (self.sensitive,)
+        """The sensitive values, and the units if people are counted."""
+        return (self.sensitive,) if self.units is None else (self.sensitive, self.units)
 
     @property
     def n_values(self) -> int:
@@ -171,36 +153,112 @@ class HistogramRequirement(ABC):
 
     def at(self, entries: NDArray[np.integer] | BoolArray) -> HistogramRequirement:
         """Return the same requirement on a selection of the entries."""
-        return replace(self, sensitive=self.sensitive[entries])
+        return replace(
+            self,
+            sensitive=self.sensitive[entries],
+            units=None if self.units is None else self.units[entries],
+            counted=None if self.counted is None else self.counted.at(entries),
+        )
 
     @abstractmethod
-    def measure(self, counts: FloatArray, overall: FloatArray) -> FloatArray:
-        """Return what is bounded, from histograms of shape (..., m) and the released table's own, shape (m,)."""
+    def measure(self, held: Held, overall: Held) -> FloatArray:
+        """Return what is bounded, from how classes hold values, and how the whole release holds them."""
 
     @abstractmethod
-    def breaks(self, counts: FloatArray, overall: FloatArray) -> BoolArray:
-        """Tell which histograms break the requirement, shape (...)."""
+    def breaks(self, held: Held, overall: Held) -> BoolArray:
+        """Tell which classes break the requirement, shape (...)."""
 
-    def overall(self, partition: Partition, kept: BoolArray) -> FloatArray:
-        """Return the histogram of the entries still in the release, shape (m,)."""
+    def overall(self, partition: Partition, kept: BoolArray) -> Held:
+        """Return how the entries still in the release hold values, as if they were one class."""
+        n_values = self.n_values
+        if self.counted is not None:
+            return Held(
+                self._valued(self.counted.everywhere.astype(np.float64)),
+                np.asarray(self.counted.anybody, dtype=np.float64),
+            )
         weights = None if partition.weights is None else partition.weights[kept]
-        return np.bincount(self.sensitive[kept], weights, minlength=self.n_values).astype(np.float64)
+        rows = np.bincount(self.sensitive[kept], weights, minlength=n_values).astype(np.float64)
+        if self.units is None:
+            return self.held_by_rows(rows)
+        people = np.unique(self.units[kept] * n_values + self.sensitive[kept]) % n_values
+        told = self._valued(at_most(rows, np.bincount(people, minlength=n_values).astype(np.float64)))
+        anybody = np.unique(self.units[kept & (self.sensitive != self.missing)]).size
+        return Held(told, at_most(self._valued(rows).sum(), np.asarray(anybody, dtype=np.float64)))
+
+    def _valued(self, counts: FloatArray) -> FloatArray:
+        """Return counts of shape (..., n_values) with nobody at the code that is no value."""
+        if self.missing is not None and self.missing < counts.shape[-1]:
+            counts = counts.copy()
+            counts[..., self.missing] = 0.0
+        return counts
 
     def violated(self, partition: Partition, kept: BoolArray) -> BoolArray:
         """Mark the classes that break it."""
         out = np.empty(partition.n_classes, dtype=bool)
         overall = self.overall(partition, kept)
-        for block, counts in _histograms(partition, self.sensitive, overall.size):
-            out[block] = self.breaks(counts, overall)
+        for block, held in self._blocks(partition):
+            out[block] = self.breaks(held, overall)
         return out
 
     def achieved(self, partition: Partition, kept: BoolArray) -> FloatArray:
         """Return what is bounded for every class, shape (n_classes,)."""
         out = np.empty(partition.n_classes)
         overall = self.overall(partition, kept)
-        for block, counts in _histograms(partition, self.sensitive, overall.size):
-            out[block] = self.measure(counts, overall)
+        for block, held in self._blocks(partition):
+            out[block] = self.measure(held, overall)
         return out
+
+    def _blocks(self, partition: Partition) -> Iterator[tuple[slice, Held]]:
+        """Yield (classes, how they hold values) in blocks of bounded size."""
+        n_values = self.n_values
+        triples = None
+        if self.units is not None:
+            triples = Triples.of(partition.classes, self.sensitive, self.units, n_values)
+        for block, rows in _histograms(partition, self.sensitive, n_values):
+            if self.counted is not None:
+                yield block, self._held_as_counted(block, rows, partition, self.counted)
+            elif triples is None:
+                yield block, self.held_by_rows(rows)
+            else:
+                yield block, self._held_by_people(block, rows, triples)
+
+    def held_by_rows(self, rows: FloatArray) -> Held:
+        """Return how rows hold values in classes, from counts by class and value, missing among them."""
+        return held_by_rows(self._valued(rows))
+
+    def _held_by_people(self, block: slice, rows: FloatArray, triples: Triples) -> Held:
+        n_classes, n_values = rows.shape
+        here = slice(*np.searchsorted(triples.classes, (block.start, block.stop)))
+        classes, values = triples.classes[here] - block.start, triples.values[here]
+        people = np.bincount(classes * n_values + values, minlength=n_classes * n_values).reshape(rows.shape)
+        valued = values != self.missing
+        first = np.append(True, np.diff(triples.pairs[here][valued]) != 0)[: int(valued.sum())]
+        members = slice(*np.searchsorted(triples.pair_classes, (block.start, block.stop)))
+        return self.held(
+            rows,
+            people.astype(np.float64),
+            np.bincount(classes[valued][first], minlength=n_classes),
+            np.bincount(triples.pair_classes[members] - block.start, minlength=n_classes),
+        )
+
+    def _held_as_counted(self, block: slice, rows: FloatArray, partition: Partition, counted: CountedPeople) -> Held:
+        n_classes = rows.shape[0]
+        here = (partition.classes >= block.start) & (partition.classes < block.stop)
+        classes = partition.classes[here] - block.start
+        people = np.zeros(rows.shape)
+        people[classes, self.sensitive[here]] = counted.people[here]
+        with_value, everybody = np.zeros(n_classes), np.zeros(n_classes)
+        with_value[classes], everybody[classes] = counted.with_value[here], counted.everybody[here]
+        return self.held(rows, people, with_value, everybody)
+
+    def held(self, rows: FloatArray, people: FloatArray, with_value: NDArray[Any], everybody: NDArray[Any]) -> Held:
+        """Return how people hold values in classes, from counts by class and value, missing among them."""
+        blank = np.zeros(with_value.shape)
+        if self.missing is not None and self.missing < rows.shape[-1]:
+            blank = rows[..., self.missing]
+        return held_by_people(
+            self._valued(rows), self._valued(people), with_value.astype(float), everybody.astype(float), blank
+        )
 
 
 def _histograms(partition: Partition, sensitive: IntArray, n_values: int) -> Iterator[tuple[slice, FloatArray]]:
@@ -230,6 +288,23 @@ def _shares(counts: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
+class DistinctL(HistogramRequirement):
+    """Distinct l-diversity: every class needs at least l values to account for all its holders."""
+
+    name: ClassVar[str] = "distinct l-diversity"
+
+    l: float  # noqa: E741 - the field's own letter
+
+    def measure(self, held: Held, overall: Held) -> FloatArray:
+        """Values that are needed to account for all holders; the distinct values where each holds one."""
+        return np.asarray((held.division > 0).sum(axis=-1), dtype=np.float64)
+
+    def breaks(self, held: Held, overall: Held) -> BoolArray:
+        """Mark those with fewer than l values."""
+        return self.measure(held, overall) < self.l
+
+
+@dataclass(frozen=True, eq=False)
 class EntropyL(HistogramRequirement):
     """Entropy l-diversity: exp(entropy of the sensitive values) at least l in every class."""
 
@@ -237,15 +312,16 @@ class EntropyL(HistogramRequirement):
 
     l: float  # noqa: E741
 
-    def measure(self, counts: FloatArray, overall: FloatArray) -> FloatArray:
-        """Effective number of values: exp(entropy in nats)."""
-        p = _shares(counts)
+    def measure(self, held: Held, overall: Held) -> FloatArray:
+        """Effective number of values: exp(entropy in nats); 0 where nobody holds any."""
+        p = _shares(held.division)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(np.exp(-np.where(p > 0, p * np.log(p), 0.0).sum(axis=-1)))
+            effective = np.exp(-np.where(p > 0, p * np.log(p), 0.0).sum(axis=-1))
+        return np.asarray(np.where(held.holders > 0, effective, 0.0))
 
-    def breaks(self, counts: FloatArray, overall: FloatArray) -> BoolArray:
+    def breaks(self, held: Held, overall: Held) -> BoolArray:
         """Mark those whose effective number of values is below l."""
-        return self.measure(counts, overall) < self.l - _TOLERANCE
+        return self.measure(held, overall) < self.l - _TOLERANCE
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,15 +333,15 @@ class RecursiveCL(HistogramRequirement):
     c: float
     l: int  # noqa: E741
 
-    def measure(self, counts: FloatArray, overall: FloatArray) -> FloatArray:
+    def measure(self, held: Held, overall: Held) -> FloatArray:
         """Smallest c that would hold: r_1 / (r_l + ... + r_m), inf for an empty tail."""
-        descending = -np.sort(-counts, axis=-1)
+        descending = held.division
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(descending[..., 0] / descending[..., self.l - 1 :].sum(axis=-1))
 
-    def breaks(self, counts: FloatArray, overall: FloatArray) -> BoolArray:
+    def breaks(self, held: Held, overall: Held) -> BoolArray:
         """Mark those whose commonest value outweighs the tail."""
-        descending = -np.sort(-counts, axis=-1)
+        descending = held.division
         return np.asarray(descending[..., 0] >= self.c * descending[..., self.l - 1 :].sum(axis=-1))
 
 
@@ -273,7 +349,9 @@ class RecursiveCL(HistogramRequirement):
 class TCloseness(HistogramRequirement):
     """t-closeness: earth mover's distance between a class and the released table at most t.
 
-    Ordered distance for numeric attributes, equal distance (total variation) for categories (Li et al. 2007).
+    Ordered distance for numeric attributes, equal distance (total variation) for categories (Li et al. 2007), between
+    the shares of holders with each value. People with several values make shares that add up to more than 1: what is in
+    excess on either side then counts as moved all the way, so that the distance bounds the change of every share.
     """
 
     name: ClassVar[str] = "t-closeness"
@@ -281,35 +359,39 @@ class TCloseness(HistogramRequirement):
     t: float
     ordered: bool = False
 
-    def measure(self, counts: FloatArray, overall: FloatArray) -> FloatArray:
-        """Distance from the rows still kept, in [0, 1]."""
-        gap = _shares(counts) - _shares(overall)
-        if not self.ordered:
-            return np.asarray(np.abs(gap).sum(axis=-1) / 2)
-        present = overall > 0  # distance is over the values that occur
-        steps = max(int(present.sum()) - 1, 1)
-        return np.asarray(np.abs(np.cumsum(gap[..., present], axis=-1)).sum(axis=-1) / steps)
+    def measure(self, held: Held, overall: Held) -> FloatArray:
+        """Distance from the rows still kept, in [0, 1]; 1 where nobody holds a value."""
+        present = overall.counts > 0  # distance is over the values that occur
+        gaps = held.shares[..., present] - overall.shares[present]
+        if self.ordered:
+            upward = np.cumsum(gaps, axis=-1)[..., :-1]
+            downward = upward - gaps.sum(axis=-1, keepdims=True)
+            moved = np.maximum(np.abs(upward).sum(axis=-1), np.abs(downward).sum(axis=-1))
+            moved = moved / max(int(present.sum()) - 1, 1)
+        else:
+            moved = np.maximum(np.maximum(gaps, 0.0).sum(axis=-1), np.maximum(-gaps, 0.0).sum(axis=-1))
+        return np.asarray(np.where(held.holders > 0, np.minimum(moved, 1.0), 1.0))
 
-    def breaks(self, counts: FloatArray, overall: FloatArray) -> BoolArray:
+    def breaks(self, held: Held, overall: Held) -> BoolArray:
         """Mark those further than t from the rows still kept."""
-        return self.measure(counts, overall) > self.t + _TOLERANCE
+        return self.measure(held, overall) > self.t + _TOLERANCE
 
 
 @dataclass(frozen=True, eq=False)
 class AlphaK(HistogramRequirement):
-    """(alpha, k)-anonymity: no sensitive value makes up more than alpha of any class."""
+    """(alpha, k)-anonymity: no sensitive value is held by more than alpha of those who hold one."""
 
     name: ClassVar[str] = "(alpha, k)-anonymity"
 
     alpha: float
 
-    def measure(self, counts: FloatArray, overall: FloatArray) -> FloatArray:
+    def measure(self, held: Held, overall: Held) -> FloatArray:
         """Share of the commonest sensitive value."""
-        return np.asarray(_shares(counts).max(axis=-1, initial=0.0))
+        return np.asarray(held.shares.max(axis=-1, initial=0.0))
 
-    def breaks(self, counts: FloatArray, overall: FloatArray) -> BoolArray:
+    def breaks(self, held: Held, overall: Held) -> BoolArray:
         """Mark those where one value is too common."""
-        return self.measure(counts, overall) > self.alpha + _TOLERANCE
+        return self.measure(held, overall) > self.alpha + _TOLERANCE
 
 
 def suppressed_rows(partition: Partition, requirements: Sequence[Requirement]) -> BoolArray:

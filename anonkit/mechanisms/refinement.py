@@ -255,7 +255,7 @@ def _broken_sides(state: Refinable, cells: _Cells) -> tuple[BoolArray, BoolArray
             near, far = _counts(cells) if requirement.units is None else _distinct(state, cells, requirement.units)
             left |= near < requirement.k
             right |= far < requirement.k
-        elif isinstance(requirement, DistinctL):
+        elif isinstance(requirement, DistinctL) and requirement.units is None and requirement.missing is None:
             near, far = _distinct(state, cells, requirement.sensitive)
             left |= near < requirement.l
             right |= far < requirement.l
@@ -288,11 +288,48 @@ def _distinct(state: Refinable, cells: _Cells, values: IntArray) -> tuple[FloatA
 def _broken_histograms(
     state: Refinable, cells: _Cells, requirement: HistogramRequirement
 ) -> tuple[BoolArray, BoolArray]:
+    overall = requirement.overall(state.partition, np.ones(cells.cell.size, dtype=bool))
     keys = requirement.sensitive * cells.rows.size + cells.cell
     n_keys = requirement.n_values * cells.rows.size
-    counts = np.bincount(keys, state.partition.weights, minlength=n_keys).astype(np.float64)
-    counts = counts.reshape(requirement.n_values, -1)
-    near = cells.upto(counts)
-    far = cells.in_class(counts) - near
-    overall = counts.sum(axis=1)
-    return requirement.breaks(near.T, overall), requirement.breaks(far.T, overall)
+    rows = np.bincount(keys, state.partition.weights, minlength=n_keys).astype(np.float64)
+    rows = rows.reshape(requirement.n_values, -1)
+    near = cells.upto(rows)
+    far = cells.in_class(rows) - near
+    sides = [near.T, far.T]
+    if requirement.units is None:
+        held = [requirement.held_by_rows(side) for side in sides]
+    else:
+        valued = requirement.sensitive != requirement.missing
+        people = _people(state, cells, requirement.units, requirement.sensitive, requirement.n_values)
+        one = np.zeros(cells.cell.size, dtype=np.int64)
+        (with_value, everybody) = (
+            _people(state, cells, requirement.units, one, 1, chosen) for chosen in (valued, np.ones_like(valued))
+        )
+        held = [
+            requirement.held(side, people[at].T, with_value[at][0], everybody[at][0]) for at, side in enumerate(sides)
+        ]
+    broken_near, broken_far = (requirement.breaks(one_side, overall) for one_side in held)
+    return broken_near, broken_far
+
+
+def _people(
+    state: Refinable, cells: _Cells, units: IntArray, values: IntArray, n_values: int, chosen: BoolArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Count the people with each value up to each cell of their class, and after it, shape (n_values, n_cells) each.
+
+    `chosen` marks the entries that are looked at.
+    """
+    entries = np.arange(values.size) if chosen is None else np.flatnonzero(chosen)
+    member, _ = densify(state.partition.classes[entries] * (int(units.max(initial=0)) + 1) + units[entries])
+    keys = member * n_values + values[entries]
+    order, ascending = ranked(keys)
+    n_cells, cell = cells.rows.size, cells.cell[entries]
+    if not ascending.size:
+        return np.zeros((n_values, n_cells)), np.zeros((n_values, n_cells))
+    begins = np.append(0, np.flatnonzero(ascending[1:] != ascending[:-1]) + 1)
+    value = ascending[begins] % n_values
+    begun, ended = (
+        np.bincount(value * n_cells + at, minlength=n_values * n_cells).reshape(n_values, -1).astype(np.float64)
+        for at in (np.minimum.reduceat(cell[order], begins), np.maximum.reduceat(cell[order], begins))
+    )
+    return cells.upto(begun), cells.in_class(begun) - cells.upto(ended)

@@ -78,7 +78,7 @@ class Mondrian(AnonymityModel):
                 "in": source.n_rows,
                 "suppressed": 0,
                 "suppressed_fraction": 0.0,
-                "dropped_missing": int((~prepared.rows).sum()),
+                **prepared.left_out,
             },
             details={"search": {"name": "mondrian", "boxes": tree.n_leaves}},
             owner={},

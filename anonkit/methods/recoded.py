@@ -18,6 +18,7 @@ from anonkit.k_anonymity.drafts import anonymity_params, column_entry, describe_
 from anonkit.k_anonymity.model import AnonymityModel
 from anonkit.k_anonymity.preparing import requirements
 from anonkit.k_anonymity.sampled_search import apply_recoding, merged_where_rows_are
+from anonkit.k_anonymity.unit_keys import nobody_notes, unit_codes
 from anonkit.mechanisms.equivalence import Partition, Requirement, suppressed_rows
 from anonkit.parameters import check_number, parameter
 from anonkit.policy import Column, ColumnType, Missing, Policy, Role, TargetUse
@@ -43,13 +44,15 @@ class RecodedRows:
     recoding: Recoding
     """As it was applied: boxes too small in this table are merged."""
     rows: NDArray[np.bool_]
-    """Rows that the treatment of missing values keeps."""
+    """Rows that the treatment of missing values keeps; where people are counted, those of somebody."""
     unknown: NDArray[np.bool_]
     """Rows with a value the recoding says nothing about."""
     kept: NDArray[np.bool_]
     """Rows that are released."""
     classes: NDArray[np.int64]
     """Equivalence class of each row; UNKNOWN where it has none."""
+    n_nobody: int
+    """Rows that are left out because they have no unit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +140,8 @@ class Recoded(AnonymityModel):
         rows, unknown, kept = done.rows, done.unknown, done.kept
         counts = {
             "in": source.n_rows,
-            "dropped_missing": int((~rows).sum()),
+            "dropped_missing": int((~rows).sum()) - done.n_nobody,
+            **({"dropped_without_unit": done.n_nobody} if done.n_nobody else {}),
             "suppressed": int((rows & ~kept).sum()),
             "suppression_limit": self.max_suppression,
         }
@@ -154,7 +158,7 @@ class Recoded(AnonymityModel):
             rows=counts,
             details={},
             owner={},
-            notes=_NOTES,
+            notes=(*_NOTES, *nobody_notes(policy, done.n_nobody)),
         )
 
     def recoded_rows(self, source: Source, policy: Policy, engine: Engine) -> RecodedRows:
@@ -166,8 +170,13 @@ class Recoded(AnonymityModel):
             Roles and treatment of missing values, resolved for this table.
         """
         rows, unknown = self._usable(source, policy, list(policy.quasi_identifiers))
+        whose = unit_codes(source, engine, policy)
+        n_nobody = 0
+        if whose is not None:
+            n_nobody = int((rows & whose[1]).sum())
+            rows &= ~whose[1]
         usable = rows & ~unknown
-        units = engine.encode(source, [policy.unit])[0].codes[usable].astype(np.int64) if policy.unit else None
+        units = None if whose is None else whose[0][usable]
         asked = requirements(source, policy, engine, self, usable, units)
         recoding = self.recoding
         if isinstance(recoding, LocalRecoding):
@@ -179,7 +188,7 @@ class Recoded(AnonymityModel):
         kept[usable] = ~suppressed_rows(partition, asked)
         classes = np.full(usable.size, UNKNOWN, dtype=np.int64)
         classes[usable] = partition.classes
-        return RecodedRows(recoding=recoding, rows=rows, unknown=unknown, kept=kept, classes=classes)
+        return RecodedRows(recoding=recoding, rows=rows, unknown=unknown, kept=kept, classes=classes, n_nobody=n_nobody)
 
     def _where_rows_are(self, source: Source, policy: Policy, engine: Engine, progress: Progress) -> Draft:
         """Recode a table whose rows stay in the engine."""
@@ -200,7 +209,7 @@ class Recoded(AnonymityModel):
             params=self._params(source, policy, recoding),
             columns=[*self._entries(policy), *other_columns(policy)],
             rows=applied.rows,
-            notes=_NOTES,
+            notes=(*_NOTES, *applied.notes),
         )
 
     def _params(self, source: Source, policy: Policy, recoding: Recoding) -> dict[str, Any]:
@@ -290,7 +299,10 @@ def _column(raw: Mapping[str, Any]) -> Column:
     column = Column(
         name=raw["name"], role=Role(raw["role"]), type=_column_type(raw["type"]), missing=Missing(raw["missing"])
     )
-    return replace(column, sensitive=raw["sensitive"]) if column.role is Role.TARGET else column
+    if not column.is_sensitive and not raw["sensitive"]:
+        return column
+    treatment = Missing.CATEGORY if raw["missing_is_value"] else None
+    return replace(column, missing=treatment, sensitive=column.role is Role.TARGET)
 
 
 def _column_type(arrow: str) -> ColumnType:

@@ -202,7 +202,7 @@ class RFKA(AnonymityModel):
                 "suppressed": suppressed,
                 "suppressed_fraction": suppressed / max(prepared.n_rows, 1),
                 "suppression_limit": self.max_suppression,
-                "dropped_missing": int((~prepared.rows).sum()),
+                **prepared.left_out,
             },
             details={"search": {"name": self.search, "importance": self.importance, **found.details}},
             owner={"search": {**found.owner, "importance": importance.by_column}},

@@ -210,9 +210,9 @@ def _anonymity_figures(report: Mapping[str, Any], parameters: Mapping[str, Any])
     out += [(f"l = {number(parameters['l_diversity'])}", "asked for")] if "l_diversity" in parameters else []
     out += [(f"t = {number(parameters['t_closeness'])}", "asked for")] if "t_closeness" in parameters else []
     if risk:
-        out.append((number(risk["k_anonymity"]["k"]), "rows in the smallest class found"))
         people = risk["k_anonymity"]["people"]
         out += [(number(people), "people in the smallest class found")] if people is not None else []
+        out.append((number(risk["k_anonymity"]["k"]), "rows in the smallest class found"))
         out.append((one_in(risk["prosecutor"]["max"]), "highest risk of re-identification"))
     out.append((number(rows.get("out")), "rows released"))
     return out
@@ -241,14 +241,16 @@ def _risk(risk: Mapping[str, Any]) -> dict[str, Any] | None:
     if not risk:
         return None
     threshold = risk["prosecutor"]["risk_threshold"]
+    counted = risk.get("counted", "rows")
+    records = "people" if counted == "people" else "released records"
     bins = class_size_bins([(one["size"], one["classes"]) for one in risk["class_sizes"]])
-    records = sum(one.records for one in bins)
+    total = sum(one.records for one in bins)
     table = [
         {
             "size": number(one.low) if one.low == one.high else f"{number(one.low)}–{number(one.high)}",
             "classes": number(one.classes),
             "records": number(one.records),
-            "share": percent(one.records / records),
+            "share": percent(one.records / total),
             "risk": one_in(1 / one.low) if one.classes else "–",
             "at_risk": one.classes > 0 and 1 / one.low > threshold,
         }
@@ -256,25 +258,26 @@ def _risk(risk: Mapping[str, Any]) -> dict[str, Any] | None:
     ]
     bars = [
         Bar(
-            label=f"Classes of {row['size']} rows",
+            label=f"Classes of {row['size']} {counted}",
             value=float(one.records),
             text=str(row["share"]),
             fill=Fill.HATCHED if row["at_risk"] else Fill.SOLID,
         )
         for one, row in zip(bins, table, strict=True)
-        if records
+        if total
     ]
     chart = histogram(
         bars,
         size_ticks(bins),
         name="sizes",
-        title="Released records by the size of their equivalence class",
+        title=f"{records.capitalize()} by the size of their equivalence class",
         description=f"{len(bars)} columns, smallest classes first; the table below has the same figures.",
-        axis="rows in the equivalence class",
+        axis=f"{counted} in the equivalence class",
         legend={Fill.HATCHED: f"risk above {percent(threshold)}"} if any(row["at_risk"] for row in table) else None,
     )
     return {
         **risk,
+        "counted": counted,
         "threshold": threshold,
         "chart": chart if bars else None,
         "bins": table,
@@ -297,6 +300,7 @@ def _sensitive(risk: Mapping[str, Any]) -> list[dict[str, Any]]:
                 if key.startswith("recursive_c_")
             ],
             "homogeneous": found.get("l") == 1,
+            "valueless": found.get("l") == 0,
         }
         for name, found in risk["l_diversity"].items()
         for close in (risk["t_closeness"].get(name, {}),)

@@ -41,9 +41,11 @@ def risk_words(report: Mapping[str, Any], audit: Mapping[str, Any] | None) -> li
         return [*_attack_words(audit), *_bound_words(audit)]
     risk = report["disclosure_risk"]
     if risk:
+        by_people = risk.get("counted") == "people"
+        record, records, whose = ("person", "people", "their") if by_people else ("record", "records", "its")
         return [
-            f"{one_in(risk['prosecutor']['max'])}: to re-identify a record by its quasi-identifiers, counted on the "
-            f"released table; {percent(risk['prosecutor']['share_at_risk'])} of the records above "
+            f"{one_in(risk['prosecutor']['max'])}: to re-identify a {record} by {whose} quasi-identifiers, counted on "
+            f"the released table; {percent(risk['prosecutor']['share_at_risk'])} of the {records} above "
             f"{percent(risk['prosecutor']['risk_threshold'])}. Attacks need the source: ask the owner for an audit."
         ]
     return ["None in this report: attacks need the source. Ask the owner for an audit."]

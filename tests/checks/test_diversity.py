@@ -47,7 +47,8 @@ def test_parts_and_numbers_of_classes_do_not_matter(table: list[dict[int, int]],
     classes, values, counts = _pairs(table)
     cuts = sorted(draw.sample(range(1, len(table)), draw.randrange(len(table)))) if len(table) > 1 else []
     edges = np.searchsorted(classes, [0, *cuts, len(table)])
-    parts = [(classes[a:b], values[a:b], counts[a:b]) for a, b in pairwise(edges)]
+    holders = np.bincount(classes, counts)[classes]
+    parts = [(classes[a:b], values[a:b], counts[a:b], holders[a:b]) for a, b in pairwise(edges)]
 
     assert worst_class(parts, np.bincount(values, counts), ordered) == whole
 

@@ -16,6 +16,7 @@ from anonkit.mechanisms.equivalence import (
     AtLeastK,
     DistinctL,
     EntropyL,
+    HistogramRequirement,
     RecursiveCL,
     Requirement,
     TCloseness,
@@ -55,18 +56,19 @@ def tables(draw: st.DrawFn, max_rows: int = 40, max_columns: int = 3) -> list[Co
 
 @st.composite
 def requirements(draw: st.DrawFn, n_rows: int, *, t_closeness: bool = True) -> list[Requirement]:
-    """Draw k-anonymity, of rows or people, and perhaps one more requirement."""
+    """Draw k-anonymity, and perhaps one more requirement, of rows or of people, missing being a value or not."""
     k = draw(st.integers(2, 5))
     units = draw(st.none() | arrays(n_rows, max(1, n_rows // 2)))
     sensitive = draw(arrays(n_rows, SENSITIVE_VALUES))
+    held: dict[str, Any] = {"units": units, "missing": draw(st.sampled_from([None, 0]))}
     more: list[Requirement] = [
-        DistinctL(sensitive, 2),
-        EntropyL(sensitive, 1.6),
-        RecursiveCL(sensitive, 2.0, 2),
-        AlphaK(sensitive, 0.6),
+        DistinctL(sensitive, 2, **held),
+        EntropyL(sensitive, 1.6, **held),
+        RecursiveCL(sensitive, 2.0, 2, **held),
+        AlphaK(sensitive, 0.6, **held),
     ]
     if t_closeness:
-        more += [TCloseness(sensitive, 0.3), TCloseness(sensitive, 0.3, ordered=True)]
+        more += [TCloseness(sensitive, 0.3, **held), TCloseness(sensitive, 0.3, ordered=True, **held)]
     extra = draw(st.sampled_from([None, *more]))
     return [AtLeastK(k, units)] if extra is None else [AtLeastK(k, units), extra]
 
@@ -75,28 +77,58 @@ def plainly_meets(requirement: Requirement, rows: Sequence[int], kept: Sequence[
     """Tell from the definition whether a class (its rows) meets a requirement, in a release of the kept rows."""
     if isinstance(requirement, AtLeastK):
         return (len(rows) if requirement.units is None else len(set(requirement.units[rows].tolist()))) >= requirement.k
-    values = requirement.attributes[0]
-    counts = Counter(values[list(rows)].tolist())
-    shares = {value: count / len(rows) for value, count in counts.items()}
+    assert isinstance(requirement, HistogramRequirement)
+    counts, holders = plainly_held(requirement, rows, everything=False)
+    left, division = holders, []
+    for count in sorted(counts.values(), reverse=True):
+        division.append(min(count, left))
+        left -= division[-1]
+    division = [count for count in division if count]
+    shares = {value: min(count, holders) / holders for value, count in counts.items()} if holders else {}
     if isinstance(requirement, DistinctL):
-        return len(counts) >= requirement.l
+        return len(division) >= requirement.l
     if isinstance(requirement, EntropyL):
-        return math.exp(-sum(p * math.log(p) for p in shares.values())) >= requirement.l - 1e-9
+        p = [count / holders for count in division]
+        return bool(p) and math.exp(-sum(x * math.log(x) for x in p)) >= requirement.l - 1e-9
     if isinstance(requirement, RecursiveCL):
-        descending = sorted(counts.values(), reverse=True)
-        return descending[0] < requirement.c * sum(descending[requirement.l - 1 :])
+        return bool(division) and division[0] < requirement.c * sum(division[requirement.l - 1 :])
     if isinstance(requirement, AlphaK):
-        return max(shares.values()) <= requirement.alpha + 1e-9
+        return max(shares.values(), default=0) <= requirement.alpha + 1e-9
     assert isinstance(requirement, TCloseness)
-    everywhere = Counter(values[list(kept)].tolist())
-    overall = {value: count / len(kept) for value, count in everywhere.items()}
-    support = sorted(set(overall) | set(shares))
-    gaps = [shares.get(value, 0.0) - overall.get(value, 0.0) for value in support]
+    everywhere, anybody = plainly_held(requirement, kept, everything=True)
+    support = sorted(everywhere)
+    gaps = [shares.get(value, 0.0) - min(everywhere[value], anybody) / anybody for value in support]
+    if not holders:
+        return requirement.t >= 1
     if requirement.ordered:
-        distance = sum(abs(sum(gaps[: at + 1])) for at in range(len(gaps))) / max(len(support) - 1, 1)
+        upward = sum(abs(sum(gaps[: at + 1])) for at in range(len(gaps) - 1))
+        downward = sum(abs(sum(gaps[at + 1 :])) for at in range(len(gaps) - 1))
+        distance = max(upward, downward) / max(len(support) - 1, 1)
     else:
-        distance = sum(abs(gap) for gap in gaps) / 2
-    return distance <= requirement.t + 1e-9
+        distance = max(sum(gap for gap in gaps if gap > 0), -sum(gap for gap in gaps if gap < 0))
+    return min(distance, 1.0) <= requirement.t + 1e-9
+
+
+def of_people(requirement: Requirement) -> bool:
+    """Tell requirements on the values that people hold: they are not monotone where people are in several classes."""
+    return isinstance(requirement, HistogramRequirement) and requirement.units is not None
+
+
+def plainly_held(
+    requirement: HistogramRequirement, rows: Sequence[int], *, everything: bool
+) -> tuple[dict[int, int], int]:
+    """Count who holds each value in some rows, and any: one person's several rows are told as two people."""
+    valued = [row for row in rows if requirement.sensitive[row] != requirement.missing]
+    values = requirement.sensitive[valued].tolist()
+    if requirement.units is None:
+        return dict(Counter(values)), len(valued)
+    pairs = set(zip(values, requirement.units[valued].tolist(), strict=True))
+    people = Counter(value for value, _ in pairs)
+    told = {value: max(people[value], min(n, 2)) for value, n in Counter(values).items()}
+    anybody = len({person for _, person in pairs})
+    if everything:
+        return told, max(anybody, min(len(valued), 2))
+    return told, anybody if len(valued) == len(rows) else anybody if anybody > 2 else min(anybody, 1)
 
 
 def classes_of(columns: Sequence[np.ndarray], rows: Sequence[int]) -> list[list[int]]:

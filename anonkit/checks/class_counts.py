@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Classes of a table and the values inside them, counted by DuckDB in the order in which counts of people are told.
+
+Classes ascend with their cells, first quasi-identifier first, and so do values inside a class; texts by their code
+points, missing last. Everything here is a table of the connection, or arrays in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from anonkit.checks.diversity import NOTHING, Pairs, worst_class
+from anonkit.checks.people import Counts, HeldByPeople, ValueRows, holders_of, told
+
+_PAIRS = 1 << 20
+"""Counts of (class, value) that are looked at together."""
+
+
+def quoted(name: str) -> str:
+    """Return a column's name as SQL takes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def number_classes(
+    connection: Any, source: str, quasi_identifiers: Sequence[str], sensitive: Sequence[str], unit: str | None
+) -> tuple[Counts, Counts | None]:
+    """Make the tables `classes` (class, cells, n rows, people) and `numbered` (class, unit, sensitive cells s0, s1, …).
+
+    Returns
+    -------
+    rows, people : array, shape (n_classes,)
+        People only with a unit. Rows without one are nobody's.
+    """
+    names = [f"q{at}" for at in range(len(quasi_identifiers))]
+    keys = ", ".join(f"{quoted(name)} AS {short}" for name, short in zip(quasi_identifiers, names, strict=True))
+    people = f"count(DISTINCT {quoted(unit)})" if unit else "NULL"
+    order = f"ORDER BY {', '.join(f'{name} NULLS LAST' for name in names)}" if names else ""
+    connection.execute(
+        f"CREATE TEMP TABLE classes AS SELECT (row_number() OVER ({order}) - 1)::BIGINT AS class, * FROM ("
+        f"SELECT {keys + ', ' if keys else ''}count(*)::BIGINT AS n, {people}::BIGINT AS people FROM {source}"
+        f"{' GROUP BY ALL' if keys else ''}) WHERE n > 0"
+    )
+    if sensitive:
+        cells = "".join(f", t.{quoted(name)} AS s{at}" for at, name in enumerate(sensitive))
+        whose = f"t.{quoted(unit)}" if unit else "NULL"
+        same = " AND ".join(
+            f"t.{quoted(name)} IS NOT DISTINCT FROM classes.{short}"
+            for name, short in zip(quasi_identifiers, names, strict=True)
+        )
+        connection.execute(
+            f"CREATE TEMP TABLE numbered AS SELECT class, {whose} AS unit{cells} FROM {source} AS t "
+            f"JOIN classes ON {same or 'true'}"
+        )
+    found = connection.execute("SELECT n, people FROM classes ORDER BY class").fetchnumpy()
+    return _whole(found["n"]), _whole(found["people"]) if unit else None
+
+
+def _whole(column: Any) -> Counts:
+    return np.asarray(column, dtype=np.int64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClassValues:
+    """The values of one sensitive attribute in the classes of a table."""
+
+    connection: Any
+    ordered: bool
+    n_values: int
+    blank: Counts
+    """Rows without a value, by class."""
+    valued: str
+    """What holds of the rows of `numbered` that have a value."""
+
+    @classmethod
+    def of(cls, connection: Any, column: str, n_classes: int, missing_is_value: bool) -> ClassValues:
+        """Make the tables `cells` (class, value, n rows, people) and `domain` (value, n rows, people) of a column."""
+        valued = "true" if missing_is_value else "s IS NOT NULL"
+        counted = "count(*)::BIGINT AS n, count(DISTINCT unit)::BIGINT AS people FROM numbered GROUP BY ALL"
+        connection.execute(
+            "CREATE OR REPLACE TEMP TABLE domain AS SELECT s, n, people, "
+            "row_number() OVER (ORDER BY s NULLS LAST) - 1 AS value "
+            f"FROM (SELECT {column} AS s, {counted}) WHERE {valued}"
+        )
+        connection.execute(
+            "CREATE OR REPLACE TEMP TABLE cells AS SELECT class, value, counted.n, counted.people FROM ("
+            f"SELECT class, {column} AS s, {counted}) AS counted JOIN domain ON counted.s IS NOT DISTINCT FROM domain.s"
+        )
+        connection.execute(
+            "CREATE OR REPLACE TEMP TABLE valued AS SELECT class, count(*) FILTER (NOT v)::BIGINT AS blank, "
+            "count(DISTINCT unit) FILTER (v)::BIGINT AS people FROM ("
+            f"SELECT class, unit, {'true' if missing_is_value else f'{column} IS NOT NULL'} AS v FROM numbered) "
+            "GROUP BY class"
+        )
+        kind = connection.execute("SELECT typeof(s) FROM domain LIMIT 1").fetchone()
+        blank = np.zeros(n_classes, dtype=np.int64)
+        found = connection.execute("SELECT class, blank FROM valued").fetchnumpy()
+        blank[_whole(found["class"])] = found["blank"]
+        return cls(
+            connection=connection,
+            ordered=kind is not None and kind[0] not in ("VARCHAR", "BOOLEAN") and not kind[0].startswith("ENUM"),
+            n_values=int(connection.execute("SELECT count(*) FROM domain").fetchone()[0]),
+            blank=blank,
+            valued="true" if missing_is_value else f"{column} IS NOT NULL",
+        )
+
+    def rows(self) -> ValueRows:
+        """Return the rows of every value in every class."""
+        found = self.connection.execute("SELECT class, value, n FROM cells ORDER BY class, value").fetchnumpy()
+        return ValueRows(
+            classes=_whole(found["class"]), values=_whole(found["value"]), rows=_whole(found["n"]), blank=self.blank
+        )
+
+    def held(self, everybody: Counts) -> HeldByPeople:
+        """Count the people who hold values, as they are told; `everybody` is the people of each class."""
+        found = self.connection.execute("SELECT n, people FROM cells ORDER BY class, value").fetchnumpy()
+        whole = self.connection.execute("SELECT n, people FROM domain ORDER BY value").fetchnumpy()
+        with_value = None
+        ((anybody,),) = self.connection.execute(
+            f"SELECT count(DISTINCT unit) FROM numbered WHERE {self.valued}"
+        ).fetchall()
+        if self.blank.any():
+            valued = np.zeros(everybody.size, dtype=np.int64)
+            own = self.connection.execute("SELECT class, sum(n)::BIGINT AS n FROM cells GROUP BY class").fetchnumpy()
+            valued[_whole(own["class"])] = own["n"]
+            people = np.zeros(everybody.size, dtype=np.int64)
+            having = self.connection.execute("SELECT class, people FROM valued").fetchnumpy()
+            people[_whole(having["class"])] = having["people"]
+            with_value = np.where(self.blank == 0, everybody, np.minimum(told(people, valued), everybody))
+        return HeldByPeople(
+            values=told(_whole(found["people"]), _whole(found["n"])),
+            with_value=with_value,
+            everywhere=told(_whole(whole["people"]), _whole(whole["n"])),
+            anybody=int(told(_whole(anybody), _whole(found["n"]).sum())),
+        )
+
+    def diversity(
+        self, everybody: Counts | None, held: HeldByPeople | None, recursive: Sequence[int]
+    ) -> dict[str, float]:
+        """Return how diverse the worst class is, by rows, or by people when they are given."""
+        if not self.blank.size:
+            return dict(NOTHING)
+        if held is None or everybody is None:
+            overall = self.connection.execute("SELECT n FROM domain ORDER BY value").fetchnumpy()["n"]
+            holders = np.zeros(self.blank.size, dtype=np.int64)
+            own = self.connection.execute("SELECT class, sum(n)::BIGINT AS n FROM cells GROUP BY class").fetchnumpy()
+            holders[_whole(own["class"])] = own["n"]
+        else:
+            overall, holders = held.everywhere, holders_of(everybody, held.with_value, self.blank)
+        return worst_class(
+            self._parts(holders, None if held is None else held.values),
+            np.asarray(overall, dtype=np.float64),
+            self.ordered,
+            recursive,
+            anybody=None if held is None else held.anybody,
+            some_have_none=bool((holders == 0).any()),
+        )
+
+    def _parts(self, holders: Counts, people: Counts | None) -> Iterator[Pairs]:
+        batches = self.connection.sql("SELECT class, value, n FROM cells ORDER BY class, value").to_arrow_reader(_PAIRS)
+        at = 0
+        for classes, values, rows in _whole_classes(batches):
+            counts = rows if people is None else people[at : at + rows.size]
+            at += rows.size
+            some = holders[classes] > 0
+            if some.all():
+                yield classes, values, counts.astype(np.float64), holders[classes].astype(np.float64)
+            elif some.any():
+                left = classes[some]
+                yield left, values[some], counts[some].astype(np.float64), holders[left].astype(np.float64)
+
+
+def _whole_classes(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Counts, Counts, Counts]]:
+    """Yield sorted pairs in parts that end where a class ends."""
+    left: pa.Table | None = None
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        left = table if left is None else pa.concat_tables([left, table])
+        classes = left.column("class").to_numpy()
+        complete = int(np.searchsorted(classes, classes[-1]))
+        if complete:
+            yield _arrays(left.slice(0, complete))
+            left = left.slice(complete)
+    if left is not None and left.num_rows:
+        yield _arrays(left)
+
+
+def _arrays(pairs: pa.Table) -> tuple[Counts, Counts, Counts]:
+    classes, values, counts = (column.to_numpy() for column in pairs.columns)
+    return classes, values, counts

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many people stand in each class of a release, and hold each sensitive value: published, since nobody can recount.
+
+The column that says whose a row is leaves the table. What a validation needs of it stands in `params.json`: counts, in
+the order of the classes and values of the table itself, without any of their cells.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.errors import ReleaseFormatError
+from anonkit.guarantee import Check
+
+Counts = NDArray[np.int64]
+
+_COUNTS = re.compile(r"(?:0|[1-9][0-9]{0,17})(?: (?:0|[1-9][0-9]{0,17}))*")
+_NEVER_ALONE = 2
+"""One person with several rows of a value is told as so many."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HeldByPeople:
+    """Who holds the values of one sensitive attribute."""
+
+    values: Counts
+    """People with each value in each class, ascending by class and value."""
+    with_value: Counts | None
+    """People with any value, by class; None where no row lacks one."""
+    everywhere: Counts
+    """People with each value in the whole table, ascending by value."""
+    anybody: int
+    """People with any value in the whole table, told like those with one."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PeopleCounts:
+    """People of a table by its classes, as they are published.
+
+    Privacy
+    -------
+    Of every class: how many people share it, at least k in a release. Of every sensitive value in a class: how many
+    hold it, where one person with several such rows is told as two, and so is one person with a value among others
+    without. No count of rows is in it; how many rows one of several people has does not follow from it.
+    """
+
+    classes: Counts
+    """People in each class, ascending by its cells, missing last."""
+    sensitive: Mapping[str, HeldByPeople] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the `people` block of `params.json`."""
+        return {
+            "classes": _text(self.classes),
+            "sensitive": {
+                name: {
+                    "values": _text(one.values),
+                    "with_value": None if one.with_value is None else _text(one.with_value),
+                    "everywhere": _text(one.everywhere),
+                    "anybody": one.anybody,
+                }
+                for name, one in self.sensitive.items()
+            },
+        }
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any]) -> PeopleCounts:
+        """Read the block of a release whose promise counts people.
+
+        Raises
+        ------
+        ReleaseFormatError
+            There is none, or it is none.
+        """
+        if "people" not in params:
+            raise ReleaseFormatError(
+                "the release promises k people in every class and does not say how many there are",
+                "it cannot be validated: release the table anew",
+            )
+        try:
+            block = params["people"]
+            if set(block) != {"classes", "sensitive"}:
+                raise ValueError
+            sensitive = {name: _held(one) for name, one in block["sensitive"].items()}
+            return cls(classes=_counts(block["classes"]), sensitive=sensitive)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise ReleaseFormatError("the counts of people in the params.json are damaged") from None
+
+
+def _held(raw: Mapping[str, Any]) -> HeldByPeople:
+    if set(raw) != {"values", "with_value", "everywhere", "anybody"} or type(raw["anybody"]) is not int:
+        raise ValueError
+    with_value = None if raw["with_value"] is None else _counts(raw["with_value"])
+    return HeldByPeople(
+        values=_counts(raw["values"]),
+        with_value=with_value,
+        everywhere=_counts(raw["everywhere"]),
+        anybody=raw["anybody"],
+    )
+
+
+def _text(counts: Counts) -> str:
+    return " ".join(map(str, counts.tolist()))
+
+
+def _counts(text: str) -> Counts:
+    if text != "" and not _COUNTS.fullmatch(text):
+        raise ValueError
+    return np.array([int(one) for one in text.split(" ")] if text else [], dtype=np.int64)
+
+
+# --- what is told, and what is read from it --------------------------------------------------------------------------
+
+
+def told(people: Counts, rows: Counts) -> Counts:
+    """Return counts of people with some rows, one person with several as two."""
+    return np.maximum(people, np.minimum(rows, _NEVER_ALONE))
+
+
+def holders_of(everybody: Counts, with_value: Counts | None, blank: Counts) -> Counts:
+    """Return the people of each class who have a value, at least, shape (n_classes,).
+
+    Parameters
+    ----------
+    everybody, with_value : array
+        As in `PeopleCounts`.
+    blank : array
+        Rows of the class without a value.
+    """
+    if with_value is None:
+        return everybody
+    return np.where(blank == 0, everybody, np.where(with_value > _NEVER_ALONE, with_value, np.minimum(with_value, 1)))
+
+
+# --- whether a table can have such people ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ValueRows:
+    """Rows of a sensitive attribute, in the order of `HeldByPeople`."""
+
+    classes: Counts
+    """Class of each pair of class and value."""
+    values: Counts
+    """Code of its value."""
+    rows: Counts
+    """Rows of each pair."""
+    blank: Counts
+    """Rows without a value, by class."""
+
+
+def class_check(counts: PeopleCounts, rows: Counts) -> Check:
+    """Tell whether classes of so many rows, shape (n_classes,), can have these people: one at least, all at most."""
+    if counts.classes.size != rows.size:
+        return Check(name="people", passed=False, observed=counts.classes.size, required=rows.size)
+    n_wrong = int(((counts.classes < 1) | (counts.classes > rows)).sum())
+    return Check(name="people", passed=n_wrong == 0, observed=n_wrong, required=0)
+
+
+def value_check(counts: PeopleCounts, name: str, found: ValueRows) -> Check:
+    """Tell whether the values of a sensitive attribute can be held by these people."""
+    n_wrong = _impossible(counts.classes, counts.sensitive[name], found) if name in counts.sensitive else 1
+    return Check(name=f"people_of_values:{name}", passed=n_wrong == 0, observed=n_wrong, required=0)
+
+
+def _impossible(everybody: Counts, held: HeldByPeople, found: ValueRows) -> int:
+    """Return how many counts of the holders of values no people can have."""
+    n_classes, n_values = found.blank.size, int(found.values.max(initial=-1)) + 1
+    shapes = (everybody.size == n_classes, held.values.size == found.rows.size, held.everywhere.size == n_values)
+    if not all(shapes) or (held.with_value is None) == bool(found.blank.any()):
+        return 1
+    if held.with_value is not None and held.with_value.size != n_classes:
+        return 1
+    valued = np.bincount(found.classes, found.rows, minlength=n_classes).astype(np.int64)
+    with_value = everybody if held.with_value is None else held.with_value
+    wrong = (with_value > everybody) | (with_value > valued) | (everybody - with_value > found.blank)
+    wrong |= with_value < np.minimum(np.minimum(valued, everybody), _NEVER_ALONE)
+    wrong |= (found.blank == 0) & (with_value != everybody)
+    wrong |= np.bincount(found.classes, held.values, minlength=n_classes) < with_value
+    pairs = (held.values > found.rows) | (held.values < np.minimum(found.rows, _NEVER_ALONE))
+    pairs |= held.values > np.maximum(with_value, _NEVER_ALONE)[found.classes]
+    most, fewest = np.zeros(n_values, dtype=np.int64), np.zeros(n_values, dtype=np.int64)
+    np.add.at(most, found.values, held.values)
+    np.maximum.at(fewest, found.values, held.values)
+    in_all = held.everywhere.max(initial=0), with_value.max(initial=0)
+    total = max(in_all) <= held.anybody <= min(held.everywhere.sum(), max(with_value.sum(), _NEVER_ALONE))
+    return int(not total) + int(
+        wrong.sum() + pairs.sum() + ((held.everywhere > most) | (held.everywhere < fewest)).sum()
+    )
