@@ -51,7 +51,9 @@ FAILURES: dict[str, Any] = {
     "missing refused": lambda t: anonkit.release(
         _frame().assign(q=[None, *_frame()["q"][1:]]), k=3, policy=_policy(q={"missing": "error"})
     ),
-    "unit missing": lambda t: anonkit.release(_frame().assign(q=[None, *_frame()["q"][1:]]), k=3, target="y", unit="q"),
+    "unit missing": lambda t: anonkit.release(
+        _frame().assign(q=[None, *_frame()["q"][1:]]), k=3, policy=_policy(q={"role": "unit", "missing": "error"})
+    ),
     "unknown column": lambda t: anonkit.release(_frame(), k=3, target="nope"),
     "ragged": lambda t: anonkit.release(_csv(t, f"a,b\n{MARK},1\n{MARK}\n{MARK},{MARK},{MARK}\n"), k=2),
     "latin1": lambda t: anonkit.release(_csv(t, f"a,b\n{MARK}é,1\n", "latin-1"), k=2),

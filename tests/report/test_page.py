@@ -341,20 +341,26 @@ def test_one_value_in_a_class_is_pointed_out() -> None:
     """Homogeneity is told for the attribute it concerns, and only for that."""
     text = _page(_k_anonymous()).text
 
-    assert "every row has the same value of illness" in text
-    assert "every row has the same value of income" not in text
+    assert "every row with a value has the same value of illness" in text
+    assert "every row with a value has the same value of income" not in text
 
 
 def test_people_are_told_apart_from_rows() -> None:
-    """Where a unit column was declared the smallest class is counted in people too."""
+    """Where a unit column was declared the page counts people: classes, risks, the chart and its table."""
     report = _k_anonymous()
     assert "people in the smallest class" not in _page(report).text
 
     report["disclosure_risk"]["k_anonymity"]["people"] = 11
+    report["disclosure_risk"]["counted"] = "people"
 
     text = _page(report).text
     assert "11 people in the smallest class found" in text
-    assert "Sizes and risks here count rows" in text
+    assert "Nobody is alone in a class." in text
+    assert "Sizes and risks count people, however many rows they have" in text
+    for told in ("People at risk", "People by the size of their equivalence class", "People in the class"):
+        assert told in text
+    for rows in ("Records at risk", "Released records", "Rows in the class", "rows in the equivalence class"):
+        assert rows not in text
 
 
 def test_values_are_listed_up_to_a_limit() -> None:
