@@ -88,7 +88,7 @@ def refused(account: Accounting, params: Mapping[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [*TREES, *STACKED, "dp-nb"])
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_what_a_method_plans_is_what_the_check_rebuilds(name: str, data: st.DataObject) -> None:
     """Every line, its mechanism, sensitivity, times and cost, and the composition: by two codes."""
