@@ -15,6 +15,7 @@ from anonkit.checks.validate import validate
 from anonkit.data_files import parts_of
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines import LocalEngine
+from anonkit.ledger.fingerprint import Likeness, fingerprint
 from anonkit.methods import METHODS
 from anonkit.policy import Policy
 
@@ -178,3 +179,17 @@ def test_both_engines_see_one_joint_view(
         views.append(release.owner["joint_view"])
     assert views[0] == views[1]
     assert views[0]["with_releases"] == [1]
+
+
+def test_the_ledger_knows_a_table_on_every_engine(customers: Path, on_spark: Any, tmp_path: Path) -> None:
+    """Executors add up the same sums: booked on one engine, refused on the other, from another kind of file."""
+    policy = bank_customers_policy()
+    with LocalEngine() as local:
+        marks = [fingerprint(engine.scan(str(customers), policy), engine, b"k" * 32) for engine in (local, on_spark)]
+        other = bank_customers(300, seed=99)
+        pq.write_table(other, tmp_path / "other.parquet")
+        known = fingerprint(local.scan(other, policy), local, b"k" * 32)
+        again = fingerprint(on_spark.scan(str(tmp_path / "other.parquet"), policy), on_spark, b"k" * 32)
+    assert marks[0].likeness(marks[1]) is Likeness.SAME
+    assert known.likeness(again) is Likeness.SAME
+    assert marks[0].likeness(known) is Likeness.NONE
