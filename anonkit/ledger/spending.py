@@ -106,8 +106,10 @@ class Spending:
 
     def rehearsed(self, params: Mapping[str, Any]) -> Position:
         """Return where a release would stand that is not made: refused like one that is, and booked nowhere."""
+        if self._account.path is None:
+            return Position()
         if not self._is_booked:
-            return Position(public=self._accepted)
+            return Position(public={"booked": True, **self._accepted})
         ledger = Ledger(self._account.path or "")
         seen = self._recognised(ledger)
         standing = self._standing(ledger, seen.dataset)

@@ -143,6 +143,14 @@ def test_a_dry_run_spends_nothing_and_still_refuses(ten: pa.Table, tmp_path: Pat
         draw(ten, tmp_path / "b.parquet", dry_run=True)
 
 
+def test_a_dry_run_says_what_the_release_would_say(ten: pa.Table, tmp_path: Path) -> None:
+    """The report's place in the ledger is the same, before there is a ledger and after."""
+    for output in (tmp_path / "a.parquet", tmp_path / "b.parquet"):
+        told = [draw(ten, output, budget=9, dry_run=dry_run).report["ledger"] for dry_run in (True, False)]
+        assert told[0]["booked"] is told[1]["booked"] is True
+        assert told[0].get("previous_release") == told[1].get("previous_release")
+
+
 def test_a_failure_on_the_way_is_rolled_back(ten: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing was published, so nothing is spent."""
 
