@@ -59,6 +59,8 @@ def published_account(params: Mapping[str, Any]) -> PublishedAccount:
         composition = params["composition"]
         adjacency, (rows,) = str(composition["adjacency"]), integers([composition["rows_per_unit"]])
         loss = path if composition["bootstrap"] is None else _bootstrap_loss(composition["bootstrap"], path)
+    except ReleaseFormatError:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise ReleaseFormatError("the account of the params lacks a key or has one of the wrong kind") from None
     if adjacency not in (ADD_OR_REMOVE, REPLACE) or rows < 1:

@@ -26,7 +26,7 @@ def report_checks(params: Mapping[str, Any], report: Mapping[str, Any], facts: P
     """
     method, stated = report["method"], (facts.method, dict(facts.parameters))
     same = (method["name"], method["parameters"]) == stated and _alike(method["parameters"], facts.parameters)
-    yield Check(name="method", passed=same, observed=str(method["name"]), required=facts.method)
+    yield Check(name="parameters", passed=same, observed=str(method["name"]), required=facts.method)
     if report["guarantee"]["kind"] == "central-dp":
         yield _claim_check(report["guarantee"], facts)
     yield from _budget_checks(params, report)

@@ -66,6 +66,7 @@ _MEANINGS = {
     "released_values": "its report says other things of a column than its parameters",
     "columns_of_params": "its report names other columns than its parameters",
     "unit": "its report names another unit than its promise",
+    "parameters": "its report names another method or other parameters than its params",
     "published_claim": "its report says of the paper's claim, or of public facts, what its parameters do not",
     "forest": "its report has other figures of the trees than its parameters",
     "epsilon_per_attribute": "its parameters have another privacy loss than its report says",

@@ -66,6 +66,7 @@ _CHECKS = {
     "columns_of_params": ("Columns that are named in the parameters", "exactly"),
     "released_values": ("Columns with another number of values than their domain", "exactly"),
     "forest": ("Trees and nodes", ""),
+    "parameters": ("Method and parameters, alike in report and params", ""),
     "published_claim": (
         "Sentences on the paper's claim and on public facts that the parameters do not make",
         "exactly",

@@ -261,7 +261,7 @@ FORGERIES: dict[str, tuple[str, Edit, str]] = {
         lambda files: files.params.update(class_counts=[one + 400 for one in files.params["class_counts"]]),
         "counts_agree"),
     "an epsilon in the report alone": ("dp-nb", set_in("guarantee.parameters.epsilon", 0.5), "epsilon"),
-    "an epsilon asked for in the report alone": ("dp-nb", set_in("method.parameters.epsilon", 0.5), "method"),
+    "an epsilon asked for in the report alone": ("dp-nb", set_in("method.parameters.epsilon", 0.5), "parameters"),
     # --- the composition
     "no bootstrap": ("diffprfs", composed(bootstrap=None), "composition"),
     "one tree in the bootstrap": (

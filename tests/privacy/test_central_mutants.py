@@ -298,6 +298,12 @@ def sensitivities() -> None:
             assert moved.max() - moved.min() <= now.width(2, max_rows)
 
 
+def people_are_capped() -> None:
+    """At an epsilon of 40 the noise is next to nothing: 150 people with two rows each are some 300 rows."""
+    release = anonkit.release(people(), method="dp-nb", policy=POLICY, epsilon=40.0, rows_per_unit=2, ledger=None)
+    assert abs(sum(release.params["class_counts"]) - 300) < 30
+
+
 NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
     "noise of half the scale": (
         Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace",
@@ -323,6 +329,9 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
         Mutant(where="anonkit.mechanisms.discrete_laplace:noisy_counts", old="counts + noise",
                new="2 * counts + noise"),
         laplace.test_counts_keep_their_shape_and_are_right_on_average),
+    "nobody's rows are limited": (
+        Mutant(where="anonkit.central_release.declared:CentralMethod.used_rows", old="if policy.unit is None:",
+               new="if True:"), people_are_capped),
     "coins without a fraction": (
         Mutant(where="anonkit.mechanisms.discrete_laplace:bernoulli_exp",
                old="alive = np.flatnonzero(_exp_fraction(fraction, words))", new="alive = np.arange(fraction.size)"),
