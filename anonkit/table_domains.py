@@ -7,6 +7,7 @@ file of a release says that its claim is conditional on these domains being publ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,6 +29,9 @@ MIN_PEOPLE = 10
 """How many people share a category, or lie beyond a bound, that is read from a table, unless told otherwise."""
 
 _RANDOMIZED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
+
+_CODE = re.compile(r"\s*0[0-9]")
+"""A text of digits that begins with a zero, such as a postal code: nobody writes a quantity so."""
 
 _Codes = NDArray[np.int64]
 
@@ -143,6 +147,8 @@ def _numbers(values: Sequence[Any], kind: pa.DataType) -> NDArray[np.float64] | 
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return np.array(values, dtype=np.float64)
     if not values or pa.types.is_boolean(kind) or pa.types.is_temporal(kind):
+        return None
+    if any(_CODE.match(str(value)) for value in values):
         return None
     read = [number_of_text(str(value)) for value in values]
     return None if any(number is None for number in read) else np.array(read, dtype=np.float64)

@@ -161,6 +161,14 @@ def test_texts_of_one_number_are_one_category(engine: Engine) -> None:
     assert found.column("x").categories == ("1.0", "one")
 
 
+def test_codes_of_digits_are_no_numbers(engine: Engine) -> None:
+    """Postal codes with a leading zero are categories; texts of plain numbers have bounds."""
+    found = domains(engine, pa.table({"zip": ["01234", "12345"] * 20, "x": [f"{at}.5" for at in range(40)]}), 10)
+
+    assert found.column("zip").categories == ("01234", "12345")
+    assert found.column("x").bounds is not None
+
+
 def test_numbers_that_hardly_vary_get_categories(engine: Engine) -> None:
     """Where the bounds would meet, the numbers that enough people have are categories."""
     found = domains(engine, pa.table({"x": [0] * 95 + [7] * 5, "y": [0, 1] * 50}), 10)
