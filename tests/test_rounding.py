@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -45,9 +46,12 @@ def test_a_round_timestamp_separates_its_neighbours(pair: list[datetime]) -> Non
         (-7, 3, 0),
         (-31, -29, -30),
         (0, 1, 1),
-        (date(2001, 3, 9), date(2003, 5, 2), date(2003, 1, 1)),
-        (date(2001, 3, 9), date(2001, 5, 2), date(2001, 5, 1)),
-        (date(2001, 3, 9), date(2001, 3, 12), date(2001, 3, 12)),
+        (date(2001, 3, 9), date(2003, 5, 2), date(2002, 1, 1)),
+        (date(1951, 3, 9), date(1968, 5, 2), date(1960, 1, 1)),
+        (date(2001, 3, 9), date(2001, 5, 2), date(2001, 4, 1)),
+        (date(2001, 3, 9), date(2001, 3, 12), date(2001, 3, 10)),
+        (2**60 + 1, 2**60 + 3, 2**60 + 2),
+        (Decimal("12345678901234567890.24"), Decimal("12345678901234567890.26"), Decimal("12345678901234567890.25")),
     ],
 )
 def test_the_point_is_the_roundest(low: float, high: float, expected: float) -> None:

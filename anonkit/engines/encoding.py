@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,13 @@ def _python_values(values: pa.Array, ordered: bool) -> list[Any]:
         return numbers
     if pa.types.is_timestamp(values.type):
         values = values.cast(pa.timestamp("us", values.type.tz))
-    return [category_value(value, ordered) for value in values.to_pylist()]
+    cells: list[Any] = values.to_pylist()
+    python = [category_value(value, ordered) for value in cells]
+    if pa.types.is_decimal(values.type) and any(
+        Decimal(repr(number)) != cell for number, cell in zip(python, cells, strict=True)
+    ):
+        return cells  # more digits than floats tell apart
+    return python
 
 
 def _unfit(name: str) -> SourceError:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.errors import GuaranteeError, PolicyError
-from anonkit.k_anonymity.coded_axes import pool_rare
+from anonkit.k_anonymity.found_detail import cut_parts, pool_rare
 from anonkit.k_anonymity.model import AnonymityModel, diversity_requirements
 from anonkit.k_anonymity.unit_keys import nobody_notes, unit_codes
 from anonkit.mechanisms.coding import UNLABELLED, CodedColumn
@@ -51,13 +51,26 @@ class Prepared:
         return int(self.labels.size)
 
 
-def prepare(source: Source, policy: Policy, engine: Engine, model: AnonymityModel, *, pool: bool) -> Prepared:
+def prepare(
+    source: Source,
+    policy: Policy,
+    engine: Engine,
+    model: AnonymityModel,
+    *,
+    pool: bool,
+    cut: bool,
+    bins: int | None = None,
+) -> Prepared:
     """Code the quasi-identifiers of a table and turn the model into requirements.
 
     Parameters
     ----------
     pool : bool
         Merge categories that fewer than k rows hold, where the policy neither lists them nor gives a tree.
+    cut : bool
+        Merge the values of ordered columns without a declared ladder into parts between cuts that may be published.
+    bins : int, optional
+        Merge them further, into about so many bins of equal width.
 
     Raises
     ------
@@ -95,6 +108,8 @@ def prepare(source: Source, policy: Policy, engine: Engine, model: AnonymityMode
     labels, n_labels, notes = _labels(source, engine, policy, rows)
     if pool:
         coded = [pool_rare(c, model.k, units) if _may_pool(policy.column(c.name)) else c for c in coded]
+    if cut:
+        coded = [_cut(c, policy.column(c.name), model.k, units, bins) for c in coded]
     return Prepared(
         columns=coded,
         labels=labels,
@@ -135,6 +150,14 @@ def take_rows(column: CodedColumn, rows: NDArray[np.bool_]) -> CodedColumn:
 
 def _may_pool(column: Column) -> bool:
     return column.generalize and column.categories is None and column.tree is None
+
+
+def _cut(
+    column: CodedColumn, declared: Column, k: int, units: NDArray[np.int64] | None, bins: int | None
+) -> CodedColumn:
+    if declared.ladder is not None or not (declared.generalize or bins):
+        return column
+    return cut_parts(column, k, units, bins=bins, bounds=declared.bounds)
 
 
 def _check_domain(column: CodedColumn, declared: Column) -> None:

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 
+from anonkit.mechanisms.box_division import divide
 from anonkit.mechanisms.coding import CodedColumn, IntArray, densify
 from anonkit.mechanisms.equivalence import AtLeastK, BoolArray, FloatArray, Partition, Requirement
+from anonkit.mechanisms.ladder import Ladder
 
 LISTED = -2
 """Stands for the last code going left at a node that lists its codes."""
@@ -26,6 +29,7 @@ class Splits:
     def __init__(self) -> None:
         self.column = np.full(1, -1)
         self.left = np.full(1, -1)
+        self.parent = np.full(1, -1)
         self.at_most = np.full(1, LISTED)
         self.missing_left = np.zeros(1, dtype=bool)
         self._listed: list[tuple[IntArray, IntArray]] = []
@@ -36,6 +40,7 @@ class Splits:
         self.column[nodes], self.left[nodes] = column, left
         new = np.full(2 * nodes.size, -1)
         self.column, self.left = np.append(self.column, new), np.append(self.left, new)
+        self.parent = np.append(self.parent, np.repeat(nodes, 2))
         self.at_most = np.append(self.at_most, np.full(new.size, LISTED))
         self.missing_left = np.append(self.missing_left, np.zeros(new.size, dtype=bool))
         return left
@@ -137,11 +142,11 @@ class _View:
 
     column: int
     """Number of the column."""
-    order: Callable[[_Groups], IntArray]
-    """Orders the groups of the column, box by box."""
+    order: Callable[[_Groups], IntArray] | None
+    """Orders the groups of the column, box by box; None for a column that is divided along a hierarchy."""
 
 
-def _views(columns: Sequence[CodedColumn], constrained: bool) -> list[_View]:
+def _views(columns: Sequence[CodedColumn], constrained: bool, declared: Mapping[str, Ladder]) -> list[_View]:
     """Return the orders of all columns.
 
     Where requirements look at sensitive values, categories are also cut in an order that knows nothing of the target:
@@ -150,6 +155,9 @@ def _views(columns: Sequence[CodedColumn], constrained: bool) -> list[_View]:
     views = []
     for number, column in enumerate(columns):
         missing = column.missing
+        if column.name in declared:
+            views.append(_View(column=number, order=None))
+            continue
         if column.ordered or constrained:
             views.append(_View(column=number, order=_Groups.by_code))
         if not column.ordered:
@@ -172,10 +180,17 @@ class Growth:
         Sums over the rows of each entry, shape (n_entries, n_guides), whole numbers.
     requirements : sequence of Requirement
         On the entries; met by all of them as one class.
+    declared : mapping of column name to Ladder, optional
+        Columns that are divided along these and in no other way.
     """
 
     def __init__(
-        self, columns: Sequence[CodedColumn], whole: Partition, guide: FloatArray, requirements: Sequence[Requirement]
+        self,
+        columns: Sequence[CodedColumn],
+        whole: Partition,
+        guide: FloatArray,
+        requirements: Sequence[Requirement],
+        declared: Mapping[str, Ladder] = MappingProxyType({}),
     ) -> None:
         self.splits = Splits()
         self.node = whole.classes.copy()
@@ -185,7 +200,8 @@ class Growth:
         self._guide = guide
         self._requirements = [r for r in requirements if not isinstance(r, AtLeastK) or r.units is not None]
         self._min_rows = max((r.k for r in requirements if isinstance(r, AtLeastK)), default=1)
-        self._views = _views(columns, constrained=bool(self._requirements))
+        self._declared = declared
+        self._views = _views(columns, bool(self._requirements), declared)
         self._view_column = np.array([view.column for view in self._views] + [-1])
         squares = np.sort(guide**2 / self._rows[:, None], axis=None)  # sorted, so that their order cannot matter
         spread = squares.sum() - (guide.sum(axis=0) ** 2).sum() / self._rows.sum()
@@ -212,55 +228,135 @@ class Growth:
         place[self._open] = np.arange(m)
         here = np.flatnonzero(place[self.node] >= 0)
         box = place[self.node[here]]
-        view, left = self._best_cuts(here, box, m)
-        column, side = self._view_column[view], 2 * box + ~left
-        sides = np.bincount(side, self._rows[here], minlength=2 * m).reshape(m, 2)
-        allowed = self._allowed(here, np.where(view[box] < 0, -1, side), m)
+        view, part, level, n_nodes = self._best_cuts(here, box, m)
+        column = self._view_column[view]
+        n_parts = np.zeros(m, dtype=np.int64)
+        np.maximum.at(n_parts, box, part + 1)
+        first = np.cumsum(n_parts) - n_parts
+        side = first[box] + part
+        rows = np.bincount(side, self._rows[here], minlength=int(n_parts.sum()))
+        allowed = self._allowed(here, np.where(view[box] < 0, -1, side), first)
         made, failed = (view >= 0) & allowed, (view >= 0) & ~allowed
-        child = np.full(m, -1)
-        child[made] = self.splits.add(self._open[made], column[made])
+        child = self._add(np.where(made, self._open, -1), column, np.where(made, n_nodes, 0), first, rows.size)
         moved = made[box]
         for number in np.unique(column[made]).tolist():
             cut = moved & (column[box] == number)
-            self._describe(number, self._open[box[cut]], here[cut], left[cut])
-        self.node[here[moved]] = (child[box] + ~left)[moved]
-        self._floor[failed, view[failed]] = np.floor(_BALANCE * sides[failed].min(axis=1)) + 1
-        large = (child[:, None] + np.arange(2))[made[:, None] & (sides >= 2 * self._min_rows)]
+            if self._columns[number].name in self._declared:
+                self._list_nodes(number, child, side[cut], here[cut], level[box[cut]], (part < n_nodes[box])[cut])
+            else:
+                self._describe(number, self._open[box[cut]], here[cut], part[cut] == 0)
+        self.node[here[moved]] = child[side[moved]]
+        smallest = np.minimum.reduceat(rows, first)
+        self._floor[failed, view[failed]] = np.floor(_BALANCE * smallest[failed]) + 1
+        of_part = np.repeat(np.arange(m), n_parts)
+        large = child[made[of_part] & (rows >= 2 * self._min_rows)]
         self._floor = np.concatenate([self._floor[failed], self._lowest(large.size)])
         self._open = np.concatenate([self._open[failed], large])
 
-    def _allowed(self, here: IntArray, part: IntArray, m: int) -> BoolArray:
-        """Tell which of m boxes may be cut into the given parts (2 a box; -1: not cut), shape (m,)."""
+    def _add(self, nodes: IntArray, column: IntArray, n_nodes: IntArray, first: IntArray, n_parts: int) -> IntArray:
+        """Make the nodes for the parts of each box, shape (n_parts,).
+
+        Parameters
+        ----------
+        nodes : IntArray
+            Node of each box, -1 where it is not cut; shape (m,).
+        column : IntArray
+            Column each box is cut on, shape (m,).
+        n_nodes : IntArray
+            How many parts are split off the box one after the other, shape (m,); what is left comes after them.
+        first : IntArray
+            Number of the first part of each box, shape (m,).
+        """
+        child = np.full(n_parts, -1)
+        rest = nodes.copy()
+        for at in range(int(n_nodes.max(initial=0))):
+            split = np.flatnonzero(n_nodes > at)
+            left = self.splits.add(rest[split], column[split])
+            child[first[split] + at], rest[split] = left, left + 1
+        ends = np.append(first[1:], n_parts)
+        leaves_rest = np.flatnonzero((n_nodes > 0) & (first + n_nodes < ends))
+        child[(first + n_nodes)[leaves_rest]] = rest[leaves_rest]
+        return child
+
+    def _list_nodes(
+        self, number: int, child: IntArray, side: IntArray, entries: IntArray, level: IntArray, told: BoolArray
+    ) -> None:
+        """Send every code of a node of a declared hierarchy left where that node was split off."""
+        column = self._columns[number]
+        levels = self._declared[column.name].levels
+        code = column.codes[entries]
+        sides, example = np.unique(side[told], return_index=True)
+        for part, entry in zip(sides.tolist(), np.flatnonzero(told)[example].tolist(), strict=True):
+            groups = levels[level[entry]]
+            codes = np.flatnonzero(groups == groups[code[entry]])
+            self.splits.list_codes(np.full(codes.size, self.splits.parent[child[part]]), codes)
+
+    def _allowed(self, here: IntArray, part: IntArray, first: IntArray) -> BoolArray:
+        """Tell which boxes may be cut into the given parts (-1: not cut), shape (m,).
+
+        `first` is the number of the first part of each box.
+        """
         if not self._requirements:
-            return np.ones(m, dtype=bool)
+            return np.ones(first.size, dtype=bool)
+        n_parts = int(part.max(initial=first[-1])) + 1
         classes = np.zeros(self.node.size, dtype=np.int64)  # class 0: all that is not being cut
         classes[here] = part + 1
-        partition = Partition(classes, 2 * m + 1, self._weights)
-        kept, broken = np.ones(classes.size, dtype=bool), np.zeros(2 * m + 1, dtype=bool)
+        partition = Partition(classes, n_parts + 1, self._weights)
+        kept, broken = np.ones(classes.size, dtype=bool), np.zeros(n_parts + 1, dtype=bool)
         for requirement in self._requirements:
             broken |= requirement.violated(partition, kept)
-        return ~(broken[1::2] | broken[2::2])
+        return ~np.logical_or.reduceat(broken[1:], first)
 
-    def _best_cuts(self, here: IntArray, box: IntArray, m: int) -> tuple[IntArray, BoolArray]:
-        """Return the view of the best cut of each of m boxes, -1 for none, and which entries go left.
+    def _best_cuts(self, here: IntArray, box: IntArray, m: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Return the best cut of each of m boxes.
 
         Where codes are listed, the left side is the smaller one: codes that the box does not hold go with the larger.
+
+        Returns
+        -------
+        view : IntArray
+            What it is cut by, -1 for no cut; shape (m,).
+        part : IntArray
+            Part that each entry goes to, 0 for the left one; shape (n_entries,).
+        level : IntArray
+            Level of a declared hierarchy at which it is divided, shape (m,).
+        n_nodes : IntArray
+            How many parts are split off, one after the other; shape (m,).
         """
-        best, chosen, left = np.zeros(m), np.full(m, -1), np.zeros(here.size, dtype=bool)
+        best, chosen, part = np.zeros(m), np.full(m, -1), np.zeros(here.size, dtype=np.int64)
+        level, n_nodes = np.full(m, -1), np.ones(m, dtype=np.int64)
         for number, column in enumerate(self._columns):
             group, groups = self._groups(number, here, box)
             worth = (self._guide_worth, _DETAIL / (self._rows.sum() * max(column.size - 1, 1) * len(self._columns)))
             for at in np.flatnonzero(self._view_column == number).tolist():
-                order = self._views[at].order(groups)
-                score, last = groups.best_cut(order, self._floor[:, at], worth)
-                rank = np.empty(order.size, dtype=np.int64)
-                rank[order] = np.arange(order.size)
+                order = self._views[at].order
+                if order is None:
+                    found = divide(
+                        groups.box,
+                        groups.code,
+                        groups.rows,
+                        groups.guide,
+                        self._declared[column.name].levels,
+                        self._floor[:, at],
+                        worth,
+                    )
+                    score, goes = found.score, found.part[group]
+                else:
+                    found, places = None, order(groups)
+                    score, last = groups.best_cut(places, self._floor[:, at], worth)
+                    rank = np.empty(places.size, dtype=np.int64)
+                    rank[places] = np.arange(places.size)
+                    goes = (rank[group] > last[box]).astype(np.int64)
                 better = score > best
                 best[better], chosen[better] = score[better], at
-                left = np.where(better[box], rank[group] <= last[box], left)
-        sides = np.bincount(2 * box + ~left, self._rows[here], minlength=2 * m).reshape(m, 2)
-        listed = np.array([not self._columns[number].ordered for number in self._view_column])[chosen]
-        return chosen, left ^ (listed & (sides[:, 0] > sides[:, 1]))[box]
+                part = np.where(better[box], goes, part)
+                level[better] = -1 if found is None else found.level[better]
+                n_nodes[better] = 1 if found is None else found.n_nodes[better]
+        part[chosen[box] < 0] = 0
+        listed = np.array([not self._columns[number].ordered for number in self._view_column])[chosen] & (level < 0)
+        left = np.bincount(box, self._rows[here] * (part == 0), minlength=m)
+        swapped = listed & (chosen >= 0) & (2 * left > np.bincount(box, self._rows[here], minlength=m))
+        return chosen, np.where(swapped[box], 1 - part, part), level, n_nodes
 
     def _groups(self, number: int, here: IntArray, box: IntArray) -> tuple[IntArray, _Groups]:
         """Group entries by box and code of a column; return the group of each, and the groups."""

@@ -6,16 +6,18 @@ Level 0 is the finest; every level merges groups of the one before; above the la
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import SupportsFloat, cast
+from decimal import Decimal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.coding import CodedColumn
-from anonkit.rounding import Point, place
+from anonkit.rounding import Point, number_of, units_of
 
 Groups = NDArray[np.int32]
 """Group of every code of a column, shape (column.size,), numbered in the order of each group's smallest code."""
@@ -79,15 +81,18 @@ def width_ladder(column: CodedColumn, widths: Sequence[float]) -> Ladder:
     ParameterError
         A value is not a number, or the bins of one width cut through those of the one before.
     """
-    values = [value for value in column.values if value is not None]
-    try:
-        numbers = np.array([float(cast(SupportsFloat, value)) for value in values])
-    except TypeError:
+    values: list[Any] = [value for value in column.values if value is not None]
+    if not all(isinstance(value, int | float | Decimal) for value in values):
         message = f"ladder of column {column.name!r}: bin widths need numbers"
-        raise ParameterError(message, 'ladder = "auto" cuts dates too') from None
+        raise ParameterError(message, 'ladder = "auto" cuts dates too')
+    if not all(math.isfinite(value) for value in values):
+        message = f"ladder of column {column.name!r}: it has infinite numbers, and no bin has them"
+        raise ParameterError(message, "make them missing, or the largest number there is")
+    units, _ = units_of([*values, *widths])
     levels = [np.arange(column.size, dtype=np.int32)]
-    for width in widths:
-        bins = np.unique(np.floor(numbers / width), return_inverse=True)[1].reshape(-1)
+    for width in units[len(values) :]:
+        numbers = np.array([unit // width for unit in units[: len(values)]])
+        bins = np.unique(numbers, return_inverse=True)[1].reshape(-1)
         apart = [len(values)] * (column.size - len(values))
         levels.append(number_groups(np.concatenate((bins, np.array(apart, dtype=np.int64)))))
     return Ladder(column.name, tuple(levels))
@@ -162,23 +167,8 @@ def equal_mass(counts: NDArray[np.int64] | NDArray[np.float64], n_parts: int) ->
     return np.minimum((middle * n_parts / max(float(counts.sum()), 1.0)).astype(np.int64), n_parts - 1)
 
 
-def equal_width_groups(column: CodedColumn, n_bins: int, bounds: tuple[float, float] | None = None) -> Groups:
-    """Group the codes of an ordered column into bins of equal width (step 1 of paper 001); missing stays apart.
-
-    Parameters
-    ----------
-    column : CodedColumn
-        Ordered: numbers, dates or timestamps.
-    n_bins : int
-        Number of bins over the bounds, in [2, inf); empty bins are not numbered.
-    bounds : (low, high), optional
-        Public bounds; without them the smallest and largest value.
-    """
-    values = [value for value in column.values if value is not None]
-    numbers = np.array([place(cast(Point, value)) for value in values], dtype=np.float64)
-    finite = numbers[np.isfinite(numbers)]
-    low, high = bounds or (finite.min(initial=np.inf), finite.max(initial=-np.inf))
-    width = (high - low) / n_bins if high > low else 1.0
-    first = low if np.isfinite(low) else 0.0
-    bins = np.clip(np.floor((numbers - first) / width), 0, n_bins - 1).astype(np.int64)
-    return number_groups(np.concatenate((bins, np.full(column.size - len(values), n_bins))))
+def bin_of(value: int | float | Decimal, width: float) -> tuple[Point, Point]:
+    """Return the ends of the bin [i w, (i + 1) w) that holds a number, exactly, as numbers of its kind."""
+    (unit, step), scale = units_of([value, width])
+    low = unit // step * step
+    return number_of(low, scale, value), number_of(low + step, scale, value)

@@ -9,17 +9,19 @@ it has not learned from: the forest is distilled into boxes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.errors import GuaranteeError, ParameterError
 from anonkit.mechanisms.box_growth import LISTED, Growth, Splits
-from anonkit.mechanisms.coding import CodedColumn, IntArray
+from anonkit.mechanisms.coding import CodedColumn, IntArray, densify
 from anonkit.mechanisms.distinct_rows import DistinctRows
 from anonkit.mechanisms.equivalence import BoolArray, Partition, Requirement
+from anonkit.mechanisms.ladder import Ladder
 from anonkit.mechanisms.soft_labels import soft_labels
 
 
@@ -134,7 +136,12 @@ def _only_used(allowed: IntArray, sets: list[list[IntArray]]) -> tuple[IntArray,
 
 
 def grow_boxes(
-    columns: Sequence[CodedColumn], labels: IntArray, requirements: Sequence[Requirement], *, seed: int = 0
+    columns: Sequence[CodedColumn],
+    labels: IntArray,
+    requirements: Sequence[Requirement],
+    declared: Mapping[str, Ladder] = MappingProxyType({}),
+    *,
+    seed: int = 0,
 ) -> tuple[BoxTree, Partition]:
     """Divide all rows into boxes that meet every requirement and keep what a forest knows of the target.
 
@@ -151,6 +158,9 @@ def grow_boxes(
         The class of each row, `UNLABELLED` where it must not guide; shape (n_rows,).
     requirements : sequence of Requirement
         What every box must meet, counted over all rows, labelled or not.
+    declared : mapping of column name to Ladder, optional
+        Columns that are divided along a hierarchy and in no other way: into nodes that enough rows of the box are in,
+        and what is left of the box, which may be nothing.
     seed : int
         Chooses the folds and the forest. The result depends on nothing else but the set of rows.
 
@@ -159,7 +169,7 @@ def grow_boxes(
     tree : BoxTree
         The boxes.
     partition : Partition
-        The leaf of each row.
+        The box of each row: leaves that rows are in, in the order of the tree's.
 
     Raises
     ------
@@ -184,10 +194,12 @@ def grow_boxes(
                 f"the table as one class ({n_rows} rows) does not meet {requirement.name}",
                 "no recoding can meet it: ask for less, or add rows",
             )
-    growth = Growth(rows.columns, rows.whole, soft_labels(rows.columns, rows.entry, labels, seed), rows.requirements)
+    guide = soft_labels(rows.columns, rows.entry, labels, seed)
+    growth = Growth(rows.columns, rows.whole, guide, rows.requirements, declared)
     growth.grow()
     tree = _tree(columns, rows.columns, growth.splits)
-    return tree, Partition(tree.leaf[growth.node][rows.entry], tree.n_leaves)
+    boxes, n_boxes = densify(tree.leaf[growth.node][rows.entry])
+    return tree, Partition(boxes, n_boxes)
 
 
 def _tree(columns: Sequence[CodedColumn], grown: Sequence[CodedColumn], splits: Splits) -> BoxTree:

@@ -10,6 +10,7 @@ import numpy as np
 
 from anonkit.guarantee import KAnonymity
 from anonkit.k_anonymity.coded_axes import boxes_of
+from anonkit.k_anonymity.declared_detail import Hierarchy
 from anonkit.k_anonymity.drafts import anonymity_params, column_entry, draft_recoded, other_columns
 from anonkit.k_anonymity.model import AnonymityModel
 from anonkit.k_anonymity.preparing import Prepared, prepare
@@ -62,10 +63,16 @@ class Mondrian(AnonymityModel):
                 max_suppression=0.0,
             )
         progress("coding", 0.0)
-        prepared = prepare(source, policy, engine, self, pool=True)
+        prepared = prepare(source, policy, engine, self, pool=True, cut=True)
+        hierarchies = {
+            column.name: hierarchy
+            for column in prepared.columns
+            if (hierarchy := Hierarchy.of(column, policy.column(column.name))) is not None
+        }
         progress("cutting boxes", 0.0)
-        tree, _ = grow_boxes(prepared.columns, prepared.labels, prepared.requirements)
-        recoding = boxes_of(prepared.columns, tree)
+        ladders = {name: hierarchy.ladder for name, hierarchy in hierarchies.items()}
+        tree, boxes = grow_boxes(prepared.columns, prepared.labels, prepared.requirements, ladders)
+        recoding = boxes_of(prepared.columns, tree, hierarchies)
         return draft_recoded(
             source,
             policy,
@@ -80,7 +87,7 @@ class Mondrian(AnonymityModel):
                 "suppressed_fraction": 0.0,
                 **prepared.left_out,
             },
-            details={"search": {"name": "mondrian", "boxes": tree.n_leaves}},
+            details={"search": {"name": "mondrian", "boxes": boxes.n_classes}},
             owner={},
             notes=prepared.notes,
         )

@@ -13,25 +13,29 @@ from numpy.typing import NDArray
 
 from anonkit.errors import GuaranteeError, PolicyError
 from anonkit.guarantee import KAnonymity
-from anonkit.k_anonymity.coded_axes import POOLED, grouping_of, one_hot_grouping, tree_namer
+from anonkit.k_anonymity.coded_axes import grouping_of, one_hot_grouping
+from anonkit.k_anonymity.declared_detail import Hierarchy, declared_grouping
 from anonkit.k_anonymity.drafts import anonymity_params, column_entry, describe_recoded, draft_recoded, other_columns
+from anonkit.k_anonymity.found_detail import Pooled, Stretch, held_by
 from anonkit.k_anonymity.model import AnonymityModel
 from anonkit.k_anonymity.preparing import Prepared, prepare
 from anonkit.k_anonymity.sampled_search import draft_from_sample
 from anonkit.mechanisms.coding import CodedColumn
-from anonkit.mechanisms.features import column_features, one_hot_features
+from anonkit.mechanisms.distinct_rows import released_partition
+from anonkit.mechanisms.equivalence import suppressed_rows
+from anonkit.mechanisms.features import Feature, column_features, one_hot_features
 from anonkit.mechanisms.importance import IMPORTANCE_STRATEGIES, Evidence, Importance
 from anonkit.mechanisms.ladder import (
     Groups,
     Ladder,
     automatic_ladder,
-    equal_width_groups,
     full_detail,
+    number_groups,
     tree_ladder,
     width_ladder,
 )
 from anonkit.mechanisms.random_forest import PUBLISHED, ForestSize
-from anonkit.mechanisms.selection import Decision, select_features
+from anonkit.mechanisms.selection import Decision, Selection, select_features
 from anonkit.mechanisms.specialization import Drop, DropReason, specialize
 from anonkit.parameters import check_choice, check_number, parameter
 from anonkit.policy import Policy, TargetUse
@@ -173,9 +177,9 @@ class RFKA(AnonymityModel):
                 max_suppression=self.max_suppression,
             )
         progress("coding", 0.0)
-        prepared = prepare(source, policy, engine, self, pool=self.ladder == "auto")
-        binned = [self._binned(policy, column) for column in prepared.columns]
-        columns = [column for column, _ in binned]
+        found_levels = self.ladder == "auto" or self.features == "one-hot" or self.bins is not None
+        prepared = prepare(source, policy, engine, self, pool=self.ladder == "auto", cut=found_levels, bins=self.bins)
+        columns = [self._first_bins(policy, column) for column in prepared.columns]
         progress("growing the forest", 0.0)
         features = column_features(columns) if self.features == "columns" else one_hot_features(columns)
         size = PUBLISHED if self.forest == "full" else ForestSize()
@@ -185,7 +189,7 @@ class RFKA(AnonymityModel):
         limit = int(self.max_suppression * prepared.n_rows)
         found = self._search(policy, columns, evidence, importance, prepared, limit)
         self._refuse_too_many(found, prepared, limit)
-        recoding = self._recoding(policy, prepared.columns, [bins for _, bins in binned], found)
+        recoding = self._recoding(policy, prepared, found)
         kept = prepared.rows.copy()
         kept[prepared.rows] = ~found.suppressed
         suppressed = int(found.suppressed.sum())
@@ -222,7 +226,11 @@ class RFKA(AnonymityModel):
         if self.search == "greedy":
             if self.ladder == "auto":
                 ladders = {column.name: ladders.get(column.name) or automatic_ladder(column) for column in columns}
-            selection = select_features(columns, importance.ranking, prepared.requirements, limit, ladders)
+            told_of = self.features == "one-hot" and limit > 0  # without a row left out k rows hold what is kept
+            ranking = self._publishable(columns, importance.ranking, prepared) if told_of else importance.ranking
+            selection = select_features(columns, ranking, prepared.requirements, limit, ladders)
+            if told_of:
+                selection = self._with_rest(columns, selection, prepared)
             accepted: dict[str, list[int]] = {column.name: [] for column in columns}
             for feature in selection.kept:
                 accepted[feature.column] += [] if feature.code is None else [feature.code]
@@ -262,6 +270,34 @@ class RFKA(AnonymityModel):
             },
         )
 
+    def _publishable(
+        self, columns: Sequence[CodedColumn], ranking: Sequence[Feature], prepared: Prepared
+    ) -> Sequence[Feature]:
+        """Leave out the values that fewer than k rows (people) hold: a recoding that keeps one tells of them."""
+        held = {column.name: held_by(column.codes, column.size, prepared.units) for column in columns}
+        return [one for one in ranking if one.code is None or held[one.column][one.code] >= self.k]
+
+    def _with_rest(self, columns: Sequence[CodedColumn], selection: Selection, prepared: Prepared) -> Selection:
+        """Give up kept values of a column, the least held first, until k rows hold the others, or none does."""
+        groups, decisions = dict(selection.groups), list(selection.decisions)
+        for column in columns:
+            held = held_by(column.codes, column.size, prepared.units)
+            kept = [one for one in decisions if one.kept and one.feature.column == column.name]
+            kept.sort(key=lambda one: -int(held[one.feature.code or 0]))
+            while kept:
+                keys = np.full(column.size, column.size, dtype=np.int64)
+                codes = [one.feature.code for one in kept if one.feature.code is not None]
+                keys[codes] = codes
+                rest = held_by((keys == column.size)[column.codes], 2, prepared.units)[1]
+                if rest == 0 or rest >= self.k:
+                    break
+                given_up = kept.pop()
+                decisions[decisions.index(given_up)] = replace(given_up, kept=False, level=None)
+                keys[given_up.feature.code or 0] = column.size
+                groups[column.name] = number_groups(keys) if kept else None
+        gone = suppressed_rows(released_partition(columns, groups), prepared.requirements)
+        return replace(selection, decisions=tuple(decisions), groups=groups, suppressed=gone)
+
     def _ladder(self, policy: Policy, column: CodedColumn) -> Ladder | None:
         """Return the declared levels of a column, or None where the search is free to choose."""
         declared = policy.column(column.name)
@@ -276,7 +312,7 @@ class RFKA(AnonymityModel):
     def _drop_reason(self, drop: Drop, column: CodedColumn) -> str:
         """Say in words why a column was dropped; how many rows it was about is the owner's."""
         if drop.reason is DropReason.CONSTANT:
-            if POOLED in column.values:
+            if any(isinstance(value, Pooled | Stretch) for value in column.values):
                 return f"fewer than two of its values are shared by {self.k} or more"
             return "it has one value"
         if drop.reason is DropReason.SUPPRESSION:
@@ -291,45 +327,57 @@ class RFKA(AnonymityModel):
                 "ask for less diversity: without quasi-identifiers the table is one class",
             )
 
-    def _binned(self, policy: Policy, column: CodedColumn) -> tuple[CodedColumn, Groups | None]:
-        """Return a numeric column cut into equal-width bins, when that is asked, and the bin of every code."""
-        if self.bins is None or not column.ordered:
-            return column, None
-        bins = equal_width_groups(column, self.bins, policy.column(column.name).bounds)
+    def _first_bins(self, policy: Policy, column: CodedColumn) -> CodedColumn:
+        """Return what one-hot features are made of: of a column with a declared ladder, its first bins."""
+        declared = policy.column(column.name)
+        if self.features != "one-hot" or declared.ladder is None:
+            return column
+        bins = width_ladder(column, declared.ladder).levels[1]
         n_bins = int(bins.max(initial=-1)) + 1
         values = [*range(n_bins - 1), None] if column.missing is not None else list(range(n_bins))
-        return CodedColumn(name=column.name, codes=bins[column.codes], values=values, ordered=True), bins
+        return replace(column, codes=bins[column.codes], values=values)
 
-    def _recoding(
-        self, policy: Policy, columns: Sequence[CodedColumn], bins: Sequence[Groups | None], found: _Found
-    ) -> GlobalRecoding:
-        """Return the recoding of the columns as they were before binning."""
+    def _recoding(self, policy: Policy, prepared: Prepared, found: _Found) -> GlobalRecoding:
+        """Return the recoding of the columns as they were before the first bins of a ladder."""
         out: list[KeptAxis | Grouping] = []
-        for column, bins_of_codes in zip(columns, bins, strict=True):
+        for column in prepared.columns:
             groups = found.groups[column.name]
             if groups is None:
                 continue
             accepted = None if found.accepted is None else found.accepted[column.name]
+            hierarchy = Hierarchy.of(column, policy.column(column.name))
             if accepted is not None and not column.ordered:
                 out.append(one_hot_grouping(column, accepted))
-                continue
-            rest = None
-            if accepted is not None:
-                others = np.setdiff1d(np.arange(groups.size), accepted)
-                rest = int(groups[others[0]]) if others.size else None
-            if bins_of_codes is not None:
-                groups = groups[bins_of_codes]
-            if rest is None and _is_full_detail(column, groups):
+            elif accepted is not None:
+                out.append(_one_hot_numbers(column, hierarchy, groups, accepted))
+            elif _is_full_detail(column, groups):
                 out.append(KeptAxis(name=column.name))
-                continue
-            tree = policy.column(column.name).tree
-            out.append(grouping_of(column, groups, tree_namer(tree) if tree else None, masked=rest))
+            elif hierarchy is None:
+                out.append(grouping_of(column, groups))
+            else:
+                held = held_by(groups[column.codes], int(groups.max(initial=-1)) + 1, prepared.units)
+                out.append(declared_grouping(hierarchy, groups, held >= self.k))
         return GlobalRecoding(columns=tuple(out))
 
 
+def _one_hot_numbers(
+    column: CodedColumn, hierarchy: Hierarchy | None, groups: Groups, accepted: Sequence[int]
+) -> Grouping:
+    """Return the recoding in which accepted parts of an ordered column stay and all else is one `*`."""
+    others = np.setdiff1d(np.arange(groups.size), accepted)
+    rest = int(groups[others[0]]) if others.size else None
+    if hierarchy is None:
+        return grouping_of(column, groups, masked=rest)
+    if hierarchy.widths:
+        groups = groups[hierarchy.ladder.levels[1]]
+    told = np.arange(int(groups.max(initial=-1)) + 1) != rest
+    return declared_grouping(hierarchy, groups, told, masked=True)
+
+
 def _is_full_detail(column: CodedColumn, groups: Groups) -> bool:
-    """Tell whether every value is released as it is: as many groups as values, and none of them pooled."""
-    return POOLED not in column.values and int(groups.max(initial=0)) + 1 == column.size
+    """Tell whether every value is released as it is: as many groups as values, and none of them merged before."""
+    found = any(isinstance(value, Pooled | Stretch) for value in column.values)
+    return not found and int(groups.max(initial=0)) + 1 == column.size
 
 
 def _greedy_reasons(decisions: Sequence[Decision]) -> dict[str, str]:

@@ -7,8 +7,8 @@ A local recoding is a tree that puts every row into a box of the quasi-identifie
 Privacy
 -------
 A recoding is public. It never lists a value that fewer than k rows (people) hold unless the policy declared it:
-such values are in the group that stands for everything not listed. Interval ends are the roundest numbers that
-separate the same rows, not cell values; the outermost intervals are open.
+such values are in the group that stands for everything not listed. Interval ends are round numbers with k rows on
+either side, chosen as `anonkit.mechanisms.heavy_parts` says, not cell values; the outermost intervals are open.
 """
 
 from anonkit.recoding.axes import (

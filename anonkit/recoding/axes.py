@@ -12,16 +12,33 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.cells import is_ordered, recode_array
-from anonkit.rounding import Point, place, point_text
+from anonkit.recoding.cutting import parts_of
+from anonkit.rounding import Point, point_text
 
 MASK = "*"
 """What stands for everything a column does not tell."""
 OTHER = "other"
-"""Label of the values that are not listed."""
+"""Label of the values that are not listed, unless a value is called so."""
+MISSING = "missing"
+"""Label of missing beside values of a group, unless a value is called so."""
 _LONG = 4
 """Sets of more values than this are named by what they lack, when that is shorter."""
 UNKNOWN = -1
 """Code of a cell the recoding says nothing about; its row cannot be released."""
+
+
+Named = tuple[tuple[str, tuple[int, ...]], ...]
+"""Groups of parts that the policy declares, each with its name, the smaller before the larger."""
+
+
+def _named(named: Named, parts: Sequence[int]) -> str:
+    """Return the name of the smallest declared group that holds all of some parts."""
+    wanted = set(parts)
+    return next((name for name, group in named if wanted <= set(group)), MASK)
+
+
+def _named_to_dict(named: Named | None) -> dict[str, Any]:
+    return {} if named is None else {"groups": [{"label": name, "parts": list(parts)} for name, parts in named]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +49,8 @@ class IntervalAxis:
     cuts: tuple[Point, ...]
     has_missing: bool
     """False when the recoded table had no missing value here: nothing is said about one."""
+    named: Named | None = None
+    """Where the policy declares bins: a set of parts is called by the smallest of these that holds it, else `*`."""
 
     @property
     def size(self) -> int:
@@ -40,13 +59,9 @@ class IntervalAxis:
 
     def codes(self, array: pa.Array) -> NDArray[np.int64]:
         """Return the part of every cell, shape (len(array),)."""
-        values = {value: None for value in array.unique().to_pylist() if value is not None}
-        keys = list(values)
-        cuts = np.array([place(cut) for cut in self.cuts], dtype=np.float64)
-        parts = np.searchsorted(cuts, np.array([place(key) for key in keys], dtype=np.float64), side="right")
-        lookup: dict[Any, int] = dict(zip(keys, parts.tolist(), strict=True))
-        lookup[None] = self.size - 1 if self.has_missing else UNKNOWN
-        return recode_array(array, lookup, UNKNOWN, ordered=True)
+        parts = parts_of(array, self.cuts)
+        parts[parts < 0] = self.size - 1 if self.has_missing else UNKNOWN
+        return parts
 
     def label(self, parts: Sequence[int]) -> str | None:
         """Name a set of parts: an interval, with `missing` beside it when it is in the set; None for missing alone."""
@@ -54,6 +69,8 @@ class IntervalAxis:
         inner = sorted(part for part in parts if part < n_intervals)
         if not inner:
             return None
+        if self.named is not None:
+            return _named(self.named, parts)
         if len(inner) == n_intervals:
             text = MASK
         else:
@@ -71,7 +88,13 @@ class IntervalAxis:
     def to_dict(self) -> dict[str, Any]:
         """Return the axis as it stands in `params.json`."""
         cuts = [point_text(cut) for cut in self.cuts]
-        return {"name": self.name, "kind": "intervals", "cuts": cuts, "missing": self.has_missing}
+        return {
+            "name": self.name,
+            "kind": "intervals",
+            "cuts": cuts,
+            "missing": self.has_missing,
+            **_named_to_dict(self.named),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,11 +106,23 @@ class CategoryAxis:
     has_other: bool
     has_missing: bool
     """False when the recoded table had no missing value here: nothing is said about one."""
+    named: Named | None = None
+    """Where the policy declares groups: a set of parts is called by the smallest of these that holds it, else `*`."""
 
     @property
     def size(self) -> int:
         """Number of parts, missing included."""
         return len(self.values) + self.has_other + self.has_missing
+
+    @property
+    def other_label(self) -> str:
+        """What all values that are not listed are called: a name that no listed value has."""
+        return _free_name(OTHER, self.values)
+
+    @property
+    def missing_label(self) -> str:
+        """What missing is called beside values: a name that no listed value has."""
+        return _free_name(MISSING, self.values)
 
     def codes(self, array: pa.Array) -> NDArray[np.int64]:
         """Return the part of every cell, shape (len(array),); UNKNOWN where nothing is said about a value."""
@@ -100,9 +135,11 @@ class CategoryAxis:
         present = len(self.values) + self.has_other
         if list(parts) == [present]:
             return None
+        if self.named is not None:
+            return _named(self.named, parts)
         if sum(part < present for part in parts) == present:
             return MASK
-        names = (*self.values, *((OTHER,) if self.has_other else ()), *(("missing",) if self.has_missing else ()))
+        names = (*self.values, *[self.other_label][: self.has_other], *[self.missing_label][: self.has_missing])
         inside = [names[part] for part in parts]
         outside = [name for part, name in enumerate(names) if part not in set(parts)]
         if len(inside) > _LONG and len(outside) < len(inside):
@@ -116,8 +153,19 @@ class CategoryAxis:
             "kind": "categories",
             "values": list(self.values),
             "other": self.has_other,
+            **({"other_label": self.other_label} if self.has_other else {}),
             "missing": self.has_missing,
+            **({"missing_label": self.missing_label} if self.has_missing else {}),
+            **_named_to_dict(self.named),
         }
+
+
+def _free_name(name: str, taken: Sequence[str]) -> str:
+    free, number = name, 1
+    while free in taken:
+        number += 1
+        free = f"{name} ({number})"
+    return free
 
 
 @dataclass(frozen=True, kw_only=True)

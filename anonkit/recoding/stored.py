@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from anonkit.errors import ReleaseFormatError
-from anonkit.recoding.axes import CategoryAxis, Grouping, IntervalAxis, KeptAxis
+from anonkit.recoding.axes import CategoryAxis, Grouping, IntervalAxis, KeptAxis, Named
 from anonkit.recoding.recodings import GlobalRecoding, LocalRecoding, Recoding, Split
 from anonkit.rounding import point_from_text
 
@@ -42,13 +42,30 @@ def recoding_from_dict(raw: Mapping[str, Any]) -> Recoding:
 def _axis_from_dict(raw: Mapping[str, Any]) -> IntervalAxis | CategoryAxis:
     if raw["kind"] == "intervals":
         return IntervalAxis(
-            name=raw["name"], cuts=tuple(point_from_text(cut) for cut in raw["cuts"]), has_missing=raw["missing"]
+            name=raw["name"],
+            cuts=tuple(point_from_text(cut) for cut in raw["cuts"]),
+            has_missing=raw["missing"],
+            named=_named_from_dict(raw),
         )
     if raw["kind"] == "categories":
-        return CategoryAxis(
-            name=raw["name"], values=tuple(raw["values"]), has_other=raw["other"], has_missing=raw["missing"]
+        axis = CategoryAxis(
+            name=raw["name"],
+            values=tuple(raw["values"]),
+            has_other=raw["other"],
+            has_missing=raw["missing"],
+            named=_named_from_dict(raw),
         )
+        for key, label in (("other_label", axis.other_label), ("missing_label", axis.missing_label)):
+            if raw.get(key, label) != label:
+                raise ValueError(key)
+        return axis
     raise ValueError(raw["kind"])
+
+
+def _named_from_dict(raw: Mapping[str, Any]) -> Named | None:
+    if "groups" not in raw:
+        return None
+    return tuple((str(group["label"]), tuple(int(part) for part in group["parts"])) for group in raw["groups"])
 
 
 def _column_from_dict(raw: Mapping[str, Any]) -> KeptAxis | Grouping:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.engines.encoding import coded_column, encode
-from anonkit.k_anonymity.coded_axes import POOLED, grouping_of, one_hot_grouping, pool_rare, tree_namer
+from anonkit.k_anonymity.coded_axes import grouping_of, one_hot_grouping
+from anonkit.k_anonymity.found_detail import Pooled, cut_parts, held_by, pool_rare
 from anonkit.mechanisms.coding import CodedColumn
 from anonkit.recoding import GlobalRecoding
 
@@ -22,18 +23,32 @@ def _coded(cells: list[str | None] | list[int | None], kind: pa.DataType) -> Cod
 
 @given(CELLS, st.integers(2, 6))
 def test_values_below_k_are_pooled_and_never_listed(cells: list[str | None], k: int) -> None:
-    """A listed value is held by at least k rows; all others share one code; missing stays apart."""
+    """A listed value is held by k rows, the pool by k too; missing is apart where k rows are missing."""
     pooled = pool_rare(_coded(cells, pa.string()), k)
     for cell, code in zip(cells, pooled.codes, strict=True):
-        expected = None if cell is None else (cell if cells.count(cell) >= k else POOLED)
-        assert pooled.values[code] == expected
+        value = pooled.values[code]
+        assert value == cell or (isinstance(value, Pooled) and (cell is not None or value.with_missing))
+    if len(cells) >= k:
+        assert held_by(pooled.codes, pooled.size, None).min() >= k
+    rare = [cell for cell in set(cells) if cells.count(cell) < k]
+    assert not set(rare) & set(pooled.values)
+
+
+@given(st.lists(st.integers(-50, 50) | st.none(), min_size=8, max_size=60), st.integers(2, 8))
+def test_parts_of_an_ordered_column_hold_k_rows(cells: list[int | None], k: int) -> None:
+    """Every part has k rows, missing alone or beside others; a column is left alone where every value has."""
+    column = _coded(cells, pa.int64())
+    parts = cut_parts(column, k)
+    assert held_by(parts.codes, parts.size, None).min() >= k
+    if held_by(column.codes, column.size, None).min() >= k:
+        assert parts is column
 
 
 def test_pooling_counts_people_when_told() -> None:
-    """Three rows of one person are one person."""
-    column = _coded(["a", "a", "a", "b", "b", "b"], pa.string())
-    units = np.array([1, 1, 1, 2, 3, 4])
-    assert list(pool_rare(column, 2, units).values) == ["b", POOLED]
+    """Three rows of one person are one person; the pool is of two people, so it takes the last listed value in."""
+    column = _coded(["a", "a", "a", "b", "b", "b", "c", "c"], pa.string())
+    units = np.array([1, 1, 1, 2, 3, 4, 5, 6])
+    assert list(pool_rare(column, 2, units).values) == ["b", Pooled()]
 
 
 @given(CELLS, st.integers(2, 4), st.data())
@@ -88,14 +103,3 @@ def test_one_hot_may_keep_missing() -> None:
     column = _coded(["a", "b", None], pa.string())
     recoding = GlobalRecoding(columns=(one_hot_grouping(column, [0, 2]),))
     assert recoding.apply(pa.record_batch({"x": ["a", "b", None]}))[0]["x"].to_pylist() == ["a", "*", None]
-
-
-def test_groups_of_a_declared_tree_carry_its_names() -> None:
-    """A group that is a node of the tree is called by its name."""
-    tree = (("2541", "25**", "2***"), ("2542", "25**", "2***"), ("2610", "26**", "2***"), ("3011", "30**", "3***"))
-    name = tree_namer(tree)
-
-    assert name(frozenset({"2541", "2542"})) == "25**"
-    assert name(frozenset({"2541"})) == "2541"
-    assert name(frozenset({"2541", "2542", "2610"})) == "2***"
-    assert name(frozenset({"2541", None})) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -15,8 +16,8 @@ from anonkit.mechanisms.coding import CodedColumn
 from anonkit.mechanisms.ladder import (
     Ladder,
     automatic_ladder,
+    bin_of,
     equal_mass,
-    equal_width_groups,
     full_detail,
     number_groups,
     tree_ladder,
@@ -108,8 +109,26 @@ def test_ranges_of_equal_mass_ascend_and_halve(counts: list[int], n_parts: int) 
     assert coarse.tolist() == (fine // 2).tolist()
 
 
-def test_equal_width_bins_over_bounds_and_without() -> None:
-    """Five bins over public bounds or over the values; missing is apart."""
-    column = _column([0.0, 19.0, 20.0, 99.0, 100.0, None], ordered=True)
-    assert equal_width_groups(column, 5).tolist() == [0, 0, 1, 2, 2, 3]
-    assert equal_width_groups(column, 5, (0, 1000)).tolist() == [0, 0, 0, 0, 0, 1]
+NUMBERS = st.one_of(
+    st.lists(st.integers(-(2**63), 2**64), min_size=1, max_size=20, unique=True),
+    st.lists(st.decimals(-1000, 1000, places=2), min_size=1, max_size=20, unique=True),
+    st.lists(st.floats(-1e6, 1e6).map(lambda x: round(x, 3)), min_size=1, max_size=20, unique=True),
+)
+
+
+@given(NUMBERS.map(sorted), st.sampled_from([0.1, 0.5, 2.5, 5.0, 1000.0]))
+def test_bins_are_exact(values: list[object], width: float) -> None:
+    """Values share a bin exactly when their quotients by the width do; the bin's ends are multiples around them."""
+    bins = width_ladder(_column(values, ordered=True), [width]).levels[1].tolist()
+    places = [Fraction(str(value)) // Fraction(str(width)) for value in values]
+    assert [a == b for a, b in pairwise(bins)] == [a == b for a, b in pairwise(places)]
+    for value, place in zip(values, places, strict=True):
+        low, high = bin_of(value, width)  # type: ignore[arg-type]
+        assert Fraction(str(low)) == place * Fraction(str(width))
+        assert Fraction(str(low)) <= Fraction(str(value)) < Fraction(str(high))
+
+
+def test_bins_have_no_infinite_numbers() -> None:
+    """A declared bin is finite."""
+    with pytest.raises(ParameterError, match="infinite numbers"):
+        width_ladder(_column([1.0, float("inf")], ordered=True), [5])

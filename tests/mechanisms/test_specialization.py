@@ -276,7 +276,7 @@ def test_utility_on_adult_under_the_held_out_protocol(adult: Any, names: Any, fl
     from sklearn.metrics import roc_auc_score
 
     from anonkit.engines.local import LocalEngine
-    from anonkit.k_anonymity.coded_axes import pool_rare
+    from anonkit.k_anonymity.found_detail import pool_rare
     from anonkit.policy import Policy
 
     engine = LocalEngine()

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which original values a released cell may stand for: intervals, sets and masks are read, not compared as texts."""
+"""Which original values a released cell may stand for: intervals, sets and masks are read, not compared as texts.
+
+Numbers and times are compared exactly: beyond 2^53 a float would put a whole number into the wrong interval.
+"""
 
 from __future__ import annotations
 
+import math
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,13 +20,14 @@ from numpy.typing import NDArray
 MASK, OTHER, MISSING, NOT = "*", "other", "missing", "not "
 
 _NUMBER = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
-_POINT = rf"(?:{_NUMBER}|\d{{4}}-\d\d-\d\d(?:[ T][\d:.]+)?)"
+_POINT = rf"(?:{_NUMBER}|\d{{4}}-\d\d-\d\d(?:[ T][\d:.]+(?:[+-]\d\d:\d\d)?)?)"
 _INTERVAL = re.compile(rf"^([\[(\]])\s*({_POINT})\s*[,;]\s*({_POINT})\s*([\])\[])$")
 _HALF = re.compile(rf"^(<=|>=|<|>)\s*({_POINT})$")
 _RANGE = re.compile(rf"^({_NUMBER})\s*(?:-|–|to|\.\.)\s*({_NUMBER})$")
 _FROM = re.compile(rf"^({_NUMBER})\+$")
 _SET = re.compile(r"^\{(.*)\}$")
 _PREFIX = re.compile(r"^([^*]+)(\*+)$")
+_ENDLESS = Fraction(10) ** 400  # where infinite numbers stand
 
 Mask = NDArray[np.bool_]
 
@@ -32,11 +39,14 @@ def compatible(labels: Sequence[Any], values: Sequence[Any]) -> Mask:
     ----------
     labels : sequence
         Distinct released cells: the value itself, `*`, `[20, 30)`, `< 20`, `20-29`, `a|b`, `{a, b}`, `not a|b`,
-        `123**`, `other` (whatever no other label names), `missing`; None is a missing cell.
+        `123**`, `other` (whatever no other label names), `missing`; None is a missing cell. Where a value is called
+        `other` or `missing`, the pool and missing cells are `other (2)` and `missing (2)`.
     values : sequence
         Distinct original values; None is a missing one.
     """
-    column = _Values(values)
+    atoms = {atom for label in labels if isinstance(label, str) for atom in _atoms(label)}
+    pool = _numbered(OTHER, atoms)
+    column = _Values(values, pool, _numbered(MISSING, atoms))
     out = np.array([column.of_label(label) for label in labels], dtype=bool).reshape(len(labels), len(values))
     named = np.zeros(len(values), dtype=bool)
     for label in labels:
@@ -44,9 +54,17 @@ def compatible(labels: Sequence[Any], values: Sequence[Any]) -> Mask:
             named |= column.named(label)
     rest = ~named & ~column.absent
     for at, label in enumerate(labels):
-        if isinstance(label, str) and OTHER in _atoms(label):
+        if isinstance(label, str) and pool in _atoms(label):
             out[at] = out[at] & ~rest if label.startswith(NOT) else out[at] | rest
     return out
+
+
+def _numbered(name: str, atoms: set[str]) -> str:
+    """Return what stands for a pool among these names: `other`, or `other (2)` where that is a value's."""
+    number = 1
+    while f"{name} ({number + 1})" in atoms:
+        number += 1
+    return name if number == 1 else f"{name} ({number})"
 
 
 def _atoms(label: str) -> list[str]:
@@ -58,10 +76,14 @@ def _atoms(label: str) -> list[str]:
 class _Values:
     """The distinct values of a column, as texts and, where they are numbers or dates, on a line."""
 
-    def __init__(self, values: Sequence[Any]) -> None:
+    def __init__(self, values: Sequence[Any], pool: str, missing: str) -> None:
+        self._pool, self._missing = pool, missing
         self.absent = np.array([_is_missing(value) for value in values], dtype=bool)
         self._texts = [None if _is_missing(value) else text_of(value) for value in values]
-        self._places = np.array([np.nan if _is_missing(value) else _place(value) for value in values], dtype=np.float64)
+        places = [(place, at) for at, value in enumerate(values) if (place := _place(value)) is not None]
+        places.sort()
+        self._places = [place for place, _ in places]
+        self._by_place = np.array([at for _, at in places], dtype=np.int64)
         self._at = {text: at for at, text in enumerate(self._texts) if text is not None}
 
     def of_label(self, label: Any) -> Mask:
@@ -94,30 +116,32 @@ class _Values:
         return out
 
     def _of_atom(self, atom: str) -> Mask:
-        if atom == MISSING:
+        if atom == self._missing:
             return self.absent.copy()
         exact = self._exact(atom)
-        if exact.any() or atom == OTHER:
+        if exact.any() or atom == self._pool:
             return exact
-        with np.errstate(invalid="ignore"):
-            return self._of_interval(atom) | self._of_prefix(atom)
+        return self._of_interval(atom) | self._of_prefix(atom)
 
     def _of_interval(self, atom: str) -> Mask:
-        places = self._places
+        first, last = 0, 0
         if found := _INTERVAL.match(atom):
-            low, high = _point(found[2]), _point(found[3])
-            above = places >= low if found[1] == "[" else places > low
-            return np.asarray(above & (places <= high if found[4] == "]" else places < high))
-        if found := _HALF.match(atom):
-            point = _point(found[2])
-            return np.asarray(
-                {"<": places < point, "<=": places <= point, ">": places > point, ">=": places >= point}[found[1]]
-            )
-        if found := _RANGE.match(atom):
-            return np.asarray((places >= float(found[1])) & (places <= float(found[2])))
-        if found := _FROM.match(atom):
-            return np.asarray(places >= float(found[1]))
-        return np.zeros(places.size, dtype=bool)
+            first = self._below(_point(found[2]), found[1] != "[")
+            last = self._below(_point(found[3]), found[4] == "]")
+        elif found := _HALF.match(atom):
+            border = self._below(_point(found[2]), found[1] in ("<=", ">"))
+            first, last = (0, border) if found[1] in ("<", "<=") else (border, len(self._places))
+        elif found := _RANGE.match(atom):
+            first, last = self._below(Fraction(found[1]), False), self._below(Fraction(found[2]), True)
+        elif found := _FROM.match(atom):
+            first, last = self._below(Fraction(found[1]), False), len(self._places)
+        out = np.zeros(self.absent.size, dtype=bool)
+        out[self._by_place[first:last]] = True
+        return out
+
+    def _below(self, point: Fraction, with_equal: bool) -> int:
+        """Count the values below a point, or not above it."""
+        return (bisect_right if with_equal else bisect_left)(self._places, point)
 
     def _of_prefix(self, atom: str) -> Mask:
         found = _PREFIX.match(atom)
@@ -138,24 +162,31 @@ def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float | np.floating) and value != value)
 
 
-def _place(value: Any) -> float:
-    if isinstance(value, datetime | date):
-        return _ordinal(value)
+def _place(value: Any) -> Fraction | None:
+    """Return where a value stands on its line, a float as the shortest decimal that reads back as it."""
+    if _is_missing(value):
+        return None
+    if isinstance(value, date):
+        return _moment(value)
     try:
-        return float(value)
-    except (TypeError, ValueError):
-        return float("nan")
+        if isinstance(value, float | np.floating):
+            number = float(value)
+            return Fraction(repr(number)) if math.isfinite(number) else _ENDLESS * (1 if number > 0 else -1)
+        return Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        return None
 
 
-def _point(text: str) -> float:
+def _point(text: str) -> Fraction:
     try:
-        return float(text)
+        return Fraction(text)
     except ValueError:
-        return _ordinal(datetime.fromisoformat(text))
+        return _moment(datetime.fromisoformat(text))
 
 
-def _ordinal(moment: date) -> float:
-    if isinstance(moment, datetime):
-        seconds = moment.hour * 3600 + moment.minute * 60 + moment.second + moment.microsecond / 1e6
-        return moment.toordinal() + seconds / 86_400
-    return float(moment.toordinal())
+def _moment(moment: date) -> Fraction:
+    """Return the microseconds since 1970."""
+    if not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day)
+    start = datetime(1970, 1, 1, tzinfo=None if moment.tzinfo is None else UTC)
+    return Fraction((moment - start) // timedelta(microseconds=1))

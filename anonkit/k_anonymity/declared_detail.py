@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns whose levels of detail the policy declares: what is released of them are nodes of that hierarchy, by name.
+
+A ladder of widths declares the bins [i w, (i + 1) w), a tree declares groups of values, `ladder = "none"` declares
+that a value is told as it is or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.mechanisms.coding import CodedColumn
+from anonkit.mechanisms.ladder import Ladder, bin_of, full_detail, tree_ladder, width_ladder
+from anonkit.policy import Column
+from anonkit.recoding import MASK, CategoryAxis, Grouping, IntervalAxis, unique_labels
+from anonkit.recoding.axes import Named
+from anonkit.rounding import Point, place, point_text, successor
+
+Tree = Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Hierarchy:
+    """The declared levels of detail of a column."""
+
+    column: CodedColumn
+    ladder: Ladder
+    """Level 0 is full detail."""
+    widths: tuple[float, ...] = ()
+    """Widths of the bins of level 1, 2, … of an ordered column."""
+    tree: Tree | None = None
+    """Paths from a value to its coarsest group; level 0 is the value."""
+
+    @classmethod
+    def of(cls, column: CodedColumn, declared: Column) -> Hierarchy | None:
+        """Return what is declared of a column, None when the search is free."""
+        if not declared.generalize:
+            return cls(column=column, ladder=full_detail(column))
+        if declared.ladder is not None:
+            return cls(column=column, ladder=width_ladder(column, declared.ladder), widths=tuple(declared.ladder))
+        if declared.tree is not None:
+            return cls(column=column, ladder=tree_ladder(column, declared.tree), tree=declared.tree)
+        return None
+
+    def level_of(self, codes: NDArray[np.integer[Any]]) -> int | None:
+        """Return the finest level at which some codes are one node; None when none is so coarse."""
+        for level, groups in enumerate(self.ladder.levels):
+            if (groups[codes] == groups[codes[0]]).all():
+                return level
+        return None
+
+    def span(self, codes: NDArray[np.integer[Any]]) -> tuple[Point, Point, str] | None:
+        """Return the lower and upper end of the bin that codes are, and its name; None when they are no one bin."""
+        level = self.level_of(codes)
+        if level is None:
+            return None
+        value: Any = self.column.values[int(codes[0])]
+        if level == 0:
+            return value, successor(value), point_text(value)
+        low, high = bin_of(value, self.widths[level - 1])
+        return low, high, f"[{point_text(low)}, {point_text(high)})"
+
+    def members(self, codes: NDArray[np.integer[Any]]) -> tuple[int, str] | None:
+        """Return level and name of the group of the tree that codes are; None when they are no one group."""
+        level = self.level_of(codes)
+        if level is None or self.tree is None:
+            return None
+        value = self.column.values[int(codes[0])]
+        return level, next(path[level] for path in self.tree if path[0] == value)
+
+
+def declared_grouping(
+    hierarchy: Hierarchy,
+    groups: NDArray[np.integer[Any]],
+    told: NDArray[np.bool_] | None = None,
+    *,
+    masked: bool = False,
+) -> Grouping:
+    """Return the recoding of a column into nodes of its hierarchy.
+
+    Parameters
+    ----------
+    groups : ndarray of shape (column.size,)
+        Group of every code; each is a node.
+    told : ndarray of shape (n_groups,), optional
+        Groups that may be told of: those that k rows of the source have. Of the others the recoding says no more than
+        of bins and values that do not occur.
+    masked : bool
+        Release everything but the groups told of as `*`; for ordered columns.
+    """
+    column = hierarchy.column
+    present = np.arange(column.size) != (-1 if column.missing is None else column.missing)
+    nodes = [
+        np.flatnonzero(present & (groups == group))
+        for group in range(int(groups.max(initial=-1)) + 1)
+        if told is None or told[group]
+    ]
+    nodes = [codes for codes in nodes if codes.size]
+    if not column.ordered:
+        return _tree_groups(hierarchy, nodes)
+    missing_told = column.missing is not None and (told is None or bool(told[groups[column.missing]]))
+    return _bins(hierarchy, nodes, masked, missing_told)
+
+
+def _bins(hierarchy: Hierarchy, nodes: Sequence[NDArray[Any]], masked: bool, missing_told: bool) -> Grouping:
+    spans = [span for codes in nodes if (span := hierarchy.span(codes)) is not None]
+    axis = interval_axis(hierarchy, spans)
+    owners = [-1 if masked else part for part in range(axis.size)]
+    labels = [MASK if masked else axis.label([part]) for part in range(axis.size)]
+    for low, _, name in spans:
+        part = axis.cuts.index(low) + 1
+        owners[part], labels[part] = part, name
+    if missing_told:
+        owners[-1], labels[-1] = axis.size - 1, None
+    return Grouping(axis=axis, labels=unique_labels(labels, owners))
+
+
+def interval_axis(hierarchy: Hierarchy, spans: Sequence[tuple[Point, Point, str]]) -> IntervalAxis:
+    """Return an axis that is cut at the ends of some bins and nowhere else."""
+    ends = {place(point): point for low, high, _ in spans for point in (low, high)}
+    cuts = tuple(ends[at] for at in sorted(ends))
+    return IntervalAxis(name=hierarchy.column.name, cuts=cuts, has_missing=hierarchy.column.missing is not None)
+
+
+def _tree_groups(hierarchy: Hierarchy, nodes: Sequence[NDArray[Any]]) -> Grouping:
+    tree = hierarchy.tree or ()
+    told = {node for codes in nodes if (node := hierarchy.members(codes)) is not None}
+    held = {path[0] for path in tree if not told.isdisjoint(enumerate(path))}
+    untouched = [
+        {path[level] for path in tree} - {path[level] for path in tree if path[0] in held}
+        for level in range(len(tree[0]))
+    ]
+    nodes_of: list[tuple[int, str]] = []
+    for path in tree:
+        mine = [(level, name) for level, name in enumerate(path) if (level, name) in told]
+        free = [(level, name) for level, name in enumerate(path) if name in untouched[level]]
+        nodes_of.append(mine[0] if mine else free[-1])
+    number = {node: at for at, node in enumerate(dict.fromkeys(nodes_of))}
+    axis = tree_axis(hierarchy)
+    missing: list[str | None] = [None] if axis.has_missing else []
+    owners = [*(number[node] for node in nodes_of), *([len(number)] if axis.has_missing else [])]
+    return Grouping(axis=axis, labels=unique_labels([*(name for _, name in nodes_of), *missing], owners))
+
+
+def tree_axis(hierarchy: Hierarchy) -> CategoryAxis:
+    """Return an axis that lists every value of a declared tree, whether it occurs or not."""
+    values = tuple(path[0] for path in hierarchy.tree or ())
+    missing = hierarchy.column.missing is not None
+    return CategoryAxis(name=hierarchy.column.name, values=values, has_other=False, has_missing=missing)
+
+
+def tree_names(tree: Tree) -> Named:
+    """Return every group of a tree as parts of `tree_axis`, the smaller first."""
+    found: dict[tuple[str, tuple[int, ...]], None] = {}
+    for level in range(len(tree[0])):
+        members: dict[str, list[int]] = {}
+        for at, path in enumerate(tree):
+            members.setdefault(path[level], []).append(at)
+        found.update({(name, tuple(parts)): None for name, parts in members.items()})
+    return tuple(sorted(found, key=lambda group: len(group[1])))
+
+
+def declared_sides(
+    hierarchy: Hierarchy, left: Sequence[NDArray[np.integer[Any]]]
+) -> tuple[IntervalAxis | CategoryAxis, list[tuple[int, ...]]]:
+    """Return the axis that some divisions along a hierarchy need, and the parts that go left at each of them.
+
+    Parameters
+    ----------
+    left : sequence of arrays of codes
+        Each is a node of the hierarchy, or missing alone.
+    """
+    missing = [codes.tolist() == [hierarchy.column.missing] for codes in left]
+    if hierarchy.column.ordered:
+        spans = [None if alone else hierarchy.span(codes) for codes, alone in zip(left, missing, strict=True)]
+        axis = interval_axis(hierarchy, [span for span in spans if span is not None])
+        parts = [
+            tuple(range(axis.cuts.index(span[0]) + 1, axis.cuts.index(span[1]) + 1)) if span else (axis.size - 1,)
+            for span in spans
+        ]
+        names = {(span[2], held) for span, held in zip(spans, parts, strict=True) if span}
+        return replace(axis, named=tuple(sorted(names, key=lambda name: (len(name[1]), name[1])))), parts
+    if hierarchy.tree is not None:
+        listing = replace(tree_axis(hierarchy), named=tree_names(hierarchy.tree))
+        nodes = [None if alone else hierarchy.members(codes) for codes, alone in zip(left, missing, strict=True)]
+        held = [
+            tuple(at for at, path in enumerate(hierarchy.tree) if path[node[0]] == node[1])
+            if node
+            else (listing.size - 1,)
+            for node in nodes
+        ]
+        return listing, held
+    values = tuple(
+        dict.fromkeys(
+            str(hierarchy.column.values[int(codes[0])]) for codes, alone in zip(left, missing, strict=True) if not alone
+        )
+    )
+    singles = CategoryAxis(
+        name=hierarchy.column.name,
+        values=values,
+        has_other=True,
+        has_missing=True,
+        named=tuple((value, (at,)) for at, value in enumerate(values)),
+    )
+    where = [
+        singles.size - 1 if alone else values.index(str(hierarchy.column.values[int(codes[0])]))
+        for codes, alone in zip(left, missing, strict=True)
+    ]
+    return singles, [(at,) for at in where]

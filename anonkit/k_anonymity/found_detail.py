@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a search may tell apart in a column of which nothing is declared: only what k rows (people) of the source share.
+
+A recoding is published, so what it lists and where it cuts is told of the source, suppressed rows included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.mechanisms.coding import CodedColumn
+from anonkit.mechanisms.heavy_parts import declared_cuts, equal_width_cuts, heavy_cuts
+from anonkit.rounding import Point
+
+Units = NDArray[np.int64] | None
+"""The person each row belongs to, shape (n_rows,); None where every row is a person."""
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """Stands for all values of a column that are not listed."""
+
+    with_missing: bool = False
+    """True when fewer than k rows are missing: they are told from nothing else of the pool."""
+
+    def __repr__(self) -> str:
+        return "<pooled>"
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Stands for the values of an ordered column from a cut on, up to the next."""
+
+    low: Point | None
+    """The cut at its lower end; None for the lowest part, which has none."""
+    with_missing: bool = False
+    """True when fewer than k rows are missing: they are told from nothing else of this part."""
+
+
+def held_by(codes: NDArray[np.integer], n_codes: int, units: Units) -> NDArray[np.int64]:
+    """Count the rows (distinct units) that have each code, shape (n_codes,)."""
+    whole = codes.astype(np.int64)
+    if units is not None:
+        n_units = int(units.max(initial=0)) + 1
+        whole = np.unique(whole * n_units + units) // n_units
+    return np.bincount(whole, minlength=n_codes).astype(np.int64)
+
+
+def _holders(column: CodedColumn, which: NDArray[np.bool_], units: Units) -> int:
+    rows = which[column.codes]
+    return int(rows.sum()) if units is None else int(np.unique(units[rows]).size)
+
+
+def pool_rare(column: CodedColumn, k: int, units: Units = None) -> CodedColumn:
+    """Merge the values of a categorical column that fewer than k rows (units) hold into one code that k rows hold.
+
+    Where they are fewer together, the listed values that fewest hold join them. Missing joins them too, unless k rows
+    are missing. Codes become: listed values in their order, the pool if there is one, missing last.
+    """
+    if column.ordered:
+        return column
+    held = held_by(column.codes, column.size, units)
+    missing = np.zeros(column.size, dtype=bool)
+    if column.missing is not None:
+        missing[column.missing] = True
+    pooled = held < k
+    if not pooled.any():
+        return column
+    while _holders(column, pooled, units) < k and not pooled.all():
+        rest = np.flatnonzero(~pooled & ~missing)
+        pooled[rest[np.argmin(held[rest])] if rest.size else column.missing] = True
+    listed = np.flatnonzero(~pooled & ~missing)
+    recode = np.full(column.size, listed.size, dtype=np.int32)
+    recode[listed] = np.arange(listed.size, dtype=np.int32)
+    own = missing & ~pooled
+    recode[own] = listed.size + 1
+    values: list[object] = [column.values[at] for at in listed.tolist()]
+    values.append(Pooled(with_missing=bool((missing & pooled).any())))
+    return replace(column, codes=recode[column.codes], values=[*values, *([None] if own.any() else [])])
+
+
+def cut_parts(
+    column: CodedColumn,
+    k: int,
+    units: Units = None,
+    *,
+    bins: int | None = None,
+    bounds: tuple[float, float] | None = None,
+) -> CodedColumn:
+    """Merge the values of an ordered column into parts of k rows (units) each, between cuts that tell of no fewer.
+
+    Parameters
+    ----------
+    column : CodedColumn
+        Ordered.
+    bins : int, optional
+        Merge further, into about so many bins of equal width: of the public bounds, or of what the cuts span.
+    bounds : (low, high), optional
+        Public bounds, used for bins only.
+
+    Returns
+    -------
+    CodedColumn
+        Its values are stretches; the column as it is where every value is a part of its own. Missing is a code of its
+        own where k rows are missing, and else joins the highest part.
+    """
+    n_values = column.size - (column.missing is not None)
+    if not column.ordered or n_values == 0:
+        return column
+    if bins is not None and bounds is not None:
+        cuts = declared_cuts(column, bounds, bins, k, units)
+    else:
+        cuts = heavy_cuts(column, k, units)
+        if bins is not None:
+            cuts = [cuts[at] for at in equal_width_cuts([point for _, point in cuts], bins)]
+    present = np.arange(column.size) < n_values
+    tells_missing = _holders(column, ~present, units) >= k and _holders(column, present, units) >= k
+    if bins is None and len(cuts) == n_values - 1 and (tells_missing or column.missing is None):
+        return column
+    part = np.searchsorted([at for at, _ in cuts], np.arange(column.size), side="right").astype(np.int32)
+    values: list[object] = [Stretch(None), *(Stretch(point) for _, point in cuts)]
+    if tells_missing:
+        part[n_values:] = len(values)
+        values.append(None)
+    elif column.missing is not None:
+        part[n_values:] = len(cuts)
+        values[-1] = Stretch(cuts[-1][1] if cuts else None, with_missing=True)
+    return replace(column, codes=part[column.codes], values=values)
