@@ -158,7 +158,7 @@ class ScoredTree(StoppingTree):
     max_rows: int = parameter(
         default=LARGEST_TABLE,
         range="[1, 268435456]",
-        help="for the score entropy: about the most rows, if that is public; more are scored along a tangent",
+        help="for the score entropy: about the most rows, if that is public; more are scored along a line",
     )
 
     def __post_init__(self) -> None:

@@ -107,7 +107,7 @@ ENTROPY = Score(name="entropy", of=_entropy, width=_entropy_width)
 """-n entropy in bits, summed over the children: n times the information gain, up to what all splits share.
 
 Its sensitivity grows with the rows it is exact for; a child of more (a larger table, or the copies of a bootstrap) is
-scored along a tangent, so that the width holds for any table."""
+scored along a straight line, so that the width holds for any table."""
 INFORMATION_GAIN = Score(
     name="information-gain", of=_mean_entropy, width=lambda classes, max_rows: 2 * _entropy_steps(classes)
 )
