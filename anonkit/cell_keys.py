@@ -7,7 +7,7 @@ Arrow, and all others a distinct value at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.exact_decimals import key_of_text, number_of_text
+from anonkit.exact_decimals import exact_decimal, key_of_text, number_of_text
 
 _ANY_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _OWN_KEY = r"^(0|-?[1-9][0-9]{0,29}|-?(0|[1-9][0-9]{0,29})\.[0-9]{0,29}[1-9])$"  # a number in its one form
@@ -24,12 +24,16 @@ _BEGINS_NUMBERS[np.frombuffer(b"0123456789+-.", dtype=np.uint8)] = True
 _SIMPLE_NUMBER = r"^-?[0-9]{1,18}(\.[0-9]{1,18})?$"  # reads the same here and in Arrow
 _EXACT_FLOAT = 2.0**53
 
+NO_CATEGORY = -1
+"""Place of a cell that is none of the categories."""
+
 
 def cell_texts(array: pa.Array) -> pa.StringArray:
     """Return the text of every cell as a text file would have it, shape (n,); missing stays missing, NaN is missing.
 
-    Whole numbers, dates and times are spelled in full, truth values as `true` and `false`, other numbers by their
-    shortest spelling in their own type (`0.1`, `2.5`, `1.0`; decimals with all their digits, `2.50`).
+    A number is spelled as its exact decimal, a float by the shortest decimal that is its alone (`0.1`, `2.5`): 1 is `1`
+    also where a missing cell has made its column one of floats. Dates and times are spelled in full, truth values as
+    `true` and `false`.
     """
     kind = array.type
     if pa.types.is_string(kind):
@@ -37,10 +41,9 @@ def cell_texts(array: pa.Array) -> pa.StringArray:
     if isinstance(array, pa.DictionaryArray):
         return cell_texts(array.dictionary).take(array.indices)
     if pa.types.is_floating(kind):
-        present = pc.if_else(pc.is_nan(array), None, array)
-        return _by_distinct(present, lambda values: [str(value) for value in values.to_numpy(zero_copy_only=False)])
+        return _texts_of_floats(array)
     if pa.types.is_decimal(kind):
-        return _by_distinct(array, lambda values: [str(value) for value in values.to_pylist()])
+        return _by_distinct(array, lambda values: [exact_decimal(str(value)) for value in values.to_pylist()])
     texts = array.cast(pa.string())
     if pa.types.is_temporal(kind) and not pa.types.is_date(kind):
         for zeros, kept in ((r"\.0+(Z?)$", r"\1"), (r"(\.[0-9]*[1-9])0+(Z?)$", r"\1\2")):
@@ -54,15 +57,9 @@ def cell_keys(array: pa.Array) -> pa.StringArray:
     Missing stays missing, and a text of blanks alone becomes so. See the module for the rule.
     """
     kind = array.type
-    if pa.types.is_integer(kind):
-        return array.cast(pa.string())
-    if pa.types.is_floating(kind):
-        return _keys_of_floats(array)
     if isinstance(array, pa.DictionaryArray):
         return cell_keys(array.dictionary).take(array.indices)
-    if not (pa.types.is_string(kind) or pa.types.is_decimal(kind)):
-        return cell_texts(array)
-    return _keys_of_texts(cell_texts(array))
+    return _keys_of_texts(array) if pa.types.is_string(kind) else cell_texts(array)
 
 
 def _keys_of_texts(texts: pa.StringArray) -> pa.StringArray:
@@ -89,7 +86,7 @@ def _not_their_own_keys(texts: pa.StringArray) -> NDArray[np.bool_]:
     return odd
 
 
-def _keys_of_floats(array: pa.Array) -> pa.StringArray:
+def _texts_of_floats(array: pa.Array) -> pa.StringArray:
     numbers = array.cast(pa.float64())
     small = pc.less(pc.abs(numbers), _EXACT_FLOAT)
     whole = pc.fill_null(pc.and_(small, pc.equal(pc.floor(numbers), numbers)), False)
@@ -97,7 +94,12 @@ def _keys_of_floats(array: pa.Array) -> pa.StringArray:
     if pc.all(pc.or_(whole, numbers.is_null(nan_is_null=True))).as_py() is not False:
         return keys
     others = pc.if_else(pc.or_(whole, pc.is_nan(numbers)), None, array)
-    return pc.coalesce(keys, _keys_of_texts(others.cast(pa.string())))  # Arrow spells floats as shortly as may be
+    return pc.coalesce(keys, _by_distinct(others, _shortest))
+
+
+def _shortest(values: pa.Array) -> list[str]:
+    spelled = (str(value) for value in values.to_numpy(zero_copy_only=False))
+    return [exact_decimal(text) or text for text in spelled]  # infinity is a word
 
 
 def cell_numbers(array: pa.Array) -> NDArray[np.float64]:
@@ -118,6 +120,32 @@ def cell_numbers(array: pa.Array) -> NDArray[np.float64]:
         floats = pa.nulls(len(array), pa.float64())
     floats = floats if floats.null_count == 0 else pc.fill_null(floats, np.nan)
     return np.asarray(floats.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def category_codes(array: pa.Array, categories: Sequence[str], *, texts_alone: bool) -> NDArray[np.int64]:
+    """Return the place of every cell among the categories, shape (n,); `NO_CATEGORY` for missing and all others.
+
+    A cell is the category with its exact text, else the category with its exact decimal, unless texts alone are
+    compared. No two categories may have one decimal then.
+    """
+    if isinstance(array, pa.DictionaryArray):
+        local = np.append(category_codes(array.dictionary, categories, texts_alone=texts_alone), NO_CATEGORY)
+        indices = array.indices if array.indices.null_count == 0 else pc.fill_null(array.indices, len(local) - 1)
+        return np.asarray(local[indices.to_numpy(zero_copy_only=False)], dtype=np.int64)
+    if not pa.types.is_string(array.type):
+        encoded = pc.dictionary_encode(array)
+        texts = pa.DictionaryArray.from_arrays(encoded.indices, cell_texts(encoded.dictionary))
+        return category_codes(texts, categories, texts_alone=texts_alone)
+    found = pc.index_in(array, value_set=pa.array(categories, pa.string()))
+    if found.null_count > array.null_count and not texts_alone:
+        places = {exact_decimal(text): at for at, text in enumerate(categories)}
+        places.pop(None, None)
+        odd = pc.dictionary_encode(pc.if_else(found.is_valid(), None, array)) if places else None
+        if odd is not None:
+            known = [places.get(exact_decimal(text)) for text in odd.dictionary.to_pylist()]
+            found = pc.coalesce(found, pa.array(known, pa.int32()).take(odd.indices))
+    filled = found if found.null_count == 0 else pc.fill_null(found, NO_CATEGORY)
+    return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def _floats_of_texts(texts: pa.StringArray) -> pa.Array:

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.bundle import PARAMS, Place, Release, read_json, refuse_changed, refuse_existing
+from anonkit.declared_cells import settled, unusable_cells
 from anonkit.engines import is_spark_frame, open_engine
 from anonkit.errors import GuaranteeError, ParameterError
 from anonkit.guarantee import Check, Guarantee, KAnonymity
@@ -159,6 +160,8 @@ def release(
     )
     # what cannot be promised is refused before any data is opened
     early = None if domains_from_data else method.guarantee(declared)
+    if early is not None and not isinstance(early, KAnonymity):
+        declared = replace(declared, cell_by_cell=True)
     randomness = Randomness.secure() if seed is None else Randomness.seeded(seed)
     account = Account.of(ledger, place, dataset, budget, accept_joint_k)
     with (
@@ -168,7 +171,7 @@ def release(
     ):
         progress("reading", 0.0)
         judged = domains_from_data or isinstance(early, KAnonymity)
-        table, resolved, promise, undeclared = _promised(
+        read, resolved, promise, undeclared = _promised(
             source,
             method,
             declared,
@@ -176,8 +179,9 @@ def release(
             judged=judged,
             min_people=domains_min_people if domains_from_data else None,
         )
-        spending = Spending(account, promise, table, opened, resolved, table_name(source))
+        spending = Spending(account, promise, read, opened, resolved, table_name(source))
         spending.look()
+        table = settled(read, resolved, opened)
         work = _perturb(
             method,
             promise,
@@ -192,6 +196,7 @@ def release(
             notes=[*_role_notes(declared, resolved), *undeclared.notes(resolved)],
             undeclared=undeclared,
         )
+        work = replace(work, owner={**unusable_cells(read, resolved, opened), **work.owner})
         if dry_run:
             work = work.at(spending.rehearsed(work.params))
             return Release(params=work.params, report=work.report(preset), contents={}, owner=work.owner)
@@ -304,7 +309,8 @@ def _promised(
     """Open the source, settle the role of every column, and state the promise.
 
     Undeclared columns are judged by their cells only where no promise of differential privacy without a condition
-    would depend on it: there every column that is used is declared.
+    would depend on it: there every column that is used is declared, and no cell is read by the type of its column.
+    Domains that are read from the table are found by types; the table is read once more then.
     """
     table = engine.scan(source, declared)
     undeclared = judge_undeclared(table, declared, engine) if judged else Undeclared()
@@ -316,6 +322,9 @@ def _promised(
     promise = method.guarantee(policy)
     if min_people is not None and isinstance(promise, KAnonymity):
         raise ParameterError(f"method {method.name!r} needs no public domains", "leave --domains-from-data out")
+    if min_people is not None:
+        policy = replace(policy, cell_by_cell=True)
+        table = table if isinstance(source, pa.RecordBatchReader) else engine.scan(source, policy)
     return table, policy, promise, undeclared
 
 

@@ -312,8 +312,11 @@ class Policy:
         return next(iter(self.names(Role.UNIT)), None)
 
     def missing_of(self, name: str) -> Missing:
-        """Return the treatment of missing values in a column."""
-        return self.column(name).missing or self.missing or Missing.CATEGORY
+        """Return the treatment of missing values in a column; "first" needs a domain that has a first value."""
+        column = self.column(name)
+        treatment = column.missing or self.missing or Missing.CATEGORY
+        bare = column.bounds is None and column.domain_values is None
+        return Missing.CATEGORY if treatment is Missing.FIRST and bare else treatment
 
     def with_roles(
         self,

@@ -118,8 +118,8 @@ class Engine(Protocol):
         """Return the equivalence classes smaller than k, in rows or units: their values and `count`, their rows."""
         ...
 
-    def map_batches(self, source: Any, function: BatchMap, schema: pa.Schema) -> Source:
-        """Apply a batch function lazily; it may return fewer rows than it was given."""
+    def map_batches(self, source: Any, function: BatchMap, schema: pa.Schema, *, same_rows: bool = False) -> Source:
+        """Apply a batch function lazily; it may return fewer rows than it was given, unless they are the same rows."""
         ...
 
     def add_up(self, source: Any, function: BatchCount, columns: Sequence[str], size: int) -> NDArray[np.int64]:

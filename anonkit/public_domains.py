@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from anonkit.errors import PolicyError
 from anonkit.mechanisms.domains import Categories
-from anonkit.policy import Column, Missing, Policy, Role
+from anonkit.policy import Column, Missing, Outside, Policy, Role
 
 _INIT_HINT = "`anonkit init` drafts a policy with public domains to fill in; role insensitive leaves a column out"
 
@@ -37,10 +37,10 @@ def categories_of(column: Column) -> Categories:
     PolicyError
         None are declared.
     """
-    declared = column.categories or tuple(path[0] for path in column.tree or ())
+    declared = column.domain_values
     if not declared:
         raise PolicyError(f"column {column.name!r} has no public domain: declare its categories or bounds", _INIT_HINT)
-    return Categories(values=declared, has_missing=may_be_missing(column))
+    return Categories(values=declared, has_missing=may_be_missing(column), texts_alone=column.compares_texts)
 
 
 def bounds_of(column: Column) -> tuple[float, float]:
@@ -57,18 +57,40 @@ def bounds_of(column: Column) -> tuple[float, float]:
 
 
 def may_be_missing(column: Column) -> bool:
-    """Tell whether missing is declared as one more value of the domain (`missing = "category"`).
+    """Tell whether missing is one more value of the domain, by what is declared and never by what the table holds.
+
+    It is, unless `missing = "first"` is declared, or answers are designed for the categories alone. The classes of a
+    target have none, unless `missing = "category"` is declared.
 
     Raises
     ------
     PolicyError
-        Rows with a missing value shall be dropped: the number of rows would then tell about the data.
+        Rows with a missing value shall be dropped or refused, or cells outside the domain shall be refused: the number
+        of rows, or the refusal itself, would tell of a row.
     """
     if column.missing is Missing.DROP:
         raise PolicyError(
             f"column {column.name!r}: dropping rows tells who had a missing value", 'missing = "category" hides it'
         )
-    return column.missing is Missing.CATEGORY
+    if column.missing is Missing.ERROR:
+        raise PolicyError(
+            f"column {column.name!r}: a refusal tells that a value is missing", 'missing = "category" hides it'
+        )
+    if column.outside is Outside.REFUSE:
+        raise PolicyError(
+            f"column {column.name!r}: a refusal tells that a cell is outside its domain",
+            'outside = "clamp" for numbers, "missing" for categories: their defaults here',
+        )
+    if column.role is Role.TARGET:
+        if column.missing is Missing.FIRST:
+            raise PolicyError(
+                f'column {column.name!r}: missing = "first" is not for a target',
+                'missing = "category", or leave it out',
+            )
+        return column.missing is Missing.CATEGORY
+    if column.missing is None and column.answers is not None and column.domain_values is not None:
+        return column.answers.size == len(column.domain_values) + 1
+    return column.missing is not Missing.FIRST
 
 
 def conditions_of(policy: Policy) -> tuple[str, ...]:

@@ -134,7 +134,12 @@ class PandasEngine:
         return pa.Table.from_arrays([*arrays, counts], names=[*columns, "count"])
 
     def map_batches(
-        self, source: PandasSource, function: Callable[[pa.RecordBatch, int], pa.RecordBatch], schema: pa.Schema
+        self,
+        source: PandasSource,
+        function: Callable[[pa.RecordBatch, int], pa.RecordBatch],
+        schema: pa.Schema,
+        *,
+        same_rows: bool = False,
     ) -> PandasSource:
         return PandasSource(pa.Table.from_batches([function(batch, 0) for batch in source.batches()], schema))
 

@@ -84,6 +84,7 @@ def test_typed_cells_have_plain_texts() -> None:
     assert cell_texts(pa.array([datetime.date(2020, 2, 1)])).to_pylist() == ["2020-02-01"]
     moments = pa.array([datetime.datetime(2020, 2, 1), datetime.datetime(2020, 2, 1, 1, 2, 3, 500_000)])
     assert cell_texts(moments).to_pylist() == ["2020-02-01 00:00:00", "2020-02-01 01:02:03.5"]
-    assert cell_texts(pa.array([1.0, 0.1, float("nan")])).to_pylist() == ["1.0", "0.1", None]
+    assert cell_texts(pa.array([1.0, 0.1, float("nan")])).to_pylist() == ["1", "0.1", None]
+    assert cell_texts(pa.array([Decimal("2.50")])).to_pylist() == ["2.5"]
     assert cell_texts(pa.array([0.1], pa.float32())).to_pylist() == ["0.1"]
     assert cell_keys(pa.array([2**53 + 1, 2**53])).to_pylist() == ["9007199254740993", "9007199254740992"]

@@ -21,6 +21,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("bundle", "signing"),
     ("protocols", "mechanisms", "trees", "cells", "bagged_trees", "cell_keys"),
     ("recoding", "public_domains", "domain_codes"),
+    ("declared_cells",),
     ("k_anonymity", "randomized_response", "central_release"),
     ("methods", "engines", "consumers", "checks", "datasets"),
     ("identifying",),

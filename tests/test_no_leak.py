@@ -46,7 +46,9 @@ FAILURES: dict[str, Any] = {
         _frame(), method="mondrian", k=3, recursive="0.01,2", target="y", sensitive=["y"]
     ),
     "outside categories": lambda t: anonkit.release(_frame(), k=3, policy=_policy(q={"categories": ["a"]})),
-    "bounds on texts": lambda t: anonkit.release(_frame(), k=3, policy=_policy(q={"bounds": [0, 1]})),
+    "bounds on texts": lambda t: anonkit.release(
+        _frame(), k=3, policy=_policy(q={"bounds": [0, 1], "outside": "refuse"})
+    ),
     "ladder on texts": lambda t: anonkit.release(_frame(), k=3, policy=_policy(q={"ladder": [5]})),
     "missing refused": lambda t: anonkit.release(
         _frame().assign(q=[None, *_frame()["q"][1:]]), k=3, policy=_policy(q={"missing": "error"})

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
 import anonkit
+from anonkit.answer_design import AnswerDesign
 from anonkit.errors import PolicyError
-from anonkit.policy import Column, Missing, Policy
+from anonkit.policy import Column, Missing, Outside, Policy, Role
+from anonkit.public_domains import may_be_missing
 
 TABLE = pa.table(
     {
@@ -49,8 +53,41 @@ def test_a_number_under_a_category_domain_is_its_text() -> None:
     assert set(release.to_arrow().column("age").to_pylist()) <= {"20", "30", "40", "50"}
 
 
-def test_bounds_on_texts_are_refused() -> None:
-    """A bin of a text means nothing."""
+def test_texts_under_bounds_are_missing() -> None:
+    """The owner is told how many; the release is made all the same."""
     columns = {"sex": Column(name="sex", bounds=(0, 1))}
-    with pytest.raises(PolicyError, match="cells are not numbers"):
-        anonkit.release(TABLE.select(["sex"]), method="errph", epsilon=2.0, bins=4, policy=Policy(columns=columns))
+    release = anonkit.release(
+        TABLE.select(["sex"]), method="errph", epsilon=20.0, bins=4, policy=Policy(columns=columns)
+    )
+    assert release.to_arrow().column("sex").null_count > 90
+    assert release.owner["cells_not_as_declared"] == {"sex": {"missing": 25, "outside": 75}}
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        ({"missing": Missing.ERROR}, "a refusal tells that a value is missing"),
+        ({"missing": Missing.DROP}, "dropping rows tells"),
+        ({"outside": Outside.REFUSE}, "a refusal tells that a cell is outside"),
+    ],
+)
+@pytest.mark.parametrize("method", ["errph", "dp-nb"])
+def test_what_would_refuse_for_a_cell_is_refused_beforehand(declared: dict[str, Any], said: str, method: str) -> None:
+    """Before any data is opened: there is no such file."""
+    columns = {
+        "sex": Column(name="sex", categories=("F", "M"), **declared),
+        "income": Column(name="income", role=Role.TARGET, categories=("low", "high")),
+    }
+    with pytest.raises(PolicyError, match=said):
+        anonkit.release("nowhere.csv", method=method, epsilon=1.0, policy=Policy(columns=columns))
+
+
+def test_missing_is_a_value_whatever_the_table_holds() -> None:
+    """Declared or not; `first` declares that it is none, and a design for the categories alone does."""
+    assert may_be_missing(Column(name="a", categories=("x", "y")))
+    assert may_be_missing(Column(name="a", bounds=(0, 1), missing=Missing.CATEGORY))
+    assert not may_be_missing(Column(name="a", bounds=(0, 1), missing=Missing.FIRST))
+    for size, found in ((2, False), (3, True)):
+        design = AnswerDesign(where="a", weights=(1.0,) * size)
+        assert may_be_missing(Column(name="a", categories=("x", "y"), answers=design)) is found
+    assert not may_be_missing(Column(name="a", role=Role.TARGET, categories=("x", "y")))

@@ -10,7 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.domain_codes import codes_of_cells, refuse_texts
+from anonkit.cell_keys import cell_keys
+from anonkit.domain_codes import codes_of_cells, labels_of_cells, refuse_kinds
+from anonkit.mechanisms.domains import UNKNOWN
 from anonkit.protocols import Engine, Source, is_too_large
 from anonkit.trees.attributes import TreeSchema
 from anonkit.trees.counted_once import refuse_other_totals
@@ -28,10 +30,7 @@ _ROWS_AT_ONCE = 1 << 18
 class CodedRows:
     """Batches of codes of the public domains, in row order; opened anew with each call.
 
-    Raises
-    ------
-    PolicyError
-        A cell is outside its declared domain; the message names the column.
+    Rows without one of the declared classes are not used: whether a row is, depends on that row alone.
     """
 
     source: Source
@@ -41,28 +40,32 @@ class CodedRows:
 
     def __call__(self) -> Iterator[CodedBatch]:
         """Yield the batches; rows that are not used are left out and not numbered."""
-        attributes = self.schema.attributes
-        refuse_texts(self.source, [one.name for one in attributes if one.is_number])
-        names = [*(one.name for one in attributes), self.schema.target]
         read, used = 0, 0
-        for batch in self.source.batches(names):
-            codes, labels = _coded(batch, self.schema)
-            if self.keep is not None:
-                kept = self.keep[read : read + batch.num_rows]
-                codes, labels = codes[:, kept], labels[kept]
+        for batch in self.source.batches(_names(self.source, self.schema)):
+            keep = None if self.keep is None else self.keep[read : read + batch.num_rows]
+            codes, labels = _coded(batch, self.schema, keep)
             read += batch.num_rows
-            yield from _pieces(CodedBatch(codes=codes, labels=labels.astype(np.int32), first_row=used))
+            yield from _pieces(CodedBatch(codes=codes, labels=labels, first_row=used))
             used += labels.size
 
 
-def _coded(batch: pa.RecordBatch, schema: TreeSchema) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
-    """Return the codes of a batch, shape (n_attributes, n_rows), and its labels."""
-    labels = codes_of_cells(batch, schema.target, schema.classes)
+def _names(source: Source, schema: TreeSchema) -> list[str]:
+    """Return the columns that are coded; refuse those whose type is not what is declared."""
+    refuse_kinds(source.schema, [one.name for one in schema.attributes if one.is_number])
+    return [*(one.name for one in schema.attributes), schema.target]
+
+
+def _coded(
+    batch: pa.RecordBatch, schema: TreeSchema, keep: NDArray[np.bool_] | None = None
+) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
+    """Return the codes of the rows that are used, shape (n_attributes, n_rows), and their labels."""
+    labels = labels_of_cells(batch, schema.target, schema.classes).astype(np.int32)
     width = np.uint8 if schema.most_codes <= 1 << 8 else np.int32
     codes = np.empty((len(schema.attributes), batch.num_rows), dtype=width)
     for at, one in enumerate(schema.attributes):
         codes[at] = codes_of_cells(batch, one.name, one.domain)
-    return codes, labels
+    used = labels != UNKNOWN if keep is None else keep & (labels != UNKNOWN)
+    return (codes, labels) if used.all() else (codes[:, used], labels[used])
 
 
 def _pieces(batch: CodedBatch) -> Iterator[CodedBatch]:
@@ -100,9 +103,7 @@ def counted(
 ) -> NDArray[np.int64]:
     """Add up the counts of all rows in one pass, here or where the rows are; shape (size,)."""
     if keep is None and is_too_large(source, engine):
-        names = [*(one.name for one in schema.attributes), schema.target]
-        refuse_texts(source, [one.name for one in schema.attributes if one.is_number])
-        return engine.add_up(source, CountBatch(count=count, schema=schema, size=size), names, size)
+        return engine.add_up(source, CountBatch(count=count, schema=schema, size=size), _names(source, schema), size)
     total = np.zeros(size, dtype=np.int64)
     for batch in CodedRows(source=source, schema=schema, keep=keep)():
         total += count(batch)
@@ -119,14 +120,8 @@ class EngineCounter:
 
     @classmethod
     def of(cls, engine: Engine, source: Source, schema: TreeSchema) -> EngineCounter:
-        """Code the rows where they are.
-
-        Raises
-        ------
-        PolicyError
-            A cell is outside its declared domain; the message names the column.
-        """
-        refuse_texts(source, [one.name for one in schema.attributes if one.is_number])
+        """Code the rows where they are."""
+        _names(source, schema)
         code = CodeRows(schema)
         return cls(engine=engine, coded=engine.keep(engine.map_batches(source, code, code.columns)))
 
@@ -147,7 +142,7 @@ class EngineCounter:
 
 @dataclass(frozen=True)
 class CodeRows:
-    """Codes a batch: a function of the batch alone."""
+    """Codes the rows of a batch that are used: a function of the batch alone."""
 
     schema: TreeSchema
 
@@ -192,7 +187,7 @@ class CountBatch:
         """Return the counts, shape (size,)."""
         total = np.zeros(self.size, dtype=np.int64)
         codes, labels = _coded(batch, self.schema)
-        for part in _pieces(CodedBatch(codes=codes, labels=labels.astype(np.int32), first_row=row)):
+        for part in _pieces(CodedBatch(codes=codes, labels=labels, first_row=row)):
             total += self.count(part)
         return total
 
@@ -202,15 +197,16 @@ def first_rows_of_units(engine: Engine, source: Source, unit: str, most: int) ->
 
     Privacy
     -------
-    Whether a row is used depends on rows of its own unit alone, so that leaving out a unit moves no other row. Rows
-    without a unit are one unit together.
+    Whose row it is, its own cell tells (`anonkit.cell_keys`), and whether it is used depends on rows of its own unit
+    alone: leaving out a unit moves no other row. Rows without a unit are nobody's, and not used.
 
     Raises
     ------
     GuaranteeError
         A unit would have more rows than are charged for, counted a second way; the code is wrong then.
     """
-    codes = engine.encode(source, [unit])[0].codes
+    column = engine.encode(engine.map_batches(source, UnitKeys(unit), pa.schema([(unit, pa.string())])), [unit])[0]
+    codes = column.codes
     order = np.argsort(codes, kind="stable")
     ascending = codes[order]
     starts = (
@@ -219,6 +215,19 @@ def first_rows_of_units(engine: Engine, source: Source, unit: str, most: int) ->
     rank = np.arange(codes.size) - np.repeat(starts, np.diff(np.append(starts, codes.size)))
     keep = np.zeros(codes.size, dtype=bool)
     keep[order] = rank < most
+    if column.missing is not None:
+        keep &= codes != column.missing
     used = np.bincount(codes[keep] - codes.min(initial=0), minlength=1)
     refuse_other_totals("rows of a unit", np.minimum(used, most), used)
     return keep
+
+
+@dataclass(frozen=True)
+class UnitKeys:
+    """Tells whose each row is: a function of the batch alone."""
+
+    unit: str
+
+    def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
+        """Return the key of each row's unit."""
+        return pa.RecordBatch.from_arrays([cell_keys(batch.column(self.unit))], names=[self.unit])

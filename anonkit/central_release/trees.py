@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from anonkit.central_release.coded_rows import counter_of
 from anonkit.central_release.declared import CellMethod, bins_parameter, schema_of
@@ -26,7 +27,7 @@ from anonkit.policy import Policy
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.public_domains import conditions_of
 from anonkit.randomness import Randomness
-from anonkit.trees.attributes import Split, TreeSchema
+from anonkit.trees.attributes import Attribute, Split, TreeSchema
 from anonkit.trees.cells import Cells, cells_of, label_of
 from anonkit.trees.grower import grow
 from anonkit.trees.microdata import UniformRows, rows_by_cell
@@ -208,13 +209,28 @@ def per_level(accounting: Accounting) -> list[dict[str, Any]]:
 def _microdata(forest: PublishedForest, cells: Cells, policy: Policy, rng: Randomness) -> DrawnPiece:
     """Return what draws the rows that the cells stand for."""
     schema, rng = forest.schema, rng.child("rows of cells")
+    attributes = zip(schema.attributes, cells.allowed, strict=True)
+    allowed = tuple(_without_missing(one, leads) for one, leads in attributes)
     return DrawnPiece(
-        rows=UniformRows(allowed=cells.allowed, n_classes=schema.n_classes),
+        rows=UniformRows(allowed=allowed, n_classes=schema.n_classes),
         numbers=rows_by_cell(cells, forest.share_of_rows, Words(rng)),
         domains=schema.domains,
         policy=policy,
         randomness=rng,
     )
+
+
+def _without_missing(attribute: Attribute, allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which codes are drawn, shape (n_leaves, codes).
+
+    Missing is drawn only where a leaf has nothing else: all codes of a leaf are equally likely, and a value of every
+    domain would be as frequent in the release as it is rare in most tables.
+    """
+    if not attribute.domain.has_missing:
+        return allowed
+    drawn = allowed.copy()
+    drawn[:, -1] &= ~allowed[:, :-1].any(axis=1)
+    return drawn
 
 
 def generalized(cells: Cells, policy: Policy) -> tuple[pa.Table, list[dict[str, Any]]]:

@@ -196,6 +196,8 @@ def _rows_of_leaves(data: Path, params: Mapping[str, Any], facts: PublicFacts) -
         ]
         weights = weights * np.all([box.any(axis=1) for box in boxes], axis=0)[:, np.newaxis]
         for at, box in enumerate(boxes):
+            if facts.attributes[at].domain.has_missing:  # drawn where a leaf has nothing else
+                box[:, -1] *= ~box[:, :-1].any(axis=1)
             evenly = box / np.maximum(box.sum(axis=1, keepdims=True), 1)
             expected[at] += weights.T @ evenly
             allowed[at] += (weights > 0).astype(np.float64).T @ evenly

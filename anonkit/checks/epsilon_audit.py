@@ -203,7 +203,8 @@ class _Thresholds:
     def __init__(self, pilot: Sample) -> None:
         tail = np.geomspace(1e-4, 0.5, _THRESHOLDS // 2)
         ranks = np.concatenate([tail, 1 - tail])
-        self.limits = np.unique(np.quantile(pilot, ranks))
+        ordered = np.sort(pilot)  # no value between two: missing is infinity here
+        self.limits = np.unique(ordered[(np.asarray(ranks) * (ordered.size - 1)).astype(np.int64)])
 
     def _bins(self, sample: Sample) -> Sample:
         return np.searchsorted(self.limits, sample, side="right")

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonkit.cell_keys import cell_texts
 from anonkit.engines.failures import shielded
 from anonkit.errors import SourceError
 
@@ -84,15 +85,23 @@ def canonical_schema(given: pa.Schema) -> pa.Schema:
     return pa.schema([(field.name, canonical_type(field.name, field.type)) for field in given])
 
 
-def canonical_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Bring batches with the columns of a schema, in its order, into canonical form."""
+def canonical_batches(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, safe: bool = True
+) -> Iterator[pa.RecordBatch]:
+    """Bring batches with the columns of a schema, in its order, into canonical form; see `canonical_array`."""
     for batch in batches:
-        arrays = [canonical_array(field.name, batch.column(at), field.type) for at, field in enumerate(schema)]
+        arrays = [canonical_array(f.name, batch.column(at), f.type, safe=safe) for at, f in enumerate(schema)]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def canonical_array(name: str, array: pa.Array, target: pa.DataType) -> pa.Array:
+def canonical_array(name: str, array: pa.Array, target: pa.DataType, *, safe: bool = True) -> pa.Array:
     """Return the values of one column in canonical form.
+
+    Parameters
+    ----------
+    safe : bool
+        Refuse cells that lose something. Where no cell may decide between a release and a refusal each is cut off by
+        itself instead: a date loses its time of day, a duration its nanoseconds.
 
     Raises
     ------
@@ -103,10 +112,10 @@ def canonical_array(name: str, array: pa.Array, target: pa.DataType) -> pa.Array
     def explain(error: Exception) -> SourceError:
         return SourceError(f"column {name!r} holds cells that are not of type {_kind(target)}", "repair the table")
 
-    return shielded(lambda: _canonical(array, target), explain)
+    return shielded(lambda: _canonical(array, target, safe), explain)
 
 
-def _canonical(array: pa.Array, target: pa.DataType) -> pa.Array:
+def _canonical(array: pa.Array, target: pa.DataType, safe: bool) -> pa.Array:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     array.validate(full=True)  # texts from files and other libraries need not be UTF-8
@@ -115,12 +124,17 @@ def _canonical(array: pa.Array, target: pa.DataType) -> pa.Array:
             return _canonical_dictionary(array, target)
         array = array.dictionary_decode()
     elif pa.types.is_dictionary(target):
-        array = pc.dictionary_encode(array.cast(target.value_type))
+        array = pc.dictionary_encode(_cast(array, target.value_type, safe))
     if array.type != target:
-        array = array.cast(target)
+        array = _cast(array, target, safe)
     if pa.types.is_floating(target):
         return pc.if_else(pc.is_nan(array), None, pc.add(array, pa.scalar(0.0, target)))  # -0.0 + 0.0 = 0.0
     return array
+
+
+def _cast(array: pa.Array, target: pa.DataType, safe: bool) -> pa.Array:
+    spelled = pa.types.is_string(target) and not (_is_text(array.type) or pa.types.is_null(array.type))
+    return cell_texts(array) if spelled else array.cast(target, safe=safe)
 
 
 def _canonical_dictionary(array: pa.DictionaryArray, target: pa.DataType) -> pa.Array:

@@ -44,7 +44,7 @@ def open_delimited(file: TextFile, delimiter: str, policy: Policy) -> Untyped:
         The file is empty, not UTF-8, damaged, or its header is not well-formed.
     """
     table = _Delimited.of(file, delimiter, policy.missing_values)
-    cells = {name: TextCells.of(policy.column(name)) for name in table.names}
+    cells = {name: TextCells.of(policy.column(name), cell_by_cell=policy.cell_by_cell) for name in table.names}
     return Untyped(names=table.names, open=table.batches, cells_of=cells.__getitem__)
 
 

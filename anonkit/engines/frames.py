@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from anonkit.engines.canonical import canonical_batches, canonical_schema
 from anonkit.engines.failures import shielded, shielded_iterator
 from anonkit.engines.names import check_names
 from anonkit.errors import SourceError
+from anonkit.exact_decimals import exact_decimal
+from anonkit.policy import Column, Policy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,37 +27,70 @@ class CanonicalStream:
     batches: Iterator[pa.RecordBatch]
 
 
-def open_frame(data: Any) -> CanonicalStream:
+def open_frame(data: Any, policy: Policy) -> CanonicalStream:
     """Open a table in memory.
+
+    A column of Python objects in pandas has no type. Where its cells mean what they say by themselves, they come as
+    texts; otherwise they must all be of one type.
 
     Raises
     ------
     SourceError
         It is no table, its columns have no names, or a column is of no one type.
     """
-    reader = _pandas_table(data).to_reader() if _is_pandas(data) else _arrow_reader(data)
+    reader = _pandas_table(data, policy).to_reader() if _is_pandas(data) else _arrow_reader(data)
     check_names(reader.schema.names)
     schema = canonical_schema(reader.schema)
     batches = sliced(shielded_iterator(reader, _broken))
-    return CanonicalStream(schema=schema, batches=canonical_batches(batches, schema))
+    return CanonicalStream(schema=schema, batches=canonical_batches(batches, schema, safe=not policy.cell_by_cell))
 
 
 def _is_pandas(data: Any) -> bool:
     return type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns")
 
 
-def _pandas_table(data: Any) -> pa.Table:
+def _pandas_table(data: Any, policy: Policy) -> pa.Table:
     """Convert column by column, to know which one fails; the index is not a column."""
     names = list(data.columns)
     check_names(names)
-    return pa.table([_pandas_column(name, data.iloc[:, at]) for at, name in enumerate(names)], names=names)
+    return pa.table(
+        [_pandas_column(policy.column(name), data.iloc[:, at], policy) for at, name in enumerate(names)], names=names
+    )
 
 
-def _pandas_column(name: str, column: Any) -> pa.Array | pa.ChunkedArray:
+def _pandas_column(declared: Column, column: Any, policy: Policy) -> pa.Array | pa.ChunkedArray:
     def explain(error: Exception) -> SourceError:
-        return SourceError(f"column {name!r} mixes types, or is of one Arrow does not know", "give it one plain type")
+        return SourceError(
+            f"column {declared.name!r} mixes types, or is of one Arrow does not know", "give it one plain type"
+        )
 
-    return shielded(lambda: pa.array(column, from_pandas=True), explain)
+    untyped = column.dtype.name == "object"
+    if untyped and (policy.cell_by_cell or (declared.is_read_by_cell and declared.bounds is None)):
+        return shielded(lambda: _texts_of(column), explain)
+    try:
+        return shielded(lambda: pa.array(column, from_pandas=True), explain)
+    except SourceError:
+        if not (policy.cell_by_cell or declared.is_read_by_cell) or column.dtype.name not in ("object", "category"):
+            raise
+    return shielded(lambda: _texts_of(column), explain)
+
+
+def _texts_of(column: Any) -> pa.StringArray:
+    return pa.array([_object_text(cell) for cell in column], pa.string())
+
+
+def _object_text(cell: Any) -> str | None:
+    """Return the text of a Python object; what pandas takes for missing is missing."""
+    kind = type(cell).__name__
+    if cell is None or kind in ("NAType", "NaTType") or (isinstance(cell, float) and math.isnan(cell)):
+        return None
+    if isinstance(cell, str):
+        text = cell
+    elif kind in ("bool", "bool_"):
+        text = str(cell).lower()
+    else:
+        text = exact_decimal(str(cell)) or str(cell)
+    return text.encode("utf-8", "replace").decode()  # halves of surrogate pairs are no characters
 
 
 def _arrow_reader(data: Any) -> pa.RecordBatchReader:

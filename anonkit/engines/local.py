@@ -219,12 +219,14 @@ class LocalEngine:
     def _fits(self, source: LocalSource, names: Sequence[str]) -> bool:
         return not names or source.at_most * len(names) <= _CODES_IN_MEMORY
 
-    def map_batches(self, source: LocalSource, function: BatchMap, schema: pa.Schema) -> LocalSource:
+    def map_batches(
+        self, source: LocalSource, function: BatchMap, schema: pa.Schema, *, same_rows: bool = False
+    ) -> LocalSource:
         """Apply a batch function lazily. See `anonkit.protocols.Engine.map_batches`.
 
         The function runs again each time the rows are read, so it must be a function of its arguments alone.
         """
-        return mapped_source(source, function, schema)
+        return mapped_source(source, function, schema, n_rows=source.n_rows if same_rows else None)
 
     def add_up(self, source: LocalSource, function: BatchCount, columns: Sequence[str], size: int) -> NDArray[np.int64]:
         """Add up counts of batches. See `anonkit.protocols.Engine.add_up`."""

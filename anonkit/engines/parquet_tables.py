@@ -66,13 +66,14 @@ def _keys(place: Path) -> Keys:
 
 def _rows(files: Sequence[Path], keys: Sequence[Keys], policy: Policy) -> ParquetRows:
     stored, counts = zip(*map(_footer, files), strict=True)
-    schema = _merged(stored)
+    schema = _merged(stored, policy)
     constants: list[dict[str, pa.Scalar]] = [{} for _ in files]
     for name in keys[0]:
         if name in schema.names:
             continue  # some tools write the key into the files as well
         texts = pa.array([each[name] for each in keys], pa.string())
-        kind, cells = fit_column(name, TextCells.of(policy.column(name)), texts, None, 0)
+        rule = TextCells.of(policy.column(name), cell_by_cell=policy.cell_by_cell)
+        kind, cells = fit_column(name, rule, texts, None, 0)
         schema = schema.append(pa.field(name, kind or pa.string()))
         for values, cell in zip(constants, cells, strict=True):
             values[name] = cell
@@ -81,7 +82,7 @@ def _rows(files: Sequence[Path], keys: Sequence[Keys], policy: Policy) -> Parque
         ParquetPart(path=str(file), names=frozenset(own.names), n_rows=n_rows, constants=values)
         for file, own, n_rows, values in zip(files, stored, counts, constants, strict=True)
     ]
-    return ParquetRows(parts=parts, schema=schema, stored_types=_stored_types(stored))
+    return ParquetRows(parts=parts, schema=schema, stored_types=_stored_types(stored), cell_by_cell=policy.cell_by_cell)
 
 
 def _footer(path: Path) -> tuple[pa.Schema, int]:
@@ -94,18 +95,32 @@ def _footer(path: Path) -> tuple[pa.Schema, int]:
     return schema, n_rows
 
 
-def _merged(schemas: Sequence[pa.Schema]) -> pa.Schema:
-    """Return all columns in order of first sight, with a canonical type that the type in every file widens to."""
+def _merged(schemas: Sequence[pa.Schema], policy: Policy) -> pa.Schema:
+    """Return all columns in order of first sight, with a canonical type that the type in every file widens to.
+
+    A column that is read cell by cell is one of texts where its type differs: a file of floats rounds no whole number
+    of another.
+    """
     kinds: dict[str, dict[pa.DataType, None]] = {}
     for schema in schemas:
         for column in schema:
             kinds.setdefault(column.name, {})[column.type] = None
-    return pa.schema([(name, canonical_type(name, _common_type(name, list(found)))) for name, found in kinds.items()])
+    by_cell = {name for name in kinds if policy.cell_by_cell or policy.column(name).is_read_by_cell}
+    return pa.schema(
+        [
+            (name, canonical_type(name, _common_type(name, list(found), by_cell=name in by_cell)))
+            for name, found in kinds.items()
+        ]
+    )
 
 
-def _common_type(name: str, kinds: Sequence[pa.DataType]) -> pa.DataType:
+def _common_type(name: str, kinds: Sequence[pa.DataType], *, by_cell: bool) -> pa.DataType:
     if len(kinds) == 1:
         return kinds[0]
+    if by_cell:
+        for kind in kinds:
+            canonical_type(name, kind)
+        return pa.string()
     schemas = [pa.schema([("column", kind)]) for kind in kinds]
     merged = shielded(
         lambda: pa.unify_schemas(schemas, promote_options="permissive"),

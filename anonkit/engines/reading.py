@@ -35,7 +35,7 @@ def open_table(data: Any, policy: Policy) -> ParquetRows | Untyped | CanonicalSt
         There is no such file, its format is not known, or it is not a well-formed table.
     """
     if not isinstance(data, str | os.PathLike):
-        return open_frame(data)
+        return open_frame(data, policy)
     path = Path(data)
     if not shielded(path.exists, lambda _: SourceError(f"{str(path)!r} cannot be looked at")):
         raise SourceError(f"{str(path)!r} does not exist")
@@ -48,5 +48,5 @@ def open_table(data: Any, policy: Policy) -> ParquetRows | Untyped | CanonicalSt
     if kind in _DELIMITERS:
         return open_delimited(file, _DELIMITERS[kind], policy)
     if kind in _JSON:
-        return open_json_lines(file)
+        return open_json_lines(file, policy)
     raise SourceError(f"the format of {str(path)!r} is not known by its name", f"known formats: {FORMATS}")

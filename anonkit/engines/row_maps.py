@@ -39,6 +39,8 @@ class Step:
     schema: pa.Schema
     categories: Mapping[str, pa.Array]
     """Categories of its dictionary columns, as it announced them on an empty batch."""
+    same_rows: bool = False
+    """True when it returns every row it is given."""
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
         """Apply the function; refuse what it did not announce.

@@ -99,7 +99,7 @@ def table_source(table: pa.Table) -> LocalSource:
     return LocalSource(table.schema, read, at_most=table.num_rows, n_rows=table.num_rows)
 
 
-def mapped_source(source: LocalSource, function: BatchMap, schema: pa.Schema) -> LocalSource:
+def mapped_source(source: LocalSource, function: BatchMap, schema: pa.Schema, n_rows: int | None = None) -> LocalSource:
     """Return the rows a batch function makes of another source's, computed whenever they are read."""
 
     def read(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
@@ -108,7 +108,7 @@ def mapped_source(source: LocalSource, function: BatchMap, schema: pa.Schema) ->
                 raise EngineError("a batch function returned other columns or types than it declared")
             yield out if columns is None else out.select(list(columns))
 
-    return LocalSource(schema, read, at_most=source.at_most)
+    return LocalSource(schema, read, at_most=source.at_most, n_rows=n_rows)
 
 
 def _mapped(function: BatchMap, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -162,6 +162,8 @@ class ParquetRows:
     """Categories in order, for dictionary columns that were spilled as plain texts."""
     spilled: bool = False
     """True for a private file of the engine, false for a file of the user."""
+    cell_by_cell: bool = False
+    """True where no cell may be refused for what it holds (`Policy.cell_by_cell`)."""
 
     def source(self) -> LocalSource:
         """Return the table as a source; a cell that is not what its type says is found when it is read."""
@@ -204,7 +206,8 @@ class ParquetRows:
         file = shielded(lambda: pq.ParquetFile(part.path, read_dictionary=dictionaries), explain)
         with file:
             batches = shielded_iterator(file.iter_batches(BATCH_ROWS, row_groups=groups, columns=stored), explain)
-            yield from canonical_batches((self._completed(batch, part, wanted) for batch in batches), wanted)
+            completed = (self._completed(batch, part, wanted) for batch in batches)
+            yield from canonical_batches(completed, wanted, safe=not self.cell_by_cell)
 
     def _completed(self, batch: pa.RecordBatch, part: ParquetPart, wanted: pa.Schema) -> pa.RecordBatch:
         """Put columns into the wanted order, with those that are not in the file."""

@@ -269,15 +269,17 @@ class SparkEngine:
 
     # --- rows ----------------------------------------------------------------------------------------------------
 
-    def map_batches(self, source: _Source, function: BatchMap, schema: pa.Schema) -> _Source:
+    def map_batches(
+        self, source: _Source, function: BatchMap, schema: pa.Schema, *, same_rows: bool = False
+    ) -> _Source:
         """Apply a batch function lazily, in the executors. See `anonkit.protocols.Engine.map_batches`.
 
         Rows keep their numbers, unless the function drops some: the rows that are left are numbered anew then, in a
         way that is the same in every run of a task but not on every engine.
         """
         if isinstance(source, LocalSource):
-            return self._local.map_batches(source, function, schema)
-        return source.mapped(step(function, source.schema, source.categories, schema))
+            return self._local.map_batches(source, function, schema, same_rows=same_rows)
+        return source.mapped(replace(step(function, source.schema, source.categories, schema), same_rows=same_rows))
 
     def sample(self, source: _Source, n: int, randomness: Randomness) -> LocalSource:
         """Draw rows by lowest secret word, into the driver's memory. See `anonkit.protocols.Engine.sample`."""

@@ -58,8 +58,8 @@ class SparkSource:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows. After a map it takes a job."""
-        if not self.steps:
+        """Number of rows. After a map that may drop some it takes a job."""
+        if all(step.same_rows for step in self.steps):
             return self.at_most
         found = during("counting", self.grouped([], [()]).select("n").toArrow)
         return sum(found.column("n").to_pylist())

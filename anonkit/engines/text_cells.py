@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Typing the cells of text files: what a policy declares, else the narrowest type all cells fit.
 
-A guess never loses anything: a text column becomes integers or dates only when every cell reads back as the
-same text, and numbers only when no cell looks like a code (01234, or more digits than a number keeps).
+Cells of a column with declared categories, and the names of units, stay texts: what they mean is told a cell at a time
+(`anonkit.cell_keys`). Numbers with bounds get one type under k-anonymity, where the texts among them are missing. Under
+differential privacy nothing is guessed. A guess never loses anything: a text column becomes integers or dates only when
+every cell reads back as the same text, and numbers only when no cell looks like a code (01234, or more digits than a
+number keeps).
 """
 
 from __future__ import annotations
@@ -14,15 +17,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonkit.cell_keys import cell_numbers
 from anonkit.engines.canonical import canonical_array
 from anonkit.engines.untyped import NotOfType
-from anonkit.policy import Column, ColumnType
+from anonkit.policy import Column, ColumnType, Outside
 
 _LEADING_ZERO = r"^-?0[0-9]"
 _MANY_DIGITS = r"^-?[0-9]{16,}$"
 _EXACT_DIGITS = 15  # every decimal number of so many digits survives a double
 _FIRST_DAY = -719162  # 0001-01-01, the first day Python knows, in days from 1970-01-01
-
+_TRUTH = {"true": "true", "1": "true", "false": "false", "0": "false"}
 
 Parse = Callable[[pa.Array], pa.Array | None]
 """Returns typed cells, or None when some cell does not fit."""
@@ -37,14 +41,21 @@ class TextCells:
     parsers: Sequence[tuple[pa.DataType, Parse]]
 
     @classmethod
-    def of(cls, column: Column) -> TextCells:
-        """Return the types that the declaration of a column allows."""
+    def of(cls, column: Column, *, cell_by_cell: bool) -> TextCells:
+        """Return the types that the declaration of a column allows, or texts where no column may have a type."""
+        if column.domain_values is not None and column.type is ColumnType.BOOLEAN:
+            return cls(ColumnType.STRING, ((pa.string(), _truth_values),))
+        if cell_by_cell or (column.is_read_by_cell and column.bounds is None):
+            return cls(ColumnType.STRING, (_DECLARED[ColumnType.STRING],))
+        if column.bounds is not None and column.outside is not Outside.REFUSE:
+            integers = () if column.type is ColumnType.NUMBER else (_DECLARED[ColumnType.INTEGER],)
+            return cls(
+                ColumnType.NUMBER, (*integers, _DECLARED[ColumnType.NUMBER], (pa.float64(), _numbers_among_texts))
+            )
         if column.type is not None:
             return cls(column.type, (_DECLARED[column.type],))
         if column.bounds is not None or column.ladder is not None:
             return cls(ColumnType.NUMBER, (_DECLARED[ColumnType.INTEGER], _DECLARED[ColumnType.NUMBER]))
-        if column.categories is not None or column.tree is not None:
-            return cls(ColumnType.STRING, (_DECLARED[ColumnType.STRING],))
         return cls(ColumnType.STRING, _GUESSES)
 
     def fit(self, array: pa.Array, kind: pa.DataType | None) -> tuple[pa.DataType | None, pa.Array]:
@@ -125,6 +136,18 @@ def _booleans(texts: pa.Array) -> pa.Array | None:
     return _cast(texts, pa.bool_())
 
 
+def _numbers_among_texts(texts: pa.Array) -> pa.Array:
+    numbers = cell_numbers(texts)
+    return canonical_array("", pa.array(numbers), pa.float64())
+
+
+def _truth_values(texts: pa.Array) -> pa.Array:
+    """Spell truth values as `true` and `false`, a cell at a time; all other texts stay."""
+    distinct = pc.dictionary_encode(texts)
+    spelled = [_TRUTH.get(text.strip().lower(), text) for text in distinct.dictionary.to_pylist()]
+    return pa.array(spelled, pa.string()).take(distinct.indices)
+
+
 def _reads_back(values: pa.Array, texts: pa.Array) -> bool:
     return _all(pc.equal(values.cast(pa.string()), texts))
 
@@ -157,6 +180,7 @@ _GUESSES: Sequence[tuple[pa.DataType, Parse]] = (
 )
 _DECLARED: Mapping[ColumnType, tuple[pa.DataType, Parse]] = {
     ColumnType.STRING: (pa.string(), _keep),
+    ColumnType.TEXT: (pa.string(), _keep),
     ColumnType.INTEGER: (pa.int64(), _within_blanks(_declared_integers)),
     ColumnType.NUMBER: (pa.float64(), _within_blanks(_declared_numbers)),
     ColumnType.BOOLEAN: (pa.bool_(), _within_blanks(_booleans)),

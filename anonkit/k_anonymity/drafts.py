@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from anonkit.cell_keys import cell_keys
 from anonkit.errors import GuaranteeError
 from anonkit.k_anonymity.model import AnonymityModel
-from anonkit.policy import Column, Policy, Role
+from anonkit.policy import Column, Outside, Policy, Role
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.recoding import Grouping, KeptAxis, Recoding
 
@@ -108,6 +108,7 @@ def anonymity_params(
                 "type": str(schema.field(name).type),
                 "missing": str(policy.missing_of(name)),
                 **({"missing_is_value": name in policy.missing_is_value} if column.is_sensitive else {}),
+                **domain_of(column),
             }
             for name, column in policy.columns.items()
         ],
@@ -115,10 +116,28 @@ def anonymity_params(
     }
 
 
+def domain_of(column: Column) -> dict[str, Any]:
+    """Return the declared domain of a column, by which the cells of the next batch are read; nothing without one."""
+    if column.bounds is None and column.domain_values is None:
+        return {}
+    return {
+        "domain": {
+            **({} if column.bounds is None else {"bounds": list(column.bounds)}),
+            **({} if column.domain_values is None else {"categories": list(column.domain_values)}),
+            **({"texts_alone": True} if column.compares_texts else {}),
+            **({} if column.outside is None else {"outside": str(column.outside)}),
+        }
+    }
+
+
 def column_entry(policy: Policy, name: str, action: str, **more: Any) -> dict[str, Any]:
     """Return one entry of the report's `columns` block."""
     column = policy.column(name)
-    return {"name": name, "role": str(column.role), "sensitive": column.is_sensitive, "action": action, **more}
+    entry = {"name": name, "role": str(column.role), "sensitive": column.is_sensitive, "action": action, **more}
+    if action == "dropped" or column.bounds is None or column.outside not in (None, Outside.CLAMP):
+        return entry
+    low, high = (f"{bound:.15g}" for bound in column.bounds)
+    return {**entry, "coding": f"top and bottom coded: below {low} is {low}, above {high} is {high}"}
 
 
 def other_columns(policy: Policy) -> list[dict[str, Any]]:

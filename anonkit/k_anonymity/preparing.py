@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.declared_cells import refuse_outside
 from anonkit.errors import GuaranteeError, PolicyError
 from anonkit.k_anonymity.found_detail import cut_parts, pool_rare
 from anonkit.k_anonymity.model import AnonymityModel, diversity_requirements
@@ -162,28 +163,22 @@ def _cut(
 
 def _check_domain(column: CodedColumn, declared: Column) -> None:
     outside: NDArray[np.bool_] | None = None
-    rule = ""
-    if declared.categories is not None or declared.tree is not None:
-        domain = set(declared.categories or (path[0] for path in declared.tree or ()))
+    if declared.domain_values is not None:
+        domain = set(declared.domain_values)
         outside = np.array([value is not None and value not in domain for value in column.values], dtype=bool)
-        rule = "categories" if declared.categories is not None else "tree"
     elif declared.bounds is not None:
         low, high = declared.bounds
-        if not column.ordered:
+        if not column.ordered and column.size - (column.missing is not None):
             raise PolicyError(
                 f"column {column.name!r} has bounds but its cells are not numbers", "declare categories instead"
             )
         outside = np.array([value is not None and not low <= value <= high for value in column.values], dtype=np.bool_)  # type: ignore[operator]
-        rule = "bounds"
     if declared.ladder is not None and not column.ordered:
         raise PolicyError(
             f"column {column.name!r} has a ladder of bin widths but its cells are not numbers", "use tree"
         )
     if outside is not None and outside.any():
-        count = int(outside[column.codes].sum())
-        raise PolicyError(
-            f"column {column.name!r} has {count} cells outside its declared {rule}", "correct the policy or the table"
-        )
+        refuse_outside(declared, int(outside[column.codes].sum()))
 
 
 def _check_reachable(k: int, n_rows: int, units: NDArray[np.int64] | None) -> None:

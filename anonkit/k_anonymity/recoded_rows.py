@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.cell_keys import cell_keys
+from anonkit.declared_cells import refuse_outside
 from anonkit.errors import PolicyError
 from anonkit.k_anonymity.drafts import released_cells
 from anonkit.k_anonymity.unit_keys import refuse_nobody
@@ -114,7 +115,7 @@ def _is_outside(array: pa.Array, column: Column) -> BoolArray:
         numbers = plain.cast(pa.float64(), safe=False)
         inside = pc.and_(pc.greater_equal(numbers, column.bounds[0]), pc.less_equal(numbers, column.bounds[1]))
     else:
-        domain = column.categories or tuple(path[0] for path in column.tree or ())
+        domain = column.domain_values or ()
         inside = pc.is_in(plain.cast(pa.string()), value_set=pa.array(domain, pa.string()))
     within: BoolArray = pc.fill_null(pc.or_(inside, plain.is_null()), True).to_numpy(zero_copy_only=False)
     return ~within
@@ -154,12 +155,7 @@ def _refuse_flagged(
     flags: Mapping[str, int], policy: Policy, checked: Sequence[Column], forbidden: Sequence[str]
 ) -> None:
     for at, column in enumerate(checked):
-        if flags[f"outside {at}"]:
-            rule = "bounds" if column.bounds is not None else "tree" if column.categories is None else "categories"
-            raise PolicyError(
-                f"column {column.name!r} has {flags[f'outside {at}']} cells outside its declared {rule}",
-                "correct the policy or the table",
-            )
+        refuse_outside(column, flags[f"outside {at}"])
     for at, name in enumerate(forbidden):
         if flags[f"missing {at}"]:
             raise PolicyError(

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.cell_keys import cell_keys
+from anonkit.declared_cells import SettleCells, settled, settling
 from anonkit.errors import AnonkitError
 from anonkit.k_anonymity.recoded_rows import any_missing, is_among, needed_columns
 from anonkit.k_anonymity.sampled_search import merged_where_rows_are, violating_classes
@@ -128,9 +129,12 @@ class Shown:
     """Classes that it leaves out."""
     clear: Mapping[str, pa.DataType]
     """Columns it shows as they are, and that another release takes for known to an attacker."""
+    settle: SettleCells | None
+    """How it reads cells; None where it declares none of them."""
 
     def of(self, batch: pa.RecordBatch) -> tuple[list[pa.Array], NDArray[np.bool_]]:
         """Return the class, and whether the row is in the release, shape (n_rows,)."""
+        batch = batch if self.settle is None else self.settle(batch, 0)
         recoded, unknown = self.recoding.apply(batch)
         absent = unknown | any_missing(batch, self.needed) | is_among(recoded, self.gone, batch.num_rows)
         cells = [*(recoded[name] for name in self.types), *(batch.column(name) for name in self.clear)]
@@ -180,6 +184,8 @@ def _shown(table: Source, engine: Engine, params: Mapping[str, Any], known: set[
     method = Recoded.from_params(params, max_suppression=1.0)
     policy = method.policy().resolve(table.schema.names, target_use=method.target_use)
     recoding = method.recoding
+    settle = settling(table.schema, policy)
+    table = settled(table, policy, engine)
     if isinstance(recoding, LocalRecoding):
         recoding = merged_where_rows_are(method, table, policy, engine, recoding)
     clear = [
@@ -193,6 +199,7 @@ def _shown(table: Source, engine: Engine, params: Mapping[str, Any], known: set[
         needed=needed_columns(policy),
         gone=violating_classes(method, table, policy, engine, recoding),
         clear={name: table.schema.field(name).type for name in clear},
+        settle=settle,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -26,6 +26,8 @@ class Categories:
     """The categories, in order."""
     has_missing: bool = False
     """True when a value may be missing."""
+    texts_alone: bool = field(default=False, compare=False, repr=False)
+    """True when 1 and 1.0 are different categories; it matters where cells of a source are read, and there alone."""
 
     def __post_init__(self) -> None:
         if not self.values or len(set(self.values)) != len(self.values):

@@ -99,7 +99,8 @@ class DPNB(CentralMethod):
         counts = counted(source, engine, schema, keep, partial(count, schema=schema), sum(sizes))
         by_class, *flat = np.split(counts, np.cumsum(sizes)[:-1])
         by_attribute = [table.reshape(schema.n_classes, -1) for table in flat]
-        refuse_other_totals("rows per class", int(by_class.sum()), source.n_rows if keep is None else int(keep.sum()))
+        most, used = source.n_rows if keep is None else int(keep.sum()), int(by_class.sum())
+        refuse_other_totals("rows per class", min(used, most), used)  # rows without a class are not used
         for table in by_attribute:
             refuse_other_totals("class x attribute", table.sum(axis=1), by_class)
         classes, *rest = (draw.rate for draw in accounting.draws)

@@ -21,7 +21,7 @@ from anonkit.k_anonymity.sampled_search import apply_recoding, merged_where_rows
 from anonkit.k_anonymity.unit_keys import nobody_notes, unit_codes
 from anonkit.mechanisms.equivalence import Partition, Requirement, suppressed_rows
 from anonkit.parameters import check_number, parameter
-from anonkit.policy import Column, ColumnType, Missing, Policy, Role, TargetUse
+from anonkit.policy import Column, ColumnType, Missing, Outside, Policy, Role, TargetUse
 from anonkit.protocols import Draft, Engine, Progress, Source, is_too_large, no_progress
 from anonkit.randomness import Randomness
 from anonkit.recoding import (
@@ -296,8 +296,19 @@ def _merged_boxes(
 
 
 def _column(raw: Mapping[str, Any]) -> Column:
+    domain = raw.get("domain", {})
+    bounds, categories = domain.get("bounds"), domain.get("categories")
+    kind = _column_type(raw["type"])
+    if categories is not None:  # its cells are compared with them, whatever type they were written in
+        kind = ColumnType.TEXT if domain.get("texts_alone") else None
     column = Column(
-        name=raw["name"], role=Role(raw["role"]), type=_column_type(raw["type"]), missing=Missing(raw["missing"])
+        name=raw["name"],
+        role=Role(raw["role"]),
+        type=kind,
+        missing=Missing(raw["missing"]),
+        bounds=None if bounds is None else (float(bounds[0]), float(bounds[1])),
+        categories=None if categories is None else tuple(map(str, categories)),
+        outside=None if "outside" not in domain else Outside(domain["outside"]),
     )
     if not column.is_sensitive and not raw["sensitive"]:
         return column
@@ -305,7 +316,7 @@ def _column(raw: Mapping[str, Any]) -> Column:
     return replace(column, missing=treatment, sensitive=column.role is Role.TARGET)
 
 
-def _column_type(arrow: str) -> ColumnType:
+def _column_type(arrow: str) -> ColumnType | None:
     """Return the type text cells are read as, from the name of an Arrow type."""
     if arrow.startswith(("int", "uint")):
         return ColumnType.INTEGER

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from anonkit.domain_codes import refuse_texts
+from anonkit.domain_codes import refuse_kinds
 from anonkit.errors import PolicyError
 from anonkit.local_dp import LocalDP, loss_json
 from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
@@ -117,11 +117,13 @@ def draft_randomized(
     """
     if ASKED_COLUMN in policy.columns and table.asked_column is not None:
         raise PolicyError(f"column {ASKED_COLUMN!r} has a name that the release needs", "rename it")
-    refuse_texts(source, [each.name for each in table.attributes if each.is_number])
+    numbers = [each.name for each in table.attributes if each.is_number]
+    refuse_kinds(source.schema, numbers)
     types = _types(table)
     names = [name for name in (*policy.columns, ASKED_COLUMN) if name in types]
     schema = pa.schema([(name, types[name]) for name in names])
-    randomize = RandomizeBatch(table=table, key=rng.key("noise"), schema=schema)
+    bounds = {name: given for name in numbers if (given := policy.column(name).bounds) is not None}
+    randomize = RandomizeBatch(table=table, key=rng.key("noise"), schema=schema, bounds=bounds)
     params = table.to_params()
     if policy.is_conditional:
         params["conditions"] = list(conditions_of(policy))

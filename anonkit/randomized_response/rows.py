@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.domain_codes import codes_of_cells, numbers_of_cells, refuse_missing
+from anonkit.domain_codes import codes_of_cells, labels_of_cells, numbers_of_cells
 from anonkit.mechanisms.channel import Channel, Codes
-from anonkit.mechanisms.domains import Categories
+from anonkit.mechanisms.domains import UNKNOWN, Categories
 from anonkit.mechanisms.keyed_words import asked_attribute
-from anonkit.mechanisms.published import PublishedAttribute, PublishedTable
+from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.mechanisms.transformed_response import TransformedResponse
 
-_LABEL_STREAM, _ASKED_STREAM = 2**32 - 1, 2**32 - 2
+_LABEL_STREAM, _ASKED_STREAM, _UNLABELLED_STREAM = 2**32 - 1, 2**32 - 2, 2**32 - 3
 """Streams of the noise key that no attribute has: attribute i has stream i."""
 
 
@@ -29,6 +29,8 @@ class RandomizeBatch:
     table: PublishedTable
     key: bytes = field(repr=False)
     schema: pa.Schema
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Public bounds of numbers without a grid."""
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
         """Return the answers of the rows, in the columns of the schema."""
@@ -42,7 +44,7 @@ class RandomizeBatch:
             asked = asked_attribute(self.key, _ASKED_STREAM, row, batch.num_rows, len(names))
             yield table.asked_column, _labelled(asked, names, None)
         target = table.target
-        labels = None if target is None else codes_of_cells(batch, target.name, target.domain, np.int64)
+        labels = None if target is None else self._labels(batch, row, target)
         classes = None if labels is None else labels.copy()
         for stream, attribute in enumerate(table.attributes):
             blank = None if asked is None else asked != stream
@@ -62,6 +64,21 @@ class RandomizeBatch:
                     small, key=self.key, stream=_LABEL_STREAM, first_row=row
                 ).astype(np.int64)
             yield table.target.name, _labelled(classes, list(table.target.domain.labels()), None)
+
+    def _labels(self, batch: pa.RecordBatch, row: int, target: PublishedTarget) -> Codes:
+        """Return the class of each row; one that has none is given one by chance, every class alike.
+
+        Privacy
+        -------
+        Such a row is answered as a mixture of rows with a class: whatever it shows is at most as likely as under the
+        class that makes it likeliest, and at least as likely as under the one that makes it unlikeliest.
+        """
+        labels = labels_of_cells(batch, target.name, target.domain)
+        lost = labels == UNKNOWN
+        if not lost.any():
+            return labels
+        drawn = asked_attribute(self.key, _UNLABELLED_STREAM, row, batch.num_rows, target.domain.size)
+        return np.where(lost, drawn, labels)
 
     def _randomized(
         self,
@@ -90,9 +107,10 @@ class RandomizeBatch:
         stream: int,
         blank: NDArray[np.bool_] | None,
     ) -> pa.Array:
-        numbers = numbers_of_cells(batch, attribute.name)
-        if mechanism.presence is None:
-            refuse_missing(attribute.name, batch.column(attribute.name), numbers)
+        bounds = self.bounds.get(attribute.name)
+        numbers = numbers_of_cells(batch, attribute.name, bounds)
+        if mechanism.presence is None and bounds is not None:
+            numbers = np.where(np.isnan(numbers), bounds[0], numbers)
         shown = mechanism.randomize(numbers, key=self.key, stream=stream, first_row=row)
         if mechanism.presence is None and blank is None:
             return pa.array(shown)

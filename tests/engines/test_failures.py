@@ -140,7 +140,7 @@ def test_a_file_that_is_no_table_is_refused(engine: LocalEngine, tmp_path: Path,
     assert re.search(words, error.message), error.message
 
 
-@pytest.mark.parametrize("kind", list(ColumnType)[1:])
+@pytest.mark.parametrize("kind", [ColumnType.INTEGER, ColumnType.NUMBER, ColumnType.BOOLEAN, ColumnType.DATE])
 def test_a_cell_of_another_type_is_not_quoted(engine: LocalEngine, tmp_path: Path, kind: ColumnType) -> None:
     """The message names column, row and type."""
     path = tmp_path / "t.csv"

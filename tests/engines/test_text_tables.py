@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from anonkit.engines import LocalEngine
 from anonkit.errors import SourceError
-from anonkit.policy import Column, ColumnType, Policy
+from anonkit.policy import Column, ColumnType, Outside, Policy
 
 ENGINE = LocalEngine()
 
@@ -243,8 +243,8 @@ def test_declared_types_are_kept_to(
 @pytest.mark.parametrize(
     ("column", "texts", "row", "kind"),
     [
-        (Column(name="a", bounds=(0, 99)), ["1"] * 700 + ["many"], 701, "number"),
-        (Column(name="a", bounds=(0, 99)), ["1", "inf"], 2, "number"),
+        (Column(name="a", bounds=(0, 99), outside=Outside.REFUSE), ["1"] * 700 + ["many"], 701, "number"),
+        (Column(name="a", bounds=(0, 99), outside=Outside.REFUSE), ["1", "inf"], 2, "number"),
         (Column(name="a", type=ColumnType.INTEGER), ["1.5"], 1, "integer"),
         (Column(name="a", type=ColumnType.INTEGER), ["1", "0x1F", "2"], 2, "integer"),
         (Column(name="a", type=ColumnType.BOOLEAN), ["true", "true", "perhaps", "true"], 3, "boolean"),

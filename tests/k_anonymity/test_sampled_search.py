@@ -116,10 +116,27 @@ def test_what_the_policy_refuses_is_refused_on_all_rows(customers: pa.Table, eng
         _release(holed, engine, policy=refusing, seed=3)
     dropping = Policy.from_dict({"columns": {"age": {"role": "quasi_identifier", "missing": "drop"}}})
     assert _release(holed, engine, policy=dropping).report["rows"]["dropped_missing"] == 1
-    narrow = Policy.from_dict({"columns": {"age": {"role": "quasi_identifier", "bounds": [18, 80]}}})
+    narrow = Policy.from_dict(
+        {"columns": {"age": {"role": "quasi_identifier", "bounds": [18, 80], "outside": "refuse"}}}
+    )
     outside = int(np.sum(customers.column("age").to_numpy() > 80))
     with pytest.raises(PolicyError, match=f"column 'age' has {outside} cells outside its declared bounds"):
         _release(customers, _blind(), policy=narrow)
+
+
+def test_bounds_clamp_on_all_rows(customers: pa.Table, engine: LocalEngine) -> None:
+    """Top coding, when only a sample is searched: nobody above the bound is refused, left out, or told apart."""
+    narrow = Policy.from_dict({"columns": {"age": {"role": "quasi_identifier", "bounds": [18, 80], "ladder": "none"}}})
+    release = _release(customers, _blind(), policy=narrow)
+    entry = next(one for one in release.report["columns"] if one["name"] == "age")
+    assert entry["action"] == "dropped" or "above 80 is 80" in entry["coding"]
+    cuts = [cut for one in release.params["recoding"].get("columns", []) for cut in one.get("cuts", [])]
+    assert all(float(cut) <= 80 for cut in cuts if one_is_number(cut))
+
+
+def one_is_number(cut: str) -> bool:
+    """Whether a cut is a number."""
+    return cut.replace(".", "", 1).replace("-", "", 1).isdigit()
 
 
 def _blind() -> LocalEngine:

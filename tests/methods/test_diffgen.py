@@ -57,7 +57,7 @@ def test_groups_of_the_policy_are_what_cells_are_made_of(tmp_path: Path) -> None
     )  # fmt: skip
     shown = set(release.to_arrow().column("education").to_pylist())
     assert shown & {"school", "university"}
-    assert shown <= {"school", "university", "*", *(POLICY.column("education").categories or ())}
+    assert shown <= {"school", "university", "missing", "*", *(POLICY.column("education").categories or ())}
     assert [one.name for one in anonkit.validate(release).checks if not one.passed] == ["randomness"]
     made = anonkit.reconstruct(output, test=bank_customers(500, seed=2), model=tmp_path / "model.json")
     assert made.scores is not None

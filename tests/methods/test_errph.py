@@ -11,7 +11,7 @@ import anonkit
 from anonkit.datasets import bank_customers_policy
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.methods.errph import ERRPH
-from anonkit.policy import Column, Policy, Role
+from anonkit.policy import Column, Missing, Policy, Role
 
 
 def test_the_loss_of_a_row_is_the_sum_of_its_answers() -> None:
@@ -23,9 +23,10 @@ def test_the_loss_of_a_row_is_the_sum_of_its_answers() -> None:
 
 
 def test_p_keep_has_the_epsilon_of_the_formula() -> None:
-    """ln(1 + m p / (1 − p)) for m categories."""
-    policy = Policy(columns={"c": Column(name="c", categories=("u", "v", "w"))})
-    assert ERRPH(p_keep=0.4).guarantee(policy).epsilon == pytest.approx(math.log(1 + 3 * 0.4 / 0.6), rel=1e-6)
+    """ln(1 + m p / (1 − p)) for m categories, missing among them unless it is declared to be none."""
+    for missing, m in ((Missing.FIRST, 3), (None, 4)):
+        policy = Policy(columns={"c": Column(name="c", categories=("u", "v", "w"), missing=missing)})
+        assert ERRPH(p_keep=0.4).guarantee(policy).epsilon == pytest.approx(math.log(1 + m * 0.4 / 0.6), rel=1e-6)
 
 
 def test_a_clear_label_leaves_no_bound_for_the_row() -> None:
@@ -50,8 +51,8 @@ def test_truth_is_given_once(given: dict[str, float]) -> None:
 
 
 def test_shares_of_the_release_are_those_of_the_channel() -> None:
-    """A table of one category shows it with p_0 + p_j: 0.4 + 0.6 / 3."""
+    """A table of one category shows it with p_0 + p_j: 0.4 + 0.6 / 4, missing being the fourth."""
     policy = Policy(columns={"c": Column(name="c", role=Role.QUASI_IDENTIFIER, categories=("u", "v", "w"))})
     table = pa.table({"c": ["u"] * 20_000})
     shown = anonkit.release(table, method="errph", p_keep=0.4, policy=policy, seed=1).to_arrow().column("c")
-    assert shown.to_pylist().count("u") / 20_000 == pytest.approx(0.6, abs=0.015)
+    assert shown.to_pylist().count("u") / 20_000 == pytest.approx(0.55, abs=0.015)

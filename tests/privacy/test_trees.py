@@ -24,7 +24,7 @@ from anonkit.checks.epsilon_audit import lower_bound
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.mechanisms.accounting import Bootstrap
 from anonkit.methods import make_method
-from anonkit.policy import Column, Policy, Role
+from anonkit.policy import Column, Missing, Policy, Role
 from anonkit.randomness import Randomness
 from anonkit.trees.grower import grow
 from anonkit.trees.plan import Plan
@@ -60,7 +60,7 @@ POLICY = Policy(
         "y": Column(name="y", role=Role.TARGET, categories=("0", "1")),
     }
 )
-ONE_VALUE = Policy(columns={"a": Column(name="a", categories=("0",)), "y": POLICY.columns["y"]})
+ONE_VALUE = Policy(columns={"a": Column(name="a", categories=("0",), missing=Missing.FIRST), "y": POLICY.columns["y"]})
 
 Table = tuple[np.ndarray, np.ndarray]
 """Codes of shape (attributes, rows), and labels."""

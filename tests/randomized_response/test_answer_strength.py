@@ -56,7 +56,7 @@ def test_a_weight_of_zero_leaves_no_bound_and_says_so() -> None:
 @given(st.floats(0.51, 0.99))
 def test_warner_and_rrph_are_reached_by_p_truth(p_truth: float) -> None:
     """On two categories --p-truth p is RRPH with p_0 = 2 p - 1, which is Warner's model: ln(p / (1 - p))."""
-    policy = Policy.from_dict({"columns": {"c": {"categories": ["u", "v"]}}})
+    policy = Policy.from_dict({"columns": {"c": {"categories": ["u", "v"], "missing": "first"}}})
     mechanism = ERRPH(p_truth=p_truth).published(policy).attribute("c").mechanism
     assert isinstance(mechanism, RandomizedResponse)
     ours, theirs = np.array(mechanism.weights()), np.array(ResponseMatrix.warner(p_truth).weights())
@@ -65,9 +65,11 @@ def test_warner_and_rrph_are_reached_by_p_truth(p_truth: float) -> None:
 
 
 def test_p_truth_must_beat_a_blind_answer() -> None:
-    """Among three categories 0.3 is less than a guess."""
+    """Among three categories 0.3 is less than a guess, and 0.25 among three and missing."""
     with pytest.raises(PolicyError, match=r"column 'c': p_truth \(0.3\) must be above 1 / 3"):
-        ERRPH(p_truth=0.3).guarantee(_policy())
+        ERRPH(p_truth=0.3).guarantee(_policy(missing="first"))
+    with pytest.raises(PolicyError, match=r"column 'c': p_truth \(0.25\) must be above 1 / 4"):
+        ERRPH(p_truth=0.25).guarantee(_policy())
     with pytest.raises(ParameterError, match="p_keep and p_truth are given"):
         ERRPH(p_truth=0.6, p_keep=0.5)
 
@@ -139,9 +141,9 @@ def test_a_design_for_a_clear_label_is_refused() -> None:
 
 
 def test_missing_for_the_whole_policy_counts() -> None:
-    """A table-wide `missing = "category"` makes missing one more value, unless the column says otherwise."""
-    columns = {"c": {"categories": ["u", "v"]}, "d": {"categories": ["x", "y"], "missing": "error"}}
-    table = ERRPH(p_keep=0.5).published(Policy.from_dict({"missing": "category", "columns": columns}))
-    assert [one.mechanism.n_inputs for one in table.attributes] == [3, 2]  # type: ignore[union-attr]
+    """A table-wide `missing = "first"` leaves missing out of every domain, unless the column says otherwise."""
+    columns = {"c": {"categories": ["u", "v"]}, "d": {"categories": ["x", "y"], "missing": "category"}}
+    table = ERRPH(p_keep=0.5).published(Policy.from_dict({"missing": "first", "columns": columns}))
+    assert [one.mechanism.n_inputs for one in table.attributes] == [2, 3]  # type: ignore[union-attr]
     undeclared = ERRPH(p_keep=0.5).published(Policy.from_dict({"columns": columns}))
-    assert [one.mechanism.n_inputs for one in undeclared.attributes] == [2, 2]  # type: ignore[union-attr]
+    assert [one.mechanism.n_inputs for one in undeclared.attributes] == [3, 3]  # type: ignore[union-attr]
