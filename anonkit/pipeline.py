@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -28,6 +28,7 @@ from anonkit.protocols import Draft, Engine, Method, Progress, Source, no_progre
 from anonkit.publishing import VerifiedDraft, method_block, publish, refuse_beside_release, write_owner_report
 from anonkit.randomness import Randomness
 from anonkit.redaction import table_name
+from anonkit.released_values import as_written
 from anonkit.signing import Signer
 from anonkit.table_domains import MIN_PEOPLE, with_domains_of
 from anonkit.undeclared import Undeclared, judge_undeclared
@@ -352,7 +353,8 @@ def _perturb(
     progress("checking", 0.0)
     spool = private.path / "draft.parquet"
     n_rows = engine.write(draft.data, spool, metadata={}, randomness=randomness, part_rows=part_rows)
-    counted = recount(promise, spool, draft.data.schema)
+    draft, hidden, schema = _as_written(promise, draft, spool, policy)
+    counted = recount(promise, spool, schema)
     checks = [
         *([] if counted is None else promise.verify(counted)),
         *answer_checks(promise, spool, draft, method_block(method)),
@@ -364,8 +366,8 @@ def _perturb(
         promise=promise,
         policy=policy,
         draft=draft,
-        data=_without_unit(files, files.scan(spool, Policy()), policy),
-        spool=spool if policy.unit not in draft.data.schema.names else None,
+        data=_without(files, files.scan(spool, Policy()), hidden),
+        spool=None if hidden else spool,
         part_rows=part_rows,
         n_rows=n_rows,
         counted=counted,
@@ -395,10 +397,21 @@ def _refuse_broken(checks: Sequence[Check]) -> None:
         )
 
 
-def _without_unit(engine: Engine, source: Source, policy: Policy) -> Source:
-    if policy.unit is None or policy.unit not in source.schema.names:
+def _as_written(
+    promise: Guarantee, draft: Draft, spool: Path, policy: Policy
+) -> tuple[Draft, frozenset[str], pa.Schema]:
+    """Describe a draft as its table is; return it, the columns that are not released, and the schema to count."""
+    schema, unit = draft.data.schema, frozenset({policy.unit} & set(draft.data.schema.names))
+    if not isinstance(promise, KAnonymity):
+        return draft, frozenset(name for name in unit if name is not None), schema
+    found = as_written(draft, spool, policy)
+    return found.draft, frozenset({*found.constant, *(name for name in unit if name is not None)}), found.schema
+
+
+def _without(engine: Engine, source: Source, hidden: Collection[str]) -> Source:
+    if not hidden:
         return source
-    names = [name for name in source.schema.names if name != policy.unit]
+    names = [name for name in source.schema.names if name not in hidden]
     schema = pa.schema([source.schema.field(name) for name in names])
     return engine.map_batches(source, partial(_select, names=names), schema)
 

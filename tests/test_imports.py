@@ -26,7 +26,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("methods", "engines", "consumers", "checks", "datasets"),
     ("identifying",),
     ("profiling", "drafting", "undeclared", "table_domains"),
-    ("measures", "auditing", "reconstructed"),
+    ("measures", "released_values", "auditing", "reconstructed"),
     ("ledger",),
     ("publishing",),
     ("pipeline",),
