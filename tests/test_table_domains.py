@@ -201,9 +201,9 @@ def test_a_declared_column_without_a_common_value_is_refused(engine: Engine) -> 
 
 RARE = pa.table(
     {
-        "city": ["Rome", "Oslo"] * 150,
+        "city": ["Rome", "Oslo"] * 145 + [f"{MARK}{at // 3}" for at in range(10)],
         "income": [1_000.0 + 7.31 * at for at in range(299)] + [987_654_321.25],
-        "ill": ["yes", "no", "no"] * 100,
+        "ill": ["yes", "no", "no"] * 97 + [f"{MARK}s"] * 9,
     }
 )
 
