@@ -41,6 +41,8 @@ class Undeclared:
     def notes(self, policy: Policy) -> list[str]:
         """Say what was taken for an identifier, by which rule, and what to do if it is none; no values.
 
+        Under differential privacy nothing is said that no condition of the claim names: how unique a column is.
+
         Parameters
         ----------
         policy : Policy
@@ -52,7 +54,7 @@ class Undeclared:
                 f"Column {name!r} has nearly as many values as rows. If it is an identifier, declare it: "
                 f"--identifier {name}."
                 for name in self.nearly_unique
-                if policy.column(name).role is Role.QUASI_IDENTIFIER
+                if policy.column(name).role is Role.QUASI_IDENTIFIER and not policy.is_conditional
             ),
         ]
 

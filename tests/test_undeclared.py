@@ -163,6 +163,15 @@ def test_nearly_unique_measurements_stay_and_are_pointed_out() -> None:
     assert any("--identifier income" in note for note in release.report["notes"])
 
 
+def test_under_differential_privacy_no_note_tells_how_unique_a_column_is() -> None:
+    """Only what the conditions of the claim name is said of the cells: a measurement is not pointed out."""
+    r = random.Random(2)
+    rows = table(income=[round(r.lognormvariate(10, 1), 2) for _ in range(ROWS)])
+    release = anonkit.release(rows, method="dp-nb", epsilon=1.0, domains_from_data=True)
+
+    assert not any("income" in note for note in release.report["notes"])
+
+
 def test_init_and_release_agree() -> None:
     """The draft gives the role of an identifier, or of the unit, to the columns that a release leaves out."""
     rows = table(
