@@ -27,6 +27,7 @@ from anonkit.guarantee import Check
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
+_PIECE_ROWS = 1 << 18  # rows that a release draws together
 _BATCH_ROWS = 1 << 16
 _STEPS_IN_A_CELL = 16
 """Places in a cell at which dp-forest and dp-tree draw numbers."""
@@ -154,10 +155,13 @@ def _counted_tables(data: Path, params: Mapping[str, Any], facts: PublicFacts) -
         allowed=one_each,
         drawn=False,
     )
+    # rows are drawn piece by piece, classes one after another, and each piece of a class is rounded by itself
+    pieces = np.minimum(by_class // _PIECE_ROWS + 2, max(-(-int(by_class.sum()) // _PIECE_ROWS), 1))
     for column, table, rows in zip(facts.attributes, tables, found, strict=True):
         shares = np.stack([_share(own, size) for own, size in zip(table, sizes, strict=True)])
         expected = shares * by_class[:, np.newaxis]
-        yield _Compared(name=column.name, found=rows, expected=expected, allowed=np.ones(rows.shape), drawn=False)
+        allowed = np.broadcast_to(pieces[:, np.newaxis], rows.shape).astype(np.float64)
+        yield _Compared(name=column.name, found=rows, expected=expected, allowed=allowed, drawn=False)
 
 
 def _variance(rate: int) -> float:

@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anonkit
+from anonkit.checks import central_rows
 from anonkit.checks.central import published_account
 from anonkit.checks.epsilon_audit import lower_bound
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ParameterError, PolicyError
+from anonkit.mechanisms import pieces
 from anonkit.mechanisms.accounting import LARGEST_EPSILON
 from anonkit.mechanisms.domains import Categories
 from anonkit.mechanisms.noisy_tables import NoisyTables
@@ -103,3 +105,15 @@ def test_what_has_no_public_domain_is_refused() -> None:
         DPNB(epsilon=1.0).guarantee(Policy(columns={"c": Column(name="c"), "t": Column(name="t", role=Role.TARGET)}))
     with pytest.raises(PolicyError, match="no column has role target"):
         DPNB(epsilon=1.0).guarantee(Policy(columns={"c": Column(name="c", categories=("u",))}))
+
+
+def test_rows_drawn_in_several_pieces_are_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each piece of a class is rounded by itself: the check of the rows allows one a piece, and no more."""
+    monkeypatch.setattr(pieces, "PIECE_ROWS", 100)
+    monkeypatch.setattr(central_rows, "_PIECE_ROWS", 100)
+    for seed in range(3):
+        release = anonkit.release(
+            bank_customers(3_000, seed=1), method="dp-nb", epsilon=1.0, policy=bank_customers_policy(), seed=seed,
+            ledger=None,
+        )  # fmt: skip
+        assert release.report["rows"]["out"] > 2_000
