@@ -1,0 +1,144 @@
+"""One-line mutations of the package, and whether somebody refuses what a mutant writes.
+
+A mutant names a function, a fragment of its source, and what stands there instead. The function is compiled anew and
+put wherever the package holds it, for as long as a test runs. Who refuses it is part of the declaration: `release`,
+which writes nothing; `validate`, run afterwards by the sound package from the files alone; or a test, named by its
+file and function, which fails under the mutant.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import sys
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+import pytest
+
+import anonkit
+from anonkit.errors import AnonkitError, GuaranteeError
+
+Run = Callable[[Path], object]
+"""Makes a release at a path."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mutant:
+    """A mutation, and who refuses it."""
+
+    where: str
+    """`module:function` or `module:Class.member`, under `anonkit`."""
+    old: str
+    """A fragment of its source that stands in it once."""
+    new: str
+    """What stands there instead."""
+    refused_by: str
+    """`release`, `validate`, or `tests/…/test_x.py::test_name`."""
+    check: str = ""
+    """Beginning of the name of the check that fails, for `release` and `validate`."""
+    run: str = ""
+    """What is released, by its name in the table of the tests."""
+    arguments: tuple[Any, ...] = ()
+    """What the named test is called with."""
+
+
+_OPTIONAL = ("spark", "expectations", "batch_counts")
+"""Modules that need what need not be installed."""
+
+
+@cache
+def _load_everything() -> None:
+    """Import every module of the package: one that came while a mutant is in place would keep it."""
+    for found in pkgutil.walk_packages(anonkit.__path__, "anonkit."):
+        if not any(part in found.name for part in _OPTIONAL) and not found.name.endswith("__main__"):
+            importlib.import_module(found.name)
+
+
+def mutate(mutant: Mutant, patch: pytest.MonkeyPatch) -> None:
+    """Put a mutant in place of the function it is made from, wherever the package holds that."""
+    _load_everything()
+    module_name, _, path = mutant.where.partition(":")
+    module = importlib.import_module(f"anonkit.{module_name}")
+    *above, name = path.split(".")
+    owner: Any = module
+    for one in above:
+        owner = getattr(owner, one)
+    original = inspect.getattr_static(owner, name)
+    changed = _compiled(_source(original), mutant, module)[name]
+    if inspect.isclass(owner):
+        patch.setattr(owner, name, changed)
+        if isinstance(changed, cached_property):
+            changed.__set_name__(owner, name)
+        return
+    for other in [one for key, one in sys.modules.items() if key.partition(".")[0] == "anonkit"]:
+        for held, value in list(vars(other).items()):
+            if value is original:
+                patch.setattr(other, held, changed)
+
+
+def _source(original: Any) -> str:
+    """Return the source of a function, decorators included, from column 0."""
+    function = original
+    for inner in ("__func__", "fget", "func", "__wrapped__"):
+        function = getattr(function, inner, function)
+    assert isinstance(function, FunctionType), "only functions can be mutated"
+    return textwrap.dedent(inspect.getsource(function))
+
+
+def _compiled(source: str, mutant: Mutant, module: ModuleType) -> dict[str, Any]:
+    assert source.count(mutant.old) == 1, f"{mutant.where} does not have {mutant.old!r} once: mend the mutant"
+    scope: dict[str, Any] = {}
+    code = compile(
+        "from __future__ import annotations\n" + source.replace(mutant.old, mutant.new),
+        f"<mutant of {mutant.where}>",
+        "exec",
+    )
+    exec(code, vars(module), scope)  # the package's own source with one fragment changed
+    return scope
+
+
+def refusal(mutant: Mutant, runs: dict[str, Run], folder: Path) -> str:
+    """Return what refused a mutant, or an empty text when it survived.
+
+    For `release` and `validate` the names of the failed checks, for a test the kind of its failure.
+    """
+    if mutant.refused_by == "release":
+        return _refused_release(mutant, runs, folder)
+    if mutant.refused_by == "validate":
+        output = folder / "out.parquet"
+        with pytest.MonkeyPatch.context() as patch:
+            mutate(mutant, patch)
+            runs[mutant.run](output)
+        return " ".join(check.name for check in anonkit.validate(output).checks if not check.passed)
+    return _failed_test(mutant)
+
+
+def _refused_release(mutant: Mutant, runs: dict[str, Run], folder: Path) -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        mutate(mutant, patch)
+        try:
+            runs[mutant.run](folder / "out.parquet")
+        except GuaranteeError as error:
+            assert list(folder.glob("out.*")) == [], "a release that is refused writes nothing"
+            return error.message.rpartition(": ")[2]
+    return ""
+
+
+def _failed_test(mutant: Mutant) -> str:
+    file, _, name = mutant.refused_by.partition("::")
+    parts = Path(file).with_suffix("").parts[1:]
+    test = getattr(importlib.import_module(".".join(parts)), name)
+    with pytest.MonkeyPatch.context() as patch:
+        mutate(mutant, patch)
+        try:
+            test(*mutant.arguments)
+        except (AssertionError, ArithmeticError, LookupError, AnonkitError) as error:
+            return type(error).__name__
+    return ""

@@ -1,0 +1,409 @@
+"""A mistake in a claim, in the noise or in the counting is refused: by release, by validate alone, or by a named test.
+
+The tables are the documentation: docs/how-to/validate.md lists the same mutants and who refuses them.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from privacy.mutation import Mutant, Run, refusal
+
+import anonkit
+from anonkit.datasets import bank_customers, bank_customers_policy, bank_customers_policy_toml
+from anonkit.errors import PolicyError
+from anonkit.methods import make_method
+from anonkit.policy import Policy
+
+ROWS = 2000
+
+
+def _release(output: Path, method: str, policy: Policy, **parameters: Any) -> None:
+    rows = bank_customers(ROWS, seed=1)
+    anonkit.release(rows, method=method, policy=policy, output=output, ledger=None, **parameters)
+
+
+def designed(column: str, **design: Any) -> Policy:
+    """The customers' policy with one column whose answers are designed."""
+    raw = tomllib.loads(bank_customers_policy_toml())
+    raw["columns"][column].update(design)
+    return Policy.from_dict(raw)
+
+
+def _uneven(output: Path, *weights: float) -> None:
+    """Release with uneven answers about one column; missing, where it is a value, like the last weight."""
+    raw = tomllib.loads(bank_customers_policy_toml())
+    names = raw["columns"]["marital_status"]["categories"]
+    for more in (0, 1):
+        design = [*weights[: len(names)], *weights[-1:] * more]
+        try:
+            _release(output, "errph", designed("marital_status", answer_weights=design), p_keep=0.3, bins=8)
+        except PolicyError:
+            continue
+        return
+
+
+def _own_matrix(output: Path) -> None:
+    """Release with an own matrix that has a zero."""
+    raw = tomllib.loads(bank_customers_policy_toml())
+    for more in (0, 1):
+        size = len(raw["columns"]["education"]["categories"]) + more
+        rows = np.full((size, size), 0.5 / (size - 1)) + (0.5 - 0.5 / (size - 1)) * np.eye(size)
+        rows[0, 0] += rows[0, 1]
+        rows[0, 1] = 0.0
+        try:
+            _release(output, "errph", designed("education", response_matrix=rows.tolist()), p_keep=0.3, bins=8)
+        except PolicyError:
+            continue
+        return
+
+
+PLAIN = bank_customers_policy()
+CUSTOMERS = bank_customers(400, seed=1)
+
+
+def squares(rare: int, values: str) -> pa.Table:
+    """A table of four classes: 15 rows each but one, whose sensitive values are some of those of the others."""
+    sizes = {("x", "u"): rare, ("x", "v"): 15, ("y", "u"): 15, ("y", "v"): 15}
+    rows = [
+        {
+            "first": first,
+            "second": second,
+            "s": values[at % len(values)] if first + second == "xu" else "abcd"[at % 4],
+            "y": "rare" if first + second == "xu" else first if at % 5 else second,
+            "person": f"{first}{second}{at % 3 if first + second == 'xu' else at}",
+            "name": f"name {first}{second}{at}",
+        }
+        for (first, second), size in sizes.items()
+        for at in range(size)
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+FOUR = squares(4, "abcd")
+"""One class of k − 1 rows."""
+THREE = squares(12, "abc")
+"""One class of three people, in which one sensitive value is wanting."""
+
+
+def _anonymous(output: Path, rows: pa.Table, method: str, **more: Any) -> None:
+    used = {"first", "second", "y", more.get("unit"), *more.get("sensitive", ()), *more.get("identifiers", ())}
+    asked: dict[str, Any] = {"k": 5, "target": "y"} | more
+    if method == "rfka":
+        asked = {"trees": 5, "max_suppression": 0.0} | asked
+    rows = rows.select([name for name in rows.column_names if name in used])
+    anonkit.release(rows, method=method, output=output, ledger=None, **asked)
+
+
+RUNS: dict[str, Run] = {
+    "errph": lambda at: _release(at, "errph", PLAIN, p_keep=0.3, bins=8),
+    "uneven": lambda at: _uneven(at, 4, 3, 2, 1, 1),
+    "a weight of 0": lambda at: _uneven(at, 1, 2, 3, 0, 0),
+    "own matrix": _own_matrix,
+    "clear label": lambda at: _release(at, "errph", PLAIN, p_keep=0.3, bins=8, label="clear"),
+    "rr": lambda at: _release(at, "rr", PLAIN, epsilon=1.0),
+    "bands": lambda at: _release(at, "rr", PLAIN, epsilon=3.0),
+    "split": lambda at: _release(at, "rr", PLAIN, epsilon=4.0, allocation="split"),
+    "ppnb": lambda at: _release(at, "ppnb", PLAIN, p_keep=0.35),
+    "rfka": lambda at: _anonymous(at, FOUR, "rfka"),
+    "rfka of numbers": lambda at: anonkit.release(
+        CUSTOMERS, method="rfka", k=5, trees=5, target="customer_value", output=at, ledger=None
+    ),
+    "rfka suppressing": lambda at: _anonymous(at, FOUR, "rfka", max_suppression=0.2),
+    "rfka with l": lambda at: _anonymous(at, FOUR, "rfka", max_suppression=0.2, sensitive=["s"], l=2),
+    "rfka of people": lambda at: _anonymous(at, THREE, "rfka", unit="person"),
+    "rfka with a name": lambda at: _anonymous(at, FOUR, "rfka", identifiers=["name"]),
+    "mondrian": lambda at: _anonymous(at, FOUR, "mondrian"),
+    "mondrian of people": lambda at: _anonymous(at, THREE, "mondrian", unit="person"),
+    "l": lambda at: _anonymous(at, THREE, "mondrian", sensitive=["s"], l=4),
+    "entropy l": lambda at: _anonymous(at, THREE, "mondrian", sensitive=["s"], entropy_l=3.5),
+    "t": lambda at: _anonymous(at, THREE, "mondrian", sensitive=["s"], t=0.1),
+    "alpha": lambda at: _anonymous(at, THREE, "mondrian", sensitive=["s"], alpha=0.3),
+}
+"""What is released, by name."""
+
+_WORDS = "tests/privacy/test_local_mechanisms.py::test_every_word_answers_as_the_response_matrix_says"
+_BATCHES = "tests/randomized_response/test_rows.py::test_batches_of_any_size_give_the_same_rows"
+_STREAMS = "tests/privacy/test_mutants.py::check_streams"
+
+LOCAL: dict[str, Mutant] = {
+    # claims
+    "a loss is a tenth": Mutant(
+        where="mechanisms.exact:privacy_loss", old=".ln() + _SLACK", new=".ln() / 10 + _SLACK",
+        refused_by="release", check="epsilon", run="rr",
+    ),
+    "the largest instead of the sum": Mutant(
+        where="mechanisms.published:PublishedTable.record_epsilon",
+        old="if self.asked_column else", new="if True else",
+        refused_by="release", check="epsilon", run="errph",
+    ),
+    "the label costs nothing": Mutant(
+        where="mechanisms.published:PublishedTable.record_epsilon", old="spent * label", new="spent",
+        refused_by="release", check="epsilon", run="split",
+    ),
+    "a clear label costs nothing": Mutant(
+        where="mechanisms.published:PublishedTable.record_epsilon",
+        old="else self.target.mechanism.ratio", new="else self.target.mechanism.ratio or Fraction(1)",
+        refused_by="release", check="epsilon", run="clear label",
+    ),
+    "the commonest blind answer counts": Mutant(
+        where="mechanisms.randomized_response:RandomizedResponse.ratio",
+        old="smallest = min(self.blind_weights)", new="smallest = max(self.blind_weights)",
+        refused_by="release", check="epsilon", run="uneven",
+    ),
+    "a category without blind answers is passed over": Mutant(
+        where="mechanisms.randomized_response:RandomizedResponse.ratio",
+        old="min(self.blind_weights)", new="min(one for one in self.blind_weights if one)",
+        refused_by="release", check="epsilon", run="a weight of 0",
+    ),
+    "a zero of a matrix is passed over": Mutant(
+        where="mechanisms.exact:worst_ratio", old="bottom == 0 and top > 0", new="False",
+        refused_by="release", check="epsilon", run="own matrix",
+    ),
+    "the band without its blind words": Mutant(
+        where="mechanisms.band_response:BandResponse.ratio",
+        old="self.blind_weight + self.excess_weight, self.blind_weight", new="self.excess_weight, self.blind_weight",
+        refused_by="release", check="epsilon", run="bands",
+    ),
+    "twice the epsilon that is asked": Mutant(
+        where="mechanisms.randomized_response:RandomizedResponse.from_epsilon",
+        old="epsilon_ratio(check_epsilon(epsilon))", new="epsilon_ratio(2 * check_epsilon(epsilon))",
+        refused_by="release", check="method_parameters", run="split",
+    ),
+    "every answer gets the whole epsilon": Mutant(
+        where="methods.rr:RR.published",
+        old="self.epsilon / (len(columns) + (classes is not None))", new="self.epsilon",
+        refused_by="release", check="method_parameters", run="split",
+    ),
+    "more truth than p_keep": Mutant(
+        where="mechanisms.randomized_response:RandomizedResponse.equal",
+        old="(1 - p) / max(n_categories, 1)", new="(1 - p) / max(n_categories, 1) / 2",
+        refused_by="release", check="method_parameters", run="errph",
+    ),
+    "p_keep of the report halved": Mutant(
+        where="randomized_response.drafts:_facts",
+        old="mechanism.truth_probability", new="mechanism.truth_probability / 2",
+        refused_by="release", check="figures:", run="errph",
+    ),
+    "breach without its denominator": Mutant(
+        where="mechanisms.randomized_response:RandomizedResponse.breach",
+        old="p * p / (p + self.blind_probabilities)", new="p * p * (1 + 0 * self.blind_probabilities)",
+        refused_by="release", check="figures:", run="errph",
+    ),
+    "a line of the budget halved": Mutant(
+        where="randomized_response.drafts:draft_randomized",
+        old='"epsilon": loss_json(loss)}', new='"epsilon": loss_json(loss / 2)}',
+        refused_by="release", check="budget_lines", run="errph",
+    ),
+    "all answers called one": Mutant(
+        where="randomized_response.drafts:local_promise",
+        old="one_answer=table.asked_column is not None", new="one_answer=True",
+        refused_by="release", check="answers_as_promised", run="errph",
+    ),
+    "a clear label not named": Mutant(
+        where="randomized_response.drafts:local_promise", old="clear=tuple(clear)", new="clear=()",
+        refused_by="release", check="answers_as_promised", run="ppnb",
+    ),
+    "a wider domain told than was used": Mutant(
+        where="mechanisms.domains:Grid.to_params", old="self.upper]", new="self.upper + self.width]",
+        refused_by="release", check="domain:", run="errph",
+    ),
+    # noise
+    "no noise": Mutant(
+        where="randomized_response.rows:RandomizeBatch._randomized",
+        old="mechanism.randomize(codes, key=self.key, stream=stream, first_row=row)", new="codes",
+        refused_by="validate", check="response_rates:", run="errph",
+    ),
+    "blind answers of the first half only": Mutant(
+        where="mechanisms.randomized_response:RandomizedResponse.answer",
+        old="word(self._equal_weight)", new="word(2 * self._equal_weight)",
+        refused_by="validate", check="response_rates:", run="errph",
+    ),
+    "the first bit of a word dropped": Mutant(
+        where="mechanisms.channel:Channel.randomize", old="words.reshape(-1)", new="words.reshape(-1) >> 1",
+        refused_by="validate", check="response_rates:", run="errph",
+    ),
+    "every row shows all its answers": Mutant(
+        where="randomized_response.rows:RandomizeBatch._answers",
+        old="None if asked is None else asked != stream", new="None",
+        refused_by="release", check="one_answer_per_row", run="rr",
+    ),
+    "one word too many tells the truth": Mutant(
+        where="mechanisms.randomized_response:RandomizedResponse.answer",
+        old="words < word(self.truth_weight)", new="words <= word(self.truth_weight)",
+        refused_by=_WORDS, arguments=("equal",),
+    ),
+    "blind answers half as wide": Mutant(
+        where="mechanisms.randomized_response:RandomizedResponse.answer",
+        old="word(self._equal_weight)", new="word((self._equal_weight + 1) // 2)",
+        refused_by=_WORDS, arguments=("equal",),
+    ),
+    "a band off by one": Mutant(
+        where="mechanisms.band_response:BandResponse.answer",
+        old="words < word(truthful)", new="words <= word(truthful)",
+        refused_by=_WORDS, arguments=("band",),
+    ),
+    "the places of missing not merged": Mutant(
+        where="mechanisms.band_response:BandResponse.answer", old="if self.has_missing else", new="if False else",
+        refused_by=_WORDS, arguments=("band with missing",),
+    ),
+    "an alias table off by one": Mutant(
+        where="mechanisms.alias_table:AliasTable._draw", old="words >= self.limits", new="words > self.limits",
+        refused_by=_WORDS, arguments=("skewed",),
+    ),
+    "one key stream for all attributes": Mutant(
+        where="randomized_response.rows:RandomizeBatch._randomized", old="stream=stream", new="stream=0",
+        refused_by=_STREAMS,
+    ),
+    "the label draws the words of an attribute": Mutant(
+        where="randomized_response.rows:RandomizeBatch._answers", old="stream=_LABEL_STREAM", new="stream=0",
+        refused_by=_STREAMS,
+    ),
+    "the words of every block used again": Mutant(
+        where="mechanisms.channel:Channel.randomize", old="first_row + rows.start", new="first_row",
+        refused_by="tests/mechanisms/test_randomized_response.py::test_blocks_do_not_show_in_the_answers",
+    ),
+    "the words of every batch used again": Mutant(
+        where="randomized_response.rows:RandomizeBatch._randomized", old="first_row=row", new="first_row=0",
+        refused_by=_BATCHES, arguments=("errph", {"epsilon": 1.0, "bins": 4}, CUSTOMERS),
+    ),
+    "a multiplier without its variance": Mutant(
+        where="mechanisms.transformed_response:TransformedResponse._noisy",
+        old="spread *= a.variance", new="spread *= 0",
+        refused_by="tests/mechanisms/test_transformed_response.py::test_published_numbers_have_the_stated_moments",
+        arguments=("N(1,1)",),
+    ),
+}  # fmt: skip
+"""Mutants of local differential privacy."""
+
+COUNTING: dict[str, Mutant] = {
+    "k off by one": Mutant(
+        where="mechanisms.equivalence:AtLeastK.violated", old="< self.k", new="< self.k - 1",
+        refused_by="release", check="k_anonymity", run="rfka",
+    ),
+    "k off by one in boxes": Mutant(
+        where="mechanisms.box_growth:Growth.__init__", old="(r.k for r", new="(r.k - 1 for r",
+        refused_by="release", check="k_anonymity", run="mondrian",
+    ),
+    "suppression skipped": Mutant(
+        where="mechanisms.equivalence:suppressed_rows", old="return ~kept", new="return ~kept & False",
+        refused_by="release", check="k_anonymity", run="rfka suppressing",
+    ),
+    "suppressed rows written": Mutant(
+        where="k_anonymity.drafts:_recode_batch",
+        old="kept[row : row + batch.num_rows]", new="kept[row : row + batch.num_rows] | True",
+        refused_by="release", check="k_anonymity", run="rfka suppressing",
+    ),
+    "rows counted as people": Mutant(
+        where="mechanisms.equivalence:AtLeastK.violated", old="partition.sizes(self.units)", new="partition.sizes()",
+        refused_by="release", check="k_anonymity_people", run="rfka of people",
+    ),
+    "rows counted as people in boxes": Mutant(
+        where="mechanisms.equivalence:AtLeastK.violated", old="partition.sizes(self.units)", new="partition.sizes()",
+        refused_by="release", check="k_anonymity_people", run="mondrian of people",
+    ),
+    "l off by one": Mutant(
+        where="mechanisms.equivalence:DistinctL.violated", old="< self.l", new="< self.l - 1",
+        refused_by="release", check="l_diversity", run="l",
+    ),
+    "entropy in bits": Mutant(
+        where="mechanisms.equivalence:EntropyL.measure", old="np.log(p)", new="np.log2(p)",
+        refused_by="release", check="entropy_l_diversity", run="entropy l",
+    ),
+    "half the distance": Mutant(
+        where="mechanisms.equivalence:TCloseness.measure",
+        old="np.abs(gap).sum(axis=-1) / 2", new="np.abs(gap).sum(axis=-1) / 4",
+        refused_by="release", check="t_closeness", run="t",
+    ),
+    "the rarest value for the commonest": Mutant(
+        where="mechanisms.equivalence:AlphaK.measure", old=".max(axis=-1, initial=0.0)", new=".min(axis=-1)",
+        refused_by="release", check="alpha_k_anonymity", run="alpha",
+    ),
+    "the last requirement alone": Mutant(
+        where="mechanisms.equivalence:suppressed_rows", old="worse |= requirement", new="worse = requirement",
+        refused_by="release", check="k_anonymity", run="rfka with l",
+    ),
+    "identifiers let through": Mutant(
+        where="k_anonymity.drafts:_passes", old="in (Role.TARGET", new="in (Role.IDENTIFIER, Role.TARGET",
+        refused_by="release", check="identifiers_absent", run="rfka with a name",
+    ),
+    "the unit left in the data": Mutant(
+        where="pipeline:_without_unit", old="if policy.unit is None or", new="if True or",
+        refused_by="validate", check="identifiers_absent", run="rfka of people",
+    ),
+    "a label of the params that is not in the data": Mutant(
+        where="recoding.axes:Grouping.to_dict", old="list(self.labels)", new="['another', *self.labels[1:]]",
+        refused_by="validate", check="domain:", run="rfka of numbers",
+    ),
+    "labels of the params in another order": Mutant(
+        where="recoding.axes:Grouping.to_dict", old="list(self.labels)", new="list(reversed(self.labels))",
+        refused_by="tests/privacy/test_mutants.py::check_recoding",
+    ),
+    "a cut in the interval below": Mutant(
+        where="recoding.axes:IntervalAxis.codes", old='side="right"', new='side="left"',
+        refused_by="tests/test_recoding.py::test_a_cut_belongs_to_the_interval_above_it",
+    ),
+    "class sizes of the report": Mutant(
+        where="checks.disclosure:Disclosure.to_dict", old='"size": n, "classes": c', new='"size": n + 1, "classes": c',
+        refused_by="validate", check="class_sizes", run="rfka",
+    ),
+    "the order of the source": Mutant(
+        where="engines.local:LocalEngine.write", old="if randomness is None else", new="if True else",
+        refused_by="tests/test_bundle.py::test_rows_are_not_in_the_order_of_the_source", arguments=(CUSTOMERS,),
+    ),
+}  # fmt: skip
+"""Mutants of k-anonymity."""
+
+MUTANTS = {**LOCAL, **COUNTING}
+
+
+def check_streams() -> None:
+    """Of rows that are all alike, no two columns are true together more often than chance has it."""
+    method = make_method("errph", {"p_keep": 0.3, "bins": 8})
+    n_rows = 5000
+    rows = bank_customers(1, seed=1).take(pa.array(np.zeros(n_rows, dtype=np.int64)))
+    released = anonkit.release(rows, method=method, policy=PLAIN, ledger=None)
+    cells = released.to_pandas()
+    common = np.array([(cells[name] == cells[name].mode()[0]).to_numpy() for name in cells])
+    found = np.corrcoef(common) - np.eye(len(common))
+    assert np.abs(found).max() < 5 / math.sqrt(n_rows)
+
+
+def check_recoding() -> None:
+    """What `apply` makes of the source by the published recoding is what was released."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "out.parquet"
+        RUNS["rfka of numbers"](output)
+        again = anonkit.apply(output, CUSTOMERS, ledger=None).to_pandas()
+        first = anonkit.load(output).to_pandas()
+    columns = list(first.columns)
+    assert sorted(map(str, first[columns].to_numpy().tolist())) == sorted(map(str, again[columns].to_numpy().tolist()))
+
+
+def test_the_checks_named_in_the_table_pass_on_the_sound_package() -> None:
+    """They fail under a mutant only."""
+    check_streams()
+    check_recoding()
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_mutant_is_refused_by_whom_the_table_names(name: str, tmp_path: Path) -> None:
+    """Nothing of it leaves the house: the check that is there for it fails, or the named test does."""
+    mutant = MUTANTS[name]
+    told = refusal(mutant, RUNS, tmp_path)
+    assert told, "the mutant survives: a check is missing"
+    assert mutant.check in told
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_the_sound_package_is_refused_by_nobody(run: str, tmp_path: Path) -> None:
+    """What the mutants are made from releases and validates."""
+    RUNS[run](tmp_path / "out.parquet")
+    assert anonkit.validate(tmp_path / "out.parquet").passed
