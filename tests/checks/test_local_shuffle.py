@@ -165,3 +165,11 @@ def test_mutants_of_the_claim_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
             patched.setattr(home, attribute, mutant)
             data = release(tmp_path / name, table, method="rr", epsilon=2)
         assert failed(data) & OWN, name
+
+
+@pytest.mark.parametrize("rows", [1_500, 3_000])
+def test_many_answers_at_a_large_epsilon_are_no_forgery(rows: int, tmp_path: Path) -> None:
+    """Ten answers of together 15: the claim may be far above what holds, or the local one; it is sound all the same."""
+    table = anonkit.datasets.bank_customers(rows, seed=1)
+    data = release(tmp_path / "a", table, method="errph", p_keep=0.3, bins=8)
+    assert failed(data) == set()
