@@ -44,13 +44,16 @@ RELEASED: dict[str, tuple[str, str]] = {
     "missing is a category": (rows("u,,1", ",4,0"), policy('missing = "category"\n')),
     "far outside the bounds": (rows("u,-50,1", "v,1e300,0"), policy()),
     "numbers as categories": (rows("1,3,1", "2,4,0"), policy(a='categories = ["1", "2"]')),
+    "a missing number": (rows("u,,1", "v,4,0"), policy()),
+    "a missing class": (rows("u,3,", "v,4,0"), policy()),
+    "texts for numbers": (rows("u,many,1", "v,4,0"), policy()),
+    "a category not declared": (rows("w,3,1", "v,4,0"), policy()),
 }  # fmt: skip
 
 REFUSED: dict[str, tuple[str, str, str]] = {
-    "a missing number": (rows("u,,1", "v,4,0"), policy(), "column 'n' has missing values"),
-    "a missing class": (rows("u,3,", "v,4,0"), policy(), "column 'y' has missing values"),
-    "texts for numbers": (rows("u,SECRET,1", "v,4,0"), policy(), "column 'n': the cell in row 1 is not of type number"),
-    "a category not declared": (rows("SECRET,3,1", "v,4,0"), policy(), "column 'a' has cells outside its declared"),
+    "rows to drop": (rows("u,3,1"), policy(a=A + '\nmissing = "drop"'), "column 'a': dropping rows tells"),
+    "missing refused": (rows("u,3,1"), policy(a=A + '\nmissing = "error"'), "column 'a': a refusal tells"),
+    "strangers refused": (rows("u,3,1"), policy(n=N + '\noutside = "refuse"'), "column 'n': a refusal tells"),
     "a class without categories": (rows("u,3,1"), policy(y='role = "target"\nbounds = [0, 1]'), "column 'y' has no"),
     "no attribute": ("y\n1\n0\n", policy(a="", n=""), "no column is declared"),
 }

@@ -179,7 +179,7 @@ POLICIES = {
     "numbers declared": '[columns]\nage = { type = "integer" }',
     "dates declared": '[columns]\nage = { type = "date" }',
     "truth declared": '[columns]\nage = { type = "boolean" }',
-    "bounds of texts": "[columns]\nage = { bounds = [0, 1] }",
+    "bounds of texts": '[columns]\nage = { bounds = [0, 1], outside = "refuse" }',
     "ladder of texts": "[columns]\nage = { ladder = [5, 10] }",
     "other categories": '[columns]\nage = { categories = ["young", "old"] }',
     "another tree": '[columns]\nage = { tree = [["young", "any"], ["old", "any"]] }',
