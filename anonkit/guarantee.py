@@ -313,6 +313,8 @@ class NoGuarantee:
     reason: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     assumptions: tuple[str, ...] = ()
+    conditional: tuple[str, ...] = ()
+    """Columns whose domain was read from the table."""
 
     def statement(self) -> str:
         """Say that nothing is promised."""
@@ -334,11 +336,22 @@ class NoGuarantee:
         """Return the guarantee block of the report."""
         return guarantee_block(
             self,
-            parameters=self.parameters,
+            parameters={**self.parameters, "reason": self.reason, "domains_from_data": list(self.conditional)},
             unit=None,
             adjacency=None,
             assumptions=self.assumptions,
             basis=BY_CONSTRUCTION,
+        )
+
+    @classmethod
+    def from_dict(cls, block: Mapping[str, Any]) -> NoGuarantee:
+        """Read the statement back from the guarantee block of a report."""
+        told = dict(block["parameters"])
+        return cls(
+            reason=str(told.pop("reason")),
+            conditional=tuple(told.pop("domains_from_data")),
+            parameters=told,
+            assumptions=tuple(block["assumptions"]),
         )
 
 

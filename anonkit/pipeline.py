@@ -185,6 +185,7 @@ def release(
         table = settled(read, resolved, opened)
         work = _perturb(
             method,
+            preset,
             promise,
             table,
             resolved,
@@ -200,12 +201,12 @@ def release(
         work = replace(work, owner={**unusable_cells(read, resolved, opened), **work.owner})
         if dry_run:
             work = work.at(spending.rehearsed(work.params))
-            return Release(params=work.params, report=work.report(preset), contents={}, owner=work.owner)
+            return Release(params=work.params, report=work.report(), contents={}, owner=work.owner)
         with spending.reserved(method.name, work.params, place) as (position, publishing):
             work = work.at(position)
             if owner_report is not None:
                 write_owner_report(Path(owner_report), work)
-            return publish(work, place, preset, files, publishing, signer)
+            return publish(work, place, files, publishing, signer)
 
 
 def _engine(
@@ -331,6 +332,7 @@ def _promised(
 
 def _perturb(
     method: Method,
+    preset: str | None,
     promise: Guarantee,
     table: Source,
     policy: Policy,
@@ -363,6 +365,7 @@ def _perturb(
     _refuse_broken(checks)
     return VerifiedDraft(
         method=method,
+        preset=preset,
         promise=promise,
         policy=policy,
         draft=draft,

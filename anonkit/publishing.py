@@ -75,6 +75,8 @@ class VerifiedDraft:
     randomness: str
     ledger: Mapping[str, Any] = field(default_factory=dict)
     """Where the release stands among those of its dataset, for everybody to read."""
+    preset: str | None = None
+    """Named set of choices that the method was made with."""
 
     def at(self, position: Position) -> VerifiedDraft:
         """Return the draft with its place among the releases of its dataset."""
@@ -93,7 +95,14 @@ class VerifiedDraft:
             "format": PARAMS_FORMAT,
             "anonkit_version": __version__,
             "method": self.method.name,
+            "preset": self.preset,
+            "method_parameters": method_block(self.method)["parameters"],
             "randomness": self.randomness,
+            "assumptions": self.promise.to_dict()["assumptions"],
+            "treatment": {
+                column["name"]: {key: column[key] for key in ("role", "sensitive", "action") if key in column}
+                for column in self.draft.columns
+            },
             **self.draft.params,
             **({} if self.people is None else {"people": self.people.to_dict()}),
         }
@@ -103,13 +112,21 @@ class VerifiedDraft:
         """The people of every class, where people are counted: published, since nobody can recount them."""
         return None if self.counted is None else self.counted.counts
 
-    def report(self, preset: str | None) -> dict[str, Any]:
+    def _columns(self) -> list[dict[str, Any]]:
+        """Return what was done to each column; those whose domain was read from the table are marked."""
+        read = self.promise.to_dict()["parameters"].get("domains_from_data", ())
+        return [
+            {**column, **({"domain_from_data": True} if column["name"] in read else {})}
+            for column in self.draft.columns
+        ]
+
+    def report(self) -> dict[str, Any]:
         """Return what `report.json` holds."""
         return build_report(
             version=__version__,
-            method=method_block(self.method, preset),
+            method=method_block(self.method, self.preset),
             promise=self.promise,
-            columns=self.draft.columns,
+            columns=self._columns(),
             rows={**self.draft.rows, "out": self.n_rows},
             checks=self.checks,
             randomness=self.randomness,
@@ -139,7 +156,6 @@ def method_block(method: Method, preset: str | None = None) -> dict[str, Any]:
 def publish(
     work: VerifiedDraft,
     place: Place | None,
-    preset: str | None,
     engine: Engine,
     publishing: Callable[[str], None],
     signer: Signer | None = None,
@@ -157,7 +173,7 @@ def publish(
         target = place or Place(folder=scratch.path, stem="release")
         staging = Staging(target.folder, target.stem)
         try:
-            _write_files(work, target, staging.folder, preset, engine)
+            _write_files(work, target, staging.folder, engine)
             if place is None:
                 contents = {s: (staging.folder / target.name(s)).read_bytes() for s in (DATA, *SIDECARS)}
                 return Release(
@@ -176,8 +192,8 @@ def publish(
     return replace(load(target.file(DATA)), owner=work.owner)
 
 
-def _write_files(work: VerifiedDraft, place: Place, folder: Path, preset: str | None, engine: Engine) -> None:
-    report = work.report(preset)
+def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine) -> None:
+    report = work.report()
     files = {PARAMS: to_json(work.params), REPORT: to_json(report), PAGE: render_page(report).encode()}
     for suffix, content in files.items():
         (folder / place.name(suffix)).write_bytes(content)
@@ -186,6 +202,7 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, preset: str | 
         "method": work.method.name,
         "randomness": work.randomness,
         **({"conditions": work.draft.params["conditions"]} if "conditions" in work.draft.params else {}),
+        **({"license": work.policy.license} if work.policy.license else {}),
         "sidecars": {suffix.lstrip("."): sha256(content) for suffix, content in files.items()},
     }
     data = folder / place.name(DATA)

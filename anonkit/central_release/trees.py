@@ -111,7 +111,7 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         plan = self.plan(policy)
         reason = self.no_guarantee()
         if reason is not None:
-            return NoGuarantee(reason=reason, assumptions=conditions_of(policy))
+            return NoGuarantee(reason=reason, assumptions=conditions_of(policy), conditional=policy.domains_from_data)
         claim = self.published_claim()
         return self.promise(policy, plan.accounting.epsilon, published_claim=claim)
 

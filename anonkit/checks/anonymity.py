@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""k-anonymous releases read anew: classes recounted, and compared with the promise and the report."""
+"""k-anonymous releases read anew: classes recounted, and compared with the promise, the report and the params."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,16 @@ import pyarrow as pa
 
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.people import PeopleCounts
+from anonkit.checks.sameness import counted, differing, named, none_of, repeated, same, same_figure
 from anonkit.errors import UncheckedError
 from anonkit.guarantee import Check, KAnonymity
+
+AT_RISK = 0.2
+"""Records whose re-identification risk is above this count as at risk."""
+_ROWS = {"in", "out", "suppressed", "suppressed_fraction", "suppression_limit", "dropped_missing"}
+_DETAILS = {"kept": ("full",), "generalized": ("generalized", "boxes"), "dropped": ()}
+_ALWAYS_KEPT = ("sensitive", "insensitive", "target")
+_NEVER_RELEASED = ("identifier", "unit")
 
 
 def recounted(
@@ -67,17 +76,127 @@ def recounted(
     )
 
 
-def figure_checks(
-    report: Mapping[str, Any], disclosure: Disclosure, quasi_identifiers: Sequence[str] | None
-) -> Iterator[Check]:
-    """Compare the report's figures with the recount."""
-    stated = report["rows"]["out"]
-    yield Check(name="rows", passed=stated == disclosure.rows, observed=disclosure.rows, required=stated)
-    if quasi_identifiers is None:
-        sizes = tuple((entry["size"], entry["classes"]) for entry in report["disclosure_risk"]["class_sizes"])
-        yield Check(
-            name="class_sizes",
-            passed=sizes == disclosure.sizes,
-            observed=len(disclosure.sizes),
-            required=len(sizes),
+def figure_checks(report: Mapping[str, Any], disclosure: Disclosure, promise: KAnonymity) -> Iterator[Check]:
+    """Compare the report's figures with the recount over the promised quasi-identifiers."""
+    again = replace(disclosure, sensitive={name: disclosure.sensitive[name] for name in promise.sensitive})
+    stated, found = report["disclosure_risk"], again.to_dict(AT_RISK)
+    sizes = tuple((entry["size"], entry["classes"]) for entry in stated["class_sizes"])
+    yield Check(
+        name="class_sizes",
+        passed=sizes == disclosure.sizes,
+        observed=len(disclosure.sizes),
+        required=len(sizes),
+    )
+    yield none_of("disclosure_risk", differing(stated, found, figures=True))
+    means = {
+        "discernibility": sum(size * size * classes for size, classes in disclosure.class_sizes),
+        "average_equivalence_class_size": disclosure.rows / disclosure.classes if disclosure.classes else None,
+    }
+    yield none_of("utility", sum(not same_figure(report["utility"][name], value) for name, value in means.items()))
+
+
+def model_checks(params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[Check]:
+    """Check that params, report and promise ask the same of the classes, and allow the same share to be left out."""
+    model, asked = params["model"], report["guarantee"]["parameters"]
+    recursive = asked.get("recursive_c_l_diversity")
+    promised = {
+        "k": asked["k"],
+        "l": asked.get("l_diversity"),
+        "entropy_l": asked.get("entropy_l_diversity"),
+        "t": asked.get("t_closeness"),
+        "alpha": asked.get("alpha_k_anonymity"),
+        "recursive": recursive,
+    }
+    told = {**model, "recursive": None if model["recursive"] is None else _pair(model["recursive"])}
+    limit = params["max_suppression"]
+    parameters = {"max_suppression": limit, **report["method"]["parameters"]}
+    wrong = differing(told, promised) + sum(not same(parameters[name], value) for name, value in model.items())
+    yield none_of("model", wrong + (not same(parameters["max_suppression"], limit)))
+    yield none_of("suppression", _wrong_rows(report["rows"], limit))
+
+
+def _pair(text: str) -> list[float]:
+    c, l = text.split(",")  # noqa: E741 - the field's own letter
+    return [float(c), int(l)]
+
+
+def _wrong_rows(rows: Mapping[str, Any], limit: Any) -> int:
+    """Count what the counts of rows contradict: each other, or the share that may be left out."""
+    usable = max(counted(rows["in"]) - counted(rows["dropped_missing"]), 1)
+    share = counted(rows["suppressed"]) / usable
+    wrong = len(set(rows) ^ _ROWS) + (not same_figure(share, rows["suppressed_fraction"]))
+    return wrong + (not same(rows["suppression_limit"], limit)) + bool(share > limit + 1e-9)
+
+
+def role_checks(params: Mapping[str, Any], report: Mapping[str, Any], schema: pa.Schema) -> Iterator[Check]:
+    """Check that promise, params, report, recoding and data treat every column in the same way."""
+    asked, declared = report["guarantee"]["parameters"], dict(named(params["columns"]))
+    stated, recoded = dict(named(report["columns"])), _recoded(params["recoding"])
+    wrong = sum(
+        repeated([entry["name"] for entry in block])
+        for block in (params["columns"], report["columns"], [{"name": name} for name, _ in recoded])
+    )
+    wrong += len(declared.keys() ^ stated.keys()) + sum(
+        differing(
+            {key: entry[key] for key in ("role", "sensitive")},
+            {key: stated[name][key] for key in ("role", "sensitive")},
         )
+        for name, entry in declared.items()
+        if name in stated
+    )
+    roles = {name: entry["role"] for name, entry in declared.items()}
+    lists = {
+        "quasi_identifiers": [name for name, role in roles.items() if role == "quasi_identifier"],
+        "sensitive": [name for name, entry in declared.items() if entry["sensitive"]],
+    }
+    for key, names in lists.items():
+        wrong += len(set(names) ^ set(asked[key])) + repeated(list(asked[key]))
+    wrong += sum(not entry["sensitive"] for entry in declared.values() if entry["role"] == "sensitive")
+    for key in ("unit", "target"):
+        holders = [name for name, role in roles.items() if role == key]
+        wrong += holders != ([] if params[key] is None else [params[key]])
+    wrong += not same(asked["unit"], params["unit"])
+    yield none_of("roles", wrong)
+    yield none_of("actions", _wrong_actions(stated, dict(recoded), roles))
+    yield none_of("types", _wrong_types(declared, stated, schema))
+
+
+def _recoded(recoding: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what the recoding does to each column it names."""
+    if recoding["kind"] == "local":
+        return [(name, "generalized") for name, _ in named(recoding["axes"])]
+    return [
+        (name, "kept" if column["kind"] == "kept" else "generalized") for name, column in named(recoding["columns"])
+    ]
+
+
+def _wrong_actions(
+    stated: Mapping[str, Mapping[str, Any]], recoded: Mapping[str, str], roles: Mapping[str, str]
+) -> int:
+    expected = {}
+    for name, role in roles.items():
+        if role in _NEVER_RELEASED:
+            expected[name] = "dropped"
+        elif role in _ALWAYS_KEPT:
+            expected[name] = "kept"
+        else:
+            expected[name] = recoded.get(name, "dropped")
+    wrong = sum(roles.get(name) != "quasi_identifier" for name in recoded)
+    for name, entry in stated.items():
+        wrong += name not in expected or entry["action"] != expected[name]
+        wrong += "detail" in entry and entry["detail"] not in _DETAILS[entry["action"]]
+    return wrong
+
+
+def _wrong_types(
+    declared: Mapping[str, Mapping[str, Any]], stated: Mapping[str, Mapping[str, Any]], schema: pa.Schema
+) -> int:
+    """Count the columns that are of another type than they were read as, or than labels have."""
+    wrong = 0
+    for field in schema:
+        entry = stated.get(field.name, {})
+        if entry.get("action") == "generalized":
+            wrong += field.type != pa.string()
+        elif field.name in declared:
+            wrong += str(field.type) != declared[field.name]["type"]
+    return wrong

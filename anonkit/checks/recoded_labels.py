@@ -1,30 +1,223 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recoded columns read anew: whether every cell is one that the published recoding can make."""
+"""Recoded columns read anew: whether labels are those their parts make, and rows show classes the recoding makes.
+
+Labels and boxes are made here from `params.json` once more, by code of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from anonkit.data_files import read_rows
+from anonkit.checks.disclosure import quoted, scanned
+from anonkit.checks.sameness import named, none_of, repeated
 from anonkit.guarantee import Check
 
+_EVERYTHING = "*"
+_MISSING = "missing"
+_OTHERS = "other"
+_NUMBERED = re.compile(r" \([0-9]+\)$")
+_MANY = 4
+"""Sets of more values than this may be named by what they lack."""
 
-def label_checks(data: Path, params: Mapping[str, Any]) -> Iterator[Check]:
-    """Check that recoded columns hold only labels that the recoding knows."""
-    recoding = params.get("recoding")
-    if not isinstance(recoding, Mapping) or recoding.get("kind") != "global":
-        return
-    for column in recoding["columns"]:
-        if "labels" not in column:
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """The parts that an axis of `params.json` divides its column into."""
+
+    names: tuple[str, ...]
+    """Of a category axis: one a part, missing included. Of intervals: the cuts."""
+    intervals: bool
+    has_missing: bool
+    has_other: bool = False
+    groups: tuple[tuple[str, frozenset[int]], ...] | None = None
+    """Declared groups with their names, the smaller first; a set of parts is called by the first that holds it."""
+
+    @property
+    def size(self) -> int:
+        """Number of parts, missing included."""
+        return len(self.names) + 1 + self.has_missing if self.intervals else len(self.names)
+
+    @classmethod
+    def of(cls, axis: Mapping[str, Any]) -> Parts:
+        """Read an axis.
+
+        Raises
+        ------
+        ValueError, LookupError
+            It is none.
+        """
+        missing, other = axis["missing"], axis.get("other", False)
+        if missing not in (True, False) or other not in (True, False):
+            raise ValueError("neither yes nor no")
+        groups = None
+        if "groups" in axis:
+            groups = tuple((group["label"], frozenset(group["parts"])) for group in axis["groups"])
+        if axis["kind"] == "intervals":
+            return cls(names=tuple(axis["cuts"]), intervals=True, has_missing=missing, groups=groups)
+        values = axis["values"]
+        added = [_free(name, values) for name, there in ((_OTHERS, other), (_MISSING, missing)) if there]
+        stated = [axis[key] for key, there in (("other_label", other), ("missing_label", missing)) if there]
+        if axis["kind"] != "categories" or repeated(values) or added != stated:
+            raise ValueError("no axis")
+        return cls(names=(*values, *added), intervals=False, has_missing=missing, has_other=other, groups=groups)
+
+    @property
+    def added(self) -> list[int]:
+        """Return the parts of other values and of missing, which a recoding may get after its labels were made."""
+        return list(range(self.size - self.has_missing - self.has_other, self.size))
+
+    def label(self, parts: Collection[int], unheard: Collection[int] = ()) -> str | None:
+        """Return what a set of parts is called, were it not for some others; None for missing alone."""
+        last = self.size - self.has_missing
+        present = sorted(part for part in parts if part < last)
+        if not present:
+            return None
+        if self.groups is not None:
+            return next((name for name, group in self.groups if set(parts) <= group), _EVERYTHING)
+        if len(present) == last:
+            return _EVERYTHING
+        return self._intervals(present, last in parts) if self.intervals else self._values(sorted(parts), unheard)
+
+    def _intervals(self, present: Sequence[int], missing: bool) -> str:
+        texts, first = [], present[0]
+        for at, part in enumerate(present):
+            if at + 1 < len(present) and present[at + 1] == part + 1:
+                continue
+            texts.append(self._between(first, part))
+            first = present[at + 1] if at + 1 < len(present) else first
+        return "|".join([*texts, *([_MISSING] if missing else [])])
+
+    def _between(self, first: int, last: int) -> str:
+        if first == 0:
+            return f"< {self.names[last]}"
+        return (
+            f">= {self.names[first - 1]}"
+            if last == len(self.names)
+            else f"[{self.names[first - 1]}, {self.names[last]})"
+        )
+
+    def _values(self, parts: Sequence[int], unheard: Collection[int]) -> str:
+        lacking = [name for part, name in enumerate(self.names) if part not in {*parts, *unheard}]
+        if len(parts) > _MANY and len(lacking) < len(parts):
+            return "not " + "|".join(lacking)
+        return "|".join(self.names[part] for part in parts)
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    """Return a name, numbered when a listed value has it already."""
+    free, number = name, 1
+    while free in taken:
+        free, number = f"{name} ({number + 1})", number + 1
+    return free
+
+
+def label_checks(
+    data: Path, names: Collection[str], params: Mapping[str, Any], report: Mapping[str, Any]
+) -> Iterator[Check]:
+    """Check the labels of a recoding, the classes that rows show, and what the report says of the labels.
+
+    Parameters
+    ----------
+    data : path
+        The Parquet file or folder; its distinct labels and combinations are counted, its rows never listed.
+    names : collection of str
+        Columns of the data.
+
+    Raises
+    ------
+    LookupError, ValueError, TypeError, AttributeError
+        The recoding or the report is not one.
+    """
+    recoding, stated = params["recoding"], dict(named(report["columns"]))
+    with scanned(data) as (connection, source):
+        if recoding["kind"] == "local":
+            boxes = boxes_of(recoding)
+            axes = [name for name, _ in named(recoding["axes"]) if name in names]
+            allowed = {name: {box[at] for box in boxes} for at, (name, _) in enumerate(named(recoding["axes"]))}
+            shown = set(_distinct(connection, source, axes))
+            yield none_of("boxes", len(shown - boxes) if len(axes) == len(recoding["axes"]) else len(shown))
+        elif recoding["kind"] != "global":
+            raise ValueError("no recoding")
+        else:
+            allowed = {}
+            for name, column in named(recoding["columns"]):
+                if column["kind"] != "kept":
+                    allowed[name] = set(column["labels"])
+                    yield none_of(f"labels:{name}", _wrong_labels(column))
+        for name, labels in allowed.items():
+            if name not in names:
+                continue  # the `columns` check says that it is missing
+            found = {row[0] for row in _distinct(connection, source, [name])}
+            yield none_of(f"domain:{name}", len(found - labels))
+            yield none_of(f"told:{name}", _wrong_entry(stated[name], labels))
+
+
+def _distinct(connection: Any, source: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    if not names:
+        return []
+    listed = ", ".join(quoted(name) for name in names)
+    rows: list[tuple[Any, ...]] = connection.execute(f"SELECT DISTINCT {listed} FROM {source}").fetchall()
+    return rows
+
+
+def boxes_of(recoding: Mapping[str, Any]) -> set[tuple[str | None, ...]]:
+    """Return what the boxes of a local recoding show, one label an axis.
+
+    Raises
+    ------
+    LookupError, ValueError, TypeError
+        The recoding is none.
+    """
+    axes, nodes = [Parts.of(axis) for axis in recoding["axes"]], recoding["nodes"]
+    found: set[tuple[str | None, ...]] = set()
+    waiting = [(0, [frozenset(range(axis.size)) for axis in axes])]
+    while waiting:
+        number, region = waiting.pop()
+        node = nodes[number]
+        if node is None:
+            found.add(tuple(axis.label(parts) for axis, parts in zip(axes, region, strict=True)))
             continue
-        try:
-            cells = read_rows(data, [column["name"]]).column(0)
-        except (pa.ArrowException, OSError):
-            continue  # the `columns` check says that it is missing
-        strangers = [value for value in pc.unique(cells).to_pylist() if value not in set(column["labels"])]
-        yield Check(name=f"domain:{column['name']}", passed=not strangers, observed=len(strangers), required=0)
+        at, left = node["axis"], frozenset(node["left"])
+        (low, high), whole = node["children"], region[node["axis"]]
+        if min(low, high) <= number or not whole & left or not whole - left or not left <= set(range(axes[at].size)):
+            raise ValueError("not a tree of boxes")
+        waiting += [
+            (low, [*region[:at], whole & left, *region[at + 1 :]]),
+            (high, [*region[:at], whole - left, *region[at + 1 :]]),
+        ]
+    return found
+
+
+def _wrong_labels(column: Mapping[str, Any]) -> int:
+    """Count the groups of a global recoding whose label their parts do not make."""
+    parts, labels = Parts.of(column), column["labels"]
+    if len(labels) != parts.size:
+        return parts.size
+    groups: dict[str | None, list[int]] = {}
+    for part, label in enumerate(labels):
+        groups.setdefault(label, []).append(part)
+    return sum(not _may_be(label, members, parts) for label, members in groups.items())
+
+
+def _may_be(label: str | None, members: Sequence[int], parts: Parts) -> bool:
+    """Tell whether a group may be called so: by its parts, or `*` for what is not told.
+
+    A recoding that was found on a sample got places for other values and for missing afterwards, so that labels may be
+    those of the axis without them. A label that another group has too is numbered.
+    """
+    if label == _EVERYTHING:
+        return True
+    plain = None if label is None else _NUMBERED.sub("", label)
+    added = [part for part in parts.added if part not in members]
+    made = {parts.label(members, unheard) for unheard in ((), added, added[:1], added[1:])}
+    return plain in made or label in made or (plain == _MISSING and None in made)
+
+
+def _wrong_entry(entry: Mapping[str, Any], labels: Collection[str | None]) -> int:
+    """Count what the report's entry of a column says otherwise than its labels."""
+    wrong = int(entry["released_values"] != len(labels))
+    return wrong + ("values" in entry and set(entry["values"]) != set(labels))

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from anonkit.bundle import DATA, Place, Release, load
-from anonkit.checks.anonymity import figure_checks, recounted
+from anonkit.checks.agreement import agreement_checks, row_checks, verification_checks
+from anonkit.checks.anonymity import figure_checks, model_checks, recounted, role_checks
 from anonkit.checks.central import central_checks
+from anonkit.checks.described import description_checks, unreadable
 from anonkit.checks.disclosure import Disclosure, columns_of, measure
 from anonkit.checks.local_table import local_checks
 from anonkit.checks.recoded_labels import label_checks
@@ -26,7 +28,7 @@ from anonkit.checks.written_files import (
     refuse_other_formats,
 )
 from anonkit.data_files import count_rows, read_schema
-from anonkit.errors import EngineError, ParameterError, ReleaseFormatError, did_you_mean
+from anonkit.errors import AnonkitError, EngineError, ParameterError, ReleaseFormatError, did_you_mean
 from anonkit.guarantee import Check, Diversity, KAnonymity
 
 if TYPE_CHECKING:
@@ -184,10 +186,10 @@ def _refuse_unknown(names: Sequence[str], columns: Sequence[str]) -> None:
 
 
 def _validate_release(place: Place, asked: _Asked, key: Ed25519PublicKey | None) -> Validation:
-    release = load(place.file(DATA))
-    hashes = [*hash_checks(place, read_descriptor(place)), *signature_checks(place, key)]
+    release, descriptor = load(place.file(DATA)), read_descriptor(place)
+    hashes = [*hash_checks(place, descriptor), *signature_checks(place, key)]
     try:
-        found = _validate_contents(place, release, asked)
+        found = _validate_contents(place, release, descriptor, asked)
     except (EngineError, ReleaseFormatError):
         if all(check.passed for check in hashes):
             raise
@@ -195,72 +197,78 @@ def _validate_release(place: Place, asked: _Asked, key: Ed25519PublicKey | None)
     return Validation(checks=(*hashes, *found.checks), disclosure=found.disclosure)
 
 
-def _validate_contents(place: Place, release: Release, asked: _Asked) -> Validation:
+def _validate_contents(place: Place, release: Release, descriptor: Mapping[str, Any], asked: _Asked) -> Validation:
     try:
-        schema = read_schema(place.file(DATA))
+        schema, n_rows = read_schema(place.file(DATA)), count_rows(place.file(DATA))
     except (pa.ArrowException, OSError):
         raise ReleaseFormatError(f"{str(place.file(DATA))!r} is not a readable Parquet file") from None
     refuse_other_formats(release.params, release.report, schema)
-    checks = [
-        *manifest_checks(place, schema),
-        *_column_checks(schema, release.report),
-        *label_checks(place.file(DATA), release.params),
-        _randomness_check(release.report),
-        _method_check(release, schema),
-    ]
-    if release.report["guarantee"]["kind"] == KAnonymity.kind:
-        return _validate_anonymity(place, release, asked, schema, checks)
-    if asked.anything:
-        raise ParameterError("k, l and t can be asked of k-anonymous releases only", "this one promises something else")
-    return Validation(checks=(*checks, *_answer_checks(place, release)), disclosure=None)
+    try:
+        return _validate_documents(place, release, descriptor, schema, n_rows, asked)
+    except AnonkitError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise unreadable(error) from error
+
+
+def _validate_documents(
+    place: Place, release: Release, descriptor: Mapping[str, Any], schema: pa.Schema, n_rows: int, asked: _Asked
+) -> Validation:
+    params, report, manifest = release.params, release.report, manifest_of(schema)
+    checks = [*manifest_checks(place, schema), *_column_checks(schema, report)]
+    if len(set(schema.names)) < len(schema.names):
+        return Validation(checks=tuple(checks), disclosure=None)  # readers do not agree on which column is meant
+    if manifest is not None:
+        checks += agreement_checks(params, report, manifest)
+        checks += description_checks(place, schema, descriptor, report, manifest)
+    checks += row_checks(report, n_rows)
+    if report["guarantee"]["kind"] != KAnonymity.kind:
+        if asked.anything:
+            raise ParameterError(
+                "k, l and t can be asked of k-anonymous releases only", "this one promises something else"
+            )
+        found = _answer_checks(place, release)
+        made = [check for check in (*found, *checks) if _is_made_when_written(check, found)]
+        checks += [*found, *verification_checks(report, made, _UNCOUNTABLE)]
+        return Validation(checks=tuple(checks), disclosure=None)
+    return _validate_anonymity(place, release, asked, schema, checks)
 
 
 def _validate_anonymity(
     place: Place, release: Release, asked: _Asked, schema: pa.Schema, checks: Sequence[Check]
 ) -> Validation:
     """Recount the classes, and compare them with the promise, the report and what is asked."""
-    promise, given = KAnonymity.from_dict(release.report["guarantee"]), asked.quasi_identifiers
+    params, report, data = release.params, release.report, place.file(DATA)
+    promise, given = KAnonymity.from_dict(report["guarantee"]), asked.quasi_identifiers
     watched = tuple(dict.fromkeys((*promise.sensitive, *asked.sensitive)))
     _refuse_unknown([*(given or ()), *asked.sensitive], schema.names)
-    disclosure = recounted(place.file(DATA), schema, promise, given, watched, release.params)
-    counted = [*disclosure.checks, *promise.verify(disclosure), *figure_checks(release.report, disclosure, given)]
-    counted += [check for check in asked.checks(disclosure, watched, promise.unit) if check not in counted]
-    return Validation(checks=(*checks, *counted), disclosure=disclosure)
+    counted = [*role_checks(params, report, schema), *model_checks(params, report)]
+    counted += label_checks(data, schema.names, params, report)
+    disclosure = recounted(data, schema, promise, given, watched, params)
+    promised = [*disclosure.checks, *promise.verify(disclosure)]
+    if given is None:
+        counted += figure_checks(report, disclosure, promise)
+        made = [*promised, *(check for check in checks if check.name == "identifiers_absent")]
+        counted += verification_checks(report, made, _UNCOUNTABLE)
+    more = [check for check in asked.checks(disclosure, watched, promise.unit) if check not in promised]
+    return Validation(checks=(*checks, *promised, *counted, *more), disclosure=disclosure)
+
+
+_UNCOUNTABLE = ("joint_k",)
+"""Checks of a release that nobody can repeat from its files."""
 
 
 def _column_checks(schema: pa.Schema, report: Mapping[str, Any]) -> Iterator[Check]:
-    released = {column["name"] for column in report["columns"] if column["action"] != "dropped"}
-    missing, extra = released - set(schema.names), set(schema.names) - released
-    yield Check(name="columns", passed=not missing and not extra, observed=len(schema.names), required=len(released))
+    released = sorted(column["name"] for column in report["columns"] if column["action"] != "dropped")
+    yield Check(
+        name="columns", passed=released == sorted(schema.names), observed=len(schema.names), required=len(released)
+    )
     hidden = {c["name"] for c in report["columns"] if c["role"] in ("identifier", "unit")} & set(schema.names)
     yield Check(name="identifiers_absent", passed=not hidden, observed=len(hidden), required=0)
 
 
-def _answer_checks(place: Place, release: Release) -> Iterator[Check]:
-    """Read the parameters of a table with noise anew: its loss, its budget, its domains, its rows."""
-    report = release.report
+def _answer_checks(place: Place, release: Release) -> list[Check]:
+    """Read the parameters of a table with noise anew: its loss, its domains, its answers."""
     if "accounting" in release.params:
-        yield from central_checks(place.file(DATA), release.params, report["guarantee"], report)
-    else:
-        yield from local_checks(place.file(DATA), release.params, report)
-    stated, budget = report["guarantee"]["parameters"].get("epsilon"), report["budget"]["epsilon"]
-    if stated is not None:
-        yield Check(name="budget", passed=stated == budget, observed=budget, required=stated)
-    try:
-        n_rows = count_rows(place.file(DATA))
-    except (pa.ArrowException, OSError):
-        raise ReleaseFormatError(f"{str(place.file(DATA))!r} is not a readable Parquet file") from None
-    yield Check(name="rows", passed=n_rows == report["rows"]["out"], observed=n_rows, required=report["rows"]["out"])
-
-
-def _method_check(release: Release, schema: pa.Schema) -> Check:
-    """Compare the method's name in the report with that in the params and in the data file."""
-    named, manifest = str(release.report["method"]["name"]), manifest_of(schema)
-    told = [release.params.get("method"), named if manifest is None else manifest.get("method")]
-    other = [str(name) for name in told if name != named]
-    return Check(name="method", passed=not other, observed=other[0] if other else named, required=named)
-
-
-def _randomness_check(report: Mapping[str, Any]) -> Check:
-    found = report.get("randomness")
-    return Check(name="randomness", passed=found == "secure", observed=str(found), required="secure")
+        return list(central_checks(place.file(DATA), release.params, release.report["guarantee"], release.report))
+    return list(local_checks(place.file(DATA), release.params, release.report))

@@ -16,6 +16,8 @@ from anonkit.errors import ReleaseFormatError
 from anonkit.guarantee import Check
 from anonkit.report.document import FORMAT as REPORT_FORMAT
 
+PARAMS_FORMAT = "anonkit-params/2"
+"""Of releases with a recoding; the params of others name the format of their mechanism."""
 _CURRENT = {"report.json": REPORT_FORMAT, "the manifest of the data": RELEASE_FORMAT}
 _LISTED = {suffix.lstrip(".") for suffix in (PARAMS, REPORT, PAGE)}
 """The sidecars whose hashes stand in the data file; that of the descriptor cannot."""
@@ -41,7 +43,9 @@ def refuse_other_formats(params: Mapping[str, Any], report: Mapping[str, Any], s
                 f"written by an older format: {file} is {found}, which lacks what is checked today",
                 f"release the table anew, or validate with the version that wrote it (anonkit {_version(report)})",
             )
-        if file in _CURRENT and found != _CURRENT[file]:
+        if found != _CURRENT.get(file, found) or (
+            file == "params.json" and "recoding" in params and found != PARAMS_FORMAT
+        ):
             raise ReleaseFormatError(
                 f"{file} is of a format that this version of anonkit does not know", "use the version that wrote it"
             )
@@ -80,7 +84,7 @@ def read_descriptor(place: Place) -> dict[str, Any]:
         resources = {resource["name"]: (resource["path"], resource["hash"]) for resource in raw["resources"]}
     except FileNotFoundError:
         raise ReleaseFormatError(f"{str(path)!r} does not exist") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise ReleaseFormatError(f"{str(path)!r} is not the descriptor of a release") from None
     if set(resources) < {"data", "params", "report", "page"}:
         raise ReleaseFormatError(f"{str(path)!r} does not name all files of the release")

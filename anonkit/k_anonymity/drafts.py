@@ -16,7 +16,7 @@ from anonkit.errors import GuaranteeError
 from anonkit.k_anonymity.model import AnonymityModel
 from anonkit.policy import Column, Outside, Policy, Role
 from anonkit.protocols import Draft, Engine, Source
-from anonkit.recoding import Grouping, KeptAxis, Recoding
+from anonkit.recoding import GlobalRecoding, Grouping, KeptAxis, Recoding
 
 
 def draft_recoded(
@@ -157,3 +157,14 @@ def describe_recoded(column: KeptAxis | Grouping) -> dict[str, Any]:
         return {"detail": "full"}
     values = list(dict.fromkeys(column.labels))
     return {"detail": "generalized", "released_values": len(values), "values": values}
+
+
+def describe_columns(recoding: Recoding) -> dict[str, dict[str, Any]]:
+    """Return how each column of a recoding is recoded, for the report."""
+    if isinstance(recoding, GlobalRecoding):
+        return {column.name: describe_recoded(column) for column in recoding.columns}
+    shown = zip(*recoding.boxes().values(), strict=True)
+    return {
+        axis.name: {"detail": "boxes", "released_values": len(set(labels))}
+        for axis, labels in zip(recoding.axes, shown, strict=True)
+    }

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from anonkit.errors import GuaranteeError
 from anonkit.k_anonymity.class_people import undiverse_classes
-from anonkit.k_anonymity.drafts import anonymity_params, released_schema
+from anonkit.k_anonymity.drafts import anonymity_params, describe_columns, released_schema
 from anonkit.k_anonymity.model import AnonymityModel
 from anonkit.k_anonymity.recoded_rows import (
     DROPPED,
@@ -91,8 +91,10 @@ def draft_from_sample(
         "effect": "importances and cuts are those of the sample: their ranks move by chance where they are close; "
         f"classes hold about {source.n_rows / sample.n_rows:.3g} times as many rows as k asks for",
     }
+    described = describe_columns(recoding)
     return replace(
         found,
+        columns=[{**column, **described.get(column["name"], {})} for column in found.columns],
         data=applied.data,
         params=anonymity_params(policy, source.schema, model, recoding, max_suppression),
         rows=applied.rows,

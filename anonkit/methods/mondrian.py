@@ -85,6 +85,7 @@ class Mondrian(AnonymityModel):
                 "in": source.n_rows,
                 "suppressed": 0,
                 "suppressed_fraction": 0.0,
+                "suppression_limit": 0.0,
                 **prepared.left_out,
             },
             details={"search": {"name": "mondrian", "boxes": boxes.n_classes}},

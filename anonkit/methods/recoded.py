@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from anonkit.cells import is_ordered
 from anonkit.errors import GuaranteeError, PolicyError, ReleaseFormatError
 from anonkit.guarantee import KAnonymity
-from anonkit.k_anonymity.drafts import anonymity_params, column_entry, describe_recoded, draft_recoded, other_columns
+from anonkit.k_anonymity.drafts import anonymity_params, column_entry, describe_columns, draft_recoded, other_columns
 from anonkit.k_anonymity.model import AnonymityModel
 from anonkit.k_anonymity.preparing import requirements
 from anonkit.k_anonymity.sampled_search import apply_recoding, merged_where_rows_are
@@ -154,7 +154,7 @@ class Recoded(AnonymityModel):
             done.recoding,
             kept,
             params=self._params(source, policy, done.recoding),
-            columns=[*self._entries(policy), *other_columns(policy)],
+            columns=[*_entries(policy, done.recoding), *other_columns(policy)],
             rows=counts,
             details={},
             owner={},
@@ -207,7 +207,7 @@ class Recoded(AnonymityModel):
         return Draft(
             data=applied.data,
             params=self._params(source, policy, recoding),
-            columns=[*self._entries(policy), *other_columns(policy)],
+            columns=[*_entries(policy, recoding), *other_columns(policy)],
             rows=applied.rows,
             notes=(*_NOTES, *applied.notes),
         )
@@ -255,18 +255,17 @@ class Recoded(AnonymityModel):
             "raise --max-suppression, wait for a larger batch, or release anew",
         )
 
-    def _entries(self, policy: Policy) -> list[dict[str, Any]]:
-        if not isinstance(self.recoding, GlobalRecoding):
-            return [column_entry(policy, axis.name, "generalized", detail="boxes") for axis in self.recoding.axes]
-        recoded = {column.name: column for column in self.recoding.columns}
-        out = []
-        for name in policy.quasi_identifiers:
-            if name not in recoded:
-                out.append(column_entry(policy, name, "dropped", reason="dropped in the earlier release"))
-                continue
-            action = "kept" if isinstance(recoded[name], KeptAxis) else "generalized"
-            out.append(column_entry(policy, name, action, **describe_recoded(recoded[name])))
-        return out
+
+def _entries(policy: Policy, recoding: Recoding) -> list[dict[str, Any]]:
+    """Return what the report says of the quasi-identifiers, as the recoding was applied."""
+    told, out = describe_columns(recoding), []
+    for name in policy.quasi_identifiers:
+        if name in told:
+            action = "kept" if told[name]["detail"] == "full" else "generalized"
+            out.append(column_entry(policy, name, action, **told[name]))
+        else:
+            out.append(column_entry(policy, name, "dropped", reason="dropped in the earlier release"))
+    return out
 
 
 def _global_classes(recoding: GlobalRecoding, source: Source, engine: Engine, usable: NDArray[np.bool_]) -> Partition:

@@ -133,6 +133,7 @@ class TRR(NumberNoise):
             reason=NO_GUARANTEE.removeprefix("No formal guarantee: ").capitalize(),
             parameters={"transformed": names, "clear": [] if table.target is None else [table.target.name]},
             assumptions=conditions_of(policy),
+            conditional=policy.domains_from_data,
         )
 
     def release(

@@ -11,7 +11,7 @@ import copy
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from anonkit.cli import anonkit
 from anonkit.cli.boundary import run
@@ -166,3 +167,33 @@ def _beside(data: Path, suffix: str) -> Path:
 
 def _hash(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+SMALL: dict[str, dict[str, Any]] = {
+    "rfka": {"k": 5, "l": 2, "trees": 5, "sensitive": ["customer_value"], "max_suppression": 0.1},
+    "mondrian": {"k": 5},
+    "greedy-hamdist": {"k": 5, "max_suppression": 0.3},
+    "rr": {"epsilon": 1.0, "domains_from_data": True},
+    "dp-forest": {"epsilon": 1.0, "domains_from_data": True},
+}
+"""The releases that are forged, and how they were made."""
+ANONYMOUS = ("rfka", "mondrian", "greedy-hamdist")
+NOISY = ("rr", "dp-forest")
+
+
+def over(table: Mapping[str, Any], methods: Sequence[str]) -> list[Any]:
+    """Return the pairs of a test: every forgery on one method in turn, on the others in the slow suite."""
+    return [
+        pytest.param(name, method, marks=() if at % len(methods) == turn else pytest.mark.slow, id=f"{name}-{method}")
+        for at, name in enumerate(table)
+        for turn, method in enumerate(methods)
+    ]
+
+
+def refused(original: Files, forgery: tuple[Edit, str], folder: Path) -> None:
+    """Assert that a named check refuses a forgery; `a|b` names two, `a:` one of a column."""
+    edit, check = forgery
+    code, failed = verdict(forged(original, edit, folder))
+
+    assert code == 1, failed
+    assert any(name == one or (one[-1] == ":" and name.startswith(one)) for one in check.split("|") for name in failed)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every kind of release says more than once: promise, method, randomness, conditions, and what was verified.
+
+A promise is made of its parameters: its sentences are made again from those and compared. What cannot be made again
+stands in two files at least, and has to be the same in all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from anonkit.central_dp import CentralDP
+from anonkit.checks.sameness import counted, differing, named, none_of, repeated, same
+from anonkit.errors import ReleaseFormatError
+from anonkit.guarantee import Check, Guarantee, KAnonymity, NoGuarantee
+from anonkit.local_dp import LocalDP
+
+SECURE = "secure"
+KINDS: Mapping[str, type[KAnonymity | LocalDP | CentralDP | NoGuarantee]] = {
+    kind.kind: kind for kind in (KAnonymity, LocalDP, CentralDP, NoGuarantee)
+}
+"""The kinds of promise, by name."""
+
+
+def promise_of(report: Mapping[str, Any]) -> Guarantee:
+    """Read the promise from the parameters of a report's guarantee.
+
+    Raises
+    ------
+    ReleaseFormatError
+        There is no such promise, or its parameters are not those of one.
+    """
+    try:
+        block = report["guarantee"]
+        return KINDS[block["kind"]].from_dict(block)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        raise ReleaseFormatError("the guarantee of the report is damaged") from None
+
+
+def agreement_checks(
+    params: Mapping[str, Any], report: Mapping[str, Any], manifest: Mapping[str, Any]
+) -> Iterator[Check]:
+    """Check what the params, the report and the manifest of the data say of the same thing.
+
+    Parameters
+    ----------
+    params, report : mapping
+        The sidecars.
+    manifest : mapping
+        What stands in the metadata of the data.
+    """
+    promise, method = promise_of(report), report["method"]
+    yield none_of("promise", differing(promise.to_dict(), report["guarantee"]))
+    told = {"name": params["method"], "preset": params["preset"], "parameters": params["method_parameters"]}
+    other = sum(not same(method[key], value) for key, value in told.items())
+    other += not same(manifest["method"], method["name"])
+    yield none_of("method", other + (not same(params["anonkit_version"], report["anonkit_version"])))
+    said = [params.get("randomness"), report.get("randomness"), manifest.get("randomness")]
+    yield Check(
+        name="randomness",
+        passed=said == [SECURE] * 3,
+        observed=next((str(one) for one in said if one != SECURE), SECURE),
+        required=SECURE,
+    )
+    yield none_of("assumptions", not same(params["assumptions"], report["guarantee"]["assumptions"]))
+    yield none_of("treatment", _treated_otherwise(params, report))
+    yield none_of("conditions", _contradictions(params, report, manifest))
+    yield from _budget_checks(report)
+
+
+def _treated_otherwise(params: Mapping[str, Any], report: Mapping[str, Any]) -> int:
+    """Count the columns of which the report says another role or treatment than the params do."""
+    keys = ("role", "sensitive", "action")
+    stated = {name: {key: entry[key] for key in keys if key in entry} for name, entry in named(report["columns"])}
+    sensitive = {"sensitive": (True,), "target": (True, False)}
+    odd = sum(entry.get("sensitive", False) not in sensitive.get(entry["role"], (False,)) for entry in stated.values())
+    return differing(stated, params["treatment"]) + len(report["columns"]) - len(stated) + odd
+
+
+def _contradictions(params: Mapping[str, Any], report: Mapping[str, Any], manifest: Mapping[str, Any]) -> int:
+    """Count the places that say other domains were read from the table than the promise does."""
+    names = report["guarantee"]["parameters"].get("domains_from_data", [])
+    said = params.get("conditions", [])
+    marked = [name for name, entry in named(report["columns"]) if entry.get("domain_from_data", False) is not False]
+    places = (
+        same(manifest.get("conditions", []), said),
+        bool(said) == bool(names),
+        all(one in report["guarantee"]["assumptions"] for one in said),
+        [one for one in report["guarantee"]["assumptions"] if one.startswith("CONDITIONAL")] == said,
+        all(any(name in one for one in said) for name in names),
+        sorted(marked) == sorted(names),
+    )
+    return sum(not place for place in places)
+
+
+def _budget_checks(report: Mapping[str, Any]) -> Iterator[Check]:
+    """Check that the budget is what the promise costs; a promise without epsilon spends none."""
+    parameters, budget = report["guarantee"]["parameters"], report["budget"]
+    if report["guarantee"]["kind"] == NoGuarantee.kind:
+        return
+    stated = parameters.get("epsilon")
+    passed = same(budget["epsilon"], stated) and same(budget["delta"], parameters.get("delta", 0 if stated else None))
+    if stated is None:
+        passed = passed and budget["per_level"] == budget["per_attribute"] == []
+    yield Check(name="budget", passed=passed, observed=budget["epsilon"], required=stated)
+
+
+def verification_checks(
+    report: Mapping[str, Any], made: Sequence[Check], uncountable: Sequence[str]
+) -> Iterator[Check]:
+    """Compare what the report says was verified with what is found now.
+
+    Parameters
+    ----------
+    made : sequence of Check
+        The checks that are made when a release is written too, as they come out now.
+    uncountable : sequence of str
+        Names of checks that only the source allows: they have to have passed, nothing else is known of them.
+    """
+    again = {check.name: check.to_dict() for check in made}
+    stated = dict(named(report["verification"]["checks"]))
+    wrong = repeated([entry["name"] for entry in report["verification"]["checks"]])
+    for name, entry in stated.items():
+        if name in again:
+            wrong += not (entry["passed"] is True and differing(entry, again[name], figures=True) == 0)
+        else:
+            wrong += not (name in uncountable and entry["passed"] is True and _reached(entry))
+    yield none_of("verification", wrong + sum(name not in stated for name in again))
+
+
+def _reached(entry: Mapping[str, Any]) -> bool:
+    return set(entry) == {"name", "passed", "observed", "required"} and counted(entry["observed"]) >= counted(
+        entry["required"]
+    )
+
+
+def row_checks(report: Mapping[str, Any], n_rows: int) -> Iterator[Check]:
+    """Check that the rows read are those released, left out and dropped; a central promise tells the first only."""
+    rows = report["rows"]
+    yield Check(name="rows", passed=same(rows["out"], n_rows), observed=n_rows, required=counted(rows["out"]))
+    if rows.get("in") is not None:
+        accounted = n_rows + counted(rows["suppressed"]) + counted(rows.get("dropped_missing", 0))
+        found = counted(rows["in"])
+        yield Check(name="rows_accounted", passed=found == accounted, observed=accounted, required=found)

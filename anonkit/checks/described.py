@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands around a release: the descriptor, the page and the metadata of the data, against the report."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from anonkit import __version__
+from anonkit.bundle import DATA, METADATA_KEY, PAGE, PARAMS, REPORT, Place, data_paths, package_name
+from anonkit.checks.sameness import differing, none_of, same
+from anonkit.errors import ReleaseFormatError
+from anonkit.guarantee import Check
+from anonkit.report.page import render_page
+
+_MANIFEST = {"format", "method", "randomness", "sidecars", "conditions", "license"}
+_ARROW = b"ARROW:schema"
+"""The types of the columns, which pyarrow keeps beside the manifest."""
+_TOP = {"$schema", "name", "title", "description", "created", "resources", "anonkit", "licenses"}
+_DATA = {"$schema", "name", "type", "path", "format", "mediatype", "hash", "schema"}
+_PROFILE = "https://datapackage.org/profiles/2.0/"
+_FORMS = {
+    "params": (PARAMS, "json", "application/json"),
+    "report": (REPORT, "json", "application/json"),
+    "page": (PAGE, "html", "text/html"),
+}
+
+
+def description_checks(
+    place: Place,
+    schema: pa.Schema,
+    descriptor: Mapping[str, Any],
+    report: Mapping[str, Any],
+    manifest: Mapping[str, Any],
+) -> Iterator[Check]:
+    """Check the descriptor, the page and the metadata of the data.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        That of the data file, with its metadata.
+    manifest : mapping
+        What anonkit wrote into that metadata.
+    """
+    yield none_of("descriptor", _wrong_in(descriptor, place, schema, report, manifest))
+    yield none_of("metadata", len(set(manifest) - _MANIFEST) + _stray_metadata(schema))
+    yield none_of("page", not _is_page_of(place, report))
+
+
+def _stray_metadata(schema: pa.Schema) -> int:
+    """Count the entries of the file's and the columns' metadata that anonkit does not write."""
+    stray = len(set(schema.metadata or {}) - {METADATA_KEY.encode(), _ARROW})
+    return stray + sum(len(set(field.metadata or {}) - {b"PARQUET:field_id"}) for field in schema)
+
+
+def _is_page_of(place: Place, report: Mapping[str, Any]) -> bool:
+    """Tell whether the page shows this report.
+
+    The version that wrote a page makes the same page again, byte for byte. Of the page of another version only the
+    sentences of the promise are looked at, and that nothing in it can run.
+    """
+    try:
+        page = place.file(PAGE).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    if report["anonkit_version"] == __version__:
+        return page == render_page(report)
+    guarantee = report["guarantee"]
+    said = [guarantee["statement"], guarantee["formal"], *guarantee["assumptions"], *guarantee["not_protected"]]
+    shown = " ".join(html.unescape(page).split())
+    return "<script" not in page.lower() and all(" ".join(one.split()) in shown for one in said)
+
+
+def _wrong_in(
+    descriptor: Mapping[str, Any],
+    place: Place,
+    schema: pa.Schema,
+    report: Mapping[str, Any],
+    manifest: Mapping[str, Any],
+) -> int:
+    """Count what the descriptor says otherwise than the report, the manifest and the data."""
+    guarantee, dataset, license_name = report["guarantee"], report["dataset"], manifest.get("license")
+    expected = {
+        "$schema": f"{_PROFILE}datapackage.json",
+        "name": package_name(place.stem),
+        "title": f"Release of {dataset}" if dataset else "anonkit release",
+        "description": guarantee["statement"],
+        "created": report["created"],
+        "anonkit": {
+            "method": report["method"]["name"],
+            "guarantee": {key: guarantee[key] for key in ("kind", "parameters", "basis")},
+            "randomness": report["randomness"],
+        },
+    }
+    wrong = sum(not same(descriptor.get(key), value) for key, value in expected.items()) + len(set(descriptor) - _TOP)
+    titles = [one.get("title") for one in descriptor.get("licenses", [])]
+    wrong += titles != ([license_name] if license_name else [])
+    wrong += any(set(one) != {"name", "title"} for one in descriptor.get("licenses", []))
+    resources = descriptor["resources"]
+    wrong += [one["name"] for one in resources] != ["data", *_FORMS]
+    for one in resources:
+        if one["name"] in _FORMS:
+            suffix, form, kind = _FORMS[one["name"]]
+            told = {
+                "$schema": f"{_PROFILE}dataresource.json", "name": one["name"], "type": "file",
+                "path": place.name(suffix), "format": form, "mediatype": kind, "hash": one["hash"],
+            }  # fmt: skip
+            wrong += differing(one, told)
+        elif one["name"] == "data":
+            wrong += _wrong_in_data(one, place, schema, report)
+    return wrong
+
+
+def _wrong_in_data(resource: Mapping[str, Any], place: Place, schema: pa.Schema, report: Mapping[str, Any]) -> int:
+    columns = {column["name"]: column for column in report["columns"]}
+    fields = []
+    for field in schema:
+        told = {"name": field.name, "type": _type_of(field.type)}
+        if field.name in columns:
+            told |= {f"anonkit:{key}": columns[field.name][key] for key in ("role", "action")}
+        fields.append(told)
+    expected = {
+        "$schema": f"{_PROFILE}dataresource.json",
+        "type": "table",
+        "path": data_paths(place.file(DATA)),
+        "format": "parquet",
+        "mediatype": "application/vnd.apache.parquet",
+        "schema": {"fields": fields},
+    }
+    return sum(not same(resource.get(key), value) for key, value in expected.items()) + len(set(resource) - _DATA)
+
+
+def _type_of(kind: pa.DataType) -> str:
+    """Return the type a Data Package has for the cells of a column."""
+    if pa.types.is_dictionary(kind):
+        return _type_of(kind.value_type)
+    for test, name in (
+        (pa.types.is_boolean, "boolean"),
+        (pa.types.is_integer, "integer"),
+        (lambda one: pa.types.is_floating(one) or pa.types.is_decimal(one), "number"),
+        (pa.types.is_date, "date"),
+        (pa.types.is_timestamp, "datetime"),
+        (pa.types.is_time, "time"),
+        (lambda one: pa.types.is_string(one) or pa.types.is_large_string(one), "string"),
+    ):
+        if test(kind):
+            return name
+    return "any"
+
+
+def unreadable(error: Exception) -> ReleaseFormatError:
+    """Return the error for a document that lacks a key or has one of the wrong kind."""
+    return ReleaseFormatError(
+        f"the files of the release are not as anonkit writes them ({type(error).__name__})",
+        "report.json, params.json or the descriptor lacks a key, or has one of the wrong kind",
+    )

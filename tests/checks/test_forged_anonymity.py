@@ -1,0 +1,233 @@
+"""Forgeries of k-anonymous releases: model, rows, roles, actions, risks, labels and boxes.
+
+Each table names what is done and the check that refuses it; docs/how-to/validate.md has it in words.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from checks.forgeries import ANONYMOUS, Edit, Files, Tree, over, refused
+from checks.forging import (
+    at,
+    both,
+    cells,
+    checked,
+    declared,
+    entry,
+    first_quasi_identifier,
+    forget,
+    on_first,
+    recounted,
+    source_cells,
+    stated_anew,
+)
+
+
+def figure(*path: str | int, to: Any) -> tuple[Edit, str]:
+    """Change a disclosure risk."""
+    return at("report", "disclosure_risk", *path, to=to), "disclosure_risk"
+
+
+def relabelled(files: Files) -> None:
+    """Move the rows of one class to a label that another class has: every label is one the recoding makes."""
+    name = first_quasi_identifier(files)
+    rows, others = files.table.to_pylist(), pc.unique(files.table.column(name)).to_pylist()
+    key = [one["name"] for one in files.report["columns"] if one["action"] == "generalized"]
+    shown = {tuple(row[each] for each in key) for row in rows}
+    for one in sorted(shown, key=str):
+        for label in others:
+            if (label, *one[1:]) not in shown:
+                moved = [label if tuple(row[each] for each in key) == one else row[name] for row in rows]
+                cells(name, lambda column, moved=moved: pa.array(moved, pa.string()))(files)
+                return
+    raise AssertionError("every combination of labels is a box")
+
+
+def new_label(files: Files) -> None:
+    """Call a group otherwise, in the data, the params and the report."""
+    column = next(one for one in files.params["recoding"]["columns"] if one["kind"] != "kept")
+    old, new = next(label for label in column["labels"] if label != "*"), "[140, 141)"
+    column["labels"] = [new if label == old else label for label in column["labels"]]
+    if "values" in files.columns(column["name"]):
+        told = files.columns(column["name"])["values"]
+        files.columns(column["name"])["values"] = [new if label == old else label for label in told]
+    cells(column["name"], lambda cells_: pa.array([new if c == old else c for c in cells_.to_pylist()], pa.string()))(
+        files
+    )
+
+
+def recoding_part(files: Files) -> Tree:
+    """Return a column that the recoding cuts into intervals."""
+    recoding = files.params["recoding"]
+    return next(one for one in recoding.get("axes", recoding.get("columns")) if one["kind"] == "intervals")
+
+
+def moved_cut(files: Files) -> None:
+    """Put a cut elsewhere."""
+    recoding_part(files)["cuts"][0] = "14.5"
+
+
+def odd_missing(files: Files) -> None:
+    """Say otherwise whether a column has missing values."""
+    part = recoding_part(files)
+    part["missing"] = not part["missing"]
+
+
+ANY_ANONYMOUS: dict[str, tuple[Edit, str]] = {
+    "k lower in the report": (stated_anew(at("report", "guarantee", "parameters", "k", to=2)), "model"),
+    "k lower in params": (at("params", "model", "k", to=2), "model"),
+    "k higher in params": (at("params", "model", "k", to=50), "model"),
+    "k of the method": (at("report", "method", "parameters", "k", to=2), "model"),
+    "l in params": (at("params", "model", "l", to=4), "model"),
+    "entropy l in params": (at("params", "model", "entropy_l", to=4), "model"),
+    "recursive in params": (at("params", "model", "recursive", to="3,2"), "model"),
+    "t in params": (at("params", "model", "t", to=0.1), "model"),
+    "alpha in params": (at("params", "model", "alpha", to=0.5), "model"),
+    "t promised in the report": (
+        stated_anew(lambda files: files.report["guarantee"]["parameters"].update(t_closeness=1.0)),
+        "model",
+    ),
+    "alpha promised in the report": (
+        stated_anew(lambda files: files.report["guarantee"]["parameters"].update(alpha_k_anonymity=1.0)),
+        "model",
+    ),
+    "limit in params": (at("params", "max_suppression", to=0.9), "model|suppression"),
+    "limit in the report": (at("report", "rows", "suppression_limit", to=0.9), "suppression"),
+    "share suppressed": (at("report", "rows", "suppressed_fraction", to=0.0001), "suppression"),
+    "rows suppressed": (at("report", "rows", "suppressed", to=lambda rows: rows + 1), "rows_accounted"),
+    "rows dropped": (at("report", "rows", "dropped_missing", to=3), "rows_accounted"),
+    "rows read": (at("report", "rows", "in", to=lambda rows: rows + 40), "rows_accounted"),
+    "rows read and suppressed": (
+        both(
+            at("report", "rows", "in", to=lambda rows: rows + 4000),
+            at("report", "rows", "suppressed", to=lambda rows: rows + 4000),
+        ),
+        "suppression",
+    ),
+    "source cells, no quasi-identifiers": (
+        recounted(
+            both(
+                on_first(source_cells),
+                lambda files: files.report["guarantee"]["parameters"].update(quasi_identifiers=[]),
+            )
+        ),
+        "roles",
+    ),
+    "source cells in a column that is none": (recounted(both(on_first(source_cells), on_first(forget))), "roles"),
+    "a quasi-identifier less": (recounted(on_first(forget)), "roles"),
+    "role in the report": (on_first(lambda name: entry(name, role="insensitive")), "roles"),
+    "role in params": (on_first(lambda name: declared(name, role="insensitive")), "roles"),
+    "role in promise and report": (
+        recounted(both(on_first(forget), on_first(lambda name: entry(name, role="insensitive", action="kept")))),
+        "roles",
+    ),
+    "role in all but the recoding": (
+        recounted(
+            both(
+                on_first(forget),
+                on_first(lambda name: declared(name, role="insensitive")),
+                on_first(lambda name: entry(name, role="insensitive")),
+            )
+        ),
+        "actions",
+    ),
+    "sensitive in the report": (entry("customer_value", sensitive=None), "roles"),
+    "sensitive in params": (declared("age", sensitive=True), "roles"),
+    "another target": (at("params", "target", to=None), "roles"),
+    "people in params": (at("params", "unit", to="age"), "roles"),
+    "action": (on_first(lambda name: entry(name, action="kept")), "actions"),
+    "detail": (on_first(lambda name: entry(name, detail="full")), "actions"),
+    "highest risk": figure("prosecutor", "max", to=0.001),
+    "mean risk": figure("prosecutor", "mean", to=0.001),
+    "share at risk": figure("prosecutor", "share_at_risk", to=0.5),
+    "threshold of risk": figure("prosecutor", "risk_threshold", to=0.9),
+    "journalist": figure("journalist", "max", to=0.001),
+    "journalist's mean": figure("journalist", "mean", to=0.001),
+    "marketer": figure("marketer", "success_rate", to=0.001),
+    "uniques": figure("uniques", to=7),
+    "classes": figure("classes", to=3),
+    "records of a class": figure("class_sizes", 0, "records", to=1000),
+    "smallest class found": figure("k_anonymity", "k", to=50),
+    "people in it": figure("k_anonymity", "people", to=50),
+    "kind of risk": figure("basis", to="population"),
+    "classes of another size": (at("report", "disclosure_risk", "class_sizes", 0, "size", to=60), "class_sizes"),
+    "k found": (checked("k_anonymity", observed=50), "verification"),
+    "k asked": (checked("k_anonymity", required=2), "verification"),
+    "discernibility": (at("report", "utility", "discernibility", to=1), "utility"),
+    "size of classes": (at("report", "utility", "average_equivalence_class_size", to=1.5), "utility"),
+    "values that can be released": (
+        on_first(lambda name: entry(name, released_values=1000)),
+        "told:",
+    ),
+    "a label nobody made": (
+        recounted(on_first(lambda name: cells(name, lambda c: pa.array(["[1, 2)"] * len(c), pa.string())))),
+        "domain:",
+    ),
+    "another type of cells": (
+        on_first(lambda name: cells(name, lambda c: c.cast(pa.large_string()))),
+        "types",
+    ),
+}
+"""What is done to a k-anonymous release."""
+
+GLOBAL: dict[str, tuple[Edit, str]] = {
+    "a label its parts cannot make": (new_label, "labels:"),
+    "a cut moved": (moved_cut, "labels:"),
+    "a part more": (odd_missing, "labels:"),
+    "the listed labels": (
+        lambda files: files.columns(first_quasi_identifier(files))["values"].append("other"),
+        "told:",
+    ),
+}
+LOCAL: dict[str, tuple[Edit, str]] = {
+    "a true label on a class whose box cannot make it": (recounted(relabelled), "boxes"),
+    "a cut moved": (moved_cut, "boxes"),
+}
+SENSITIVE: dict[str, tuple[Edit, str]] = {
+    "l found": figure("l_diversity", "customer_value", "l", to=3.0),
+    "entropy l found": figure("l_diversity", "customer_value", "entropy_l", to=2.9),
+    "recursive found": figure("l_diversity", "customer_value", "recursive_c_2", to=0.1),
+    "t found": figure("t_closeness", "customer_value", "t", to=0.01),
+    "alpha found": figure("t_closeness", "customer_value", "alpha", to=0.01),
+    "l verified": (checked("l_diversity:customer_value", observed=3.0), "verification"),
+    "l lower": (stated_anew(at("report", "guarantee", "parameters", "l_diversity", to=1)), "model"),
+    "no sensitive column": (
+        recounted(at("report", "guarantee", "parameters", "sensitive", to=[])),
+        "roles",
+    ),
+}
+
+
+@pytest.mark.parametrize(("forgery", "method"), over(ANY_ANONYMOUS, ANONYMOUS))
+def test_a_forged_k_anonymous_release_is_refused(
+    releases: dict[str, Files], method: str, forgery: str, tmp_path: Path
+) -> None:
+    """Whatever the report says of the classes is recounted, or agrees with the params."""
+    refused(releases[method], ANY_ANONYMOUS[forgery], tmp_path)
+
+
+@pytest.mark.parametrize(("forgery", "method"), over(GLOBAL, ("rfka", "greedy-hamdist")))
+def test_a_forged_global_recoding_is_refused(
+    releases: dict[str, Files], method: str, forgery: str, tmp_path: Path
+) -> None:
+    """A label is what its parts make, in params, report and data."""
+    refused(releases[method], GLOBAL[forgery], tmp_path)
+
+
+@pytest.mark.parametrize("forgery", LOCAL)
+def test_a_forged_local_recoding_is_refused(releases: dict[str, Files], forgery: str, tmp_path: Path) -> None:
+    """A row shows one box, in all its columns."""
+    refused(releases["mondrian"], LOCAL[forgery], tmp_path)
+
+
+@pytest.mark.parametrize("forgery", SENSITIVE)
+def test_forged_figures_of_a_sensitive_column_are_refused(
+    releases: dict[str, Files], forgery: str, tmp_path: Path
+) -> None:
+    """Diversity and closeness are recounted."""
+    refused(releases["rfka"], SENSITIVE[forgery], tmp_path)
