@@ -122,9 +122,10 @@ def _pair(text: str) -> list[float]:
 
 def _wrong_rows(rows: Mapping[str, Any], limit: Any) -> int:
     """Count what the counts of rows contradict: each other, or the share that may be left out."""
-    usable = max(counted(rows["in"]) - counted(rows["dropped_missing"]), 1)
+    dropped = counted(rows["dropped_missing"]) + counted(rows.get("dropped_without_unit", 0))
+    usable = max(counted(rows["in"]) - dropped, 1)
     share = counted(rows["suppressed"]) / usable
-    wrong = len(set(rows) ^ _ROWS) + (not same_figure(share, rows["suppressed_fraction"]))
+    wrong = len((set(rows) - {"dropped_without_unit"}) ^ _ROWS) + (not same_figure(share, rows["suppressed_fraction"]))
     return wrong + (not same(rows["suppression_limit"], limit)) + bool(share > limit + 1e-9)
 
 

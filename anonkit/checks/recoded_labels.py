@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anonkit.checks.disclosure import quoted, scanned
+from anonkit.checks.class_counts import quoted
+from anonkit.checks.disclosure import scanned
 from anonkit.checks.sameness import named, none_of, repeated
 from anonkit.guarantee import Check
 
@@ -183,12 +184,11 @@ def boxes_of(recoding: Mapping[str, Any]) -> set[tuple[str | None, ...]]:
             continue
         at, left = node["axis"], frozenset(node["left"])
         (low, high), whole = node["children"], region[node["axis"]]
-        if min(low, high) <= number or not whole & left or not whole - left or not left <= set(range(axes[at].size)):
+        if min(low, high) <= number or not left <= set(range(axes[at].size)):
             raise ValueError("not a tree of boxes")
-        waiting += [
-            (low, [*region[:at], whole & left, *region[at + 1 :]]),
-            (high, [*region[:at], whole - left, *region[at + 1 :]]),
-        ]
+        for child, side in ((low, whole & left), (high, whole - left)):
+            if side:  # what no row can be in shows nothing
+                waiting.append((child, [*region[:at], side, *region[at + 1 :]]))
     return found
 
 
