@@ -18,7 +18,8 @@ from anonkit.report.document import FORMAT as REPORT_FORMAT
 
 PARAMS_FORMAT = "anonkit-params/2"
 """Of releases with a recoding; the params of others name the format of their mechanism."""
-_CURRENT = {"report.json": REPORT_FORMAT, "the manifest of the data": RELEASE_FORMAT}
+_MECHANISMS = ("anonkit-randomized-1", "anonkit-forest-1", "anonkit-noisy-tables-1")
+_CURRENT = {"report.json": (REPORT_FORMAT,), "the manifest of the data": (RELEASE_FORMAT,)}
 _LISTED = {suffix.lstrip(".") for suffix in (PARAMS, REPORT, PAGE)}
 """The sidecars whose hashes stand in the data file; that of the descriptor cannot."""
 _OLDER = ("anonkit-report/1", "anonkit-params/1", "anonkit-release/1")
@@ -43,9 +44,8 @@ def refuse_other_formats(params: Mapping[str, Any], report: Mapping[str, Any], s
                 f"written by an older format: {file} is {found}, which lacks what is checked today",
                 f"release the table anew, or validate with the version that wrote it (anonkit {_version(report)})",
             )
-        if found != _CURRENT.get(file, found) or (
-            file == "params.json" and "recoding" in params and found != PARAMS_FORMAT
-        ):
+        known = ((PARAMS_FORMAT,) if "recoding" in params else _MECHANISMS) if file == "params.json" else _CURRENT[file]
+        if found not in known:
             raise ReleaseFormatError(
                 f"{file} is of a format that this version of anonkit does not know", "use the version that wrote it"
             )

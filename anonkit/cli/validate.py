@@ -74,7 +74,6 @@ _MEANINGS = {
     "domain": "it holds values that its parameters do not allow",
     "stated_losses": "its parameters state another privacy loss than their weights have",
     "answers_as_promised": "its promise is not the one its parameters make",
-    "method": "its files name different methods",
     "method_parameters": "its columns were not treated as the method it names treats them",
     "figures": "its report says other things of a column than its parameters",
     "budget_lines": "its budget is divided otherwise than its parameters say",
@@ -87,6 +86,12 @@ _MEANINGS = {
     "response_rates": "its answers cannot come from the mechanism that its parameters state",
     "class_sizes": "its classes are not those its report counts",
     "randomness": "it was made with a known seed and is not for release",
+    "hash:params": "params.json was changed after the release",
+    "hash:report": "report.json was changed after the release",
+    "hash:page": "the report page was changed after the release",
+    "hash:data": "the data file was changed after the release",
+    "page": "its page does not show its report",
+    "manifest": "the data file and its sidecars do not belong together",
     "promise": "its promise is not the one its parameters make",
     "conditions": "its files say otherwise whose domains were read from the table",
     "assumptions": "its files state other assumptions",
@@ -106,12 +111,6 @@ _MEANINGS = {
     "verification": "its report says that something else was verified",
     "descriptor": "its descriptor says otherwise than its report",
     "metadata": "its metadata hold what anonkit does not write",
-    "hash:params": "params.json was changed after the release",
-    "hash:report": "report.json was changed after the release",
-    "hash:page": "the report page was changed after the release",
-    "hash:data": "the data file was changed after the release",
-    "page": "its page does not show its report",
-    "manifest": "the data file and its sidecars do not belong together",
 }
 """What a failed check means, the most telling first."""
 

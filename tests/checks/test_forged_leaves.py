@@ -44,28 +44,34 @@ def _is_signed_only(document: str, path: Path_) -> bool:
     return any(name == one or name.startswith((f"{one}.", f"{one}[]")) for one in SIGNED_ONLY)
 
 
+SHARED = {
+    "params": {"anonkit_version", "method", "preset", "method_parameters", "randomness", "assumptions", "treatment"},
+    "report": {"format", "anonkit_version", "method", "guarantee", "budget", "rows", "verification", "randomness"},
+}
+"""Blocks that all promises share; the mechanisms have suites of their own (`test_*_forgeries.py`)."""
+
+
 def _places(files: Files) -> list[tuple[str, Path_, Any]]:
-    """Return every leaf that a check protects."""
+    """Return every leaf that a check protects; of a table with noise, those of the blocks that all promises share."""
+    noisy = files.report["guarantee"]["kind"] != "k-anonymity"
     return [
         (document, path, value)
         for document in ("params", "report")
         for path, value in leaves(getattr(files, document))
-        if not _is_signed_only(document, path)
+        if not _is_signed_only(document, path) and (not noisy or path[0] in SHARED[document])
     ]
 
 
-def others(value: Any) -> st.SearchStrategy[Any]:
-    """Draw other values of a leaf: of its own type, and of another."""
-    texts = st.sampled_from(["", "none", "age", "secure", "*", "[1, 2)"])
-    if isinstance(value, bool) or value is None:
-        drawn: st.SearchStrategy[Any] = st.sampled_from([True, False, None, 0, 1, 3, "none"])
-    elif isinstance(value, int):
-        drawn = st.one_of(st.integers(value - 3, value + 3), st.integers(0, 10**6), st.none(), texts)
+def others(value: Any) -> list[Any]:
+    """Return other values of a leaf: of its own type, and of another."""
+    found: list[Any] = [None, "", "none", "age", "secure", "*", "[1, 2)", 0, 1, True, 3, 10**6]
+    if isinstance(value, int) and not isinstance(value, bool):
+        found += [value + step for step in (-3, -1, 1, 2)]
     elif isinstance(value, float):
-        drawn = st.one_of(st.sampled_from([value / 2, value * 1.001, value + 0.01, 0.0, 1.0, -1.0]), st.none(), texts)
-    else:
-        drawn = st.one_of(st.just(f"{value} "), st.just(value[:-1]), texts, st.none(), st.integers(0, 3))
-    return drawn.filter(lambda one: type(one) is not type(value) or one != value)
+        found += [value / 2, value * 1.001, value + 0.01, -value]
+    elif isinstance(value, str):
+        found += [f"{value} ", value[:-1], value.upper()]
+    return [one for one in found if type(one) is not type(value) or one != value]
 
 
 def accepted(original: Files, document: str, path: Path_, value: Any) -> bool:
@@ -76,25 +82,27 @@ def accepted(original: Files, document: str, path: Path_, value: Any) -> bool:
 
 
 @pytest.mark.parametrize("method", SMALL)
-@settings(max_examples=15)
-@given(data=st.data())
-def test_no_value_can_be_changed(releases: dict[str, Files], method: str, data: st.DataObject) -> None:
+@settings(max_examples=12)
+@given(place=st.integers(0, 10**6), other=st.integers(0, 10**6))
+def test_no_value_can_be_changed(releases: dict[str, Files], method: str, place: int, other: int) -> None:
     """A drawn leaf with a drawn other value is refused."""
-    document, path, value = data.draw(st.sampled_from(_places(releases[method])))
+    places = _places(releases[method])
+    document, path, value = places[place % len(places)]
+    changed = others(value)[other % len(others(value))]
 
-    assert not accepted(releases[method], document, path, data.draw(others(value))), _pattern(document, path)
+    assert not accepted(releases[method], document, path, changed), (_pattern(document, path), changed)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", SMALL)
-@settings(max_examples=1)
-@given(data=st.data())
-def test_no_value_of_any_place_can_be_changed(releases: dict[str, Files], method: str, data: st.DataObject) -> None:
+@settings(max_examples=3)
+@given(other=st.integers(0, 10**6))
+def test_no_value_of_any_place_can_be_changed(releases: dict[str, Files], method: str, other: int) -> None:
     """Each leaf in turn, with a drawn other value."""
     passing = [
-        _pattern(document, path)
-        for document, path, value in _places(releases[method])
-        if accepted(releases[method], document, path, data.draw(others(value)))
+        (_pattern(document, path), others(value)[(other + at) % len(others(value))])
+        for at, (document, path, value) in enumerate(_places(releases[method]))
+        if accepted(releases[method], document, path, others(value)[(other + at) % len(others(value))])
     ]
 
     assert passing == []
