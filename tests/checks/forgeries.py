@@ -31,7 +31,7 @@ Tree = dict[str, Any]
 Edit = Callable[["Files"], object]
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class Files:
     """A release in memory."""
 
