@@ -6,9 +6,12 @@ Labels and boxes are made here from `params.json` once more, by code of its own.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -214,7 +217,21 @@ def _may_be(label: str | None, members: Sequence[int], parts: Parts) -> bool:
     plain = None if label is None else _NUMBERED.sub("", label)
     added = [part for part in parts.added if part not in members]
     made = {parts.label(members, unheard) for unheard in ((), added, added[:1], added[1:])}
+    if parts.intervals and len(members) == 1 and 0 < members[0] < len(parts.names):
+        low, high = parts.names[members[0] - 1], parts.names[members[0]]
+        made |= {low} if _is_next(low, high) else set()
     return plain in made or label in made or (plain == _MISSING and None in made)
+
+
+def _is_next(low: str, high: str) -> bool:
+    """Tell whether a cut is the point right after another: one value is between them, and may be its own label."""
+    try:
+        first, second = Decimal(low), Decimal(high)
+        unit = Decimal(1).scaleb(min(int(first.as_tuple().exponent), int(second.as_tuple().exponent)))
+        return second - first == unit or math.nextafter(float(low), math.inf) == float(high)
+    except InvalidOperation:
+        gap = datetime.fromisoformat(high) - datetime.fromisoformat(low)
+        return gap == (timedelta(microseconds=1) if "T" in low else timedelta(days=1))
 
 
 def _wrong_entry(entry: Mapping[str, Any], labels: Collection[str | None]) -> int:

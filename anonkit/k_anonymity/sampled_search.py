@@ -32,7 +32,6 @@ from anonkit.policy import Policy
 from anonkit.protocols import Draft, Engine, Progress, Source
 from anonkit.randomness import Randomness
 from anonkit.recoding import (
-    OTHER,
     CategoryAxis,
     GlobalRecoding,
     Grouping,
@@ -235,7 +234,7 @@ def _opened_column(column: KeptAxis | Grouping) -> KeptAxis | Grouping:
     missing = labels.pop() if axis.has_missing else None
     groups = _groups(labels)
     if isinstance(axis, CategoryAxis) and not axis.has_other:
-        labels, groups = [*labels, OTHER], [*groups, len(labels)]
+        labels, groups = [*labels, axis.other_label], [*groups, len(labels)]
     owners = [*groups, next((g for g, label in zip(groups, labels, strict=True) if label == missing), len(labels))]
     return Grouping(axis=_opened_axis(axis), labels=unique_labels([*labels, missing], owners))
 

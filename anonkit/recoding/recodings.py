@@ -99,7 +99,8 @@ class LocalRecoding:
                 continue
             left = frozenset(node.left)
             for child, side in zip(node.children, (region[node.axis] & left, region[node.axis] - left), strict=True):
-                waiting.append((child, (*region[: node.axis], side, *region[node.axis + 1 :])))
+                if side:  # no row can be in a box without parts
+                    waiting.append((child, (*region[: node.axis], side, *region[node.axis + 1 :])))
         return out
 
     def apply(self, batch: pa.RecordBatch) -> tuple[dict[str, pa.Array], NDArray[np.bool_]]:
