@@ -158,8 +158,16 @@ def role_checks(params: Mapping[str, Any], report: Mapping[str, Any], schema: pa
         wrong += holders != ([] if params[key] is None else [params[key]])
     wrong += not same(asked["unit"], params["unit"])
     yield none_of("roles", wrong)
-    yield none_of("actions", _wrong_actions(stated, dict(recoded), roles))
+    yield none_of("actions", _wrong_actions(stated, _shown(params["recoding"], schema), roles))
     yield none_of("types", _wrong_types(declared, stated, schema))
+
+
+def _shown(recoding: Mapping[str, Any], schema: pa.Schema) -> dict[str, str]:
+    """Return what is done to each recoded column; axes of a local recoding that show one value are left out."""
+    treated = dict(_recoded(recoding))
+    if recoding["kind"] == "local":
+        treated = {name: action if name in schema.names else "dropped" for name, action in treated.items()}
+    return treated
 
 
 def _recoded(recoding: Mapping[str, Any]) -> list[tuple[str, str]]:

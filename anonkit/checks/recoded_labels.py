@@ -139,25 +139,42 @@ def label_checks(
     recoding, stated = params["recoding"], dict(named(report["columns"]))
     with scanned(data) as (connection, source):
         if recoding["kind"] == "local":
-            boxes = boxes_of(recoding)
-            axes = [name for name, _ in named(recoding["axes"]) if name in names]
-            allowed = {name: {box[at] for box in boxes} for at, (name, _) in enumerate(named(recoding["axes"]))}
-            shown = set(_distinct(connection, source, axes))
-            yield none_of("boxes", len(shown - boxes) if len(axes) == len(recoding["axes"]) else len(shown))
+            axes = [name for name, _ in named(recoding["axes"])]
+            there = [at for at, name in enumerate(axes) if name in names]
+            boxes = {tuple(box[at] for at in there) for box in boxes_of(recoding)}
+            shown = set(_distinct(connection, source, [axes[at] for at in there]))
+            yield none_of("boxes", len(shown - boxes))
+            allowed: dict[str, set[str | None] | None] = {
+                axes[at]: {box[column] for box in boxes} for column, at in enumerate(there)
+            }
         elif recoding["kind"] != "global":
             raise ValueError("no recoding")
         else:
-            allowed = {}
+            allowed = {
+                name: None if column["kind"] == "kept" else set(column["labels"])
+                for name, column in named(recoding["columns"])
+            }
             for name, column in named(recoding["columns"]):
                 if column["kind"] != "kept":
-                    allowed[name] = set(column["labels"])
                     yield none_of(f"labels:{name}", _wrong_labels(column))
         for name, labels in allowed.items():
             if name not in names:
-                continue  # the `columns` check says that it is missing
+                continue  # the `columns` and `actions` checks say whether it has to be there
+            if labels is None:
+                yield none_of(f"told:{name}", stated[name]["released_values"] != _count(connection, source, name))
+                continue
             found = {row[0] for row in _distinct(connection, source, [name])}
             yield none_of(f"domain:{name}", len(found - labels))
-            yield none_of(f"told:{name}", _wrong_entry(stated[name], labels))
+            yield none_of(f"told:{name}", _wrong_entry(stated[name], found))
+
+
+def _count(connection: Any, source: str, name: str) -> int:
+    """Count the values of a column, missing among them."""
+    cells = quoted(name)
+    row = connection.execute(
+        f"SELECT count(DISTINCT {cells}) + (count({cells}) < count(*))::BIGINT FROM {source}"
+    ).fetchone()
+    return int(row[0])
 
 
 def _distinct(connection: Any, source: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -234,7 +251,7 @@ def _is_next(low: str, high: str) -> bool:
         return gap == (timedelta(microseconds=1) if "T" in low else timedelta(days=1))
 
 
-def _wrong_entry(entry: Mapping[str, Any], labels: Collection[str | None]) -> int:
-    """Count what the report's entry of a column says otherwise than its labels."""
-    wrong = int(entry["released_values"] != len(labels))
-    return wrong + ("values" in entry and set(entry["values"]) != set(labels))
+def _wrong_entry(entry: Mapping[str, Any], found: Collection[str | None]) -> int:
+    """Count what the report's entry of a column says otherwise than the labels that rows show."""
+    wrong = int(entry["released_values"] != len(found))
+    return wrong + ("values" in entry and (set(entry["values"]) != set(found) or repeated(entry["values"]) > 0))
