@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonkit.auditing import audit
 from anonkit.bundle import Release
+from anonkit.cell_keys import cell_keys
 from anonkit.checks.consumer_models import best_of, name_of_best, scores_of_models
 from anonkit.engines import open_engine
 from anonkit.errors import AnonkitError, ParameterError, PolicyError
@@ -36,7 +38,10 @@ from anonkit.table_domains import MIN_PEOPLE
 ROWS = 20_000
 ATTACKS = 200
 FORMAT = "anonkit-comparison/1"
-PROTOCOL = "half of the rows released, models scored on the other half, which is also the control of the attacks"
+PROTOCOL = (
+    "half of the rows (people, with a unit) released, models scored on the other half, which is also the control of "
+    "the attacks"
+)
 PRICE = (
     "Choosing epsilon by looking at private data is a use of that data: whoever sees which value was chosen learns "
     "something that no release here accounts for. Charge it, compare on public or simulated data, or fix epsilon first."
@@ -219,7 +224,7 @@ def compare(
         points.append(_point(name, parameter, value, made, first, second, target, attacks, seed))
     if len(unfit) == len(plans):
         raise unfit[0]
-    dropped = [name for name in first.column_names if name in identifiers]
+    dropped = [name for name in first.column_names if not declared.column(name).is_released]
     return Comparison(
         target=target,
         rows=first.num_rows + second.num_rows,
@@ -243,9 +248,27 @@ def _halves(source: Any, policy: Policy, rows: int, seed: int) -> tuple[pa.Table
     policy.resolve(table.column_names)  # what is wrong for every method is no point on the frontier
     if table.num_rows < 100:
         raise ParameterError(f"the table has {table.num_rows} rows, 100 are needed to compare")
-    order = np.random.default_rng(seed).permutation(table.num_rows)[:rows]
+    random = np.random.default_rng(seed)
+    if policy.unit is not None:
+        return _halves_of_people(table, policy.unit, rows, random)
+    order = random.permutation(table.num_rows)[:rows]
     half = order.size // 2
     return table.take(pa.array(order[:half])), table.take(pa.array(order[half:]))
+
+
+def _halves_of_people(table: pa.Table, unit: str, rows: int, random: np.random.Generator) -> tuple[pa.Table, pa.Table]:
+    """Divide the people, with all their rows, as far as so many rows go; nobody is in both halves."""
+    keys = pc.dictionary_encode(pa.chunked_array([cell_keys(chunk) for chunk in table.column(unit).chunks]))
+    codes = pc.fill_null(keys.combine_chunks().indices, -1).to_numpy().astype(np.int64)
+    sizes = np.bincount(codes[codes >= 0])
+    order = random.permutation(sizes.size)
+    reached = np.cumsum(sizes[order])
+    order = order[: max(int(np.searchsorted(reached, rows, side="right")), 2)]
+    half = int(np.searchsorted(np.cumsum(sizes[order]), sizes[order].sum() / 2)) + 1
+    first, second = (np.isin(codes, chosen) for chosen in (order[:half], order[half:]))
+    if not first.any() or not second.any():
+        raise ParameterError("the table has too few people to compare", "two halves need different people")
+    return table.filter(pa.array(first)), table.filter(pa.array(second))
 
 
 def _settings(method: str, k: Sequence[int], epsilon: Sequence[float]) -> list[tuple[str, float | None]]:

@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from anonkit.auditing.channel import answer_again
 from anonkit.auditing.rerun import rerun
 from anonkit.bundle import Place, Release, load
+from anonkit.cell_keys import cell_keys
 from anonkit.checks.attacks.audit import ATTACKS, Audit, audit_tables
 from anonkit.data_files import read_rows
 from anonkit.engines import open_engine
@@ -98,6 +102,7 @@ def audit(
             quasi_identifiers=known if quasi_identifiers is None else list(quasi_identifiers),
             attacks=attacks,
             seed=seed,
+            people=_people(source, roles),
         )
     if runs == 0 or "epsilon" not in report.get("guarantee", {}).get("parameters", {}):
         return found
@@ -107,6 +112,16 @@ def audit(
     except (AnonkitError, KeyError, pa.ArrowException) as error:
         reason = error.message if isinstance(error, AnonkitError) else "its files do not say how"
         return replace(found, notes=(f"{_NOT_AGAIN}: {reason}.",))
+
+
+def _people(source: pa.Table, roles: Mapping[str, Mapping[str, Any]]) -> NDArray[np.int64] | None:
+    """Return the person of each row, -1 for nobody; None where the release declared no unit or the source lacks it."""
+    unit = next((name for name, one in roles.items() if one["role"] == Role.UNIT), None)
+    if unit is None or unit not in source.column_names or not source.num_rows:
+        return None
+    keys = pc.dictionary_encode(pa.chunked_array([cell_keys(chunk) for chunk in source.column(unit).chunks]))
+    codes: NDArray[np.int64] = pc.fill_null(keys.combine_chunks().indices, -1).to_numpy().astype(np.int64)
+    return codes
 
 
 def _loaded(release: Any) -> Release | None:

@@ -29,6 +29,8 @@ def protected_words(promise: Mapping[str, Any]) -> str:
     unit = str(promise["unit"] or "one row")
     if promise["kind"] == "k-anonymity":
         names = promise["parameters"].get("quasi_identifiers", ())
+        if promise["parameters"].get("unit"):
+            return f"Each person ({unit}), among those who share the released values of {len(names)} quasi-identifiers."
         return f"{_capital(unit)}, among those that share its values of {len(names)} quasi-identifiers."
     if promise["parameters"].get("epsilon") == "inf":
         return f"No whole row: at most single columns, taken alone. Neighbouring tables: {promise['adjacency']}."

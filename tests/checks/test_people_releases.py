@@ -164,6 +164,23 @@ def test_every_path_binds_by_the_same_definition(method: str, rows: int, tmp_pat
     assert made.report["disclosure_risk"]["l_diversity"]["ill"]["l"] >= 2
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["rfka", "mondrian"])
+def test_spark_binds_by_the_same_definition(method: str, spark: Any, tmp_path: Path) -> None:
+    """Sampled on Spark: the recoding is the local engine's, and so are the people that are told of it."""
+    from anonkit.engines.spark import SparkEngine
+
+    more: dict[str, Any] = {} if method == "mondrian" else {"max_suppression": 0.6}
+    made = []
+    with LocalEngine(search_rows=250) as local, SparkEngine(session=spark, search_rows=250) as remote:
+        for engine in (local, remote):
+            given = {"method": method, "engine": engine, "alpha": 0.9, "t": 0.9, "seed": 4, **more}
+            made.append(released(visits(), tmp_path, force=True, **given))
+    assert made[0].params == made[1].params
+    assert made[0].report["disclosure_risk"] == made[1].report["disclosure_risk"]
+    assert made[0].report["rows"] == made[1].report["rows"]
+
+
 def test_the_next_batch_is_counted_in_people(untouched: Path, tmp_path: Path) -> None:
     """apply: k of people in the new rows, the block of counts beside them."""
     made = anonkit.apply(

@@ -141,6 +141,21 @@ def test_small_classes_are_those_of_the_oracle(
     assert Counter(rows(got)) == Counter(rows(wanted))
 
 
+@given(table=awkward_tables(), data=st.data())
+def test_people_of_combinations_are_those_of_the_oracle(
+    engine: LocalEngine, table: Awkward, data: st.DataObject
+) -> None:
+    """Distinct units of every combination, in the order in which their rows are counted, in memory and in SQL."""
+    names = table.given.column_names
+    columns, unit = some_columns(data, names), data.draw(st.sampled_from(names))
+    source = engine.scan(table.given, PUBLIC)
+    got = engine.count_people(source, columns, unit)
+    assert Counter(rows(got)) == Counter(rows(ORACLE.count_people(ORACLE.scan(table.held, PUBLIC), columns, unit)))
+    if columns:
+        assert got.columns[:-1] == engine.count_sets(source, [tuple(columns)])[0].columns[:-1]
+        assert engine._counter.count_people(source, columns, unit).equals(got)
+
+
 @given(table=awkward_tables(), seed=st.integers(0, 5), n=st.integers(0, 14))
 def test_a_sample_is_that_of_the_oracle(engine: LocalEngine, table: Awkward, seed: int, n: int) -> None:
     """The same key draws the same rows on every engine, in source order."""

@@ -109,6 +109,8 @@ def test_counts_are_those_of_both_other_engines(engine: Any, table: Any) -> None
             assert got == local.class_sizes(mine, columns, k, unit) == ORACLE.class_sizes(held, columns, k, unit)
             small = engine.small_classes(source, columns, k, unit)
             assert small.equals(local.small_classes(mine, columns, k, unit))
+            if unit is not None:
+                assert engine.count_people(source, columns, unit).equals(local.count_people(mine, columns, unit))
 
 
 def test_nothing_to_count_is_counted(engine: Any, table: Any) -> None:

@@ -86,6 +86,7 @@ def audit_tables(
     quasi_identifiers: Sequence[str] = (),
     attacks: int = ATTACKS,
     seed: int = 0,
+    people: np.ndarray[Any, np.dtype[np.int64]] | None = None,
 ) -> Audit:
     """Attack a table.
 
@@ -105,8 +106,13 @@ def audit_tables(
         People attacked.
     seed : int
         Which people and which descriptions are drawn.
+    people : array, optional
+        Person of each row of the source, -1 for nobody: then people are drawn, each with one of their rows, a
+        description singles out when it fits rows of one person alone, and any row of a person is theirs.
     """
-    auditor = _Auditor(released, original, params or {}, guarantee or {}, control, quasi_identifiers, attacks, seed)
+    auditor = _Auditor(
+        released, original, params or {}, guarantee or {}, control, quasi_identifiers, attacks, seed, people
+    )
     return Audit(
         attacks=(
             auditor.singling_out(),
@@ -131,6 +137,7 @@ class _Auditor:
         quasi_identifiers: Sequence[str],
         attacks: int,
         seed: int,
+        people: np.ndarray[Any, np.dtype[np.int64]] | None,
     ) -> None:
         self.names = [name for name in released.column_names if name in original.column_names]
         if not self.names or not original.num_rows or not released.num_rows:
@@ -144,7 +151,8 @@ class _Auditor:
         self._randomized = PublishedTable.from_params(params) if params.get("format") == FORMAT else None
         self._synthetic = guarantee.get("kind") == "central-dp"
         self._released = released
-        self._targets = self._random.permutation(original.num_rows)[:attacks].tolist()
+        self._people_of_rows = people
+        self._targets = self._drawn(original.num_rows)[:attacks].tolist()
         self._people = [{name: int(self._values[name].codes[row]) for name in self.names} for row in self._targets]
         self._others = (
             others if len(others) <= attacks else [others[at] for at in self._random.permutation(len(others))[:attacks]]
@@ -158,6 +166,15 @@ class _Auditor:
         mixed = self._shuffled(released if aligned is None else aligned.table)
         position = None if aligned is None else aligned.position
         self._mixed = _Scene(columns=columns_of(mixed, self._values, self._randomized), position=position)
+
+    def _drawn(self, n_rows: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the rows in random order; where people are known, one row of each person."""
+        rows: np.ndarray[Any, np.dtype[np.int64]] = self._random.permutation(n_rows)
+        if self._people_of_rows is None:
+            return rows
+        rows = rows[self._people_of_rows[rows] >= 0]
+        first = np.unique(self._people_of_rows[rows], return_index=True)[1]
+        return rows[np.sort(first)]
 
     def _scene(self, released: pa.Table, aligned: Aligned | None, randomized: PublishedTable | None) -> _Scene:
         table = released if aligned is None else aligned.table
@@ -181,7 +198,8 @@ class _Auditor:
 
         def rates(columns: Mapping[str, Column]) -> tuple[Rate, Rate]:
             found = predicates(columns, self._values, PREDICATES, self._random)
-            return singled_out(found, self._values), singled_out(found, chance)
+            people = self._people_of_rows
+            return singled_out(found, self._values, people), singled_out(found, chance, people)
 
         attack, control = rates(actual)
         mixed = columns_of(self._shuffled(self._released), self._values, self._randomized)
@@ -195,7 +213,7 @@ class _Auditor:
         )
 
     def _link(self, scene: _Scene, names: Sequence[str]) -> Linkage:
-        return link(scene.columns, names, self._values, self._targets, scene.position)
+        return link(scene.columns, names, self._values, self._targets, scene.position, self._people_of_rows)
 
     def linkability(self) -> Attack:
         """Rank the rows for people of whom the quasi-identifiers, or all released columns, are known."""

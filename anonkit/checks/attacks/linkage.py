@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,7 @@ def link(
     original: Mapping[str, Values],
     targets: Sequence[int],
     position: NDArray[np.int64] | None,
+    people: NDArray[np.int64] | None = None,
 ) -> Linkage:
     """Rank the released rows for every target.
 
@@ -47,6 +49,8 @@ def link(
     position : array, optional
         Released row of every row of the source, -1 for none. Without it a row that fits in every known column is taken
         for the person's, as it is in a release that perturbs nothing.
+    people : array, optional
+        Person of every row of the source: any row of the target's person is a success.
     """
     first = ten = 0.0
     for target in targets:
@@ -60,11 +64,13 @@ def link(
                 continue
             fits = _complete(columns, names, values)
             if fits:
-                first += 1 / fits
-                ten += min(1.0, 10 / fits)
+                mine = min(_alike(original, names, target, people), fits)
+                first += mine / fits
+                ten += _among(fits, mine, 10)
             continue
-        at = int(position[target])
-        if at >= 0:
+        at = position[target : target + 1] if people is None else position[people == people[target]]
+        at = at[at >= 0]
+        if at.size:
             won = ranked(scores, at)
             first += won[0]
             ten += won[1]
@@ -73,11 +79,37 @@ def link(
     )
 
 
-def ranked(scores: FloatArray, own: int) -> tuple[float, float]:
-    """Return the chance that the own row is ranked first, and among the first ten, ties being ordered at random."""
-    better = int((scores > scores[own] + _SAME).sum())
-    same = int((np.abs(scores - scores[own]) <= _SAME).sum())
-    return (1 / same if better == 0 else 0.0), float(np.clip((10 - better) / same, 0, 1))
+def ranked(scores: FloatArray, own: NDArray[np.int64] | int) -> tuple[float, float]:
+    """Return the chance that an own row is ranked first, and among the first ten, ties being ordered at random.
+
+    Parameters
+    ----------
+    own : int or array of int
+        The person's rows; the best of them count.
+    """
+    mine = scores[np.atleast_1d(np.asarray(own))]
+    best = mine.max()
+    better = int((scores > best + _SAME).sum())
+    same = int((np.abs(scores - best) <= _SAME).sum())
+    tied = int((np.abs(mine - best) <= _SAME).sum())
+    return (tied / same if better == 0 else 0.0), _among(same, tied, 10 - better)
+
+
+def _among(n_rows: int, own: int, drawn: int) -> float:
+    """Return the chance that one of the own rows is among some drawn of all rows."""
+    if drawn <= 0:
+        return 0.0
+    return 1.0 if drawn >= n_rows else 1 - comb(n_rows - own, drawn) / comb(n_rows, drawn)
+
+
+def _alike(original: Mapping[str, Values], names: Sequence[str], target: int, people: NDArray[np.int64] | None) -> int:
+    """Count the rows of the target's person in which all that the attacker knows is as in the target."""
+    if people is None:
+        return 1
+    same = people == people[target]
+    for name in names:
+        same = same & (original[name].codes == original[name].codes[target])
+    return int(same.sum())
 
 
 def _complete(columns: Mapping[str, Column], names: Sequence[str], values: Mapping[str, int]) -> int:

@@ -45,12 +45,15 @@ def predicates(
     return list(found.values())
 
 
-def singled_out(found: list[Predicate], rows: Mapping[str, Values]) -> Rate:
-    """Count the descriptions that fit exactly one of the rows; every row counts, those that are alike too."""
+def singled_out(found: list[Predicate], rows: Mapping[str, Values], people: NDArray[np.int64] | None = None) -> Rate:
+    """Count the descriptions that fit exactly one of the rows; every row counts, those that are alike too.
+
+    With `people`, the person of each row, shape (n_rows,), they have to fit rows of exactly one person.
+    """
     hits = 0
     for predicate in found:
         fits = np.logical_and.reduce([mask[rows[name].codes] for name, mask in predicate.items()])
-        hits += int(np.count_nonzero(fits) == 1)
+        hits += int(np.count_nonzero(fits) == 1 if people is None else np.unique(people[fits]).size == 1)
     return Rate(successes=float(hits), attacks=len(found))
 
 

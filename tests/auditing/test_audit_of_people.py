@@ -1,0 +1,76 @@
+"""Attacks and comparisons of tables in which people have several rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import anonkit
+import anonkit.comparing as comparing
+from anonkit.checks.attacks.evidence import Values
+from anonkit.checks.attacks.linkage import ranked
+from anonkit.checks.attacks.singling_out import singled_out
+from anonkit.policy import Policy
+
+
+def _visits(n_people: int = 60) -> pd.DataFrame:
+    """Return three visits a person, ids spelled in two ways."""
+    random = np.random.default_rng(5)
+    place = random.choice(["a", "b", "c"], n_people)
+    rows = [
+        (f"{who}.0" if visit else f"{who}", place[who], int(random.integers(20, 60)), random.choice(["y", "n"]))
+        for who in range(n_people)
+        for visit in range(3)
+    ]
+    return pd.DataFrame(rows, columns=["who", "zip", "age", "label"])
+
+
+def test_several_rows_of_one_person_are_singled_out() -> None:
+    """A description that fits three rows of one person is a hit; one that fits two people is none."""
+    rows = {"q": Values(values=["a", "b"], codes=np.array([0, 0, 0, 1, 1]))}
+    people = np.array([7, 7, 7, 8, 9])
+    found = [{"q": np.array([True, False])}, {"q": np.array([False, True])}]
+    assert singled_out(found, rows).successes == 0
+    assert singled_out(found, rows, people).successes == 1
+
+
+def test_any_row_of_a_person_is_theirs() -> None:
+    """Two own rows of four that tie: half of the first places; all of the first ten."""
+    scores = np.zeros(4)
+    assert ranked(scores, np.array([0, 2])) == (0.5, 1.0)
+    assert ranked(np.zeros(20), 3) == (1 / 20, pytest.approx(0.5))
+    assert ranked(np.zeros(20), np.array([3, 4]))[1] == pytest.approx(1 - (10 * 9) / (20 * 19))
+
+
+def test_people_are_drawn_and_found_by_any_row() -> None:
+    """The audit of a release of people attacks each person once."""
+    made = anonkit.release(_visits(), method="mondrian", k=5, unit="who", target="label", ledger=None)
+    found = anonkit.audit(made, _visits(), attacks=500, runs=0)
+    assert found.attack("linkability").attack.attacks == 60
+    assert found.attack("inference").attack.attacks == 60
+    assert 0 < found.attack("linkability").attack.value <= 1
+
+
+def test_nobody_is_in_both_halves_of_a_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    """People are divided, not rows; the person's number is no feature of the models on the raw table."""
+    seen: list[pa.Table] = []
+
+    def scored(train: pa.Table, test: pa.Table, target: str) -> dict[str, Any]:
+        seen.extend([train, test])
+        return {}
+
+    first, second = comparing._halves(_visits(), Policy().with_roles(unit="who", target="label"), 150, 0)
+    mine, others = ({float(one) for one in half.column("who").to_pylist()} for half in (first, second))
+    assert mine
+    assert others
+    assert not mine & others
+    assert len(mine) * 3 == first.num_rows
+    assert first.num_rows + second.num_rows <= 150
+    monkeypatch.setattr(comparing, "scores_of_models", scored)
+    policy = Policy().with_roles(unit="who")
+    comparing.compare(_visits(), target="label", methods=["mondrian"], k=[5], policy=policy, attacks=20)
+    assert all("who" not in table.column_names for table in seen)
