@@ -1,6 +1,6 @@
 """A mistake in a claim, in the noise or in the counting is refused: by release, by validate alone, or by a named test.
 
-The tables are the documentation: docs/how-to/validate.md lists the same mutants and who refuses them.
+docs/how-to/validate.md lists the same mutants and who refuses them: run this file to write its table anew.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def squares(rare: int, values: str) -> pa.Table:
         {
             "first": first,
             "second": second,
-            "s": values[at % len(values)] if first + second == "xu" else "abcd"[at % 4],
+            "s": {"-": None}.get(one := values[at % len(values)], one) if first + second == "xu" else "abcd"[at % 4],
             "y": "rare" if first + second == "xu" else first if at % 5 else second,
             "person": f"{first}{second}{at % 3 if first + second == 'xu' else at}",
             "name": f"name {first}{second}{at}",
@@ -91,6 +91,8 @@ def squares(rare: int, values: str) -> pa.Table:
 
 FOUR = squares(4, "abcd")
 """One class of k − 1 rows."""
+BLANK = squares(12, "ab-")
+"""One class in which two sensitive values and missing occur."""
 THREE = squares(12, "abc")
 """One class of three people, in which one sensitive value is wanting."""
 
@@ -125,6 +127,7 @@ RUNS: dict[str, Run] = {
     "mondrian": lambda at: _anonymous(at, FOUR, "mondrian"),
     "mondrian of people": lambda at: _anonymous(at, THREE, "mondrian", unit="person"),
     "l": lambda at: _anonymous(at, THREE, "mondrian", sensitive=["s"], l=4),
+    "l with missing": lambda at: _anonymous(at, BLANK, "mondrian", sensitive=["s"], l=3),
     "entropy l": lambda at: _anonymous(at, THREE, "mondrian", sensitive=["s"], entropy_l=3.5),
     "t": lambda at: _anonymous(at, THREE, "mondrian", sensitive=["s"], t=0.1),
     "alpha": lambda at: _anonymous(at, THREE, "mondrian", sensitive=["s"], alpha=0.3),
@@ -315,6 +318,11 @@ COUNTING: dict[str, Mutant] = {
         where="mechanisms.equivalence:DistinctL.breaks", old="< self.l", new="< self.l - 1",
         refused_by="release", check="l_diversity", run="l",
     ),
+    "missing counted as a sensitive value": Mutant(
+        where="k_anonymity.model:diversity_requirements",
+        old="None if column.name in missing_is_value else column.missing", new="None",
+        refused_by="release", check="l_diversity", run="l with missing",
+    ),
     "entropy in bits": Mutant(
         where="mechanisms.equivalence:EntropyL.measure", old="np.log(p)", new="np.log2(p)",
         refused_by="release", check="entropy_l_diversity", run="entropy l",
@@ -411,3 +419,40 @@ def test_the_sound_package_is_refused_by_nobody(run: str, tmp_path: Path) -> Non
     """What the mutants are made from releases and validates."""
     RUNS[run](tmp_path / "out.parquet")
     assert anonkit.validate(tmp_path / "out.parquet").passed
+
+
+# --- the documentation -------------------------------------------------------------------------------------------
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "validate.md"
+
+
+def table() -> str:
+    """Return the mutants as a table of the page."""
+    lines = ["| mutant | changed in | refused by |", "| --- | --- | --- |"]
+    for name, one in MUTANTS.items():
+        place = one.where.partition(":")[0].replace(".", "/")
+        by = one.refused_by.removesuffix("check_streams").removesuffix("check_recoding").removesuffix("::")
+        check = f": `{one.check.removesuffix(':')}`" if one.check else ""
+        lines.append(f"| {name} | `{place}.py` | {by if one.check else f'`{by}`'}{check} |")
+    return "\n".join(lines)
+
+
+def rewritten(page: str) -> str:
+    """Return the page with the table of today."""
+    before, start, rest = page.partition(
+        "<!-- mutants: PYTHONPATH=tests python tests/privacy/test_mutants.py writes the table anew -->\n"
+    )
+    _, end, after = rest.partition("<!-- end of mutants -->")
+    assert start, "the page has lost the place of the table"
+    assert end, "the page has lost the end of the table"
+    return f"{before}{start}\n{table()}\n\n{end}{after}"
+
+
+def test_the_page_lists_every_mutant() -> None:
+    """As the table of the tests has them."""
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == rewritten(page), "out of date: PYTHONPATH=tests python tests/privacy/test_mutants.py"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
