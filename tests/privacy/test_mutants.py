@@ -345,7 +345,7 @@ COUNTING: dict[str, Mutant] = {
         refused_by="release", check="identifiers_absent", run="rfka with a name",
     ),
     "the unit left in the data": Mutant(
-        where="pipeline:_without_unit", old="if policy.unit is None or", new="if True or",
+        where="pipeline:_without", old="if not hidden:", new="if True:",
         refused_by="validate", check="identifiers_absent", run="rfka of people",
     ),
     "a label of the params that is not in the data": Mutant(
@@ -357,7 +357,7 @@ COUNTING: dict[str, Mutant] = {
         refused_by="tests/privacy/test_mutants.py::check_recoding",
     ),
     "a cut in the interval below": Mutant(
-        where="recoding.axes:IntervalAxis.codes", old='side="right"', new='side="left"',
+        where="recoding.cutting:parts_of", old='(inside, whole, side="right")', new='(inside, whole, side="left")',
         refused_by="tests/test_recoding.py::test_a_cut_belongs_to_the_interval_above_it",
     ),
     "class sizes of the report": Mutant(
