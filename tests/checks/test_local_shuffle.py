@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import anonkit
 from anonkit.checks import local_shuffle
 from anonkit.checks.local_matrices import truth_or_blind
+from anonkit.errors import ReleaseFormatError
 from anonkit.mechanisms import shuffle_amplification
 from anonkit.mechanisms.randomized_response import RandomizedResponse
 from anonkit.mechanisms.shuffle_amplification import Answers, RowAnswers
@@ -132,7 +133,12 @@ def test_forged_claims_are_refused(sampled: Files, tmp_path: Path, forged: dict[
     files = sampled.copy()
     files.report["shuffle"].update(forged)
     files.say_everywhere()
-    assert failed(files.write(tmp_path)) & OWN
+    data = files.write(tmp_path)
+    if forged == {"applies": False}:  # without a reason it is no report at all
+        with pytest.raises(ReleaseFormatError):
+            failed(data)
+        return
+    assert failed(data) & OWN
 
 
 @pytest.mark.parametrize("settings", [{"method": "rr", "epsilon": 2, "label": "clear"}, {"method": "trr"}])
