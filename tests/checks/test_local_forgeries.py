@@ -29,6 +29,8 @@ def designed_policy() -> Policy:
     plain = {one.name: one for one in make_method("errph", {"p_keep": 0.3, "bins": 8}).published(  # type: ignore[attr-defined]
         bank_customers_policy()).attributes}  # fmt: skip
     raw = tomllib.loads(bank_customers_policy_toml())
+    for name in raw["columns"].keys() - {"age", "occupation", UNEVEN, OWN, "customer_value"}:
+        raw["columns"][name]["role"] = "insensitive"
     raw["columns"][UNEVEN]["answer_weights"] = list(range(plain[UNEVEN].domain.size, 0, -1))
     size = plain[OWN].domain.size
     raw["columns"][OWN]["response_matrix"] = [
