@@ -196,6 +196,11 @@ SENSITIVE: dict[str, tuple[Edit, str]] = {
     "alpha found": figure("t_closeness", "customer_value", "alpha", to=0.01),
     "l verified": (checked("l_diversity:customer_value", observed=3.0), "verification"),
     "l lower": (stated_anew(at("report", "guarantee", "parameters", "l_diversity", to=1)), "model"),
+    "missing called a value in params": (declared("customer_value", missing_is_value=True), "roles"),
+    "missing called a value in the promise": (
+        stated_anew(at("report", "guarantee", "parameters", "missing_is_value", to=["customer_value"])),
+        "roles",
+    ),
     "no sensitive column": (
         recounted(at("report", "guarantee", "parameters", "sensitive", to=[])),
         "roles",
