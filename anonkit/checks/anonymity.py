@@ -151,7 +151,7 @@ def role_checks(params: Mapping[str, Any], report: Mapping[str, Any], schema: pa
         "sensitive": [name for name, entry in declared.items() if entry["sensitive"]],
         "missing_is_value": [name for name, entry in declared.items() if entry.get("missing_is_value", False) is True],
     }
-    flags = [entry["missing_is_value"] for entry in declared.values() if entry["sensitive"]]
+    flags = [entry.get("missing_is_value") for entry in declared.values() if entry["sensitive"]]
     wrong += sum(not isinstance(flag, bool) for flag in flags)
     for key, names in lists.items():
         wrong += len(set(names) ^ set(asked[key])) + repeated(list(asked[key]))
