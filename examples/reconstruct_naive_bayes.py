@@ -45,11 +45,13 @@ for attribute in params["attributes"]:
     shown = frame[attribute["name"]]
     if attribute["type"] == "number":
         low, high = domain["bounds"]
-        shown = ((shown - low) / (high - low) * domain["cells"]).astype(int)
+        place = (shown - low) / (high - low) * domain["cells"]
+        shown = place.fillna(domain["cells"]).astype(int)  # a missing answer comes after the last bin
         values = list(range(domain["cells"]))
     else:
         values = domain["categories"]
-    shares = pd.crosstab(frame["customer_value"], shown, normalize="index").reindex(classes, columns=values).fillna(0)
+    counts = pd.crosstab(frame["customer_value"], shown).reindex(classes, columns=values).fillna(0)
+    shares = counts.div(model.class_count_, axis=0)  # of all rows of the class: some answer that the value is missing
     likely = np.clip((shares.to_numpy() - p_blind) / p_keep, 1e-4, None)
     model.feature_log_prob_.append(np.log(likely / likely.sum(axis=1, keepdims=True)))
 model.n_features_in_ = len(params["attributes"])

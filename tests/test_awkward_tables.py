@@ -17,6 +17,7 @@ import pytest
 
 import anonkit
 from anonkit.errors import AnonkitError
+from anonkit.policy import Policy
 
 METHODS: dict[str, dict[str, Any]] = {
     "rfka": {"trees": 5},
@@ -73,10 +74,23 @@ AWKWARD: dict[str, dict[str, Any]] = {
 }
 
 
+DECLARED = {"columns": {"q": {"role": "quasi_identifier"}, "y": {"role": "target"}}}
+LIKE_IDENTIFIERS = ("every value once", "a number in every row", "a numeric target")
+"""Tables whose columns look like identifiers: they are released when their roles are declared."""
+
+
 @pytest.mark.parametrize("name", AWKWARD)
 def test_awkward_columns_are_released(method: dict[str, Any], name: str) -> None:
     """Each table gives a release whose k was recounted."""
-    _ok(pa.table(AWKWARD[name]), method)
+    declared = {"policy": Policy.from_dict(DECLARED)} if name in LIKE_IDENTIFIERS else {}
+    _ok(pa.table(AWKWARD[name]), method, **declared)
+
+
+@pytest.mark.parametrize("name", LIKE_IDENTIFIERS)
+def test_columns_that_look_like_identifiers_are_refused_by_name(method: dict[str, Any], name: str) -> None:
+    """Undeclared, nothing of them is released, and the message says what is missing."""
+    with pytest.raises(AnonkitError, match="no column is a quasi-identifier|no column has role target"):
+        _ok(pa.table(AWKWARD[name]), method)
 
 
 def test_ten_thousand_categories(method: dict[str, Any]) -> None:

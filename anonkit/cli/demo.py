@@ -90,7 +90,7 @@ def _next(folder: Path, page: Path) -> list[str]:
         "Try next:",
         f"  anonkit report {release}",
         f"  anonkit validate {release} --k 10",
-        f"  anonkit release --k 50 --l 2 --policy {policy} {table} {folder / 'stricter.parquet'}",
+        f"  anonkit release --k 50 --l 2 --no-ledger --policy {policy} {table} {folder / 'stricter.parquet'}",
         f"  anonkit apply {folder / 'release.params.json'} {table} {folder / 'again.parquet'}",
         "  anonkit methods",
     ]

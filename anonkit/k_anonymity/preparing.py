@@ -156,7 +156,7 @@ def _may_pool(column: Column) -> bool:
 def _cut(
     column: CodedColumn, declared: Column, k: int, units: NDArray[np.int64] | None, bins: int | None
 ) -> CodedColumn:
-    if declared.ladder is not None or not (declared.generalize or bins):
+    if declared.ladder is not None or not declared.generalize:
         return column
     return cut_parts(column, k, units, bins=bins, bounds=declared.bounds)
 
