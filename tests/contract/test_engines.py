@@ -146,18 +146,22 @@ def test_a_data_frame_of_spark_is_just_a_table(customers: Path, spark: Any) -> N
     assert not any(b"MARKER" in content for content in release.contents.values())
 
 
-@pytest.mark.parametrize("name", ["rr", "ppnb"])
+@pytest.mark.parametrize("name", ["mondrian", "rr"])
 def test_a_cell_outside_its_domain_is_refused_in_the_same_words(
     name: str, customers: Path, on_spark: Any, on_one_machine: LocalEngine
 ) -> None:
-    """An error of an executor is that of one machine, without the cell."""
+    """Where it is refused, an executor says what one machine says, without the cell; else both take it."""
     policy = bank_customers_policy()
     columns = {name: {"role": "insensitive"} for name in policy.columns}
     raw = {"columns": {**columns, "occupation": {"role": "quasi_identifier", "categories": ["farming"]}}}
     said = []
     for engine in (on_spark, on_one_machine):
+        options = {"method": name, "engine": engine, "policy": Policy.from_dict(raw), "seed": 3, **QUICK[name]}
+        if name == "rr":  # such a cell is missing, and missing is a value
+            said.append((str(anonkit.release(customers, **options).report["rows"]["out"]), None))
+            continue
         with pytest.raises(anonkit.errors.PolicyError) as refused:
-            anonkit.release(customers, method=name, engine=engine, policy=Policy.from_dict(raw), **QUICK[name])
+            anonkit.release(customers, **options)
         said.append((refused.value.message, refused.value.hint))
     assert said[0] == said[1]
     assert "services" not in str(said)
