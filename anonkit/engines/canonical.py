@@ -118,7 +118,8 @@ def canonical_array(name: str, array: pa.Array, target: pa.DataType, *, safe: bo
 def _canonical(array: pa.Array, target: pa.DataType, safe: bool) -> pa.Array:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
-    array.validate(full=True)  # texts from files and other libraries need not be UTF-8
+    # texts from files and other libraries need not be UTF-8; a day with a time of day is one cell's matter
+    array.validate(full=safe or not pa.types.is_temporal(array.type))
     if isinstance(array, pa.DictionaryArray):
         if pa.types.is_dictionary(target):
             return _canonical_dictionary(array, target)

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import datetime
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from anonkit.cell_keys import cell_texts
 from anonkit.engines.batches import sliced
 from anonkit.engines.canonical import canonical_batches, canonical_schema
 from anonkit.engines.failures import shielded, shielded_iterator
@@ -17,6 +19,9 @@ from anonkit.engines.names import check_names
 from anonkit.errors import SourceError
 from anonkit.exact_decimals import exact_decimal
 from anonkit.policy import Column, Policy
+
+_BEYOND_ALL = "1e999"
+"""An infinite number as a text that is read as one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,22 +69,36 @@ def _pandas_column(declared: Column, column: Any, policy: Policy) -> pa.Array | 
             f"column {declared.name!r} mixes types, or is of one Arrow does not know", "give it one plain type"
         )
 
-    untyped = column.dtype.name == "object"
-    if untyped and (policy.cell_by_cell or (declared.is_read_by_cell and declared.bounds is None)):
-        return shielded(lambda: _texts_of(column), explain)
+    dtype = column.dtype.name
+    if policy.cell_by_cell:
+        guessed = dtype == "bool" or dtype.startswith(("datetime64", "timedelta64"))
+        if dtype == "object" or (guessed and declared.bounds is not None):
+            return shielded(lambda: _texts_of(column, declared), explain)
+        if dtype == "category":
+            return shielded(lambda: _folded_texts_of(column, declared), explain)
+    elif dtype == "object" and declared.is_read_by_cell and declared.bounds is None:
+        return shielded(lambda: _texts_of(column, declared), explain)
     try:
         return shielded(lambda: pa.array(column, from_pandas=True), explain)
     except SourceError:
-        if not (policy.cell_by_cell or declared.is_read_by_cell) or column.dtype.name not in ("object", "category"):
+        if not (policy.cell_by_cell or declared.is_read_by_cell) or dtype not in ("object", "category"):
             raise
-    return shielded(lambda: _texts_of(column), explain)
+    return shielded(lambda: _texts_of(column, declared), explain)
 
 
-def _texts_of(column: Any) -> pa.StringArray:
-    return pa.array([_object_text(cell) for cell in column], pa.string())
+def _texts_of(cells: Iterable[Any], declared: Column) -> pa.StringArray:
+    """Return the texts of Python objects, each by itself: as if it stood in a column of its own type."""
+    return pa.array([_object_text(cell, declared.bounds is not None) for cell in cells], pa.string())
 
 
-def _object_text(cell: Any) -> str | None:
+def _folded_texts_of(column: Any, declared: Column) -> pa.DictionaryArray:
+    """Return a column of categories with their texts: one more category may have changed the type of all."""
+    codes = column.cat.codes.to_numpy()
+    places = pa.array(codes.astype("int32"), mask=codes < 0)
+    return pa.DictionaryArray.from_arrays(places, _texts_of(column.cat.categories, declared))
+
+
+def _object_text(cell: Any, is_number: bool) -> str | None:
     """Return the text of a Python object; what pandas takes for missing is missing."""
     kind = type(cell).__name__
     if cell is None or kind in ("NAType", "NaTType") or (isinstance(cell, float) and math.isnan(cell)):
@@ -88,6 +107,10 @@ def _object_text(cell: Any) -> str | None:
         text = cell
     elif kind in ("bool", "bool_"):
         text = str(cell).lower()
+    elif isinstance(cell, datetime.datetime | datetime.time | datetime.timedelta):
+        text = str(cell_texts(pa.array([cell], from_pandas=True))[0])
+    elif is_number and isinstance(cell, float) and math.isinf(cell):
+        text = _BEYOND_ALL if cell > 0 else f"-{_BEYOND_ALL}"
     else:
         text = exact_decimal(str(cell)) or str(cell)
     return text.encode("utf-8", "replace").decode()  # halves of surrogate pairs are no characters
