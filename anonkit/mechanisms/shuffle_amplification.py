@@ -33,7 +33,10 @@ FloatArray = NDArray[np.float64]
 
 _TAIL = math.log(1e-20)
 """Logarithm of the probability that may fall outside the window of the sum: far below any delta."""
-_MOST_CELLS = 1 << 21
+_MOST_CELLS, _FEWER_CELLS = 1 << 19, 1 << 16
+_LARGE = 6.0
+"""Loss of a row above which the order of the rows adds little, and the grid is coarse: the bound is then larger, not
+wrong."""
 _FINEST = 1 / 8
 """Width of a cell of the grid, in standard deviations of one draw: it adds less than .4 % to their variance."""
 _NOTHING = 1e-300
@@ -157,7 +160,8 @@ class RowAnswers:
         if epsilon >= self.epsilon:
             return 0.0
         draws = self.blanket * (np.exp(self.log_u) - np.exp(epsilon + self.log_v))
-        excess, slack = _expected_excess(draws, self.chance * self.blanket, n_rows)
+        most_cells = _MOST_CELLS if self.epsilon <= _LARGE else _FEWER_CELLS
+        excess, slack = _expected_excess(draws, self.chance * self.blanket, n_rows, most_cells)
         return float(min(1.0, (excess + slack) / (self.blanket * n_rows)))
 
     def amplified(self, delta: float, n_rows: int) -> float:
@@ -272,7 +276,7 @@ def _on_grid(log_u: FloatArray, log_v: FloatArray, chance: FloatArray) -> tuple[
     return levels[there // _LEVELS], levels[there % _LEVELS], table[there]
 
 
-def _expected_excess(draws: FloatArray, chance: FloatArray, n: int) -> tuple[float, float]:
+def _expected_excess(draws: FloatArray, chance: FloatArray, n: int, most_cells: int) -> tuple[float, float]:
     """Return E[(sum of n draws)+], and what floating-point errors may add to it.
 
     A draw is one of the values with its chance, else 0. Values are split between the two neighbours on a grid so that
@@ -283,6 +287,8 @@ def _expected_excess(draws: FloatArray, chance: FloatArray, n: int) -> tuple[flo
     ----------
     draws, chance : array, shape (n_kinds,)
     n : int
+    most_cells : int
+        Of the grid.
     """
     if n * float(draws.max(initial=0.0)) <= 0:
         return 0.0, 0.0
@@ -290,7 +296,7 @@ def _expected_excess(draws: FloatArray, chance: FloatArray, n: int) -> tuple[flo
     low, high = _window(draws, chance, n)
     if high <= 0:
         return 0.0, 0.0
-    width = max(spread * _FINEST, (high - low) / _MOST_CELLS)
+    width = max(spread * _FINEST, (high - low) / most_cells)
     below = np.floor(draws / width)
     part = draws / width - below
     steps, shares = np.concatenate([below, below + 1]), np.concatenate([chance * (1 - part), chance * part])
