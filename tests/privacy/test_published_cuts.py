@@ -111,7 +111,8 @@ def covers(label: Any, cell: Any, other: str | None, missing: str = "missing") -
     if label is None:
         return False
     negated, atoms = _atoms(label)
-    inside = any(_atom_covers(atom, cell) for atom in atoms) or other in atoms
+    # a pooled value is nowhere called by its own text, which may be that of missing
+    inside = any(_atom_covers(atom, cell) for atom in atoms) if other is None else other in atoms
     return inside is not negated
 
 
@@ -142,6 +143,15 @@ def axes(params: dict[str, Any]) -> list[dict[str, Any]]:
     return recoding["columns"] if recoding["kind"] == "global" else recoding["axes"]
 
 
+def never_parted(recoding: dict[str, Any], axis: dict[str, Any], one: int, other: int) -> bool:
+    """Tell whether no split of a local recoding has two parts of an axis on different sides: they are one then."""
+    if recoding["kind"] == "global":
+        return False
+    at = next(number for number, each in enumerate(recoding["axes"]) if each["name"] == axis["name"])
+    splits = [set(node["left"]) for node in recoding["nodes"] if node is not None and node["axis"] == at]
+    return all((one in left) == (other in left) for left in splits)
+
+
 def narrowest(table: pa.Table, params: dict[str, Any]) -> Iterator[tuple[str, int]]:
     """Yield, for every part of every published axis that is found from the data, the rows of the source in it.
 
@@ -159,6 +169,8 @@ def narrowest(table: pa.Table, params: dict[str, Any]) -> Iterator[tuple[str, in
             listed = {value: at for at, value in enumerate(axis["values"])}
             n_parts = len(listed) + axis["other"] + axis["missing"]
             parts = [n_parts - 1 if cell is None else listed.get(cell, len(listed)) for cell in cells]
+            if axis["other"] and axis["missing"] and never_parted(params["recoding"], axis, n_parts - 2, n_parts - 1):
+                parts = [n_parts - 2 if cell is None else part for cell, part in zip(cells, parts, strict=True)]
         told = axis.get("labels", list(range(n_parts)))
         if "labels" not in axis and axis["missing"]:
             parts = [part for part in parts if part < n_parts - 1]  # a box holds missing beside k rows: boxes tell
