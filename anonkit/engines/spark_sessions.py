@@ -139,7 +139,28 @@ def _start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     builder = SparkSession.builder.appName("anonkit")
     for key, value in settings.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with _quiet_java():
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _quiet_java() -> Iterator[None]:
+    """Start Java with no place to complain: it keeps for its whole life the error output that it was started with.
+
+    What it logs is of no use to a user, and may quote cells later on. `ANONKIT_DEBUG=1` leaves it as it is.
+    """
+    if os.environ.get("ANONKIT_DEBUG"):
+        yield
+        return
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def during(doing: str, action: Callable[[], _T]) -> _T:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -109,3 +112,19 @@ def test_pyspark_does_not_print_the_cell_that_failed(spark: Any, capfd: pytest.C
         engine.scan(frame, Policy())
     out, err = capfd.readouterr()
     assert "MARKER" not in out + err + str(refused.value)
+
+
+def test_java_says_nothing_to_the_user(spark_is_there: None, tmp_path: Path) -> None:
+    """Neither its log4j profile, nor its warnings: all that stands on stderr is ours."""
+    (tmp_path / "in.csv").write_text("zip,y\n" + "1,a\n2,b\n" * 20, encoding="utf-8")
+    options = "--engine spark --spark-master local[1] --method mondrian --k 5 --no-ledger in.csv out.parquet"
+    done = subprocess.run(
+        [sys.executable, "-m", "anonkit", "release", *options.split()],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stderr.splitlines() if not line.startswith(("Note:", "Hint:"))] == []
