@@ -1,0 +1,154 @@
+"""What is compared of a golden release: data, params.json, and report.json without its sentences.
+
+* **Data**: the released rows as JSON lines, which no version of a Parquet writer changes, by their SHA-256; with the
+  columns, their Arrow types, the order of categories, the number of rows and the first two rows, to read a difference.
+  A folder of data: the rows of each file.
+* **params.json**: byte by byte, but for the version of anonkit.
+* **report.json**: all keys, numbers, names and short words. `created` and `anonkit_version` are left out, and the
+  strings at `SENTENCES` are prose, of which only the number of sentences counts.
+* **datapackage.json**: the fields of the data, and which files it lists.
+
+The page (HTML) is exempt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import warnings
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from golden.cases import Case
+
+import anonkit
+
+EXPECTED = Path(__file__).parent / "expected"
+PINNED = ("numpy", "scikit-learn", "pyarrow", "pandas", "scipy", "duckdb")
+"""What draws, learns, counts and reads: other versions of these may give other releases."""
+
+SENTENCES = frozenset(
+    {
+        "method.summary",
+        "method.paper",
+        "guarantee.statement",
+        "guarantee.formal",
+        "guarantee.assumptions[]",
+        "guarantee.not_protected[]",
+        "columns[].reason",
+        "columns[].detail",
+        "guarantee.parameters.reason",
+        "guarantee.parameters.published_claim",
+        "published_measures.breach.how",
+        "published_measures.breach_width.how",
+        "search.sample.effect",
+        "search.sample.how",
+        "shuffle.assumption",
+        "shuffle.bound",
+        "shuffle.reason",
+        "utility.prediction_of_target.protocol",
+        "notes[]",
+    }
+)
+"""Keys of report.json that hold prose; `[]` is any entry of a list."""
+
+_LEFT_OUT = frozenset({"created", "anonkit_version"})
+_VERSION = re.compile(rb'"anonkit_version": "[^"]*"')
+
+
+def other_versions() -> list[str]:
+    """Name the libraries that are not here as `constraints.txt` pins them, for which the expected files hold."""
+    pins = dict(re.findall(r"^([\w-]+)==(\S+)$", (Path(__file__).parents[2] / "constraints.txt").read_text(), re.M))
+    return [f"{name} {version(name)}, not {pins[name]}" for name in PINNED if version(name) != pins[name]]
+
+
+def files_of(case: Case) -> dict[str, bytes]:
+    """Make a golden release and return what is stored of it, by file name."""
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = case.make(Path(folder))
+        if isinstance(made, Mapping):
+            return {f"{case.name}.json": _shown(made)}
+        held = _files(made) if isinstance(made, Path) else made.contents
+        outcome = {"data": _data(held[".parquet"]), "report": without_sentences(json.loads(held[".report.json"]))}
+        outcome["descriptor"] = _descriptor(json.loads(held[".datapackage.json"]))
+    return {
+        f"{case.name}.json": _shown(outcome),
+        f"{case.name}.params.json": _VERSION.sub(b'"anonkit_version": "any"', held[".params.json"], count=1),
+    }
+
+
+def without_sentences(report: Any, at: str = "") -> Any:
+    """Return a report with "…" for each of its sentences, and without what differs from run to run."""
+    if isinstance(report, dict):
+        inner = f"{at}." if at else ""
+        return {
+            key: without_sentences(value, inner + key) for key, value in report.items() if inner + key not in _LEFT_OUT
+        }
+    if isinstance(report, list):
+        return [without_sentences(value, f"{at}[]") for value in report]
+    return "…" if at in SENTENCES and isinstance(report, str) else report
+
+
+def _files(place: Path) -> dict[str, Any]:
+    """Return the files of a release on disk by suffix: contents, for the data the paths."""
+    folder, stem = (place, place.name) if place.suffix != ".parquet" else (place.parent, place.stem)
+    found: dict[str, Any] = {kind: (folder / f"{stem}{kind}").read_bytes() for kind in (".params.json", ".report.json")}
+    found[".datapackage.json"] = (folder / f"{stem}.datapackage.json").read_bytes()
+    data = folder / f"{stem}.parquet"
+    found[".parquet"] = sorted(data.rglob("*.parquet")) if data.is_dir() else [data]
+    # the same through the reader that consumers use
+    whole = anonkit.load(data).to_arrow()
+    assert whole.num_rows == sum(pq.read_metadata(part).num_rows for part in found[".parquet"])
+    return found
+
+
+def _data(source: bytes | list[Path]) -> list[dict[str, Any]]:
+    tables = [pq.read_table(pa.BufferReader(source))] if isinstance(source, bytes) else map(_one_file, source)
+    return [_rows(table) for table in tables]
+
+
+def _one_file(path: Path) -> pa.Table:
+    return pq.ParquetFile(path).read()
+
+
+def _rows(table: pa.Table) -> dict[str, Any]:
+    rows = table.to_pylist()
+    lines = [json.dumps(list(row.values()), ensure_ascii=False, default=_text) for row in rows]
+    return {
+        "columns": {field.name: _type(field, table) for field in table.schema},
+        "rows": len(rows),
+        "first": [json.loads(line) for line in lines[:2]],
+        "sha256": hashlib.sha256("\n".join(lines).encode()).hexdigest(),
+    }
+
+
+def _type(field: pa.Field, table: pa.Table) -> Any:
+    if not pa.types.is_dictionary(field.type):
+        return str(field.type)
+    values = table.column(field.name).combine_chunks().dictionary.to_pylist()
+    return {str(field.type): values}
+
+
+def _text(cell: object) -> str:
+    return f"{type(cell).__name__} {cell}"
+
+
+def _descriptor(descriptor: Mapping[str, Any]) -> dict[str, Any]:
+    resources = descriptor["resources"]
+    fields = [resource["schema"]["fields"] for resource in resources if "fields" in resource.get("schema", {})]
+    return {
+        "keys": sorted(descriptor),
+        "resources": [resource["path"] for resource in resources],
+        "fields": [[{key: one.get(key) for key in ("name", "type")} for one in each] for each in fields],
+    }
+
+
+def _shown(value: Any) -> bytes:
+    return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
