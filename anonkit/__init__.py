@@ -23,33 +23,33 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from anonkit import datasets as datasets
     from anonkit.auditing import audit as audit
-    from anonkit.bundle import Release as Release
-    from anonkit.bundle import load as load
-    from anonkit.checks.validate import validate as validate
-    from anonkit.comparing import compare as compare
+    from anonkit.bundle.stored_release import Release as Release
+    from anonkit.bundle.stored_release import load as load
+    from anonkit.checks.validation import validate as validate
+    from anonkit.comparing.comparison import compare as compare
     from anonkit.consumers.reconstruction import reconstruct as reconstruct
-    from anonkit.drafting import draft_policy as draft_policy
+    from anonkit.drafting.policy_draft import draft_policy as draft_policy
     from anonkit.errors import AnonkitError as AnonkitError
-    from anonkit.pipeline import apply as apply
-    from anonkit.pipeline import release as release
-    from anonkit.policy import Column as Column
-    from anonkit.policy import Policy as Policy
-    from anonkit.policy import Role as Role
+    from anonkit.pipeline.release_path import apply as apply
+    from anonkit.pipeline.release_path import release as release
+    from anonkit.policy.declaration import Column as Column
+    from anonkit.policy.declaration import Policy as Policy
+    from anonkit.policy.declaration import Role as Role
 
 _HOME = {
     "AnonkitError": "anonkit.errors",
-    "Column": "anonkit.policy",
-    "Policy": "anonkit.policy",
-    "Release": "anonkit.bundle",
-    "Role": "anonkit.policy",
-    "apply": "anonkit.pipeline",
+    "Column": "anonkit.policy.declaration",
+    "Policy": "anonkit.policy.declaration",
+    "Release": "anonkit.bundle.stored_release",
+    "Role": "anonkit.policy.declaration",
+    "apply": "anonkit.pipeline.release_path",
     "audit": "anonkit.auditing",
-    "compare": "anonkit.comparing",
-    "draft_policy": "anonkit.drafting",
-    "load": "anonkit.bundle",
+    "compare": "anonkit.comparing.comparison",
+    "draft_policy": "anonkit.drafting.policy_draft",
+    "load": "anonkit.bundle.stored_release",
     "reconstruct": "anonkit.consumers.reconstruction",
-    "release": "anonkit.pipeline",
-    "validate": "anonkit.checks.validate",
+    "release": "anonkit.pipeline.release_path",
+    "validate": "anonkit.checks.validation",
 }
 __all__ = ["__version__", *_HOME, "datasets"]
 

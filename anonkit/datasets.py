@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.errors import ParameterError
-from anonkit.policy import Policy, Role
+from anonkit.policy.declaration import Policy, Role
 
 _FloatArray = NDArray[np.float64]
 _IntArray = NDArray[np.int64]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
-from anonkit.guarantee import Guarantee
-from anonkit.policy import Policy, TargetUse
+from anonkit.policy.declaration import Policy, TargetUse
+from anonkit.promises.guarantee import Guarantee
 from anonkit.randomness import Randomness
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from anonkit.mechanisms.coding import CodedColumn
+    from anonkit.domains.coded_columns import CodedColumn
 
 BatchMap = Callable[["pa.RecordBatch", int], "pa.RecordBatch"]
 """A pure, picklable function of a batch and the number of its first row."""

@@ -56,8 +56,8 @@ def real_tables() -> Path:
 @pytest.fixture(scope="session")
 def adult(real_tables: Path) -> pa.Table:
     """Adult, 48,842 rows."""
-    from anonkit.engines.local import LocalEngine
-    from anonkit.policy import Policy
+    from anonkit.engines.local.local_engine import LocalEngine
+    from anonkit.policy.declaration import Policy
 
     engine = LocalEngine()
     source = engine.scan(real_tables / "adult.csv.gz", Policy())

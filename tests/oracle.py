@@ -12,9 +12,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from anonkit.mechanisms.coding import CodedColumn
+from anonkit.domains.coded_columns import CodedColumn
 from anonkit.mechanisms.keyed_words import keyed_words
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
 from anonkit.protocols import SEARCH_ROWS, ClassSizes
 from anonkit.randomness import Randomness
 

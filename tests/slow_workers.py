@@ -33,8 +33,8 @@ def _slowed(read: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
 
 @functools.cache
 def _slow_down() -> None:
-    from anonkit.engines.ordered_parts import StoredSplits
-    from anonkit.engines.splits import DrawnSplits, ParquetSplits
+    from anonkit.engines.reading.splits import DrawnSplits, ParquetSplits
+    from anonkit.engines.writing.ordered_parts import StoredSplits
 
     for kind in (ParquetSplits, StoredSplits, DrawnSplits):
         kind.read = _slowed(kind.read)  # type: ignore[method-assign]

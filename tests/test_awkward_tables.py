@@ -17,7 +17,7 @@ import pytest
 
 import anonkit
 from anonkit.errors import AnonkitError
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
 
 METHODS: dict[str, dict[str, Any]] = {
     "rfka": {"trees": 5},

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import anonkit
-from anonkit.checks.validate import Validation
+from anonkit.checks.validation import Validation
 from anonkit.errors import AnonkitError, GuaranteeError
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
 
 MARK = "Zq7MARKERx9"
 

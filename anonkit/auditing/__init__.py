@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attacks on a release by its owner, who has the source.
 
-``releases`` audits a release, or any table, by the attacks of `anonkit.checks.attacks`; ``channel`` and ``rerun``
+``releases`` audits a release, or any table, by the attacks of `anonkit.auditing.attacks`; ``channel`` and ``rerun``
 bound a claimed epsilon from below, by drawing the noise of randomized answers or of whole releases again.
 """
 
-from anonkit.auditing.releases import audit
+from anonkit.auditing.release_audit import audit
 
 __all__ = ["audit"]

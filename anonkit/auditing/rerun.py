@@ -21,18 +21,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.central_dp import REPLACE
-from anonkit.checks.attacks.loss import REFUTED_ALPHA, FloatArray, Guesser, LossBound, epsilon_of_guesses
-from anonkit.domain_codes import codes_of_cells
+from anonkit.auditing.attacks.loss import REFUTED_ALPHA, FloatArray, Guesser, LossBound, epsilon_of_guesses
+from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.domain_codes import codes_of_cells
 from anonkit.engines import open_engine
-from anonkit.mechanisms.domains import Categories, Grid
 from anonkit.methods import make_method
-from anonkit.policy import Column, Missing, Policy, Role
+from anonkit.policy.declaration import Column, Missing, Policy, Role
+from anonkit.promises.pure_central_dp import REPLACE
 from anonkit.protocols import Draft, Engine, Method
+from anonkit.published.additive_scores import places_of, region_of_nodes
+from anonkit.published.tree_model import FORMAT as FOREST
+from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
-from anonkit.trees.additive import places_of, region_of_nodes
-from anonkit.trees.published import FORMAT as FOREST
-from anonkit.trees.published import PublishedForest
 
 RECORDS = 32
 """Records a run decides about; more of them disturb one another."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from anonkit.central_dp import CentralDP
 from anonkit.checks.sameness import counted, differing, named, none_of, repeated, same
 from anonkit.errors import ReleaseFormatError
-from anonkit.guarantee import Check, Guarantee, KAnonymity, NoGuarantee
-from anonkit.local_dp import LocalDP
+from anonkit.promises.guarantee import Check, Guarantee, KAnonymity, NoGuarantee
+from anonkit.promises.pure_central_dp import CentralDP
+from anonkit.promises.pure_local_dp import LocalDP
 
 _ALWAYS = (
     "epsilon", "adjacency", "rows_per_unit", "domain:", "identifiers_absent",

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonkit.bundle.data_files import iter_batches, read_schema
 from anonkit.checks.central_account import account_checks, published_account
 from anonkit.checks.central_forest import forest_checks
 from anonkit.checks.central_noise import noise_checks
@@ -23,9 +24,8 @@ from anonkit.checks.central_params import PublicColumn, PublicFacts, domain_of, 
 from anonkit.checks.central_plans import expected_account
 from anonkit.checks.central_report import report_checks
 from anonkit.checks.central_rows import row_checks
-from anonkit.data_files import iter_batches, read_schema
 from anonkit.errors import ReleaseFormatError
-from anonkit.guarantee import Check
+from anonkit.promises.guarantee import Check
 
 CENTRAL = "central-dp"
 _BATCH_ROWS = 1 << 16

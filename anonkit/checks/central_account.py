@@ -17,7 +17,7 @@ from typing import Any
 from anonkit.checks.central_params import PublicFacts, integers
 from anonkit.checks.central_plans import ExpectedAccount, ExpectedLine, changed_rows
 from anonkit.errors import ReleaseFormatError
-from anonkit.guarantee import Check
+from anonkit.promises.guarantee import Check
 
 ADD_OR_REMOVE = "add or remove one record"
 REPLACE = "replace one record"

@@ -16,7 +16,7 @@ import numpy as np
 
 from anonkit.checks.central_params import MULTIWAY, ONE_VS_REST, TAXONOMY, BoolArray, PublicFacts, integers
 from anonkit.checks.central_plans import ExpectedAccount
-from anonkit.guarantee import Check
+from anonkit.promises.guarantee import Check
 
 _SCORE_UNIT = 0.001
 _NODE_KEYS = frozenset({"attribute", "split", "at", "value", "rows", "children"})

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.checks.central_params import PublicFacts
-from anonkit.guarantee import Check
+from anonkit.promises.guarantee import Check
 
 _FALSE_ALARM = 0.5e-6
 _MOST = 4096

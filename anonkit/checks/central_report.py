@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from anonkit.checks.central_params import PublicFacts
-from anonkit.guarantee import Check
+from anonkit.promises.guarantee import Check
 
 _STEP = Fraction(1, 1 << 52)
 

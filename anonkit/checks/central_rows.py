@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anonkit.bundle.data_files import iter_batches, read_rows
 from anonkit.checks.central_forest import PublishedLeaf, leaves_of, region_of_nodes
 from anonkit.checks.central_params import TAXONOMY, BoolArray, PublicColumn, PublicFacts
-from anonkit.data_files import iter_batches, read_rows
-from anonkit.guarantee import Check
+from anonkit.promises.guarantee import Check
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit import __version__
-from anonkit.bundle import DATA, METADATA_KEY, PAGE, PARAMS, REPORT, Place, data_paths, package_name
+from anonkit.bundle.stored_release import DATA, METADATA_KEY, PAGE, PARAMS, REPORT, Place, data_paths, package_name
 from anonkit.checks.sameness import differing, none_of, same
 from anonkit.errors import ReleaseFormatError
-from anonkit.guarantee import Check
+from anonkit.promises.guarantee import Check
 from anonkit.report.page import render_page
 
 _MANIFEST = {"format", "method", "randomness", "sidecars", "conditions", "license"}

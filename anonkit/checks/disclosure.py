@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from anonkit.bundle.private_files import PrivateFolder
 from anonkit.checks.class_counts import ClassValues, number_classes
 from anonkit.checks.people import Counts, HeldByPeople, PeopleCounts, class_check, value_check
 from anonkit.errors import EngineError
-from anonkit.guarantee import Check
-from anonkit.private_files import PrivateFolder
+from anonkit.promises.guarantee import Check
 
 _MEMORY = "1GB"
 """What DuckDB may hold before it spills, to a private folder."""

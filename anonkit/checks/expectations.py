@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from anonkit.checks.validate import validate
+from anonkit.checks.validation import validate
 from anonkit.errors import AnonkitError, GuaranteeError, MissingDependencyError, ParameterError, UncheckedError
-from anonkit.guarantee import Check
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
+from anonkit.promises.guarantee import Check
 
 os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")  # earlier versions report home
 try:
@@ -128,8 +128,8 @@ class ExpectReleaseToKeepItsPromise(_Expectation):
     args_keys: ClassVar = ("release",)
 
     def _validate(self, metrics: Any, runtime_configuration: Any = None, execution_engine: Any = None) -> Any:
-        from anonkit.bundle import DATA, load
-        from anonkit.data_files import read_schema
+        from anonkit.bundle.data_files import read_schema
+        from anonkit.bundle.stored_release import DATA, load
 
         found = validate(self.release)
         release = load(self.release)

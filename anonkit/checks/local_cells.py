@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anonkit.bundle.data_files import iter_batches, read_schema
 from anonkit.checks.local_params import Answer, Cells, Listed, PublishedAnswers
-from anonkit.data_files import iter_batches, read_schema
 from anonkit.errors import ReleaseFormatError
-from anonkit.guarantee import Check
+from anonkit.promises.guarantee import Check
 
 _BATCH_ROWS = 1 << 17
 _SMALL_DOMAIN = 1 << 15

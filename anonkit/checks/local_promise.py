@@ -18,8 +18,8 @@ from typing import Any
 from anonkit.checks.local_matrices import BlindAndNear, OwnMatrix, loss_of
 from anonkit.checks.local_params import Answer, Cells, PublishedAnswers, stated_loss
 from anonkit.errors import ReleaseFormatError
-from anonkit.guarantee import Check
-from anonkit.local_dp import LocalDP
+from anonkit.promises.guarantee import Check
+from anonkit.promises.pure_local_dp import LocalDP
 
 _FIGURES = ("action", "mechanism", "epsilon", "p_keep", "breach", "released_values", "domain", "parameters")
 """What a column of the report says of its answers."""

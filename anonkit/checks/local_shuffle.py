@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from anonkit.checks.local_matrices import OwnMatrix, ResponseWords
 from anonkit.checks.local_params import PublishedAnswers
 from anonkit.errors import ReleaseFormatError
-from anonkit.guarantee import Check
-from anonkit.local_dp import FEWEST_SHUFFLED, SHUFFLE_ASSUMPTION, SHUFFLE_BOUND, shuffle_obstacle
+from anonkit.promises.guarantee import Check
+from anonkit.promises.pure_local_dp import FEWEST_SHUFFLED, SHUFFLE_ASSUMPTION, SHUFFLE_BOUND, shuffle_obstacle
 
 FloatArray = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from anonkit.checks.local_params import read_answers
 from anonkit.checks.local_promise import promise_checks, published_loss
 from anonkit.checks.local_shuffle import shuffle_checks
 from anonkit.checks.response_rates import response_rate_checks
-from anonkit.guarantee import Check
+from anonkit.promises.guarantee import Check
 
 _SHUFFLED = ("rr", "errph", "trr", "ppnb")
 """Methods whose reports say what the secret order of the rows adds."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.errors import ReleaseFormatError
-from anonkit.guarantee import Check
+from anonkit.promises.guarantee import Check
 
 Counts = NDArray[np.int64]
 

@@ -18,7 +18,7 @@ from typing import Any
 from anonkit.checks.class_counts import quoted
 from anonkit.checks.disclosure import scanned
 from anonkit.checks.sameness import named, none_of, repeated
-from anonkit.guarantee import Check
+from anonkit.promises.guarantee import Check
 
 _EVERYTHING = "*"
 _MISSING = "missing"

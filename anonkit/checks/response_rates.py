@@ -19,7 +19,7 @@ import numpy as np
 from anonkit.checks.local_cells import AnswerCounts, ColumnCount
 from anonkit.checks.local_matrices import BlindAndNear, FloatArray, ResponseWords
 from anonkit.checks.local_params import Answer, PublishedAnswers, Transformation
-from anonkit.guarantee import Check
+from anonkit.promises.guarantee import Check
 
 LEVEL = 1e-6
 """Probability that a sound release fails any of these checks, at most."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from anonkit.checks.class_counts import quoted
 from anonkit.checks.disclosure import scanned
-from anonkit.guarantee import Check
+from anonkit.promises.guarantee import Check
 
 _FEWEST = 20
 """Rows below which different whole numbers are nothing unusual."""

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from anonkit.guarantee import Check
+from anonkit.promises.guarantee import Check
 
 _FIGURE = 1e-9
 """Relative difference of two figures that were computed in the same way on two machines."""

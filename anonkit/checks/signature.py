@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anonkit.bundle import SIGNATURE, Place, read_key, sha256
+from anonkit.bundle.stored_release import SIGNATURE, Place, read_key, sha256
 from anonkit.errors import ReleaseFormatError
-from anonkit.guarantee import Check
+from anonkit.promises.guarantee import Check
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

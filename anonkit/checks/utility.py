@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.bagged_trees import grow_trees
+from anonkit.estimators.bagged_trees import grow_trees
 
 SAMPLE = 10_000
 """Rows looked at, at most."""

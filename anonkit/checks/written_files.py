@@ -10,10 +10,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from anonkit.bundle import DATA, DESCRIPTOR, METADATA_KEY, PAGE, PARAMS, REPORT, Place, parse_json, sha256
-from anonkit.bundle import FORMAT as RELEASE_FORMAT
+from anonkit.bundle.stored_release import (
+    DATA,
+    DESCRIPTOR,
+    METADATA_KEY,
+    PAGE,
+    PARAMS,
+    REPORT,
+    Place,
+    parse_json,
+    sha256,
+)
+from anonkit.bundle.stored_release import FORMAT as RELEASE_FORMAT
 from anonkit.errors import ReleaseFormatError
-from anonkit.guarantee import Check
+from anonkit.promises.guarantee import Check
 from anonkit.report.document import FORMAT as REPORT_FORMAT
 
 PARAMS_FORMAT = "anonkit-params/2"

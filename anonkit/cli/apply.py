@@ -74,7 +74,7 @@ def command(
     batch alone: batches of the same people can be combined.
     """
     from anonkit.cli.summary import release_document, release_text
-    from anonkit.pipeline import apply
+    from anonkit.pipeline.release_path import apply
 
     with progress_bars(quiet) as progress:
         made = apply(

@@ -15,9 +15,9 @@ from anonkit.cli.outcome import Outcome
 from anonkit.errors import EngineError, ParameterError, SourceError
 
 if TYPE_CHECKING:
-    from anonkit.checks.attacks.audit import Audit
-    from anonkit.checks.attacks.loss import LossBound
-    from anonkit.checks.attacks.rates import Attack, Rate
+    from anonkit.auditing.attacks.battery import Audit
+    from anonkit.auditing.attacks.loss import LossBound
+    from anonkit.auditing.attacks.rates import Attack, Rate
 
 OWNER_FILE = "audit.owner.report.json"
 
@@ -67,7 +67,7 @@ def command(
     randomization is run again on neighbouring inputs, in memory, for a lower bound beside the claim.
     """
     from anonkit.auditing import audit
-    from anonkit.publishing import write_owner_document
+    from anonkit.pipeline.publishing import write_owner_document
     from anonkit.report.document import OWNER_BANNER
 
     for path in (release, original, control):
@@ -105,8 +105,8 @@ def command(
 
 def _owner_folder(folder: Path, release: Path) -> Path:
     """Return the owner's folder, or refuse it before minutes are spent on attacks."""
-    from anonkit.data_files import is_data_folder
-    from anonkit.publishing import refuse_beside_release
+    from anonkit.bundle.data_files import is_data_folder
+    from anonkit.pipeline.publishing import refuse_beside_release
 
     here = release.resolve()
     for place in {here, here.parent} if is_data_folder(here) else {here if here.is_dir() else here.parent}:
@@ -118,7 +118,7 @@ def _owner_folder(folder: Path, release: Path) -> Path:
 
 def _hash_of(release: str) -> str | None:
     """Return the SHA-256 of the released data, which stands in the release's own descriptor; None for another table."""
-    from anonkit.bundle import DATA, Place, sha256
+    from anonkit.bundle.stored_release import DATA, Place, sha256
 
     try:
         data = Place.of(release).file(DATA)
@@ -140,8 +140,8 @@ def _text(release: str, found: Audit, banner: str) -> str:
 
 def _epsilon(found: LossBound) -> list[str]:
     """Return the lower bound beside the claim, and the columns whose own claims do not hold."""
-    from anonkit.checks.attacks.loss import REFUTED
-    from anonkit.checks.attacks.rates import WEAK
+    from anonkit.auditing.attacks.loss import REFUTED
+    from anonkit.auditing.attacks.rates import WEAK
 
     told = found.to_dict()
     claim = "no bound" if told["claimed"] == "inf" else f"{found.claimed:.4g}"

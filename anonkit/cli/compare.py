@@ -15,7 +15,7 @@ from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.cli.progress import progress_bars
 
 if TYPE_CHECKING:
-    from anonkit.comparing import Comparison
+    from anonkit.comparing.comparison import Comparison
 
 _Number = TypeVar("_Number", int, float)
 
@@ -65,8 +65,8 @@ def command(
     model that `anonkit reconstruct` learns. Choosing epsilon by looking at private data has a price: --charge books it,
     --public avoids it.
     """
-    from anonkit.comparing import compare
-    from anonkit.frontier import frontier_page
+    from anonkit.comparing.comparison import compare
+    from anonkit.comparing.frontier import frontier_page
 
     if output is not None:
         refuse_existing(Path(output), force)

@@ -43,7 +43,7 @@ def command(*, folder: str, rows: int, force: bool, quiet: bool) -> Outcome:
     for path in (table, policy):
         refuse_existing(path, force)
     from anonkit.cli.summary import files_of, release_document, release_text
-    from anonkit.pipeline import release
+    from anonkit.pipeline.release_path import release
 
     place.mkdir(parents=True, exist_ok=True)
     _simulate(table, policy, rows)
@@ -73,7 +73,7 @@ def _simulate(table: Path, policy: Path, rows: int) -> None:
     import pyarrow.csv
 
     from anonkit.datasets import bank_customers, bank_customers_policy_toml
-    from anonkit.policy import Role
+    from anonkit.policy.declaration import Role
 
     customers = bank_customers(rows, customer_id=True)
     texts = [

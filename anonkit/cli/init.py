@@ -38,8 +38,8 @@ def command(source: str, *, target: str | None, output: str, force: bool, quiet:
     path = Path(output)
     if output != STDOUT:
         refuse_existing(path, force)
-    from anonkit.drafting import draft_policy
-    from anonkit.private_files import sweep
+    from anonkit.bundle.private_files import sweep
+    from anonkit.drafting.policy_draft import draft_policy
 
     sweep()
     with progress_bars(quiet) as progress:

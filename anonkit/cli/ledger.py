@@ -60,7 +60,7 @@ def command(*, where: str | None, ledger: str | None, dataset: str | None, withd
 
 def _path(where: str | None) -> Path:
     """Return the ledger that an argument means."""
-    from anonkit.bundle import Place
+    from anonkit.bundle.stored_release import Place
     from anonkit.ledger import NAME
     from anonkit.ledger.account import ledger_beside
 
@@ -115,7 +115,7 @@ def _figure(loss: float) -> str:
 
 
 def _document(standing: Standing) -> dict[str, Any]:
-    from anonkit.local_dp import loss_json
+    from anonkit.promises.pure_local_dp import loss_json
 
     left = None if standing.budget is None else max(0.0, standing.budget - standing.epsilon)
     return {

@@ -14,8 +14,8 @@ from anonkit.cli.outcome import Outcome
 from anonkit.errors import AnonkitError
 
 if TYPE_CHECKING:
-    from anonkit.guarantee import Guarantee
     from anonkit.parameters import Parameter
+    from anonkit.promises.guarantee import Guarantee
 
 
 @click.command(name="methods")
@@ -62,7 +62,7 @@ def describe(name: str) -> dict[str, Any]:
 
 def _promise(method: Any) -> Guarantee | None:
     """Return what the method promises with its defaults; None where that depends on the policy or on a parameter."""
-    from anonkit.policy import Policy
+    from anonkit.policy.declaration import Policy
 
     try:
         promise: Guarantee = method().guarantee(Policy())

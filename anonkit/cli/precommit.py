@@ -17,8 +17,8 @@ from anonkit.errors import AnonkitError
 
 def declaration_problem(path: Path) -> str | None:
     """Return why anonkit would not read a recipe or policy; None when it would."""
-    from anonkit.policy import Policy
-    from anonkit.recipe import Recipe
+    from anonkit.pipeline.recipe import Recipe
+    from anonkit.policy.declaration import Policy
 
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -35,7 +35,7 @@ def declaration_problem(path: Path) -> str | None:
 
 def table_problem(path: Path) -> str | None:
     """Return why a file must not be committed; None for the data file of a release."""
-    from anonkit.bundle import DATA, DESCRIPTOR, PARAMS, REPORT, Place
+    from anonkit.bundle.stored_release import DATA, DESCRIPTOR, PARAMS, REPORT, Place
     from anonkit.ledger import KEY_SUFFIX, NAME
 
     if path.name in (NAME, NAME + KEY_SUFFIX) or path.suffix == ".sqlite" or path.name.endswith(f".sqlite{KEY_SUFFIX}"):

@@ -30,7 +30,7 @@ from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.cli.progress import progress_bars
 
 if TYPE_CHECKING:
-    from anonkit.policy import Policy
+    from anonkit.policy.declaration import Policy
 
 MISSING = ("category", "drop", "error")
 
@@ -124,7 +124,7 @@ def command(
     if (seed is not None) != not_for_release:
         raise WrongUsage("--seed and --not-for-release go together", "who knows the seed can undo the noise")
     from anonkit.cli.summary import release_document, release_text
-    from anonkit.pipeline import release
+    from anonkit.pipeline.release_path import release
 
     parameters = read_parameters(method, given)
     with progress_bars(quiet) as progress:
@@ -171,7 +171,7 @@ def _policy(path: str | None, missing: str | None) -> Policy | None:
     """Return the declared policy with the treatment of missing values from the command line on top."""
     if path is None and missing is None:
         return None
-    from anonkit.policy import Missing, Policy
+    from anonkit.policy.declaration import Missing, Policy
 
     declared = Policy() if path is None else Policy.load(path)
     return declared if missing is None else replace(declared, missing=Missing(missing))

@@ -16,7 +16,7 @@ from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.errors import ParameterError, ReleaseFormatError
 
 if TYPE_CHECKING:
-    from anonkit.bundle import Place
+    from anonkit.bundle.stored_release import Place
 
 _LONGEST = 80
 
@@ -41,8 +41,8 @@ def command(release: str, *, page: str | None, older: str | None, audit: str | N
     The claim, its limits and the key figures. `anonkit validate` tells whether the files still agree with it. The first
     sheet of the page is what a reviewer reads first; with --audit it is for the owner, and kept out of the release.
     """
-    from anonkit.atomic import recover
-    from anonkit.bundle import REPORT, Place, read_json
+    from anonkit.bundle.atomic import recover
+    from anonkit.bundle.stored_release import REPORT, Place, read_json
     from anonkit.cli.summary import report_text
     from anonkit.report.document import FORMAT
 
@@ -70,8 +70,8 @@ def _write_page(
     page: Path, place: Place, report: dict[str, Any], older: str | None, audit: str | None, force: bool
 ) -> None:
     """Render a page anew, never over a file of the release; one with an audit never beside it, for the owner alone."""
-    from anonkit.bundle import PAGE, REPORT, Place, read_json
-    from anonkit.publishing import refuse_beside_release
+    from anonkit.bundle.stored_release import PAGE, REPORT, Place, read_json
+    from anonkit.pipeline.publishing import refuse_beside_release
     from anonkit.report.page import render_page
 
     if page.resolve() == place.file(PAGE).resolve():
@@ -85,7 +85,7 @@ def _write_page(
 
 def _audit_of(place: Place, path: str) -> dict[str, Any]:
     """Return what an audit found, when it is one of this release."""
-    from anonkit.bundle import DATA, read_json, sha256
+    from anonkit.bundle.stored_release import DATA, read_json, sha256
 
     told = read_json(Path(path))
     if not isinstance(told.get("audit"), dict) or told.get("data_sha256") != sha256(place.file(DATA)):
@@ -96,7 +96,7 @@ def _audit_of(place: Place, path: str) -> dict[str, Any]:
 
 def _difference(newer: str, older: str) -> Outcome:
     """Return what differs between two reports, the promise first."""
-    from anonkit.bundle import REPORT, Place, read_json
+    from anonkit.bundle.stored_release import REPORT, Place, read_json
     from anonkit.report.differences import diff_reports
     from anonkit.report.wording import number
 

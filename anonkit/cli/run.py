@@ -53,7 +53,7 @@ def command(
     to its own folder.
     """
     from anonkit.cli.summary import release_document, release_text
-    from anonkit.recipe import Recipe
+    from anonkit.pipeline.recipe import Recipe
 
     with progress_bars(quiet) as progress:
         made = Recipe.load(recipe).run(

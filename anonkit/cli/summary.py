@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from anonkit.bundle import DATA, DESCRIPTOR, PAGE, PARAMS, REPORT, SIGNATURE, Place, Release
+from anonkit.bundle.stored_release import DATA, DESCRIPTOR, PAGE, PARAMS, REPORT, SIGNATURE, Place, Release
 from anonkit.cli.boundary import one_line
 from anonkit.randomness import SECURE
 from anonkit.report.document import OWNER_BANNER

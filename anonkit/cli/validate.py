@@ -24,8 +24,8 @@ from anonkit.errors import (
 )
 
 if TYPE_CHECKING:
-    from anonkit.checks.validate import Validation
-    from anonkit.guarantee import Check
+    from anonkit.checks.validation import Validation
+    from anonkit.promises.guarantee import Check
 
 _FILE_CHECKS = ("hash:", "manifest", "signed_files")
 _UNCOUNTABLE = {
@@ -154,10 +154,10 @@ def command(
     Exits with 1 when a check fails and with 3 when something promised could not be checked. The hashes of all files,
     the columns, k, l and t, and the figures of the report are looked at; the source table is not needed.
     """
+    from anonkit.bundle.private_files import sweep
     from anonkit.checks.junit import junit_xml
-    from anonkit.checks.validate import validate
+    from anonkit.checks.validation import validate
     from anonkit.cli.summary import check_line
-    from anonkit.private_files import sweep
     from anonkit.report.wording import gathered
 
     sweep()
@@ -214,7 +214,7 @@ def _declared(table: str) -> Sequence[str]:
     SourceError
         There is neither a table nor a release.
     """
-    from anonkit.bundle import REPORT, Place, read_json
+    from anonkit.bundle.stored_release import REPORT, Place, read_json
 
     try:
         place = Place.of(table)

@@ -14,8 +14,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from anonkit.consumers.dtcrd import AdditiveNoiseDecisionTree as AdditiveNoiseDecisionTree
-    from anonkit.consumers.dtpd import WarnerDecisionTree as WarnerDecisionTree
+    from anonkit.consumers.comparators.dtcrd import AdditiveNoiseDecisionTree as AdditiveNoiseDecisionTree
+    from anonkit.consumers.comparators.dtpd import WarnerDecisionTree as WarnerDecisionTree
     from anonkit.consumers.forest import Forest as Forest
     from anonkit.consumers.naive_bayes import NaiveBayes as NaiveBayes
     from anonkit.consumers.reconstruction import reconstruct as reconstruct
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from anonkit.consumers.tables import two_way as two_way
 
 _HOME = {
-    "AdditiveNoiseDecisionTree": "dtcrd",
+    "AdditiveNoiseDecisionTree": "comparators.dtcrd",
     "Forest": "forest",
     "NaiveBayes": "naive_bayes",
-    "WarnerDecisionTree": "dtpd",
+    "WarnerDecisionTree": "comparators.dtpd",
     "by_class": "tables",
     "frequencies": "tables",
     "histogram": "tables",

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.cells import recode_array
+from anonkit.domains.arrow_values import recode_array
+from anonkit.domains.attribute_domains import UNKNOWN, Categories
 from anonkit.errors import SourceError, did_you_mean
 from anonkit.mechanisms.channel import FloatArray
-from anonkit.mechanisms.domains import UNKNOWN, Categories
 
 IntArray = NDArray[np.int64]
 

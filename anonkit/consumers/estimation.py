@@ -12,14 +12,10 @@ from numpy.typing import NDArray
 
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
+from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.band_response import BandResponse
-from anonkit.mechanisms.channel import Channel, FloatArray, TruthOrBlind
-from anonkit.mechanisms.domains import Grid
-from anonkit.mechanisms.moments import MomentEstimate, PowerSums, ScoreSums, estimate_moments
-from anonkit.mechanisms.published import PublishedAttribute, PublishedTarget
-from anonkit.mechanisms.randomized_response import RandomizedResponse
-from anonkit.mechanisms.reconstruction import (
+from anonkit.estimators.moments import MomentEstimate, PowerSums, ScoreSums, estimate_moments
+from anonkit.estimators.response_inversion import (
     JointAnswers,
     SeparateAnswers,
     TableChannel,
@@ -27,7 +23,11 @@ from anonkit.mechanisms.reconstruction import (
     project_to_simplex,
     smooth,
 )
+from anonkit.mechanisms.band_response import BandResponse
+from anonkit.mechanisms.channel import Channel, FloatArray, TruthOrBlind
+from anonkit.mechanisms.randomized_response import RandomizedResponse
 from anonkit.mechanisms.transformed_response import TransformedResponse
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTarget
 
 _NEVER = 1e-12  # what the published estimator's probabilities of 0 or less count as
 _CLASS_SPREAD = 0.5  # how much variances of classes are expected to differ, as a share of the pooled one

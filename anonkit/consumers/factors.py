@@ -12,11 +12,11 @@ import numpy as np
 
 from anonkit.consumers.class_statistics import IntArray, answer_codes
 from anonkit.consumers.columns import Columns
+from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.channel import FloatArray
-from anonkit.mechanisms.domains import UNKNOWN, Categories, Grid
-from anonkit.mechanisms.published import PublishedAttribute
 from anonkit.mechanisms.transformed_response import TransformedResponse
+from anonkit.published.randomized_table import PublishedAttribute
 
 _LEAST = 1e-300  # keeps a logarithm finite where an answer is impossible
 

@@ -12,10 +12,10 @@ import numpy as np
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
 from anonkit.consumers.release_files import Described, column_types
+from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.mechanisms.channel import FloatArray
-from anonkit.mechanisms.domains import Categories, Grid
-from anonkit.mechanisms.published import PublishedTable
+from anonkit.published.randomized_table import PublishedTable
 
 if TYPE_CHECKING:
     from anonkit.consumers.naive_bayes import NaiveBayes

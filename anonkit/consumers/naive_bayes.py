@@ -26,12 +26,12 @@ from anonkit.consumers.estimation import Estimation, Prior, make_factor, make_pr
 from anonkit.consumers.factors import Factor
 from anonkit.consumers.noisy_statistics import is_noisy_tables, statistics_of_tables
 from anonkit.consumers.release_files import open_randomized, read_params
+from anonkit.domains.attribute_domains import UNKNOWN, Categories
 from anonkit.errors import ParameterError, SourceError
 from anonkit.mechanisms.channel import FloatArray
-from anonkit.mechanisms.domains import UNKNOWN, Categories
-from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.mechanisms.randomized_response import RandomizedResponse
 from anonkit.mechanisms.transformed_response import TransformedResponse
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 
 class ReconstructionWarning(UserWarning):
@@ -83,8 +83,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     params : mapping or PublishedTable, optional
-        The release's params (see `anonkit.mechanisms.published`); may be given to `fit` instead. Without any, X is an
-        array of numbers that were not randomized and this is plain Gaussian naive Bayes.
+        The release's params (see `anonkit.published.randomized_table`); may be given to `fit` instead. Without any,
+        X is an array of numbers that were not randomized and this is plain Gaussian naive Bayes.
     estimator : {"likelihood", "moment", "published"}
         How shares are estimated: the likeliest ones; the unbiased ones, projected on the simplex; or as the paper has
         it, with nothing put right (for comparison).

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from anonkit.consumers.class_statistics import ClassStatistics
-from anonkit.mechanisms.noisy_tables import FORMAT, NoisyTables
-from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.published.noisy_tables import FORMAT, NoisyTables
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 
 def is_noisy_tables(params: object) -> bool:

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from anonkit.atomic import Staging
+from anonkit.bundle.atomic import Staging
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.release_files import Described, read_params, read_true_table
+from anonkit.domains.attribute_domains import UNKNOWN
 from anonkit.errors import ParameterError, SourceError
 from anonkit.mechanisms.channel import FloatArray
-from anonkit.mechanisms.domains import UNKNOWN
-from anonkit.mechanisms.published import FORMAT as RANDOMIZED_FORMAT
-from anonkit.trees.published import FORMAT as FOREST_FORMAT
+from anonkit.published.randomized_table import FORMAT as RANDOMIZED_FORMAT
+from anonkit.published.tree_model import FORMAT as FOREST_FORMAT
 
 if TYPE_CHECKING:
     from anonkit.consumers.forest import Forest

@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pc_csv
 
-from anonkit.bundle import DATA, PARAMS, Place, read_json, refuse_changed
-from anonkit.data_files import iter_batches, read_rows
+from anonkit.bundle.data_files import iter_batches, read_rows
+from anonkit.bundle.stored_release import DATA, PARAMS, Place, read_json, refuse_changed
+from anonkit.domains.attribute_domains import Categories
 from anonkit.errors import ParameterError, ReleaseFormatError, SourceError
-from anonkit.mechanisms.domains import Categories
-from anonkit.mechanisms.published import FORMAT, PublishedTable
+from anonkit.published.randomized_table import FORMAT, PublishedTable
 
 _BATCH_ROWS = 1 << 17
 _TEXT = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t", ".csv.zst": ",", ".tsv.zst": "\t"}

@@ -23,13 +23,13 @@ from anonkit.consumers.estimation import (
     table_channel,
 )
 from anonkit.consumers.factors import ShareFactor
+from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
 from anonkit.errors import ParameterError, SourceError
+from anonkit.estimators.moments import MomentEstimate
+from anonkit.estimators.response_inversion import interval
 from anonkit.mechanisms.band_response import BandResponse
 from anonkit.mechanisms.channel import FloatArray
-from anonkit.mechanisms.domains import UNKNOWN, Categories, Grid
-from anonkit.mechanisms.moments import MomentEstimate
-from anonkit.mechanisms.published import PublishedAttribute, PublishedTable
-from anonkit.mechanisms.reconstruction import interval
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from anonkit.errors import MissingDependencyError, ParameterError, did_you_mean
 
 if TYPE_CHECKING:
-    from anonkit.engines.local import LocalEngine
+    from anonkit.engines.local.local_engine import LocalEngine
     from anonkit.protocols import Engine
 
 ENGINES = ("local", "spark")
@@ -27,7 +27,7 @@ def open_engine(
     name : str
         "local" or "spark".
     master, conf
-        Where Spark runs, and its settings; see `anonkit.engines.spark.SparkEngine`.
+        Where Spark runs, and its settings; see `anonkit.engines.spark.spark_engine.SparkEngine`.
     search_rows : int, optional
         Rows a method may hold while it searches, 1 or more; default `anonkit.protocols.SEARCH_ROWS`.
 
@@ -45,7 +45,7 @@ def open_engine(
     rows = search_rows or SEARCH_ROWS
     if name == "spark":
         try:
-            from anonkit.engines.spark import SparkEngine
+            from anonkit.engines.spark.spark_engine import SparkEngine
         except ImportError as error:
             if (error.name or "").split(".")[0] not in ("pyspark", "py4j"):
                 raise
@@ -54,7 +54,7 @@ def open_engine(
     if name == "local":
         if master is not None or conf:
             raise ParameterError("the local engine has no master and no settings", "--engine spark")
-        from anonkit.engines.local import LocalEngine
+        from anonkit.engines.local.local_engine import LocalEngine
 
         return LocalEngine(search_rows=rows)
     raise ParameterError(f"engine ({name}) is not known", did_you_mean(name, ENGINES))
@@ -68,7 +68,7 @@ def is_spark_frame(data: object) -> bool:
 def __getattr__(name: str) -> Any:
     """Import an engine when it is first used: pyarrow takes a tenth of a second."""
     if name == "LocalEngine":
-        from anonkit.engines.local import LocalEngine
+        from anonkit.engines.local.local_engine import LocalEngine
 
         return LocalEngine
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.k_anonymity.model import AnonymityModel, diversity_requirements
+from anonkit.domains.coded_columns import CodedColumn, combine
+from anonkit.k_anonymity.privacy_model import AnonymityModel, diversity_requirements
 from anonkit.k_anonymity.recoded_rows import is_among
-from anonkit.mechanisms.class_values import CountedPeople, at_most
-from anonkit.mechanisms.coding import CodedColumn, combine
-from anonkit.mechanisms.equivalence import Partition, suppressed_rows
-from anonkit.policy import Policy
+from anonkit.k_anonymity.search.class_values import CountedPeople, at_most
+from anonkit.k_anonymity.search.equivalence import Partition, suppressed_rows
+from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Source
 
 BoolArray = NDArray[np.bool_]

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.domains.coded_columns import CodedColumn
+from anonkit.domains.interval_ends import Point, roundest_between
 from anonkit.k_anonymity.declared_detail import Hierarchy, declared_sides
 from anonkit.k_anonymity.found_detail import Pooled, Stretch
-from anonkit.mechanisms.coding import CodedColumn
-from anonkit.mechanisms.mondrian import BoxTree
-from anonkit.recoding import MASK, CategoryAxis, Grouping, IntervalAxis, LocalRecoding, Split, unique_labels
-from anonkit.rounding import Point, roundest_between
+from anonkit.k_anonymity.search.box_tree import BoxTree
+from anonkit.published.recoding import MASK, CategoryAxis, Grouping, IntervalAxis, LocalRecoding, Split, unique_labels
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.mechanisms.coding import CodedColumn
-from anonkit.mechanisms.ladder import Ladder, bin_of, full_detail, tree_ladder, width_ladder
-from anonkit.policy import Column
-from anonkit.recoding import MASK, CategoryAxis, Grouping, IntervalAxis, unique_labels
-from anonkit.recoding.axes import Named
-from anonkit.rounding import Point, place, point_text, successor
+from anonkit.domains.coded_columns import CodedColumn
+from anonkit.domains.interval_ends import Point, place, point_text, successor
+from anonkit.k_anonymity.search.hierarchy_levels import Ladder, bin_of, full_detail, tree_ladder, width_ladder
+from anonkit.policy.declaration import Column
+from anonkit.published.recoding import MASK, CategoryAxis, Grouping, IntervalAxis, unique_labels
+from anonkit.published.recoding.axes import Named
 
 Tree = Sequence[Sequence[str]]
 

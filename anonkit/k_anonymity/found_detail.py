@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.mechanisms.coding import CodedColumn
-from anonkit.mechanisms.heavy_parts import declared_cuts, equal_width_cuts, heavy_cuts
-from anonkit.rounding import Point
+from anonkit.domains.coded_columns import CodedColumn
+from anonkit.domains.interval_ends import Point
+from anonkit.k_anonymity.search.heavy_parts import declared_cuts, equal_width_cuts, heavy_cuts
 
 Units = NDArray[np.int64] | None
 """The person each row belongs to, shape (n_rows,); None where every row is a person."""

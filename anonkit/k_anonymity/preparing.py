@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.declared_cells import refuse_outside
+from anonkit.domains.coded_columns import UNLABELLED, CodedColumn
+from anonkit.domains.declared_cells import refuse_outside
 from anonkit.errors import GuaranteeError, PolicyError
 from anonkit.k_anonymity.found_detail import cut_parts, pool_rare
-from anonkit.k_anonymity.model import AnonymityModel, diversity_requirements
+from anonkit.k_anonymity.privacy_model import AnonymityModel, diversity_requirements
+from anonkit.k_anonymity.search.equivalence import AtLeastK, Requirement
 from anonkit.k_anonymity.unit_keys import nobody_notes, unit_codes
-from anonkit.mechanisms.coding import UNLABELLED, CodedColumn
-from anonkit.mechanisms.equivalence import AtLeastK, Requirement
-from anonkit.policy import Column, Missing, Policy
+from anonkit.policy.declaration import Column, Missing, Policy
 from anonkit.protocols import Engine, Source
 
 _MANY_CLASSES = 20

@@ -11,15 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.cell_keys import cell_keys
-from anonkit.declared_cells import refuse_outside
+from anonkit.domains.cell_keys import cell_keys
+from anonkit.domains.coded_columns import combine
+from anonkit.domains.declared_cells import refuse_outside
 from anonkit.errors import PolicyError
-from anonkit.k_anonymity.drafts import released_cells
+from anonkit.k_anonymity.recoded_draft import released_cells
 from anonkit.k_anonymity.unit_keys import refuse_nobody
-from anonkit.mechanisms.coding import combine
-from anonkit.policy import Column, Missing, Policy
+from anonkit.policy.declaration import Column, Missing, Policy
 from anonkit.protocols import Engine, Source
-from anonkit.recoding import Recoding
+from anonkit.published.recoding import Recoding
 
 BoolArray = NDArray[np.bool_]
 

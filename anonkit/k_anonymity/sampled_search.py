@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from anonkit.errors import GuaranteeError
 from anonkit.k_anonymity.class_people import undiverse_classes
-from anonkit.k_anonymity.drafts import anonymity_params, describe_columns, released_schema
-from anonkit.k_anonymity.model import AnonymityModel
+from anonkit.k_anonymity.privacy_model import AnonymityModel
+from anonkit.k_anonymity.recoded_draft import anonymity_params, describe_columns, released_schema
 from anonkit.k_anonymity.recoded_rows import (
     DROPPED,
     NOBODY,
@@ -28,10 +28,9 @@ from anonkit.k_anonymity.recoded_rows import (
     needed_columns,
 )
 from anonkit.k_anonymity.unit_keys import nobody_notes
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
 from anonkit.protocols import Draft, Engine, Progress, Source
-from anonkit.randomness import Randomness
-from anonkit.recoding import (
+from anonkit.published.recoding import (
     CategoryAxis,
     GlobalRecoding,
     Grouping,
@@ -42,6 +41,7 @@ from anonkit.recoding import (
     recoding_from_dict,
     unique_labels,
 )
+from anonkit.randomness import Randomness
 
 BoolArray = NDArray[np.bool_]
 

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.cell_keys import cell_keys
+from anonkit.domains.cell_keys import cell_keys
 from anonkit.errors import PolicyError
-from anonkit.policy import Missing, Policy
+from anonkit.policy.declaration import Missing, Policy
 from anonkit.protocols import Engine, Source
 
 

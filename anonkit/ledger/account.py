@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from anonkit.bundle import Place
+from anonkit.bundle.stored_release import Place
 from anonkit.errors import ParameterError
 from anonkit.ledger.store import NAME
 from anonkit.redaction import redacted

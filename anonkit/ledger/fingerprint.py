@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a table is known again by: its rows and columns by content, names apart, under the ledger's key.
 
-Every cell becomes a keyed tag of what it spells (`anonkit.cell_keys`: 12, 12.0 and 1.2e1 are one cell). A row is the
-*sum* of its cells' tags (so the order of the columns and their names do not matter) under a second keyed function,
+Every cell becomes a keyed tag of what it spells (`anonkit.domains.cell_keys`: 12, 12.0 and 1.2e1 are one cell). A row
+is the *sum* of its cells' tags (so the order of the columns and their names do not matter) under a second keyed function,
 and a table the sum of its rows (so their order does not, and a row that stands there twice counts twice). Beside this
 sum of whole rows there is one for each column left out: of what remains of the rows without it. They tell a table
 with a column more, less or other, and they tell rows whose cells were exchanged between columns, which the sum of
@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.cell_keys import cell_keys
+from anonkit.domains.cell_keys import cell_keys
 from anonkit.ledger.keyed_tags import LANES, KeyedTags, Tags
 from anonkit.ledger.sketch import BINS, Sketch, binned, sketch_of
 

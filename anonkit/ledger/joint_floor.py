@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from anonkit.errors import GuaranteeError
-from anonkit.guarantee import Check
 from anonkit.ledger.joint_view import JointView
+from anonkit.promises.guarantee import Check
 
 _APPLY = "anonkit apply recodes as the earlier release did, and coarser steps of the same recoding keep groups together"
 

@@ -20,16 +20,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.cell_keys import cell_keys
-from anonkit.declared_cells import SettleCells, settled, settling
+from anonkit.domains.cell_keys import cell_keys
+from anonkit.domains.declared_cells import SettleCells, settled, settling
 from anonkit.errors import AnonkitError
 from anonkit.k_anonymity.recoded_rows import any_missing, is_among, needed_columns
 from anonkit.k_anonymity.sampled_search import merged_where_rows_are, violating_classes
+from anonkit.k_anonymity.stored_recoding import Recoded
 from anonkit.ledger.standing import Entry
-from anonkit.methods.recoded import Recoded
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Source
-from anonkit.recoding import LocalRecoding, Recoding
+from anonkit.published.recoding import LocalRecoding, Recoding
 
 _KEPT = (
     "method", "earlier_method", "target", "unit", "missing_values", "model", "max_suppression", "columns", "recoding",

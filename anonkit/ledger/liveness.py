@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from anonkit.atomic import is_alive
+from anonkit.bundle.atomic import is_alive
 
 
 @dataclass(frozen=True, kw_only=True)

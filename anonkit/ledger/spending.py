@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from anonkit.bundle import DATA, Place
+from anonkit.bundle.stored_release import DATA, Place
 from anonkit.errors import BudgetError
-from anonkit.guarantee import Check, Guarantee, KAnonymity, NoGuarantee
 from anonkit.ledger.account import Account
 from anonkit.ledger.fingerprint import Likeness
 from anonkit.ledger.joint_floor import JointFloor, numbers
@@ -19,8 +18,9 @@ from anonkit.ledger.joint_view import joint_view, pack
 from anonkit.ledger.recognition import Marks, Recognition, Sighting, recognised
 from anonkit.ledger.standing import Claim, Entry, Standing, total
 from anonkit.ledger.store import Ledger
-from anonkit.local_dp import LocalDP, loss_json
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
+from anonkit.promises.guarantee import Check, Guarantee, KAnonymity, NoGuarantee
+from anonkit.promises.pure_local_dp import LocalDP, loss_json
 from anonkit.protocols import Engine, Source
 
 _NO_BOUND = (

@@ -17,8 +17,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from anonkit.atomic import recover
-from anonkit.bundle import DATA, Place, sha256
+from anonkit.bundle.atomic import recover
+from anonkit.bundle.stored_release import DATA, Place, sha256
 from anonkit.errors import LedgerError
 from anonkit.ledger.liveness import Process
 from anonkit.ledger.private_key import close_to_others, keep_key, key_file, key_of, missing_key, sign_of, wrong_key

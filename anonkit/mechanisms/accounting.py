@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.central_dp import ADD_OR_REMOVE, changed_rows
 from anonkit.errors import BudgetError, ParameterError
 from anonkit.mechanisms.discrete_laplace import RATE_BITS
+from anonkit.promises.pure_central_dp import ADD_OR_REMOVE, changed_rows
 
 LAPLACE = "discrete-laplace"
 PERMUTE_AND_FLIP = "permute-and-flip"

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.estimators.moments import PowerSums, ScoreSums
 from anonkit.mechanisms.channel import FloatArray
 from anonkit.mechanisms.keyed_words import keyed_words, row_blocks
-from anonkit.mechanisms.moments import PowerSums, ScoreSums
 from anonkit.mechanisms.normal_quantile import normal_quantile
 from anonkit.mechanisms.randomized_response import RandomizedResponse
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from anonkit.central_release.tree_families import NoisyC45
+from anonkit.dp_trees.allocation import ALLOCATIONS
+from anonkit.dp_trees.release.tree_families import NoisyC45
 from anonkit.parameters import check_choice, parameter
-from anonkit.trees.allocation import ALLOCATIONS
-from anonkit.trees.attributes import TreeSchema
+from anonkit.published.tree_attributes import TreeSchema
 
 ORDERS = ("ascending", "descending")
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from anonkit.central_release.tree_families import NoisyC45
-from anonkit.trees.allocation import halving
-from anonkit.trees.attributes import TreeSchema
+from anonkit.dp_trees.allocation import halving
+from anonkit.dp_trees.release.tree_families import NoisyC45
+from anonkit.published.tree_attributes import TreeSchema
 
 
 @dataclass(frozen=True, kw_only=True)

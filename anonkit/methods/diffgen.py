@@ -6,14 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from anonkit.central_release.trees import TreeMethod
+from anonkit.dp_trees.questions import Counter
+from anonkit.dp_trees.release.tree_releases import TreeMethod
+from anonkit.dp_trees.taxonomy_specialization import SCORES, SpecializationPlan, specialize
 from anonkit.parameters import check_choice, check_number, parameter
 from anonkit.protocols import Progress
+from anonkit.published.tree_attributes import TreeSchema
+from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
-from anonkit.trees.attributes import TreeSchema
-from anonkit.trees.published import PublishedForest
-from anonkit.trees.questions import Counter
-from anonkit.trees.specialization import SCORES, SpecializationPlan, specialize
 
 
 @dataclass(frozen=True, kw_only=True)

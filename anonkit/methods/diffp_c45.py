@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from anonkit.central_release.tree_families import FriedmanSchusterTree, PrunedTree, slack_of
-from anonkit.trees.attributes import TreeSchema
-from anonkit.trees.scores import SCORES
-from anonkit.trees.selection import CutThenAttribute, Selection
+from anonkit.dp_trees.release.tree_families import FriedmanSchusterTree, PrunedTree, slack_of
+from anonkit.dp_trees.scores import SCORES
+from anonkit.dp_trees.split_selection import CutThenAttribute, Selection
+from anonkit.published.tree_attributes import TreeSchema
 
 
 @dataclass(frozen=True, kw_only=True)

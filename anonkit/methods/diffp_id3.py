@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from anonkit.central_release.declared import bins_parameter
-from anonkit.central_release.tree_families import FriedmanSchusterTree, slack_of
-from anonkit.trees.attributes import Split
-from anonkit.trees.scores import SCORES
-from anonkit.trees.selection import JointSelection, Selection
+from anonkit.dp_trees.release.declared_schema import bins_parameter
+from anonkit.dp_trees.release.tree_families import FriedmanSchusterTree, slack_of
+from anonkit.dp_trees.scores import SCORES
+from anonkit.dp_trees.split_selection import JointSelection, Selection
+from anonkit.published.tree_attributes import Split
 
 
 @dataclass(frozen=True, kw_only=True)

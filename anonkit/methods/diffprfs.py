@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from anonkit.central_release.tree_families import (
+from anonkit.dp_trees.plan import Threshold
+from anonkit.dp_trees.release.tree_families import (
     RATES,
     ScoredTree,
     one_deviation,
@@ -15,11 +16,10 @@ from anonkit.central_release.tree_families import (
     score_parameter,
     slack_of,
 )
+from anonkit.dp_trees.scores import SCORES
+from anonkit.dp_trees.split_selection import CutThenAttribute, Selection
+from anonkit.dp_trees.tree_rows import ROWS, Rows
 from anonkit.parameters import check_choice, check_number, parameter
-from anonkit.trees.plan import Threshold
-from anonkit.trees.rows import ROWS, Rows
-from anonkit.trees.scores import SCORES
-from anonkit.trees.selection import CutThenAttribute, Selection
 
 DRAWN = tuple(ROWS)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from anonkit.central_release.stacked_trees import StackedMethod
+from anonkit.dp_trees.release.stacked_trees import StackedMethod
 from anonkit.parameters import check_number, parameter
 
 

@@ -11,22 +11,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from anonkit.central_dp import CentralDP
-from anonkit.central_release.coded_rows import counted
-from anonkit.central_release.declared import CentralMethod, bins_parameter, schema_of
-from anonkit.central_release.drawn_rows import DrawnPiece
-from anonkit.central_release.synthesized import column_entries
+from anonkit.domains.public_domains import conditions_of
+from anonkit.dp_trees.counted_once import refuse_other_totals
+from anonkit.dp_trees.questions import CodedBatch
+from anonkit.dp_trees.release.coded_rows import counted
+from anonkit.dp_trees.release.declared_schema import CentralMethod, bins_parameter, schema_of
+from anonkit.dp_trees.release.drawn_rows import DrawnPiece
+from anonkit.dp_trees.release.synthesized import column_entries
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares, units_of
 from anonkit.mechanisms.discrete_laplace import Words
-from anonkit.mechanisms.noisy_tables import IntArray, NoisyTables, rows_by_class, rows_of, table_weights
 from anonkit.parameters import check_number
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
+from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
-from anonkit.public_domains import conditions_of
+from anonkit.published.noisy_tables import IntArray, NoisyTables, rows_by_class, rows_of, table_weights
+from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
-from anonkit.trees.attributes import Split, TreeSchema
-from anonkit.trees.counted_once import refuse_other_totals
-from anonkit.trees.questions import CodedBatch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +127,7 @@ def count(batch: CodedBatch, schema: TreeSchema) -> IntArray:
 
 @dataclass(frozen=True)
 class ClassRows:
-    """Draws rows of classes; see `anonkit.central_release.drawn_rows`."""
+    """Draws rows of classes; see `anonkit.dp_trees.release.drawn_rows`."""
 
     tables: NoisyTables
 

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from anonkit.central_release.declared import bins_parameter
-from anonkit.central_release.trees import GrownTrees
+from anonkit.dp_trees.allocation import harmonic
+from anonkit.dp_trees.leaves import LEAVES
+from anonkit.dp_trees.plan import Choices
+from anonkit.dp_trees.release.declared_schema import bins_parameter
+from anonkit.dp_trees.release.tree_releases import GrownTrees
+from anonkit.dp_trees.scores import GINI
+from anonkit.dp_trees.split_selection import JointSelection
+from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.parameters import check_choice, check_number, parameter
-from anonkit.trees.allocation import harmonic
-from anonkit.trees.attributes import Split, TreeSchema
-from anonkit.trees.leaves import LEAVES
-from anonkit.trees.plan import Choices
-from anonkit.trees.rows import Disjoint
-from anonkit.trees.scores import GINI
-from anonkit.trees.selection import JointSelection
+from anonkit.published.tree_attributes import Split, TreeSchema
 
 STOPS = ("depth", "pure")
 

@@ -8,16 +8,22 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar
 
+from anonkit.domains.attribute_domains import Grid
+from anonkit.domains.public_domains import attributes_of, bounds_of, categories_of, may_be_missing
 from anonkit.errors import PolicyError
-from anonkit.local_dp import LocalDP
-from anonkit.mechanisms.domains import Grid
-from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.parameters import check_choice, check_number, parameter
-from anonkit.policy import Column, Policy, TargetUse
+from anonkit.policy.declaration import Column, Policy, TargetUse
+from anonkit.promises.pure_local_dp import LocalDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
-from anonkit.public_domains import attributes_of, bounds_of, categories_of, may_be_missing
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.randomized_response.answer_strength import AnswerStrength, refuse_unclear_strength
-from anonkit.randomized_response.drafts import LABELS, clear_target, draft_randomized, local_promise, realised_notes
+from anonkit.randomized_response.randomized_draft import (
+    LABELS,
+    clear_target,
+    draft_randomized,
+    local_promise,
+    realised_notes,
+)
 from anonkit.randomized_response.shuffled_view import ShuffleDelta
 from anonkit.randomness import Randomness
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from anonkit.guarantee import KAnonymity
-from anonkit.k_anonymity.model import AnonymityModel
+from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.methods.rfka import RFKA
 from anonkit.parameters import parameter
-from anonkit.policy import Policy, TargetUse
+from anonkit.policy.declaration import Policy, TargetUse
+from anonkit.promises.guarantee import KAnonymity
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.randomness import Randomness
 

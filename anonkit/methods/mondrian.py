@@ -8,18 +8,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from anonkit.guarantee import KAnonymity
 from anonkit.k_anonymity.coded_axes import boxes_of
 from anonkit.k_anonymity.declared_detail import Hierarchy
-from anonkit.k_anonymity.drafts import anonymity_params, column_entry, draft_recoded, other_columns
-from anonkit.k_anonymity.model import AnonymityModel
 from anonkit.k_anonymity.preparing import Prepared, prepare
+from anonkit.k_anonymity.privacy_model import AnonymityModel
+from anonkit.k_anonymity.recoded_draft import anonymity_params, column_entry, draft_recoded, other_columns
 from anonkit.k_anonymity.sampled_search import draft_from_sample
-from anonkit.mechanisms.mondrian import grow_boxes
-from anonkit.policy import Policy, TargetUse
+from anonkit.k_anonymity.search.box_tree import grow_boxes
+from anonkit.policy.declaration import Policy, TargetUse
+from anonkit.promises.guarantee import KAnonymity
 from anonkit.protocols import Draft, Engine, Progress, Source, is_too_large, no_progress
+from anonkit.published.recoding import LocalRecoding
 from anonkit.randomness import Randomness
-from anonkit.recoding import LocalRecoding
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from anonkit.central_release.tree_families import NoisyID3
-from anonkit.trees.scores import noisy_information_gain
-from anonkit.trees.selection import NoisyCounts
+from anonkit.dp_trees.release.tree_families import NoisyID3
+from anonkit.dp_trees.scores import noisy_information_gain
+from anonkit.dp_trees.split_selection import NoisyCounts
 
 
 @dataclass(frozen=True, kw_only=True)

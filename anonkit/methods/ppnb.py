@@ -8,15 +8,21 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from anonkit.local_dp import LocalDP
-from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
+from anonkit.domains.public_domains import attributes_of, categories_of
 from anonkit.methods.trr import NumberNoise, reconstruction_notes
 from anonkit.parameters import check_choice, parameter
-from anonkit.policy import Column, Policy, TargetUse
+from anonkit.policy.declaration import Column, Policy, TargetUse
+from anonkit.promises.pure_local_dp import LocalDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
-from anonkit.public_domains import attributes_of, categories_of
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.randomized_response.answer_strength import AnswerStrength, refuse_design, refuse_unclear_strength
-from anonkit.randomized_response.drafts import LABELS, clear_target, draft_randomized, local_promise, realised_notes
+from anonkit.randomized_response.randomized_draft import (
+    LABELS,
+    clear_target,
+    draft_randomized,
+    local_promise,
+    realised_notes,
+)
 from anonkit.randomized_response.shuffled_view import ShuffleDelta
 from anonkit.randomness import Randomness
 

@@ -11,21 +11,26 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.domains.coded_columns import CodedColumn
 from anonkit.errors import GuaranteeError, PolicyError
-from anonkit.guarantee import KAnonymity
 from anonkit.k_anonymity.coded_axes import grouping_of, one_hot_grouping
 from anonkit.k_anonymity.declared_detail import Hierarchy, declared_grouping
-from anonkit.k_anonymity.drafts import anonymity_params, column_entry, describe_recoded, draft_recoded, other_columns
 from anonkit.k_anonymity.found_detail import Pooled, Stretch, held_by
-from anonkit.k_anonymity.model import AnonymityModel
 from anonkit.k_anonymity.preparing import Prepared, prepare
+from anonkit.k_anonymity.privacy_model import AnonymityModel
+from anonkit.k_anonymity.recoded_draft import (
+    anonymity_params,
+    column_entry,
+    describe_recoded,
+    draft_recoded,
+    other_columns,
+)
 from anonkit.k_anonymity.sampled_search import draft_from_sample
-from anonkit.mechanisms.coding import CodedColumn
-from anonkit.mechanisms.distinct_rows import released_partition
-from anonkit.mechanisms.equivalence import suppressed_rows
-from anonkit.mechanisms.features import Feature, column_features, one_hot_features
-from anonkit.mechanisms.importance import IMPORTANCE_STRATEGIES, Evidence, Importance
-from anonkit.mechanisms.ladder import (
+from anonkit.k_anonymity.search.distinct_rows import released_partition
+from anonkit.k_anonymity.search.equivalence import suppressed_rows
+from anonkit.k_anonymity.search.features import Feature, column_features, one_hot_features
+from anonkit.k_anonymity.search.greedy_selection import Decision, Selection, select_features
+from anonkit.k_anonymity.search.hierarchy_levels import (
     Groups,
     Ladder,
     automatic_ladder,
@@ -34,14 +39,15 @@ from anonkit.mechanisms.ladder import (
     tree_ladder,
     width_ladder,
 )
-from anonkit.mechanisms.random_forest import PUBLISHED, ForestSize
-from anonkit.mechanisms.selection import Decision, Selection, select_features
-from anonkit.mechanisms.specialization import Drop, DropReason, specialize
+from anonkit.k_anonymity.search.importance import IMPORTANCE_STRATEGIES, Evidence, Importance
+from anonkit.k_anonymity.search.random_forest import PUBLISHED, ForestSize
+from anonkit.k_anonymity.search.top_down_specialization import Drop, DropReason, specialize
 from anonkit.parameters import check_choice, check_number, parameter
-from anonkit.policy import Policy, TargetUse
+from anonkit.policy.declaration import Policy, TargetUse
+from anonkit.promises.guarantee import KAnonymity
 from anonkit.protocols import Draft, Engine, Progress, Source, is_too_large, no_progress
+from anonkit.published.recoding import GlobalRecoding, Grouping, KeptAxis
 from anonkit.randomness import Randomness
-from anonkit.recoding import GlobalRecoding, Grouping, KeptAxis
 
 FEATURES = ("columns", "one-hot")
 SEARCHES = ("specialization", "greedy")

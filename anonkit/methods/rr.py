@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar
 
-from anonkit.local_dp import LocalDP
+from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.public_domains import attributes_of, bounds_of, categories_of, may_be_missing
 from anonkit.mechanisms.channel import TruthOrBlind
-from anonkit.mechanisms.domains import Categories, Grid
 from anonkit.mechanisms.number_response import best_number_response
-from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.mechanisms.randomized_response import RandomizedResponse
 from anonkit.parameters import check_choice, check_number, parameter
-from anonkit.policy import Column, Policy, TargetUse
+from anonkit.policy.declaration import Column, Policy, TargetUse
+from anonkit.promises.pure_local_dp import LocalDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
-from anonkit.public_domains import attributes_of, bounds_of, categories_of, may_be_missing
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.randomized_response.answer_strength import refuse_designs
-from anonkit.randomized_response.drafts import (
+from anonkit.randomized_response.randomized_draft import (
     ASKED_COLUMN,
     LABELS,
     clear_target,

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.mechanisms.channel import Channel
-from anonkit.mechanisms.domains import Categories, Grid
 from anonkit.mechanisms.randomized_response import RandomizedResponse
 from anonkit.mechanisms.response_matrix import ResponseMatrix
 from anonkit.parameters import check_number, parameter
-from anonkit.policy import Column, Policy, Role
+from anonkit.policy.declaration import Column, Policy, Role
 
 
 @dataclass(frozen=True, kw_only=True)

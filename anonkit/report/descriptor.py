@@ -31,7 +31,7 @@ def build_descriptor(
         Columns of the data file.
     files : mapping
         Role of a file ("data", "params", "report", "page") to its name and SHA-256; that of a folder of data is the
-        SHA-256 of the hashes of its files (`anonkit.data_files.digest`).
+        SHA-256 of the hashes of its files (`anonkit.bundle.data_files.digest`).
     data_paths : str or list of str
         The data file, or the files of a folder of data in their order.
     report : mapping

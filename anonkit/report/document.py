@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from anonkit.guarantee import Check, Guarantee
+from anonkit.promises.guarantee import Check, Guarantee
 
 FORMAT = "anonkit-report/2"
 OWNER_FORMAT = "anonkit-owner-report/1"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonkit.errors import ReleaseFormatError
-from anonkit.guarantee import CHECKED
+from anonkit.promises.guarantee import CHECKED
 from anonkit.randomness import SECURE
 from anonkit.report import review
 from anonkit.report.charts import Bar, Fill, bar_chart, class_size_bins, histogram, safe_text, size_ticks

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 import anonkit
-import anonkit.comparing as comparing
-from anonkit.checks.attacks.evidence import Values
-from anonkit.checks.attacks.linkage import ranked
-from anonkit.checks.attacks.singling_out import singled_out
-from anonkit.policy import Policy
+import anonkit.comparing.comparison as comparing
+from anonkit.auditing.attacks.attack_evidence import Values
+from anonkit.auditing.attacks.linkage import ranked
+from anonkit.auditing.attacks.singling_out import singled_out
+from anonkit.policy.declaration import Policy
 
 
 def _visits(n_people: int = 60) -> pd.DataFrame:

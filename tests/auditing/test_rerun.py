@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 
 import anonkit
+from anonkit.auditing.attacks.loss import BELOW, REFUTED
+from anonkit.auditing.attacks.rates import WEAK
 from anonkit.auditing.rerun import rerun
-from anonkit.central_dp import CentralDP
-from anonkit.checks.attacks.loss import BELOW, REFUTED
-from anonkit.checks.attacks.rates import WEAK
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.methods import METHODS
 from anonkit.methods.dp_nb import DPNB
-from anonkit.policy import Column, Policy, Role
+from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.promises.pure_central_dp import CentralDP
 
 POLICY = Policy(
     columns={

@@ -27,19 +27,19 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_sco
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 import anonkit
-from anonkit.central_release.stacked_trees import schema_of
 from anonkit.consumers.forest import Forest
 from anonkit.datasets import bank_customers, bank_customers_policy
-from anonkit.policy import Column, Missing, Policy, Role
+from anonkit.dp_trees.grower import grow
+from anonkit.dp_trees.leaves import NoisyClassCounts
+from anonkit.dp_trees.plan import Choices, Plan
+from anonkit.dp_trees.questions import BatchCounter, CodedBatch
+from anonkit.dp_trees.release.stacked_trees import schema_of
+from anonkit.dp_trees.split_selection import JointSelection
+from anonkit.dp_trees.tree_rows import Disjoint
+from anonkit.policy.declaration import Column, Missing, Policy, Role
+from anonkit.published.additive_scores import softmax
+from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
-from anonkit.trees.additive import softmax
-from anonkit.trees.grower import grow
-from anonkit.trees.leaves import NoisyClassCounts
-from anonkit.trees.plan import Choices, Plan
-from anonkit.trees.published import PublishedForest
-from anonkit.trees.questions import BatchCounter, CodedBatch
-from anonkit.trees.rows import Disjoint
-from anonkit.trees.selection import JointSelection
 
 HERE = Path(__file__).resolve().parents[2]
 DATA = HERE.parent / "shared" / "data"

@@ -29,14 +29,14 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
-from anonkit.central_release.coded_rows import CodedRows, kept_in_memory
-from anonkit.central_release.trees import TreeMethod
 from anonkit.consumers import Forest
-from anonkit.engines.local import LocalEngine
+from anonkit.dp_trees.questions import BatchCounter
+from anonkit.dp_trees.release.coded_rows import CodedRows, kept_in_memory
+from anonkit.dp_trees.release.tree_releases import TreeMethod
+from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.methods import make_method
-from anonkit.policy import Column, Missing, Policy, Role
+from anonkit.policy.declaration import Column, Missing, Policy, Role
 from anonkit.randomness import Randomness
-from anonkit.trees.questions import BatchCounter
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 BOUNDS = {

@@ -15,16 +15,16 @@ import numpy as np
 import pyarrow as pa
 
 import anonkit
-from anonkit.checks.epsilon_audit import lower_bound_over_inputs
+from anonkit.auditing.epsilon_audit import lower_bound_over_inputs
 from anonkit.consumers import NaiveBayes, frequencies, moments
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.columns import Columns
+from anonkit.domains.attribute_domains import Categories
 from anonkit.errors import AnonkitError
-from anonkit.mechanisms.domains import Categories
-from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.mechanisms.randomized_response import RandomizedResponse
 from anonkit.mechanisms.transformed_response import PUBLISHED, Draw, TransformedResponse
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.randomness import Randomness
 
 ROWS = 200_000

@@ -23,19 +23,19 @@ import pandas as pd
 import pyarrow as pa
 
 from anonkit.consumers import NaiveBayes, WarnerDecisionTree
+from anonkit.consumers.comparators.record_flip import RecordFlip
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines import open_engine
-from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.mechanisms.randomized_response import RandomizedResponse
-from anonkit.mechanisms.record_flip import RecordFlip
 from anonkit.mechanisms.transformed_response import PUBLISHED, TransformedResponse
 from anonkit.methods.dp_nb import DPNB
 from anonkit.methods.ppnb import PPNB
 from anonkit.methods.rr import RR
-from anonkit.policy import Policy
-from anonkit.randomized_response.drafts import draft_randomized
+from anonkit.pipeline.recipe import Recipe
+from anonkit.policy.declaration import Policy
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
+from anonkit.randomized_response.randomized_draft import draft_randomized
 from anonkit.randomness import Randomness
-from anonkit.recipe import Recipe
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data"

@@ -27,7 +27,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from anonkit.consumers import Forest
 from anonkit.methods.dp_forest import DPForest
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
 from anonkit.randomness import Randomness
 
 PRESETS: dict[str, tuple[str, dict[str, Any]]] = {

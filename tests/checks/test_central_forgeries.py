@@ -14,9 +14,9 @@ import pytest
 from checks.forgeries import Edit, Files, forged, verdict
 
 import anonkit
-from anonkit.central_dp import REPLACE, CentralDP
 from anonkit.checks.central_account import published_account
-from anonkit.policy import Column, Policy, Role
+from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.promises.pure_central_dp import REPLACE, CentralDP
 
 POLICY = Policy(
     columns={

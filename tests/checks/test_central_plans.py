@@ -9,17 +9,17 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from anonkit.central_release.stacked_trees import StackedMethod
 from anonkit.checks.central_account import account_checks, published_account
 from anonkit.checks.central_params import facts_of
 from anonkit.checks.central_plans import expected_account
+from anonkit.dp_trees.release.stacked_trees import StackedMethod
 from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.mechanisms.accounting import Accounting
 from anonkit.methods import make_method
 from anonkit.methods.dp_nb import DPNB
 from anonkit.parameters import parameters_of
-from anonkit.policy import Column, Missing, Policy, Role
-from anonkit.trees.published import PublishedForest
+from anonkit.policy.declaration import Column, Missing, Policy, Role
+from anonkit.published.tree_model import PublishedForest
 
 TREES = (
     "edprf", "diffprfs", "diffprf", "c45-arithmetic", "c45-halving", "sulq-id3", "pinq-id3", "diffp-id3", "diffp-c45",

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 import anonkit
-from anonkit.checks.validate import validate
+from anonkit.checks.validation import validate
 from anonkit.errors import ParameterError
 from anonkit.methods import make_method
 from anonkit.parameters import parameters_of
-from anonkit.policy import Column, Missing, Policy, Role
+from anonkit.policy.declaration import Column, Missing, Policy, Role
 
 METHODS = (
     "dp-nb", "dp-forest", "dp-tree", "edprf", "diffprfs", "diffprf", "c45-arithmetic", "c45-halving", "sulq-id3",

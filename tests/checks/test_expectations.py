@@ -15,7 +15,7 @@ import pytest
 
 import anonkit
 from anonkit.errors import GuaranteeError, UncheckedError
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
 
 pytest.importorskip("great_expectations")
 pytestmark = pytest.mark.filterwarnings("ignore")

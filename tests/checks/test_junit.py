@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from anonkit.checks.junit import junit_xml
-from anonkit.guarantee import Check
+from anonkit.promises.guarantee import Check
 
 HOLDS = Check(name="k_anonymity", passed=True, observed=5, required=5)
 BROKEN = Check(name="t_closeness:a<b>\x00", passed=False, observed=0.5, required=0.1)

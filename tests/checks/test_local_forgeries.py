@@ -18,7 +18,7 @@ from checks.forgeries import Edit, Files, Tree, forged, verdict
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy, bank_customers_policy_toml
 from anonkit.methods import make_method
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
 
 ROWS = 3000
 UNEVEN, OWN = "marital_status", "education"

@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from anonkit.checks.local_matrices import BlindAndNear, OwnMatrix, ResponseWords, loss_of, truth_or_blind
 from anonkit.checks.local_params import Answer, PublishedAnswers, read_answers
 from anonkit.checks.local_promise import breach_of, published_loss
+from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import ReleaseFormatError
 from anonkit.mechanisms.alias_table import AliasTable
 from anonkit.mechanisms.band_response import BandResponse
 from anonkit.mechanisms.channel import Channel
-from anonkit.mechanisms.domains import Categories, Grid
-from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.mechanisms.randomized_response import RandomizedResponse
 from anonkit.mechanisms.response_matrix import ResponseMatrix
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 ALL_WORDS = 1 << 16
 

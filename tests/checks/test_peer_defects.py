@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import anonkit
-from anonkit.checks.epsilon_audit import lower_bound
+from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import GuaranteeError
 

@@ -13,7 +13,7 @@ import pytest
 import anonkit
 from anonkit.engines import LocalEngine
 from anonkit.errors import PolicyError, UncheckedError
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
 from tests.checks.forgeries import Files, forged, verdict
 
 QI = ["age", "zip"]
@@ -62,7 +62,7 @@ def people_of(table: pd.DataFrame) -> pd.Series:
 def test_the_report_counts_people(untouched: Path) -> None:
     """Class sizes and risks are those of the people in each class, found again in the source by its recoding."""
     made, source = anonkit.load(untouched), visits()
-    from anonkit.recoding import recoding_from_dict
+    from anonkit.published.recoding import recoding_from_dict
 
     cells = recoding_from_dict(made.params["recoding"]).apply(pa.RecordBatch.from_pandas(source))[0]
     shown = pd.DataFrame({name: array.to_pylist() for name, array in cells.items()})
@@ -168,7 +168,7 @@ def test_every_path_binds_by_the_same_definition(method: str, rows: int, tmp_pat
 @pytest.mark.parametrize("method", ["rfka", "mondrian"])
 def test_spark_binds_by_the_same_definition(method: str, spark: Any, tmp_path: Path) -> None:
     """Sampled on Spark: the recoding is the local engine's, and so are the people that are told of it."""
-    from anonkit.engines.spark import SparkEngine
+    from anonkit.engines.spark.spark_engine import SparkEngine
 
     more: dict[str, Any] = {} if method == "mondrian" else {"max_suppression": 0.6}
     made = []

@@ -17,7 +17,7 @@ from anonkit.checks.local_matrices import BlindAndNear, truth_or_blind
 from anonkit.checks.local_params import Listed, read_answers
 from anonkit.checks.response_rates import consistency, response_rate_checks
 from anonkit.datasets import bank_customers, bank_customers_policy
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
 
 
 @pytest.fixture(scope="module")

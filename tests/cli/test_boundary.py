@@ -139,13 +139,13 @@ def test_an_internal_error_names_the_line_and_the_way_to_the_traceback(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The innermost line of anonkit that the exception came through, its type, and the debug variable."""
-    from anonkit.bundle import to_json
+    from anonkit.bundle.stored_release import to_json
 
     monkeypatch.delenv("ANONKIT_DEBUG", raising=False)
     assert run(command_that(lambda: to_json({"x": float("nan")})), [], "test") == 3
     error, hint = capsys.readouterr().err.splitlines()
 
-    assert error.startswith("Error: internal error in anonkit.bundle:")
+    assert error.startswith("Error: internal error in anonkit.bundle.stored_release:")
     assert error.endswith("(ValueError)")
     assert "ANONKIT_DEBUG=1" in hint
 

@@ -15,7 +15,7 @@ import pytest
 
 from anonkit.cli import COMMANDS, anonkit
 from anonkit.methods import METHODS
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
 
 
 def test_the_report_is_shown_in_plain_words(cli: Any, released: Path) -> None:

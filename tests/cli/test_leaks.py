@@ -238,11 +238,11 @@ def test_places_that_cannot_be_written_keep_the_cells(cli: Any, folder: Path, mo
 
 
 PLACES = [
-    "anonkit.engines.local.LocalEngine.scan",
+    "anonkit.engines.local.local_engine.LocalEngine.scan",
     "anonkit.methods.mondrian.Mondrian.release",
-    "anonkit.engines.local.LocalEngine.write",
-    "anonkit.guarantee.KAnonymity.verify",
-    "anonkit.guarantee.KAnonymity.to_dict",
+    "anonkit.engines.local.local_engine.LocalEngine.write",
+    "anonkit.promises.guarantee.KAnonymity.verify",
+    "anonkit.promises.guarantee.KAnonymity.to_dict",
 ]
 KINDS = [KeyError, RuntimeError, pa.ArrowInvalid, MemoryError, AssertionError, OSError]
 

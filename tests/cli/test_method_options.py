@@ -15,10 +15,10 @@ from anonkit.cli import method_options
 from anonkit.cli.method_options import declared_parameters, read_parameters
 from anonkit.cli.outcome import WrongUsage
 from anonkit.errors import ParameterError
-from anonkit.guarantee import NoGuarantee
 from anonkit.methods import METHODS, method_class
 from anonkit.parameters import parameter, parameters_of
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
+from anonkit.promises.guarantee import NoGuarantee
 
 
 @dataclass(frozen=True, kw_only=True)

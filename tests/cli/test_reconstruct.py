@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as pc_csv
 import pytest
 
-from anonkit.bundle import load
+from anonkit.bundle.stored_release import load
 from anonkit.consumers.reconstruction import reconstruct
 from anonkit.datasets import bank_customers, bank_customers_policy_toml
 from anonkit.errors import ParameterError, SourceError

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from anonkit.checks.validate import Validation
+from anonkit.checks.validation import Validation
 
 
 def test_a_release_validates_as_it_was_made(cli: Any, released: Path) -> None:
@@ -102,7 +102,7 @@ def test_nothing_to_check_is_wrong_usage(cli: Any, table: Path, arguments: tuple
 
 def test_fewer_checks_than_declared_is_never_a_pass(cli: Any, released: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When a check that the report declares was not made, or none was, the exit code is 3."""
-    from anonkit.checks import validate as module
+    from anonkit.checks import validation as module
 
     whole = module.validate(released)
     declared = [

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from anonkit.consumers.columns import Columns
+from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.mechanisms.channel import Channel
-from anonkit.mechanisms.domains import Categories, Grid
 from anonkit.mechanisms.keyed_words import asked_attribute
-from anonkit.mechanisms.published import PublishedAttribute, PublishedTable
 from anonkit.mechanisms.transformed_response import TransformedResponse
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 from anonkit.randomness import Randomness
 
 Publish = Callable[[PublishedTable, Any, int], dict[str, np.ndarray]]

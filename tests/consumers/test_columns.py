@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from anonkit.consumers.columns import Columns
+from anonkit.domains.attribute_domains import UNKNOWN, Categories
 from anonkit.errors import SourceError
-from anonkit.mechanisms.domains import UNKNOWN, Categories
 
 DOMAIN = Categories(values=("a", "b"), has_missing=True)
 CELLS: dict[str, Any] = {"letter": ["b", None, "a", "zzz"], "number": [1.5, None, 3.0, -0.0]}

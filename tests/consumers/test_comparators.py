@@ -8,10 +8,10 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
 from anonkit.consumers import AdditiveNoiseDecisionTree, WarnerDecisionTree
-from anonkit.consumers.dtcrd import reconstruct
+from anonkit.consumers.comparators.dtcrd import reconstruct
+from anonkit.consumers.comparators.record_flip import RecordFlip
+from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.domains import Grid
-from anonkit.mechanisms.record_flip import RecordFlip
 from anonkit.mechanisms.transformed_response import PUBLISHED, Draw, TransformedResponse
 
 KEY = bytes(range(32))

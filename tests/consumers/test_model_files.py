@@ -14,12 +14,12 @@ from sklearn.datasets import load_iris
 
 from anonkit.consumers import NaiveBayes
 from anonkit.consumers.naive_bayes import ReconstructionWarning
+from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import ReleaseFormatError
 from anonkit.mechanisms.band_response import BandResponse
-from anonkit.mechanisms.domains import Categories, Grid
-from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.mechanisms.randomized_response import RandomizedResponse
 from anonkit.mechanisms.transformed_response import PUBLISHED, TransformedResponse
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 from .conftest import CLASSES, COLOURS, colours_by_class, publish_table
 

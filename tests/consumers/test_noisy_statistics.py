@@ -9,9 +9,9 @@ import anonkit
 from anonkit.consumers.naive_bayes import NaiveBayes
 from anonkit.consumers.noisy_statistics import is_noisy_tables, statistics_of_tables
 from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.domains.attribute_domains import Categories
 from anonkit.mechanisms.accounting import units_of
-from anonkit.mechanisms.domains import Categories
-from anonkit.mechanisms.noisy_tables import NoisyTables
+from anonkit.published.noisy_tables import NoisyTables
 from anonkit.randomness import Randomness
 
 CLASSES, JOBS = Categories(values=("no", "yes")), Categories(values=("a", "b", "c"))

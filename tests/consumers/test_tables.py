@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from anonkit.consumers import by_class, frequencies, histogram, moments, two_way
+from anonkit.domains.attribute_domains import Categories
 from anonkit.errors import ParameterError, SourceError
 from anonkit.mechanisms.band_response import BandResponse
-from anonkit.mechanisms.domains import Categories
-from anonkit.mechanisms.published import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.mechanisms.randomized_response import RandomizedResponse
 from anonkit.mechanisms.response_matrix import ResponseMatrix
 from anonkit.mechanisms.transformed_response import PUBLISHED, TransformedResponse
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 from .conftest import CLASSES, COLOUR_SHARES, COLOURS, HEIGHTS, colours_by_class, publish_table
 

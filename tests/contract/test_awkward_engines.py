@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import anonkit
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
 
 METHODS: dict[str, dict[str, Any]] = {
     "rfka": {"k": 5, "trees": 10, "max_suppression": 0.2},
@@ -60,7 +60,7 @@ def _table(n: int, kind: str) -> tuple[pa.Table, dict[str, Any]]:
 @pytest.fixture(scope="module")
 def on_spark(spark: Any) -> Iterator[Any]:
     """An engine that holds a few rows only."""
-    from anonkit.engines.spark import SparkEngine
+    from anonkit.engines.spark.spark_engine import SparkEngine
 
     with SparkEngine(session=spark, search_rows=HELD) as opened:
         yield opened

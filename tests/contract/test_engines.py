@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import anonkit
-from anonkit.checks.validate import validate
-from anonkit.data_files import parts_of
+from anonkit.bundle.data_files import parts_of
+from anonkit.checks.validation import validate
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines import LocalEngine
 from anonkit.ledger.fingerprint import Likeness, fingerprint
 from anonkit.methods import METHODS
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
 
 QUICK: dict[str, dict[str, Any]] = {
     "rfka": {"k": 5, "trees": 10},
@@ -53,7 +53,7 @@ def customers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def on_spark(spark: Any) -> Iterator[Any]:
     """The Spark engine."""
-    from anonkit.engines.spark import SparkEngine
+    from anonkit.engines.spark.spark_engine import SparkEngine
 
     with SparkEngine(session=spark, search_rows=HELD) as engine:
         yield engine
@@ -127,7 +127,7 @@ def test_executors_write_a_folder_of_the_same_rows(
 
 def test_a_table_that_fits_is_searched_as_on_one_machine(customers: Path, spark: Any) -> None:
     """With room for all rows the same features are kept, and the same rows suppressed, as without Spark."""
-    from anonkit.engines.spark import SparkEngine
+    from anonkit.engines.spark.spark_engine import SparkEngine
 
     with SparkEngine(session=spark) as engine:
         one = _release(customers, "rfka", engine, seed=3)

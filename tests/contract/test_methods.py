@@ -13,20 +13,20 @@ import pyarrow as pa
 import pytest
 
 import anonkit
-from anonkit.bundle import DATA, DESCRIPTOR, PAGE, PARAMS, REPORT, Release
+from anonkit.bundle.stored_release import DATA, DESCRIPTOR, PAGE, PARAMS, REPORT, Release
 from anonkit.checks.central import published_account
 from anonkit.checks.disclosure import measure
 from anonkit.checks.local_params import read_answers
 from anonkit.checks.local_promise import published_loss
 from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.domains.attribute_domains import Categories
 from anonkit.engines import ENGINES
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.mechanisms.domains import Categories
-from anonkit.mechanisms.published import PublishedTable
 from anonkit.methods import METHODS, make_method, method_class, presets_of
 from anonkit.parameters import parameters_of
-from anonkit.policy import Column, Policy
+from anonkit.policy.declaration import Column, Policy
 from anonkit.protocols import Method
+from anonkit.published.randomized_table import PublishedTable
 from anonkit.schemas import report_schema
 
 QUICK: dict[str, dict[str, Any]] = {

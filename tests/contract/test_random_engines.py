@@ -19,7 +19,7 @@ import anonkit
 from anonkit.engines import LocalEngine
 from anonkit.errors import AnonkitError
 from anonkit.methods import METHODS
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
 
 K_ANONYMOUS = ("rfka", "greedy-hamdist", "mondrian")
 PARAMETERS: dict[str, dict[str, Any]] = {
@@ -94,7 +94,7 @@ def cases(draw: st.DrawFn) -> Case:
 @pytest.fixture(scope="module")
 def engines(spark: Any) -> Iterator[tuple[Any, LocalEngine]]:
     """Both engines."""
-    from anonkit.engines.spark import SparkEngine
+    from anonkit.engines.spark.spark_engine import SparkEngine
 
     with SparkEngine(session=spark) as on_spark, LocalEngine() as local:
         yield on_spark, local

@@ -14,7 +14,7 @@ import pytest
 
 from anonkit.engines import LocalEngine
 from anonkit.errors import EngineError
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
 from anonkit.randomness import Randomness
 
 
@@ -25,7 +25,7 @@ def everything(folder: Path) -> list[Path]:
 
 def test_spilled_rows_are_private_and_deleted(temporary: Path, tmp_path: Path) -> None:
     """Everything an engine puts on disk is below one folder of mode 0700, and gone when the engine is closed."""
-    with patch("anonkit.engines.local._IN_MEMORY", 1 << 12), LocalEngine() as engine:
+    with patch("anonkit.engines.local.local_engine._IN_MEMORY", 1 << 12), LocalEngine() as engine:
         source = engine.scan(pa.table({"a": np.arange(50_000)}), Policy())
         (folder,) = temporary.iterdir()
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -39,7 +39,7 @@ def test_spilled_rows_are_private_and_deleted(temporary: Path, tmp_path: Path) -
 
 def test_a_failed_write_leaves_no_rows_behind(temporary: Path, tmp_path: Path) -> None:
     """The files a shuffle deals rows into are deleted when the shuffle fails."""
-    with patch("anonkit.engines.local._IN_MEMORY", 1 << 12), LocalEngine() as engine:
+    with patch("anonkit.engines.local.local_engine._IN_MEMORY", 1 << 12), LocalEngine() as engine:
         source = engine.scan(pa.table({"a": np.arange(50_000)}), Policy())
         before = everything(temporary)
         with (
@@ -61,7 +61,7 @@ def test_counting_spills_under_a_memory_cap(temporary: Path, tmp_path: Path) -> 
     _, sizes = np.unique(np.stack([first, second]), axis=1, return_counts=True)
     values, counts = np.unique(sizes, return_counts=True)
 
-    with patch("anonkit.engines.local._CODES_IN_MEMORY", -1), LocalEngine(memory_limit="40MB") as engine:
+    with patch("anonkit.engines.local.local_engine._CODES_IN_MEMORY", -1), LocalEngine(memory_limit="40MB") as engine:
         counted = engine.class_sizes(engine.scan(tmp_path / "t.parquet", Policy()), ["a", "b"], 2)
         (folder,) = temporary.iterdir()
         spilled = [path for path in everything(folder) if path.name != "owner.lock"]
@@ -84,7 +84,7 @@ def test_a_large_table_with_many_pieces_is_written_as_a_small_one(tmp_path: Path
     )
     files = []
     for in_memory in (1 << 30, 1 << 16):
-        with patch("anonkit.engines.local._IN_MEMORY", in_memory), LocalEngine() as engine:
+        with patch("anonkit.engines.local.local_engine._IN_MEMORY", in_memory), LocalEngine() as engine:
             files.append(tmp_path / f"{in_memory}.parquet")
             engine.write(engine.scan(table, Policy()), files[-1], metadata={"a": "b"}, randomness=Randomness.seeded(2))
     small, large = map(pq.read_table, files)

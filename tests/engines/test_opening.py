@@ -17,7 +17,7 @@ from anonkit.errors import MissingDependencyError, ParameterError
 
 def test_spark_without_pyspark_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 4, and what to install."""
-    for name in [name for name in sys.modules if name.startswith("anonkit.engines.spark")]:
+    for name in [name for name in sys.modules if name.startswith("anonkit.engines.spark.spark_engine")]:
         monkeypatch.delitem(sys.modules, name)
     for name in ("pyspark", "pyspark.sql", "pyspark.errors", "py4j", "py4j.protocol"):
         monkeypatch.setitem(sys.modules, name, None)

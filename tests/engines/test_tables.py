@@ -16,7 +16,7 @@ import pytest
 
 from anonkit.engines import LocalEngine
 from anonkit.errors import SourceError
-from anonkit.policy import Column, ColumnType, Policy
+from anonkit.policy.declaration import Column, ColumnType, Policy
 from anonkit.randomness import Randomness
 
 ENGINE = LocalEngine()

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from anonkit.engines import LocalEngine
 from anonkit.errors import SourceError
-from anonkit.policy import Column, ColumnType, Outside, Policy
+from anonkit.policy.declaration import Column, ColumnType, Outside, Policy
 
 ENGINE = LocalEngine()
 
@@ -203,9 +203,9 @@ def test_a_table_larger_than_memory_is_read_as_a_small_one(
         b"".join(json.dumps({k: v for k, v in row.items() if v is not None}).encode() + b"\n" for row in numbers)
     )
     with (
-        patch("anonkit.engines.local._IN_MEMORY", 64),
-        patch("anonkit.engines.delimited._BLOCK", 128),
-        patch("anonkit.engines.json_lines._BLOCK", 64),
+        patch("anonkit.engines.local.local_engine._IN_MEMORY", 64),
+        patch("anonkit.engines.reading.delimited._BLOCK", 128),
+        patch("anonkit.engines.reading.json_lines._BLOCK", 64),
         LocalEngine() as engine,
     ):
         for path in (table, lines):
@@ -277,9 +277,9 @@ def test_rows_keep_the_order_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_bytes(json_lines({"a": lines}))
     for in_memory in (1 << 30, 1 << 10):
         with (
-            patch("anonkit.engines.local._IN_MEMORY", in_memory),
-            patch("anonkit.engines.delimited._BLOCK", 1 << 12),
-            patch("anonkit.engines.json_lines._BLOCK", 1 << 12),
+            patch("anonkit.engines.local.local_engine._IN_MEMORY", in_memory),
+            patch("anonkit.engines.reading.delimited._BLOCK", 1 << 12),
+            patch("anonkit.engines.reading.json_lines._BLOCK", 1 << 12),
             LocalEngine() as engine,
         ):
             for path in sorted(tmp_path.iterdir()):
@@ -291,8 +291,8 @@ def test_a_file_that_is_widened_late_leaves_no_copy(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(delimited({"a": [*range(3_000), "x"], "b": ["y"] * 3_001}))
     with (
-        patch("anonkit.engines.local._IN_MEMORY", 1 << 10),
-        patch("anonkit.engines.delimited._BLOCK", 1 << 12),
+        patch("anonkit.engines.local.local_engine._IN_MEMORY", 1 << 10),
+        patch("anonkit.engines.reading.delimited._BLOCK", 1 << 12),
         LocalEngine() as engine,
     ):
         source = engine.scan(path, Policy())

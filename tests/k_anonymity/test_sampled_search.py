@@ -17,8 +17,16 @@ from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines import LocalEngine
 from anonkit.errors import GuaranteeError, PolicyError
 from anonkit.k_anonymity.sampled_search import opened
-from anonkit.policy import Policy
-from anonkit.recoding import CategoryAxis, GlobalRecoding, Grouping, IntervalAxis, KeptAxis, LocalRecoding, Split
+from anonkit.policy.declaration import Policy
+from anonkit.published.recoding import (
+    CategoryAxis,
+    GlobalRecoding,
+    Grouping,
+    IntervalAxis,
+    KeptAxis,
+    LocalRecoding,
+    Split,
+)
 
 QUASI = ["age", "education", "occupation", "marital_status", "income"]
 

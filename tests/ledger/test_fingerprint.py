@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.datasets import bank_customers
-from anonkit.engines.local import LocalEngine
+from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.ledger.fingerprint import Fingerprint, Likeness, RowMarks, fingerprint
 from anonkit.ledger.sketch import LEAST, Sketch
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
 
 KEY, OTHER = b"k" * 32, b"o" * 32
 CELLS = st.sampled_from(["a", "b", "ab", "", "1", "2", "a" * 40, None])

@@ -14,7 +14,7 @@ import anonkit
 from anonkit.engines import LocalEngine
 from anonkit.errors import GuaranteeError
 from anonkit.ledger import NAME, Ledger
-from anonkit.policy import Column, Policy
+from anonkit.policy.declaration import Column, Policy
 
 SEED = 1
 
@@ -45,7 +45,7 @@ def release(output: Path, drop: str, **more: Any) -> anonkit.Release:
 
 def by_hand(*releases: anonkit.Release) -> Counter[tuple[Any, ...]]:
     """Count the joint classes by applying the published recodings to every row with pandas-free code."""
-    from anonkit.methods.recoded import Recoded
+    from anonkit.k_anonymity.stored_recoding import Recoded
 
     cells: list[list[tuple[Any, ...]]] = []
     for one in releases:
@@ -125,7 +125,7 @@ def test_a_column_shown_as_it_is_belongs_to_the_view_when_it_is_known(tmp_path: 
 
 def shown_ages(release: anonkit.Release) -> list[Any]:
     """Return the class of every source row under the recoding of a release."""
-    from anonkit.methods.recoded import Recoded
+    from anonkit.k_anonymity.stored_recoding import Recoded
 
     recoding = Recoded.from_params(json.loads(json.dumps(release.params))).recoding
     columns = recoding.apply(people().combine_chunks().to_batches()[0])[0]

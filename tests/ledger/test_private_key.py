@@ -16,12 +16,12 @@ import pytest
 
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
-from anonkit.engines.local import LocalEngine
+from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import BudgetError, GuaranteeError, LedgerError
 from anonkit.ledger import NAME, Ledger
 from anonkit.ledger.first_marks import first_marks
 from anonkit.ledger.private_key import VARIABLE, key_file
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
 
 
 @pytest.fixture(scope="module")

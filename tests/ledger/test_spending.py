@@ -158,7 +158,7 @@ def test_a_failure_on_the_way_is_rolled_back(ten: pa.Table, tmp_path: Path, monk
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("anonkit.atomic.Staging.commit", fail)
+        patched.setattr("anonkit.bundle.atomic.Staging.commit", fail)
         with pytest.raises(anonkit.AnonkitError):
             draw(ten, tmp_path / "a.parquet")
     assert Ledger(tmp_path / NAME).standing("bank-customers").epsilon == 0
@@ -168,7 +168,7 @@ def test_a_failure_on_the_way_is_rolled_back(ten: pa.Table, tmp_path: Path, monk
 STEPS = (
     "anonkit.ledger.Ledger.reserve",
     "anonkit.ledger.Ledger.publishing",
-    "anonkit.atomic._finish",
+    "anonkit.bundle.atomic._finish",
     "anonkit.ledger.Ledger.commit",
 )
 

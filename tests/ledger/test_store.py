@@ -164,7 +164,7 @@ def test_what_was_publishing_counts_when_nobody_can_tell(ledger: Ledger, tmp_pat
 
 def test_what_was_published_is_committed(ledger: Ledger, tmp_path: Path) -> None:
     """Killed between the last rename and `commit`: the data file's hash shows that it is there."""
-    from anonkit.bundle import sha256
+    from anonkit.bundle.stored_release import sha256
 
     (tmp_path / "out.parquet").write_bytes(b"the release")
     _die(ledger, tmp_path / "out.parquet", f"ledger.publishing(number, {sha256(b'the release')!r})")

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.central_dp import REPLACE
 from anonkit.errors import BudgetError, ParameterError
 from anonkit.mechanisms.accounting import (
     LAPLACE,
@@ -25,6 +24,7 @@ from anonkit.mechanisms.accounting import (
     shares,
     units_of,
 )
+from anonkit.promises.pure_central_dp import REPLACE
 
 ONE = 1 << 52
 SPLIT = Draw(purpose="split", mechanism=PERMUTE_AND_FLIP, rate=ONE // 8, sensitivity=2, level=0)

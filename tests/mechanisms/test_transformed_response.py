@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.mechanisms.moments import PowerSums, estimate_moments
+from anonkit.estimators.moments import PowerSums, estimate_moments
 from anonkit.mechanisms.randomized_response import RandomizedResponse
 from anonkit.mechanisms.transformed_response import PUBLISHED, Draw, TransformedResponse, breach_width
 from anonkit.randomness import Randomness

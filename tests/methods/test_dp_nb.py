@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anonkit
+from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.checks import central_rows
 from anonkit.checks.central import published_account
-from anonkit.checks.epsilon_audit import lower_bound
 from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.domains.attribute_domains import Categories
+from anonkit.dp_trees.release import row_pieces as pieces
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.mechanisms import pieces
 from anonkit.mechanisms.accounting import LARGEST_EPSILON
-from anonkit.mechanisms.domains import Categories
-from anonkit.mechanisms.noisy_tables import NoisyTables
 from anonkit.methods.dp_nb import DPNB
-from anonkit.policy import Column, Policy, Role
+from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.published.noisy_tables import NoisyTables
 from anonkit.randomness import Randomness
 
 POLICY = bank_customers_policy()

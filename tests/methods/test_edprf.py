@@ -11,7 +11,7 @@ import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.methods.edprf import EDPRF
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
 
 POLICY = bank_customers_policy()
 

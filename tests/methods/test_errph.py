@@ -11,7 +11,7 @@ import anonkit
 from anonkit.datasets import bank_customers_policy
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.methods.errph import ERRPH
-from anonkit.policy import Column, Missing, Policy, Role
+from anonkit.policy.declaration import Column, Missing, Policy, Role
 
 
 def test_the_loss_of_a_row_is_the_sum_of_its_answers() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.errors import GuaranteeError, ParameterError, PolicyError
-from anonkit.policy import Column, Policy, Role
+from anonkit.policy.declaration import Column, Policy, Role
 from tests.conftest import USUAL_EIGHT
 
 QUICK: dict[str, Any] = {"method": "rfka", "trees": 10}

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.answer_design import AnswerDesign
 from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import PolicyError
 from anonkit.mechanisms.band_response import BandResponse
-from anonkit.mechanisms.domains import Grid
 from anonkit.methods.rr import RR
-from anonkit.policy import Column, Policy
+from anonkit.policy.answer_design import AnswerDesign
+from anonkit.policy.declaration import Column, Policy
 
 
 @settings(max_examples=30)

@@ -11,7 +11,7 @@ from anonkit.datasets import bank_customers_policy
 from anonkit.errors import PolicyError
 from anonkit.methods import make_method
 from anonkit.methods.trr import TRR
-from anonkit.policy import Column, Missing, Policy
+from anonkit.policy.declaration import Column, Missing, Policy
 
 NUMBERS = Policy(columns={"n": Column(name="n", bounds=(0, 100))})
 

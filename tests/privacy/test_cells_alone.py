@@ -20,13 +20,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.cell_keys import cell_keys
-from anonkit.central_release import coded_rows
-from anonkit.domain_codes import codes_of_cells, labels_of_cells
-from anonkit.engines.local import LocalEngine
-from anonkit.mechanisms.domains import Categories, Grid
+from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.cell_keys import cell_keys
+from anonkit.domains.domain_codes import codes_of_cells, labels_of_cells
+from anonkit.dp_trees.release import coded_rows
+from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.methods import make_method
-from anonkit.policy import Column, ColumnType, Policy, Role
+from anonkit.policy.declaration import Column, ColumnType, Policy, Role
 from anonkit.randomness import Randomness
 from tests.contract.test_methods import CENTRAL, QUICK
 

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from anonkit.checks.epsilon_audit import lower_bound
-from anonkit.engines.local import LocalEngine
+from anonkit.auditing.epsilon_audit import lower_bound
+from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.methods import make_method
-from anonkit.policy import Column, ColumnType, Policy, Role
+from anonkit.policy.declaration import Column, ColumnType, Policy, Role
 from anonkit.randomness import Randomness
 
 RUNS = 1_000

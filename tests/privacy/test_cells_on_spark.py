@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.cell_keys import cell_keys
-from anonkit.central_release.coded_rows import CodeRows, UnitKeys, first_rows_of_units
-from anonkit.central_release.declared import schema_of
-from anonkit.engines.local import LocalEngine
-from anonkit.policy import Column, ColumnType, Missing, Policy, Role
-from anonkit.trees.attributes import Split
+from anonkit.domains.cell_keys import cell_keys
+from anonkit.dp_trees.release.coded_rows import CodeRows, UnitKeys, first_rows_of_units
+from anonkit.dp_trees.release.declared_schema import schema_of
+from anonkit.engines.local.local_engine import LocalEngine
+from anonkit.policy.declaration import Column, ColumnType, Missing, Policy, Role
+from anonkit.published.tree_attributes import Split
 from tests.contract.test_methods import CENTRAL, QUICK, RANDOMIZED
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -55,7 +55,7 @@ few = settings(max_examples=6, suppress_health_check=[HealthCheck.function_scope
 @pytest.fixture(scope="module")
 def engine(spark: Any) -> Iterator[Any]:
     """The engine in the session of the tests."""
-    from anonkit.engines.spark import SparkEngine
+    from anonkit.engines.spark.spark_engine import SparkEngine
 
     with SparkEngine(session=spark) as opened:
         yield opened
@@ -168,7 +168,7 @@ def test_no_row_of_spark_decides_about_a_release(engine: Any, spark: Any, method
 @pytest.mark.parametrize("method", [*RANDOMIZED, *CENTRAL])
 def test_no_row_decides_where_executors_count(spark: Any, method: str, odd: str) -> None:
     """Tables too large for the driver: executors code, count and answer odd rows as any others."""
-    from anonkit.engines.spark import SparkEngine
+    from anonkit.engines.spark.spark_engine import SparkEngine
 
     given: dict[str, Any] = {**QUICK, "errph": {"epsilon": 1.0, "bins": 4}}[method]
     unused = ("who", "code", "text") if method == "trr" else ("who",)

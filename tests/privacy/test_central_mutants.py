@@ -19,16 +19,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.trees import test_scores as scores
 
 import anonkit
-import anonkit.trees.scores
-from anonkit.checks.validate import validate
+import anonkit.dp_trees.scores
+from anonkit.checks.validation import validate
+from anonkit.dp_trees.scores import ENTROPY, GINI, MAX_CLASS
 from anonkit.errors import GuaranteeError, ReleaseFormatError
-from anonkit.policy import Column, Policy, Role
-from anonkit.trees.scores import ENTROPY, GINI, MAX_CLASS
+from anonkit.policy.declaration import Column, Policy, Role
 from tests.mechanisms import test_discrete_laplace as laplace
 from tests.mechanisms import test_private_selection as selection
-from tests.trees import test_scores as scores
 
 POLICY = Policy(
     columns={
@@ -92,14 +92,14 @@ def mutate(monkeypatch: pytest.MonkeyPatch, mutant: Mutant) -> None:
                 monkeypatch.setattr(other, known, changed)
 
 
-RULE = "anonkit.trees.stacked:StackedPlan."
+RULE = "anonkit.dp_trees.additive_model.stacked:StackedPlan."
 REFUSED: dict[str, Mutant] = {
     # --- claims
     "half of the loss of a row is claimed": Mutant(
         where="anonkit.mechanisms.accounting:Accounting.epsilon",
         old="self.row_loss * changed", new="self.row_loss / 2 * changed", method="edprf"),
     "half of epsilon is claimed": Mutant(
-        where="anonkit.central_release.stacked_trees:StackedMethod._claim",
+        where="anonkit.dp_trees.release.stacked_trees:StackedMethod._claim",
         old="self._row_units * self", new="self._row_units // 2 * self", method="dp-forest"),
     "a line states half of its rate": Mutant(
         where="anonkit.mechanisms.accounting:Draw.to_params", old='"rate": self.rate', new='"rate": self.rate // 2',
@@ -116,13 +116,13 @@ REFUSED: dict[str, Mutant] = {
         method="dp-nb"),
     # --- sensitivities
     "Gini moves by 1": Mutant(
-        where="anonkit.trees.selection:JointSelection.draws",
+        where="anonkit.dp_trees.split_selection:JointSelection.draws",
         old="width = self.score.width(terms.n_classes, terms.max_rows)", new="width = 256", method="edprf"),
     "an entropy moves as in a table of one row": Mutant(
-        where="anonkit.trees.scores:_steepest", old="math.log2(max_rows + 1)", new="0", method="diffp-id3",
+        where="anonkit.dp_trees.scores:_steepest", old="math.log2(max_rows + 1)", new="0", method="diffp-id3",
         parameters={"score": "entropy"}),
     "a choice has twice its rate": Mutant(
-        where="anonkit.trees.selection:JointSelection.draws", old="rate = rate_within(units, width * self.slack)",
+        where="anonkit.dp_trees.split_selection:JointSelection.draws", old="rate = rate_within(units, width * self.slack)",
         new="rate = 2 * rate_within(units, width * self.slack)", method="edprf"),
     "rates are rounded up": Mutant(
         where="anonkit.mechanisms.accounting:rate_within", old="rate = units // sensitivity",
@@ -132,42 +132,42 @@ REFUSED: dict[str, Mutant] = {
         where=RULE + "histogram_draw", old="times = max(1, len(self.schema.attributes))", new="times = 1",
         method="dp-forest"),
     "all tables of a level cost one": Mutant(
-        where="anonkit.trees.selection:NoisyCounts.draws",
+        where="anonkit.dp_trees.split_selection:NoisyCounts.draws",
         old="times = terms.candidates * (2 if self.separate_totals else 1)", new="times = 1", method="pinq-id3"),
     "totals cost nothing": Mutant(
-        where="anonkit.trees.selection:NoisyCounts.draws",
+        where="anonkit.dp_trees.split_selection:NoisyCounts.draws",
         old="times = terms.candidates * (2 if self.separate_totals else 1)", new="times = terms.candidates",
         method="sulq-id3"),
     "cuts cost nothing": Mutant(
-        where="anonkit.trees.selection:CutThenAttribute._line", old="times=numbers + 1", new="times=1",
+        where="anonkit.dp_trees.split_selection:CutThenAttribute._line", old="times=numbers + 1", new="times=1",
         method="diffp-c45"),
     "trees on the same rows cost one": Mutant(
-        where="anonkit.trees.plan:_times", old="if trees == 1:", new="if trees >= 1:", method="diffprf",
+        where="anonkit.dp_trees.plan:_times", old="if trees == 1:", new="if trees >= 1:", method="diffprf",
         parameters={"rows": "shared", "trees": 3}),
     "trees on the same rows get all": Mutant(
-        where="anonkit.trees.rows:Shared.path_units", old="units_of(epsilon) // self.trees", new="units_of(epsilon)",
+        where="anonkit.dp_trees.tree_rows:Shared.path_units", old="units_of(epsilon) // self.trees", new="units_of(epsilon)",
         method="diffprf", parameters={"rows": "shared", "trees": 3}),
     "copies of a bootstrap cost nothing": Mutant(
         where="anonkit.mechanisms.accounting:Bootstrap.loss", old="* self.trees)", new="* 1)", method="diffprfs",
         parameters={"trees": 3}),
     "a bootstrap spends what it likes": Mutant(
-        where="anonkit.trees.rows:PoissonBootstrap.path_units", old="while self._loss(units) > epsilon:",
+        where="anonkit.dp_trees.tree_rows:PoissonBootstrap.path_units", old="while self._loss(units) > epsilon:",
         new="units *= 2\n    while self._loss(units) > 4 * epsilon:", method="diffprfs", parameters={"trees": 3}),
     "the bootstrap is not told": Mutant(
         where="anonkit.mechanisms.accounting:Accounting.to_params",
         old="None if self.bootstrap is None else self.bootstrap.to_params()", new="None", method="diffprfs",
         parameters={"trees": 3}),
     "a leaf forgets what its path has spent": Mutant(
-        where="anonkit.trees.plan:Plan.leaf_units", old="self.path_units - above", new="self.path_units",
+        where="anonkit.dp_trees.plan:Plan.leaf_units", old="self.path_units - above", new="self.path_units",
         method="edprf"),
     "cuts of a step cost nothing": Mutant(
-        where="anonkit.trees.specialization:SpecializationPlan.choices", old="self.numbers + 2 * self.steps",
+        where="anonkit.dp_trees.taxonomy_specialization:SpecializationPlan.choices", old="self.numbers + 2 * self.steps",
         new="self.steps", method="diffgen", parameters={"steps": 2}),
     "cells get all of epsilon": Mutant(
-        where="anonkit.trees.specialization:SpecializationPlan.count", old="self.path_units - self.choice.units",
+        where="anonkit.dp_trees.taxonomy_specialization:SpecializationPlan.count", old="self.path_units - self.choice.units",
         new="self.path_units", method="dt-diff", parameters={"steps": 2}),
     "replaced rows cost once": Mutant(
-        where="anonkit.central_dp:changed_rows", old="(2 if adjacency == REPLACE else 1)", new="1", method="dp-nb",
+        where="anonkit.promises.pure_central_dp:changed_rows", old="(2 if adjacency == REPLACE else 1)", new="1", method="dp-nb",
         parameters={"adjacency": "replace"}),
     "a step of the weights is free": Mutant(
         where=RULE + "accounting", old="*trees.draws, self.histogram_draw, *learned",
@@ -183,43 +183,43 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.methods.dp_nb:count", old="tables = [np.bincount(batch.labels, minlength=classes)]",
         new="tables = [2 * np.bincount(batch.labels, minlength=classes)]", method="dp-nb"),
     "every row is counted twice in a histogram": Mutant(
-        where="anonkit.trees.stacked:HistogramSums.count", old="np.concatenate(found)", new="2 * np.concatenate(found)",
+        where="anonkit.dp_trees.additive_model.stacked:HistogramSums.count", old="np.concatenate(found)", new="2 * np.concatenate(found)",
         method="dp-forest"),
     "every row is in two trees": Mutant(
-        where="anonkit.trees.rows:Disjoint.groups",
+        where="anonkit.dp_trees.tree_rows:Disjoint.groups",
         old="yield asked_attribute(key, _TREE_STREAM, first_row, n_rows, self.trees), None",
         new="yield from [(asked_attribute(key, _TREE_STREAM, first_row, n_rows, self.trees), None)] * 2",
         method="edprf", parameters={"trees": 3}),
     "every row is in a tree twice": Mutant(
-        where="anonkit.trees.rows:Shared.groups", old="for tree in range(self.trees):",
+        where="anonkit.dp_trees.tree_rows:Shared.groups", old="for tree in range(self.trees):",
         new="for tree in [*range(self.trees), 0]:", method="diffprf", parameters={"rows": "shared", "trees": 3}),
     "every row is in its node twice": Mutant(
-        where="anonkit.trees.questions:_add_keys", old="total += np.bincount(keys, minlength=total.size)",
+        where="anonkit.dp_trees.questions:_add_keys", old="total += np.bincount(keys, minlength=total.size)",
         new="total += 2 * np.bincount(keys, minlength=total.size)", method="edprf"),
     "cells take every row twice": Mutant(
-        where="anonkit.trees.questions:Question.add", old="_add_keys(total, keys, weights)",
+        where="anonkit.dp_trees.questions:Question.add", old="_add_keys(total, keys, weights)",
         new="_add_keys(total, keys, weights), _add_keys(total, keys, weights)",
         method="diffgen", parameters={"steps": 1}),
     # --- units
     "a unit has one row more": Mutant(
-        where="anonkit.central_release.coded_rows:first_rows_of_units", old="rank < most", new="rank <= most",
+        where="anonkit.dp_trees.release.coded_rows:first_rows_of_units", old="rank < most", new="rank <= most",
         method="dp-nb"),
     "every second row is another unit": Mutant(
-        where="anonkit.central_release.coded_rows:first_rows_of_units",
+        where="anonkit.dp_trees.release.coded_rows:first_rows_of_units",
         old="np.arange(codes.size) - np.repeat(starts", new="np.arange(codes.size) // 2 - np.repeat(starts // 2",
         method="dp-nb"),
     "more rows a unit cost as one": Mutant(
-        where="anonkit.central_dp:changed_rows", old="return rows_per_unit * (", new="return 1 * (", method="dp-nb",
+        where="anonkit.promises.pure_central_dp:changed_rows", old="return rows_per_unit * (", new="return 1 * (", method="dp-nb",
         parameters={"rows_per_unit": 3}),
     "the account forgets the rows of a unit": Mutant(
         where="anonkit.mechanisms.accounting:Accounting.to_params", old='"rows_per_unit": self.rows_per_unit',
         new='"rows_per_unit": 1', method="edprf", parameters={"rows_per_unit": 3}),
     # --- what is published
     "rows do not come from the noisy counts": Mutant(
-        where="anonkit.trees.microdata:consistent", old="total = max(float(counts.sum()), 0.0)",
+        where="anonkit.dp_trees.microdata:consistent", old="total = max(float(counts.sum()), 0.0)",
         new="total = 3 * max(float(counts.sum()), 0.0)", method="edprf"),
     "domains are told in another order": Mutant(
-        where="anonkit.mechanisms.domains:Categories.to_params",
+        where="anonkit.domains.attribute_domains:Categories.to_params",
         old="list(self.values)", new="sorted(self.values)[::-1]", method="dp-nb"),
 }  # fmt: skip
 
@@ -292,7 +292,7 @@ def chooses(choose: Callable[..., Any], law: Callable[..., Any]) -> Callable[[],
 def sensitivities() -> None:
     """Every width, by brute force over all small tables, of up to ten times the rows it is planned for."""
     for score, made_by in ((GINI, "_gini"), (ENTROPY, "_entropy"), (MAX_CLASS, "_max_class")):
-        now = replace(score, of=getattr(anonkit.trees.scores, made_by))
+        now = replace(score, of=getattr(anonkit.dp_trees.scores, made_by))
         for max_rows in (7, 81):
             moved = scores.changes(now, scores.all_tables(2, 40), max_rows)
             assert moved.max() - moved.min() <= now.width(2, max_rows)
@@ -330,7 +330,7 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
                new="2 * counts + noise"),
         laplace.test_counts_keep_their_shape_and_are_right_on_average),
     "nobody's rows are limited": (
-        Mutant(where="anonkit.central_release.declared:CentralMethod.used_rows", old="if policy.unit is None:",
+        Mutant(where="anonkit.dp_trees.release.declared_schema:CentralMethod.used_rows", old="if policy.unit is None:",
                new="if True:"), people_are_capped),
     "coins without a fraction": (
         Mutant(where="anonkit.mechanisms.discrete_laplace:bernoulli_exp",
@@ -359,12 +359,12 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
                old="1 if weights is None else weights, 0",
                new="1, 0"), selection.test_weighted_candidates_are_drawn_by_weight_and_score),
     "an entropy is steeper beyond its rows": (
-        Mutant(where="anonkit.trees.scores:_entropy", old="slope = math.ceil(_steepest(max_rows) * _STEPS)",
+        Mutant(where="anonkit.dp_trees.scores:_entropy", old="slope = math.ceil(_steepest(max_rows) * _STEPS)",
                new="slope = math.ceil(_steepest(max_rows * 9) * _STEPS)"), sensitivities),
     "an entropy is not capped": (
-        Mutant(where="anonkit.trees.scores:_entropy", old="slope * beyond", new="8 * slope * beyond"), sensitivities),
+        Mutant(where="anonkit.dp_trees.scores:_entropy", old="slope * beyond", new="8 * slope * beyond"), sensitivities),
     "Gini counts a child twice": (
-        Mutant(where="anonkit.trees.scores:_gini", old="-steps.sum(axis=-1)", new="-2 * steps.sum(axis=-1)"),
+        Mutant(where="anonkit.dp_trees.scores:_gini", old="-steps.sum(axis=-1)", new="-2 * steps.sum(axis=-1)"),
         sensitivities),
 }  # fmt: skip
 

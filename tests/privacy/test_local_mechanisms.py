@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from anonkit.checks.epsilon_audit import EpsilonBound, lower_bound_over_inputs
+from anonkit.auditing.epsilon_audit import EpsilonBound, lower_bound_over_inputs
 from anonkit.mechanisms.band_response import BandResponse
 from anonkit.mechanisms.channel import Channel
 from anonkit.mechanisms.exact import worst_ratio

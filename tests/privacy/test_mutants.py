@@ -20,8 +20,8 @@ import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy_toml
 from anonkit.errors import PolicyError
 from anonkit.methods import make_method
-from anonkit.policy import Policy
-from anonkit.randomized_response.rows import RandomizeBatch
+from anonkit.policy.declaration import Policy
+from anonkit.randomized_response.randomized_rows import RandomizeBatch
 from anonkit.randomness import Randomness
 
 ROWS = 2000
@@ -138,7 +138,7 @@ RUNS: dict[str, Run] = {
 """What is released, by name."""
 
 _WORDS = "tests/privacy/test_local_mechanisms.py::test_every_word_answers_as_the_response_matrix_says"
-_BATCHES = "tests/randomized_response/test_rows.py::test_batches_of_any_size_give_the_same_rows"
+_BATCHES = "tests/randomized_response/test_randomized_rows.py::test_batches_of_any_size_give_the_same_rows"
 _STREAMS = "tests/privacy/test_mutants.py::check_streams"
 
 LOCAL: dict[str, Mutant] = {
@@ -148,16 +148,16 @@ LOCAL: dict[str, Mutant] = {
         refused_by="release", check="epsilon", run="rr",
     ),
     "the largest instead of the sum": Mutant(
-        where="mechanisms.published:PublishedTable.record_epsilon",
+        where="published.randomized_table:PublishedTable.record_epsilon",
         old="if self.asked_column else", new="if True else",
         refused_by="release", check="epsilon", run="errph",
     ),
     "the label costs nothing": Mutant(
-        where="mechanisms.published:PublishedTable.record_epsilon", old="spent * label", new="spent",
+        where="published.randomized_table:PublishedTable.record_epsilon", old="spent * label", new="spent",
         refused_by="release", check="epsilon", run="split",
     ),
     "a clear label costs nothing": Mutant(
-        where="mechanisms.published:PublishedTable.record_epsilon",
+        where="published.randomized_table:PublishedTable.record_epsilon",
         old="else self.target.mechanism.ratio", new="else self.target.mechanism.ratio or Fraction(1)",
         refused_by="release", check="epsilon", run="clear label",
     ),
@@ -196,7 +196,7 @@ LOCAL: dict[str, Mutant] = {
         refused_by="release", check="method_parameters", run="errph",
     ),
     "p_keep of the report halved": Mutant(
-        where="randomized_response.drafts:_facts",
+        where="randomized_response.randomized_draft:_facts",
         old="mechanism.truth_probability", new="mechanism.truth_probability / 2",
         refused_by="release", check="figures:", run="errph",
     ),
@@ -206,26 +206,26 @@ LOCAL: dict[str, Mutant] = {
         refused_by="release", check="figures:", run="errph",
     ),
     "a line of the budget halved": Mutant(
-        where="randomized_response.drafts:draft_randomized",
+        where="randomized_response.randomized_draft:draft_randomized",
         old='"epsilon": loss_json(loss)}', new='"epsilon": loss_json(loss / 2)}',
         refused_by="release", check="budget_lines", run="errph",
     ),
     "all answers called one": Mutant(
-        where="randomized_response.drafts:local_promise",
+        where="randomized_response.randomized_draft:local_promise",
         old="one_answer=table.asked_column is not None", new="one_answer=True",
         refused_by="release", check="answers_as_promised", run="errph",
     ),
     "a clear label not named": Mutant(
-        where="randomized_response.drafts:local_promise", old="clear=tuple(clear)", new="clear=()",
+        where="randomized_response.randomized_draft:local_promise", old="clear=tuple(clear)", new="clear=()",
         refused_by="release", check="answers_as_promised", run="ppnb",
     ),
     "a wider domain told than was used": Mutant(
-        where="mechanisms.domains:Grid.to_params", old="self.upper]", new="self.upper + self.width]",
+        where="domains.attribute_domains:Grid.to_params", old="self.upper]", new="self.upper + self.width]",
         refused_by="release", check="domain:", run="errph",
     ),
     # noise
     "no noise": Mutant(
-        where="randomized_response.rows:RandomizeBatch._randomized",
+        where="randomized_response.randomized_rows:RandomizeBatch._randomized",
         old="mechanism.randomize(codes, key=self.key, stream=stream, first_row=row)", new="codes",
         refused_by="validate", check="response_rates:", run="errph",
     ),
@@ -239,7 +239,7 @@ LOCAL: dict[str, Mutant] = {
         refused_by="validate", check="response_rates:", run="errph",
     ),
     "every row shows all its answers": Mutant(
-        where="randomized_response.rows:RandomizeBatch._answers",
+        where="randomized_response.randomized_rows:RandomizeBatch._answers",
         old="None if asked is None else asked != stream", new="None",
         refused_by="release", check="one_answer_per_row", run="rr",
     ),
@@ -267,11 +267,11 @@ LOCAL: dict[str, Mutant] = {
         refused_by=_WORDS, arguments=("skewed",),
     ),
     "one key stream for all attributes": Mutant(
-        where="randomized_response.rows:RandomizeBatch._randomized", old="stream=stream", new="stream=0",
+        where="randomized_response.randomized_rows:RandomizeBatch._randomized", old="stream=stream", new="stream=0",
         refused_by=_STREAMS,
     ),
     "the label draws the words of an attribute": Mutant(
-        where="randomized_response.rows:RandomizeBatch._answers", old="stream=_LABEL_STREAM", new="stream=0",
+        where="randomized_response.randomized_rows:RandomizeBatch._answers", old="stream=_LABEL_STREAM", new="stream=0",
         refused_by=_STREAMS,
     ),
     "the words of every block used again": Mutant(
@@ -279,7 +279,7 @@ LOCAL: dict[str, Mutant] = {
         refused_by="tests/mechanisms/test_randomized_response.py::test_blocks_do_not_show_in_the_answers",
     ),
     "the words of every batch used again": Mutant(
-        where="randomized_response.rows:RandomizeBatch._randomized", old="first_row=row", new="first_row=0",
+        where="randomized_response.randomized_rows:RandomizeBatch._randomized", old="first_row=row", new="first_row=0",
         refused_by=_BATCHES, arguments=("errph", {"epsilon": 1.0, "bins": 4}, CUSTOMERS),
     ),
     "a multiplier without its variance": Mutant(
@@ -293,83 +293,83 @@ LOCAL: dict[str, Mutant] = {
 
 COUNTING: dict[str, Mutant] = {
     "k off by one": Mutant(
-        where="mechanisms.equivalence:AtLeastK.violated", old="< self.k", new="< self.k - 1",
+        where="k_anonymity.search.equivalence:AtLeastK.violated", old="< self.k", new="< self.k - 1",
         refused_by="release", check="k_anonymity", run="rfka",
     ),
     "k off by one in boxes": Mutant(
-        where="mechanisms.box_growth:Growth.__init__", old="(r.k for r", new="(r.k - 1 for r",
+        where="k_anonymity.search.box_growth:Growth.__init__", old="(r.k for r", new="(r.k - 1 for r",
         refused_by="release", check="k_anonymity", run="mondrian",
     ),
     "suppression skipped": Mutant(
-        where="mechanisms.equivalence:suppressed_rows", old="return ~kept", new="return ~kept & False",
+        where="k_anonymity.search.equivalence:suppressed_rows", old="return ~kept", new="return ~kept & False",
         refused_by="release", check="k_anonymity", run="rfka suppressing",
     ),
     "suppressed rows written": Mutant(
-        where="k_anonymity.drafts:_recode_batch",
+        where="k_anonymity.recoded_draft:_recode_batch",
         old="kept[row : row + batch.num_rows]", new="kept[row : row + batch.num_rows] | True",
         refused_by="release", check="k_anonymity", run="rfka suppressing",
     ),
     "rows counted as people": Mutant(
-        where="mechanisms.equivalence:AtLeastK.violated", old="partition.sizes(self.units)", new="partition.sizes()",
+        where="k_anonymity.search.equivalence:AtLeastK.violated", old="partition.sizes(self.units)", new="partition.sizes()",
         refused_by="release", check="k_anonymity_people", run="rfka of people",
     ),
     "rows counted as people in boxes": Mutant(
-        where="mechanisms.equivalence:AtLeastK.violated", old="partition.sizes(self.units)", new="partition.sizes()",
+        where="k_anonymity.search.equivalence:AtLeastK.violated", old="partition.sizes(self.units)", new="partition.sizes()",
         refused_by="release", check="k_anonymity_people", run="mondrian of people",
     ),
     "l off by one": Mutant(
-        where="mechanisms.equivalence:DistinctL.breaks", old="< self.l", new="< self.l - 1",
+        where="k_anonymity.search.equivalence:DistinctL.breaks", old="< self.l", new="< self.l - 1",
         refused_by="release", check="l_diversity", run="l",
     ),
     "missing counted as a sensitive value": Mutant(
-        where="k_anonymity.model:diversity_requirements",
+        where="k_anonymity.privacy_model:diversity_requirements",
         old="None if column.name in missing_is_value else column.missing", new="None",
         refused_by="release", check="l_diversity", run="l with missing",
     ),
     "entropy in bits": Mutant(
-        where="mechanisms.equivalence:EntropyL.measure", old="np.log(p)", new="np.log2(p)",
+        where="k_anonymity.search.equivalence:EntropyL.measure", old="np.log(p)", new="np.log2(p)",
         refused_by="release", check="entropy_l_diversity", run="entropy l",
     ),
     "half the distance": Mutant(
-        where="mechanisms.equivalence:TCloseness.measure",
+        where="k_anonymity.search.equivalence:TCloseness.measure",
         old="np.minimum(moved, 1.0)", new="np.minimum(moved, 1.0) / 2",
         refused_by="release", check="t_closeness", run="t",
     ),
     "the rarest value for the commonest": Mutant(
-        where="mechanisms.equivalence:AlphaK.measure", old=".max(axis=-1, initial=0.0)", new=".min(axis=-1)",
+        where="k_anonymity.search.equivalence:AlphaK.measure", old=".max(axis=-1, initial=0.0)", new=".min(axis=-1)",
         refused_by="release", check="alpha_k_anonymity", run="alpha",
     ),
     "the last requirement alone": Mutant(
-        where="mechanisms.equivalence:suppressed_rows", old="worse |= requirement", new="worse = requirement",
+        where="k_anonymity.search.equivalence:suppressed_rows", old="worse |= requirement", new="worse = requirement",
         refused_by="release", check="k_anonymity", run="rfka with l",
     ),
     "identifiers let through": Mutant(
-        where="k_anonymity.drafts:_passes", old="in (Role.TARGET", new="in (Role.IDENTIFIER, Role.TARGET",
+        where="k_anonymity.recoded_draft:_passes", old="in (Role.TARGET", new="in (Role.IDENTIFIER, Role.TARGET",
         refused_by="release", check="identifiers_absent", run="rfka with a name",
     ),
     "the unit left in the data": Mutant(
-        where="pipeline:_without", old="if not hidden:", new="if True:",
+        where="pipeline.release_path:_without", old="if not hidden:", new="if True:",
         refused_by="validate", check="identifiers_absent", run="rfka of people",
     ),
     "a label of the params that is not in the data": Mutant(
-        where="recoding.axes:Grouping.to_dict", old="list(self.labels)", new="['another', *self.labels[1:]]",
+        where="published.recoding.axes:Grouping.to_dict", old="list(self.labels)", new="['another', *self.labels[1:]]",
         refused_by="validate", check="domain:", run="rfka of numbers",
     ),
     "labels of the params in another order": Mutant(
-        where="recoding.axes:Grouping.to_dict", old="list(self.labels)", new="list(reversed(self.labels))",
+        where="published.recoding.axes:Grouping.to_dict", old="list(self.labels)", new="list(reversed(self.labels))",
         refused_by="tests/privacy/test_mutants.py::check_recoding",
     ),
     "a cut in the interval below": Mutant(
-        where="recoding.cutting:parts_of", old='(inside, whole, side="right")', new='(inside, whole, side="left")',
-        refused_by="tests/test_recoding.py::test_a_cut_belongs_to_the_interval_above_it",
+        where="published.recoding.cutting:parts_of", old='(inside, whole, side="right")', new='(inside, whole, side="left")',
+        refused_by="tests/published/test_recoding.py::test_a_cut_belongs_to_the_interval_above_it",
     ),
     "class sizes of the report": Mutant(
         where="checks.disclosure:Disclosure.to_dict", old='"size": n, "classes": c', new='"size": n + 1, "classes": c',
         refused_by="validate", check="class_sizes", run="rfka",
     ),
     "the order of the source": Mutant(
-        where="engines.local:LocalEngine.write", old="if randomness is None else", new="if True else",
-        refused_by="tests/test_bundle.py::test_rows_are_not_in_the_order_of_the_source", arguments=(CUSTOMERS,),
+        where="engines.local.local_engine:LocalEngine.write", old="if randomness is None else", new="if True else",
+        refused_by="tests/bundle/test_stored_release.py::test_rows_are_not_in_the_order_of_the_source", arguments=(CUSTOMERS,),
     ),
 }  # fmt: skip
 """Mutants of k-anonymity."""

@@ -40,7 +40,7 @@ WAYS: dict[str, dict[str, Any]] = {
 @pytest.fixture(autouse=True)
 def _unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a table is worth to a model is not measured: that takes four fifths of the time and says nothing here."""
-    monkeypatch.setattr("anonkit.measures._predictive", lambda *_: {})
+    monkeypatch.setattr("anonkit.pipeline.output_measures._predictive", lambda *_: {})
 
 
 # --- tables --------------------------------------------------------------------------------------------------------

@@ -17,22 +17,22 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from scipy.stats import chi2_contingency, chisquare
+from tests.trees.tables import counter_of
 
 import anonkit
-from anonkit.central_release.trees import TreeMethod
-from anonkit.checks.epsilon_audit import lower_bound
+from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.dp_trees.grower import grow
+from anonkit.dp_trees.plan import Plan
+from anonkit.dp_trees.release.tree_releases import TreeMethod
+from anonkit.dp_trees.scores import SCORES
+from anonkit.dp_trees.taxonomy_specialization import specialize
+from anonkit.dp_trees.tree_rows import Rows
 from anonkit.mechanisms.accounting import Bootstrap
 from anonkit.methods import make_method
-from anonkit.policy import Column, Missing, Policy, Role
+from anonkit.policy.declaration import Column, Missing, Policy, Role
+from anonkit.published.tree_model import Node, PublishedForest
 from anonkit.randomness import Randomness
-from anonkit.trees.grower import grow
-from anonkit.trees.plan import Plan
-from anonkit.trees.published import Node, PublishedForest
-from anonkit.trees.rows import Rows
-from anonkit.trees.scores import SCORES
-from anonkit.trees.specialization import specialize
-from tests.trees.tables import counter_of
 
 PRESETS: dict[str, dict[str, Any]] = {
     "edprf": {"trees": 1, "depth": 2, "bins": 4},

@@ -18,7 +18,7 @@ from anonkit.mechanisms.randomized_response import RandomizedResponse
 from anonkit.mechanisms.response_matrix import ResponseMatrix
 from anonkit.methods.errph import ERRPH
 from anonkit.methods.ppnb import PPNB
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
 
 
 def _policy(**column: Any) -> Policy:

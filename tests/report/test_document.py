@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 
 from anonkit.checks.disclosure import Disclosure
-from anonkit.guarantee import BY_CONSTRUCTION, CHECKED, Check, Diversity, KAnonymity, NoGuarantee
-from anonkit.policy import Role
+from anonkit.policy.declaration import Role
+from anonkit.promises.guarantee import BY_CONSTRUCTION, CHECKED, Check, Diversity, KAnonymity, NoGuarantee
 from anonkit.randomness import SECURE, SEEDED
 from anonkit.report.document import FORMAT, build_report
 from anonkit.schemas import report_schema

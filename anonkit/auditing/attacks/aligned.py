@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A release in which it is known which row is whose, so that an attack can be scored.
+
+A release hides the order of its rows, from its owner too. What the published parameters say is done to the source once
+more: a recoding gives the same cells again; a randomization gives a second draw of the same distribution, which is
+scored in memory and never written.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anonkit.auditing.attacks.attack_evidence import Values, codes_in
+from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.errors import AnonkitError
+from anonkit.mechanisms.channel import Channel
+from anonkit.mechanisms.transformed_response import TransformedResponse
+from anonkit.published.randomized_table import FORMAT, PublishedTable
+from anonkit.published.recoding import recoding_from_dict
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Aligned:
+    """Released rows and where they come from."""
+
+    table: pa.Table
+    position: NDArray[np.int64]
+    """Row of the table that belongs to each row of the source, shape (n_source_rows,); -1 where it was left out."""
+
+
+def align(params: Mapping[str, Any], released: pa.Table, original: pa.Table) -> Aligned | None:
+    """Do to the source what the parameters say.
+
+    Returns
+    -------
+    Aligned, or None when no row of the release belongs to one person (noisy counts, synthesized rows) or nothing is
+    known about how the table was made.
+    """
+    try:
+        if "recoding" in params:
+            return _recoded(params, released, original)
+        if params.get("format") == FORMAT:
+            return _randomized(PublishedTable.from_params(params), released, original)
+    except (AnonkitError, KeyError, ValueError, pa.ArrowException):
+        return None  # the source is not the one the release was made from: attack what is there
+    return None
+
+
+def identity(original: pa.Table) -> Aligned:
+    """Return the source as if it were a release."""
+    return Aligned(table=original, position=np.arange(original.num_rows))
+
+
+def _recoded(params: Mapping[str, Any], released: pa.Table, original: pa.Table) -> Aligned:
+    recoding = recoding_from_dict(params["recoding"])
+    batch = original.combine_chunks().to_batches()[0]
+    recoded, unknown = recoding.apply(batch)
+    columns = [recoded.get(name, batch.column(batch.schema.get_field_index(name))) for name in released.column_names]
+    table = pa.table(columns, names=released.column_names)
+    known = [name for name in released.column_names if name in recoded]
+    kept = ~unknown & _in_release(table.select(known), released.select(known))
+    position = np.full(original.num_rows, -1, dtype=np.int64)
+    position[kept] = np.arange(int(kept.sum()))
+    return Aligned(table=table.filter(pa.array(kept)), position=position)
+
+
+def _in_release(rows: pa.Table, released: pa.Table) -> NDArray[np.bool_]:
+    """Tell which rows show a combination of cells that the release has; the others were suppressed."""
+    both = [
+        Values.of(
+            pa.chunked_array(
+                [*rows.column(name).cast(pa.string()).chunks, *released.column(name).cast(pa.string()).chunks]
+            )
+        )
+        for name in rows.column_names
+    ]
+    codes = np.zeros(rows.num_rows + released.num_rows, dtype=np.int64)
+    for column in both:
+        codes = np.unique(codes * len(column.values) + column.codes, return_inverse=True)[1]
+    return np.isin(codes[: rows.num_rows], codes[rows.num_rows :])
+
+
+def _randomized(table: PublishedTable, released: pa.Table, original: pa.Table) -> Aligned:
+    key, n_rows = secrets.token_bytes(32), original.num_rows
+    asked = None
+    if table.asked_column is not None:
+        asked = np.random.default_rng(secrets.randbits(128)).integers(0, len(table.attributes), n_rows)
+    n_classes = table.target.domain.size if table.target is not None else 1
+    out: dict[str, pa.Array] = {}
+    for number, one in enumerate(table.attributes):
+        alone = one.alone(n_classes)
+        blank = None if asked is None else asked != number
+        if isinstance(alone.mechanism, TransformedResponse):
+            numbers = original.column(one.name).cast(pa.float64(), safe=False).to_numpy()
+            shown = alone.mechanism.randomize(numbers, key=key, stream=number)
+            out[one.name] = pa.array(shown, mask=np.isnan(shown) if blank is None else blank | np.isnan(shown))
+        elif isinstance(alone.mechanism, Channel) and alone.domain is not None:
+            drawn = _draw(original.column(one.name), alone.domain, alone.mechanism, key, number)
+            out[one.name] = _decoded(drawn, alone.answers() or alone.domain, blank)
+    target = table.target
+    if target is not None and target.mechanism is not None:
+        drawn = _draw(original.column(target.name), target.domain, target.mechanism, key, len(table.attributes))
+        out[target.name] = _decoded(drawn, target.domain, None)
+    return Aligned(table=pa.table(out), position=np.arange(n_rows))
+
+
+def _draw(
+    column: pa.ChunkedArray, domain: Categories | Grid, channel: Channel, key: bytes, stream: int
+) -> NDArray[np.int64]:
+    codes = codes_in(Values.of(column), domain)
+    if (codes < 0).any():
+        raise ValueError("a value is outside the published domain")
+    return channel.randomize(codes, key=key, stream=stream).astype(np.int64)
+
+
+def _decoded(codes: NDArray[np.int64], domain: Categories | Grid, blank: NDArray[np.bool_] | None) -> pa.Array:
+    values = domain.decode(codes)
+    if isinstance(domain, Categories):
+        mask = np.array([value is None for value in values]) if blank is None else blank
+        return pa.array(values, pa.string(), mask=mask)
+    numbers = np.asarray(values, dtype=np.float64)
+    return pa.array(numbers, mask=np.isnan(numbers) if blank is None else blank | np.isnan(numbers))

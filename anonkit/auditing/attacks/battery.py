@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All attacks on one release, each with its controls, as one result for the owner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from anonkit.auditing.attacks.aligned import Aligned, align, identity
+from anonkit.auditing.attacks.attack_evidence import Column, Values, columns_of, evidence_for
+from anonkit.auditing.attacks.inference import MANY, infer
+from anonkit.auditing.attacks.linkage import Linkage, link
+from anonkit.auditing.attacks.loss import LossBound
+from anonkit.auditing.attacks.membership import membership
+from anonkit.auditing.attacks.rates import Attack, Rate
+from anonkit.auditing.attacks.singling_out import predicates, singled_out
+from anonkit.errors import ParameterError
+from anonkit.published.randomized_table import FORMAT, PublishedTable
+
+ATTACKS = 500
+PREDICATES = 1000
+_SYNTHETIC = "No row of this release belongs to one person, so there is nothing to link."
+_ASSUMED = "How the table was made is not known: a row that fits in every column is taken for the person's."
+_REDRAWN = "The release hides its row order: scored on a second draw of the published mechanism, which is not written."
+_HIDDEN = "The secret is part of other answers, or released in coarser groups: this attack does not guess it."
+_NO_CONTROL = "Without control rows, what the table teaches about everybody counts as inferred from it."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """The measured risk of a release.
+
+    Privacy
+    -------
+    Computed from the source: for the owner, and in none of the files of a release.
+    """
+
+    attacks: tuple[Attack, ...]
+    rows: int
+    """Rows of the source."""
+    released: int
+    known: tuple[str, ...]
+    """Columns the attacker knows of every target."""
+    epsilon: LossBound | None = None
+    """What running the randomization again says about the claimed epsilon; None where none is claimed."""
+    notes: tuple[str, ...] = ()
+    """What was not attacked, and why."""
+
+    def attack(self, name: str) -> Attack:
+        """Return one attack by its name."""
+        return next(one for one in self.attacks if one.name == name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the audit for JSON: one block an attack."""
+        blocks = {one.name: one.to_dict() for one in self.attacks}
+        return {
+            **blocks,
+            "epsilon": None if self.epsilon is None else self.epsilon.to_dict(),
+            "rows": self.rows,
+            "rows_released": self.released,
+            "attacker_knows": list(self.known),
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Scene:
+    """A release, or a control, as one attacker sees it."""
+
+    columns: Mapping[str, Column]
+    position: np.ndarray[Any, np.dtype[np.int64]] | None
+
+
+def audit_tables(
+    released: pa.Table,
+    original: pa.Table,
+    *,
+    params: Mapping[str, Any] | None = None,
+    guarantee: Mapping[str, Any] | None = None,
+    control: pa.Table | None = None,
+    secrets: Sequence[str] = (),
+    quasi_identifiers: Sequence[str] = (),
+    attacks: int = ATTACKS,
+    seed: int = 0,
+    people: np.ndarray[Any, np.dtype[np.int64]] | None = None,
+) -> Audit:
+    """Attack a table.
+
+    Parameters
+    ----------
+    released, original : Table
+        The release, and its source with canonical values; every row of both counts.
+    params, guarantee : mapping, optional
+        What `params.json` and the report's `guarantee` block hold; without them the table is one of an unknown maker.
+    control : Table, optional
+        Rows of the same population that were not released.
+    secrets : sequence of str
+        Columns to infer.
+    quasi_identifiers : sequence of str
+        What a weaker attacker knows.
+    attacks : int
+        People attacked.
+    seed : int
+        Which people and which descriptions are drawn.
+    people : array, optional
+        Person of each row of the source, -1 for nobody: then people are drawn, each with one of their rows, a
+        description singles out when it fits rows of one person alone, and any row of a person is theirs.
+    """
+    auditor = _Auditor(
+        released, original, params or {}, guarantee or {}, control, quasi_identifiers, attacks, seed, people
+    )
+    return Audit(
+        attacks=(
+            auditor.singling_out(),
+            auditor.linkability(),
+            auditor.inference([name for name in secrets if name in auditor.names]),
+            *auditor.membership(),
+        ),
+        rows=original.num_rows,
+        released=released.num_rows,
+        known=tuple(auditor.known),
+    )
+
+
+class _Auditor:
+    def __init__(
+        self,
+        released: pa.Table,
+        original: pa.Table,
+        params: Mapping[str, Any],
+        guarantee: Mapping[str, Any],
+        control: pa.Table | None,
+        quasi_identifiers: Sequence[str],
+        attacks: int,
+        seed: int,
+        people: np.ndarray[Any, np.dtype[np.int64]] | None,
+    ) -> None:
+        self.names = [name for name in released.column_names if name in original.column_names]
+        if not self.names or not original.num_rows or not released.num_rows:
+            raise ParameterError("the release and its source have no rows or no columns in common")
+        self._weaker = [name for name in quasi_identifiers if name in self.names]
+        promised = guarantee.get("kind") == "k-anonymity"
+        self.known = self._weaker if promised and self._weaker else self.names
+        self._random = np.random.default_rng(seed)
+        self._source = original.select(self.names)
+        self._values, others = _in_common(self._source, control)
+        self._randomized = PublishedTable.from_params(params) if params.get("format") == FORMAT else None
+        self._synthetic = guarantee.get("kind") == "central-dp"
+        self._released = released
+        self._people_of_rows = people
+        self._targets = self._drawn(original.num_rows)[:attacks].tolist()
+        self._people = [{name: int(self._values[name].codes[row]) for name in self.names} for row in self._targets]
+        self._others = (
+            others if len(others) <= attacks else [others[at] for at in self._random.permutation(len(others))[:attacks]]
+        )
+        aligned = None if self._synthetic else align(params, released, original)
+        self._aligned = aligned is not None
+        self._release = self._scene(released, aligned, self._randomized)
+        self._identity = self._scene(self._source, identity(self._source), None)
+        renamed = _renamed(self._source)
+        self._renamed = self._scene(renamed, identity(renamed), None)
+        mixed = self._shuffled(released if aligned is None else aligned.table)
+        position = None if aligned is None else aligned.position
+        self._mixed = _Scene(columns=columns_of(mixed, self._values, self._randomized), position=position)
+
+    def _drawn(self, n_rows: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the rows in random order; where people are known, one row of each person."""
+        rows: np.ndarray[Any, np.dtype[np.int64]] = self._random.permutation(n_rows)
+        if self._people_of_rows is None:
+            return rows
+        rows = rows[self._people_of_rows[rows] >= 0]
+        first = np.unique(self._people_of_rows[rows], return_index=True)[1]
+        return rows[np.sort(first)]
+
+    def _scene(self, released: pa.Table, aligned: Aligned | None, randomized: PublishedTable | None) -> _Scene:
+        table = released if aligned is None else aligned.table
+        return _Scene(
+            columns=columns_of(table, self._values, randomized), position=None if aligned is None else aligned.position
+        )
+
+    def _shuffled(self, table: pa.Table) -> pa.Table:
+        """Shuffle every column by itself: the values stay, nobody's row does."""
+        order = [pa.array(self._random.permutation(table.num_rows)) for _ in table.column_names]
+        return pa.table([table.column(at).take(rows) for at, rows in enumerate(order)], names=table.column_names)
+
+    def singling_out(self) -> Attack:
+        """Descriptions from the release that fit exactly one row; the control has the source's columns shuffled."""
+        actual = columns_of(self._released, self._values, self._randomized)
+        n_rows = self._source.num_rows
+        chance = {
+            name: Values(values=column.values, codes=column.codes[self._random.permutation(n_rows)])
+            for name, column in self._values.items()
+        }
+
+        def rates(columns: Mapping[str, Column]) -> tuple[Rate, Rate]:
+            found = predicates(columns, self._values, PREDICATES, self._random)
+            people = self._people_of_rows
+            return singled_out(found, self._values, people), singled_out(found, chance, people)
+
+        attack, control = rates(actual)
+        mixed = columns_of(self._shuffled(self._released), self._values, self._randomized)
+        return Attack(
+            name="singling_out",
+            attack=attack,
+            control=control,
+            identity=rates(self._identity.columns)[0],
+            renamed=rates(self._renamed.columns)[0],
+            shuffled=rates(mixed)[0],
+        )
+
+    def _link(self, scene: _Scene, names: Sequence[str]) -> Linkage:
+        return link(scene.columns, names, self._values, self._targets, scene.position, self._people_of_rows)
+
+    def linkability(self) -> Attack:
+        """Rank the rows for people of whom the quasi-identifiers, or all released columns, are known."""
+        if self._synthetic:
+            none = Rate(successes=0.0, attacks=len(self._targets))
+            return Attack(
+                name="linkability",
+                attack=none,
+                control=none,
+                identity=None,
+                renamed=None,
+                shuffled=None,
+                note=_SYNTHETIC,
+            )
+        found, mixed = self._link(self._release, self.known), self._link(self._mixed, self.known)
+        others = {"full_knowledge": self.names, "quasi_identifiers_only": self._weaker}
+        return Attack(
+            name="linkability",
+            attack=found.first,
+            control=mixed.first,
+            identity=self._link(self._identity, self.known).first,
+            renamed=self._link(self._renamed, self.known).first,
+            shuffled=mixed.first,
+            details={
+                "top_10": found.first_ten.value,
+                **{
+                    key: (found if names == self.known else self._link(self._release, names)).first.value
+                    for key, names in others.items()
+                    if names
+                },
+            },
+            note=_REDRAWN if self._randomized is not None else None if self._aligned else _ASSUMED,
+        )
+
+    def inference(self, secrets: Sequence[str]) -> Attack:
+        """Guess each secret; the one that is guessed best counts."""
+        usable = [name for name in secrets if len(self._values[name].values) <= MANY]
+        found = [self._inference(name) for name in usable]
+        if not found:
+            none = Rate(successes=0.0, attacks=0)
+            note = "No column is declared sensitive or target, or none with few values: nothing to infer."
+            return Attack(
+                name="inference", attack=none, control=none, identity=None, renamed=None, shuffled=None, note=note
+            )
+        return max(found, key=lambda one: one.risk)
+
+    def _inference(self, secret: str) -> Attack:
+        names = [name for name in self.known if name != secret]
+
+        def rate(scene: _Scene, people: Sequence[Mapping[str, int]]) -> Rate:
+            truth = [person[secret] for person in people]
+            return infer(scene.columns, names, secret, self._values, people, truth)
+
+        shuffled = rate(self._mixed, self._people)
+        return Attack(
+            name="inference",
+            attack=rate(self._release, self._people),
+            control=rate(self._release, self._others) if self._others else shuffled,
+            identity=rate(self._identity, self._people),
+            renamed=rate(self._renamed, self._people),
+            shuffled=shuffled,
+            details={"secret": secret},
+            note=_HIDDEN if shuffled.attacks == 0 else None if self._others else _NO_CONTROL,
+        )
+
+    def membership(self) -> list[Attack]:
+        """Tell people of the table from others, when there are others."""
+        if not self._others:
+            return []
+
+        def fit(scene: _Scene, people: Sequence[Mapping[str, int]]) -> np.ndarray[Any, Any]:
+            return np.array([evidence_for(scene.columns, self.names, person).max(initial=0.0) for person in people])
+
+        found = membership(fit(self._release, self._people), fit(self._release, self._others))
+        clear = membership(fit(self._identity, self._people), fit(self._identity, self._others))
+        return [replace(found, identity=clear.attack)]
+
+
+def _in_common(source: pa.Table, control: pa.Table | None) -> tuple[dict[str, Values], list[dict[str, int]]]:
+    """Return the source's columns and the control's rows in the same codes; values of the control alone come last."""
+    names, n_rows = source.column_names, source.num_rows
+    if control is None:
+        return {name: Values.of(source.column(name)) for name in names}, []
+    missing = [name for name in names if name not in control.column_names]
+    if missing:
+        raise ParameterError(f"column {missing[0]!r} is not in the control rows", "they need the source's columns")
+    both = {
+        name: Values.of(pa.chunked_array([*_plain(source, name).chunks, *_plain(control, name, source).chunks]))
+        for name in names
+    }
+    values = {name: Values(values=one.values, codes=one.codes[:n_rows]) for name, one in both.items()}
+    rows = zip(*(both[name].codes[n_rows:].tolist() for name in names), strict=True)
+    return values, [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _plain(table: pa.Table, name: str, like: pa.Table | None = None) -> pa.ChunkedArray:
+    column, kind = table.column(name), (like or table).schema.field(name).type
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return column.cast(plain)
+
+
+def _renamed(table: pa.Table) -> pa.Table:
+    """Return the table with every value replaced by a name of its own, missing ones too."""
+    columns = []
+    for name in table.column_names:
+        column = Values.of(table.column(name))
+        columns.append(pa.array([f"renamed-{code}" for code in column.codes.tolist()]))
+    return pa.table(columns, names=table.column_names)

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an audit says about a claimed epsilon: a lower bound with its confidence, and how much it could have shown.
+
+Whether each of some records was put into a table is decided by a fair coin, and guessed from what was released. Under
+epsilon-differential privacy a guess is right with probability e^ε / (1 + e^ε) at most, whatever the other coins and
+guesses, so that the number of right ones is no larger than a binomial one, also when many records share a table and
+when the attacker may keep silent (Steinke, Nasr, Jagielski: Privacy auditing with one (1) training run, 2023).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.auditing.attacks.rates import WEAK
+from anonkit.auditing.epsilon_audit import clopper_pearson
+
+ALPHA = 0.05
+"""Probability that a bound is above the true epsilon."""
+REFUTED_ALPHA = 1e-3
+"""A claim is refuted only by a bound that is wrong with this probability."""
+BELOW, REFUTED, UNCLAIMED = "below the claim", "claim refuted", "no bound is claimed"
+_SHARES = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02)
+"""Shares of the records that the attacker is tried with guessing about, on either side."""
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossBound:
+    """A lower bound on the epsilon of a release, found by running its randomization again.
+
+    Privacy
+    -------
+    Computed from records of the source: for the owner.
+    """
+
+    claimed: float
+    """In (0, inf]."""
+    lower_bound: float
+    """Epsilon is at least this, with confidence 1 - ALPHA; 0 when nothing was told apart."""
+    surest: float
+    """The same at REFUTED_ALPHA."""
+    most_measurable: float
+    """What as many answers would have shown at best."""
+    neighbours: str
+    """Which inputs were told apart."""
+    how: str
+    counts: Mapping[str, Any]
+    """Runs, records, guesses and the like."""
+    columns: Sequence[Mapping[str, Any]] = ()
+    """For randomized response: name, claim and bound of every column taken alone."""
+
+    @property
+    def verdict(self) -> str:
+        """Say what the bound means; a bound below a claim proves nothing, it only does not refute it."""
+        refuted = [one for one in self.columns if one["verdict"] == REFUTED]
+        if refuted or self.surest > self.claimed:
+            return REFUTED
+        if self.lower_bound <= 0:
+            return WEAK
+        return UNCLAIMED if math.isinf(self.claimed) else BELOW
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the bound for JSON."""
+        return {
+            "claimed": "inf" if math.isinf(self.claimed) else self.claimed,
+            "lower_bound": self.lower_bound,
+            "confidence": 1 - ALPHA,
+            "verdict": self.verdict,
+            "most_measurable": self.most_measurable,
+            "neighbours": self.neighbours,
+            "how": self.how,
+            **self.counts,
+            **({"columns": [dict(one) for one in self.columns]} if self.columns else {}),
+        }
+
+
+def epsilon_of_guesses(right: int, guesses: int, alpha: float = ALPHA) -> float:
+    """Return the lower bound on epsilon that so many right guesses about fair coins give.
+
+    Parameters
+    ----------
+    right, guesses : int
+    alpha : float
+        Probability that the bound is wrong.
+    """
+    if guesses == 0:
+        return 0.0
+    low = clopper_pearson(right, guesses, alpha)[0]
+    return max(0.0, math.log(low / (1 - low))) if 0 < low < 1 else 0.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Guesser:
+    """Guesses `in` above one score, `out` below another, and keeps silent between them."""
+
+    weights: FloatArray
+    above: float
+    below: float
+
+    @classmethod
+    def trained(
+        cls, features: FloatArray, inside: BoolArray, answers: int, effects: FloatArray | None = None
+    ) -> Guesser:
+        """Learn from records whose coins are known: one half gives the weights, the other the thresholds.
+
+        Parameters
+        ----------
+        features : array, shape (n, n_features)
+        inside : array, shape (n,)
+        answers : int
+            Records that will be guessed about.
+        effects : array, shape (n_features,), optional
+            By how much a record moves each feature, where that is known; 0 elsewhere. The filter matched to it is tried
+            beside what is learned.
+        """
+        half = len(features) // 2
+        directions = [_direction(features[:half], inside[:half])]
+        directions += [_matched(features[:half], effects)] if effects is not None and effects.any() else []
+        truth, found = inside[half:], []
+        for weights in directions:
+            scores = features[half:] @ weights
+            for share in _SHARES:
+                high, low = float(np.quantile(scores, 1 - share)), float(np.quantile(scores, share))
+                for above, below in ((high, low), (high, -math.inf), (math.inf, low)):
+                    guesser = cls(weights=weights, above=above, below=below)
+                    found.append((_promise(*_score(scores, truth, above, below), scores.size, answers), guesser))
+        return max(found, key=lambda one: one[0])[1]
+
+    def judge(self, features: FloatArray, inside: BoolArray) -> tuple[int, int]:
+        """Return how many guesses are right, of how many."""
+        return _score(features @ self.weights, inside, self.above, self.below)
+
+
+def _score(scores: FloatArray, inside: BoolArray, above: float, below: float) -> tuple[int, int]:
+    says_in = scores >= above
+    says_out = (scores <= below) & ~says_in
+    return int((says_in & inside).sum() + (says_out & ~inside).sum()), int(says_in.sum() + says_out.sum())
+
+
+def _promise(right: int, made: int, looked_at: int, answers: int) -> float:
+    """Return the bound to expect, half a standard error of the rate lower: a good rate of few is often luck."""
+    if made == 0:
+        return -1.0
+    size = max(round(answers * made / looked_at), 1)
+    likely = (right + 0.5) / (made + 1) - 0.5 / math.sqrt(made + 1)
+    return epsilon_of_guesses(round(size * max(likely, 0.0)), size) + 1e-6 * likely
+
+
+def _matched(features: FloatArray, effects: FloatArray) -> FloatArray:
+    """Return the filter that finds a known move best in correlated noise."""
+    moved = np.flatnonzero(effects)
+    noise = np.atleast_2d(np.cov(features[:, moved], rowvar=False))
+    weights = np.zeros(len(effects))
+    weights[moved] = np.linalg.solve(noise + np.diag(0.05 * np.diagonal(noise) + 1e-9), effects[moved])
+    return weights
+
+
+def _direction(features: FloatArray, inside: BoolArray) -> FloatArray:
+    """Return the linear discriminant of records that were in and records that were not."""
+    spread = features.std(axis=0)
+    scaled = features / np.where(spread > 0, spread, 1.0)
+    if inside.all() or not inside.any():
+        return np.zeros(features.shape[1])
+    apart = scaled[inside].mean(axis=0) - scaled[~inside].mean(axis=0)
+    common = np.cov(scaled, rowvar=False).reshape(len(apart), len(apart)) + 0.05 * np.eye(len(apart))
+    return np.asarray(np.linalg.solve(common, apart) / np.where(spread > 0, spread, 1.0), dtype=np.float64)

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit of a release by its owner: the source is read as it was for the release, then attacked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from anonkit.auditing.attacks.battery import ATTACKS, Audit, audit_tables
+from anonkit.auditing.channel_audit import answer_again
+from anonkit.auditing.rerun import rerun
+from anonkit.bundle.data_files import read_rows
+from anonkit.bundle.stored_release import Place, Release, load
+from anonkit.domains.cell_keys import cell_keys
+from anonkit.engines import open_engine
+from anonkit.errors import AnonkitError, ParameterError, PolicyError
+from anonkit.policy.declaration import Column, ColumnType, Policy, Role
+from anonkit.published.randomized_table import FORMAT
+
+_NOT_AGAIN = "The claimed epsilon was not audited, since the randomization cannot be run again"
+
+
+def audit(
+    release: str | Path | Release | Any,
+    original: Any,
+    *,
+    control: Any = None,
+    sensitive: Sequence[str] = (),
+    quasi_identifiers: Sequence[str] | None = None,
+    attacks: int = ATTACKS,
+    runs: int | None = None,
+    seed: int = 0,
+) -> Audit:
+    """Attack a release with the knowledge of its source.
+
+    Parameters
+    ----------
+    release : path, Release or table
+        A release, or any table made from the source.
+    original : path or table
+        The source it was made from.
+    control : path or table, optional
+        Rows of the same population that were not released: what can be learned about them is no fault of the release.
+        With them membership is attacked too.
+    sensitive : sequence of str
+        Columns to infer, on top of the release's sensitive columns and its target.
+    quasi_identifiers : sequence of str, optional
+        What a weaker attacker knows; the release's own by default.
+    attacks : int
+        How many people are attacked, in [10, inf).
+    runs : int, optional
+        How often the randomization of a release that claims an epsilon is run again to bound it from below: releases
+        of small tables, or answers for each of two rows. By default as many as some seconds allow; 0 leaves it out.
+    seed : int
+        Which people are drawn.
+
+    Raises
+    ------
+    ParameterError
+        The tables have nothing in common, or too few attacks are asked for.
+
+    Privacy
+    -------
+    The result is computed from the source: for the owner, never to be published with the release. What is run again is
+    kept in memory and given to nobody, so that it spends no budget and stands in no ledger.
+    """
+    if attacks < 10:
+        raise ParameterError(f"attacks ({attacks}) must be 10 or more", "500 give limits of about 4 points")
+    made = release if isinstance(release, Release) else _loaded(release)
+    params = {} if made is None else dict(made.params)
+    report = {} if made is None else dict(made.report)
+    policy = _types(params)
+    with closing(open_engine("local")) as engine:
+
+        def read(source: Any) -> pa.Table:
+            opened = engine.scan(source, policy)
+            return pa.Table.from_batches(opened.batches(), schema=opened.schema)
+
+        released = _released(release) if made is None else made.to_arrow()
+        roles = {column["name"]: column for column in report.get("columns", ())}
+        secrets = [
+            *sensitive,
+            *(name for name, one in roles.items() if one.get("sensitive") or one["role"] == "target"),
+        ]
+        known = [name for name, one in roles.items() if one["role"] == Role.QUASI_IDENTIFIER]
+        source = read(original)
+        found = audit_tables(
+            released,
+            source,
+            params=params,
+            guarantee=report.get("guarantee", {}),
+            control=None if control is None else read(control),
+            secrets=list(dict.fromkeys(secrets)),
+            quasi_identifiers=known if quasi_identifiers is None else list(quasi_identifiers),
+            attacks=attacks,
+            seed=seed,
+            people=_people(source, roles),
+        )
+    if runs == 0 or "epsilon" not in report.get("guarantee", {}).get("parameters", {}):
+        return found
+    try:
+        again = answer_again if params.get("format") == FORMAT else rerun
+        return replace(found, epsilon=again(report, params, source, runs=runs, seed=seed))
+    except (AnonkitError, KeyError, pa.ArrowException) as error:
+        reason = error.message if isinstance(error, AnonkitError) else "its files do not say how"
+        return replace(found, notes=(f"{_NOT_AGAIN}: {reason}.",))
+
+
+def _people(source: pa.Table, roles: Mapping[str, Mapping[str, Any]]) -> NDArray[np.int64] | None:
+    """Return the person of each row, -1 for nobody; None where the release declared no unit or the source lacks it."""
+    unit = next((name for name, one in roles.items() if one["role"] == Role.UNIT), None)
+    if unit is None or unit not in source.column_names or not source.num_rows:
+        return None
+    keys = pc.dictionary_encode(pa.chunked_array([cell_keys(chunk) for chunk in source.column(unit).chunks]))
+    codes: NDArray[np.int64] = pc.fill_null(keys.combine_chunks().indices, -1).to_numpy().astype(np.int64)
+    return codes
+
+
+def _loaded(release: Any) -> Release | None:
+    """Return the release a path belongs to, or None for a plain table."""
+    if not isinstance(release, str | Path):
+        return None
+    try:
+        place = Place.of(release)
+    except ParameterError:
+        return None
+    return load(release) if len(place.existing()) > 1 else None
+
+
+def _released(table: Any) -> pa.Table:
+    if isinstance(table, pa.Table):
+        return table
+    if isinstance(table, str | Path):
+        if str(table).endswith(".parquet"):
+            return read_rows(Path(table)).replace_schema_metadata(None)
+        with closing(open_engine("local")) as engine:
+            opened = engine.scan(table, Policy())
+            return pa.Table.from_batches(opened.batches(), schema=opened.schema)
+    if hasattr(table, "__arrow_c_stream__"):
+        return pa.table(pa.RecordBatchReader.from_stream(table))
+    raise ParameterError(f"a {type(table).__name__} is not a table")
+
+
+def _types(params: dict[str, Any]) -> Policy:
+    """Return the types and missing values with which the release read its source."""
+    columns = {}
+    for one in params.get("columns", ()):
+        try:
+            kind = _KINDS.get(str(one.get("type", "")).rstrip("0123456789"), ColumnType.STRING)
+            columns[one["name"]] = Column(name=one["name"], type=kind)
+        except (PolicyError, KeyError):
+            continue
+    missing = tuple(params.get("missing_values", ("",)))
+    return replace(Policy(), columns=columns, missing_values=missing, optional=frozenset(columns))
+
+
+_KINDS = {
+    "int": ColumnType.INTEGER,
+    "uint": ColumnType.INTEGER,
+    "float": ColumnType.NUMBER,
+    "double": ColumnType.NUMBER,
+    "bool": ColumnType.BOOLEAN,
+    "date32[day]": ColumnType.DATE,
+    "date": ColumnType.DATE,
+}

@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The release on disk: `out.parquet` and its sidecars, loaded and saved together."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonkit.bundle.atomic import Staging, recover
+from anonkit.bundle.data_files import SUFFIX, digest, is_data_folder, parts_of, read_rows
+from anonkit.errors import EngineError, GuaranteeError, MissingDependencyError, ParameterError, ReleaseFormatError
+from anonkit.redaction import is_address
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+FORMAT = "anonkit-release/2"
+DATA, PARAMS, REPORT, PAGE, DESCRIPTOR = SUFFIX, ".params.json", ".report.json", ".report.html", ".datapackage.json"
+SIDECARS = (PARAMS, REPORT, PAGE, DESCRIPTOR)
+SIGNATURE = ".signature.json"
+"""Suffix of the signature over all other files, for releases that are signed."""
+METADATA_KEY = "anonkit"
+_LARGEST_KEY = 1 << 16
+"""Bytes of a key file that are read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where the files of one release stand."""
+
+    folder: Path
+    stem: str
+
+    @classmethod
+    def of(cls, output: str | Path) -> Place:
+        """Read an output argument: a name that ends in .parquet, or a folder that ends in a slash.
+
+        A folder of data is known by its first part, with and without a slash.
+
+        Raises
+        ------
+        ParameterError
+            The name is neither.
+        """
+        text = str(output)
+        if is_address(text):
+            raise ParameterError(f"{text} is an address", "the files of a release stand on this machine: name a path")
+        path = Path(text)
+        if (text.endswith("/") or path.is_dir()) and not is_data_folder(path):
+            return cls(folder=path, stem=path.name or "release")
+        for suffix in (DATA, *SIDECARS, SIGNATURE):
+            if path.name.endswith(suffix) and path.name != suffix:
+                return cls(folder=path.parent, stem=path.name.removesuffix(suffix))
+        raise ParameterError(f"output ({text}) must end in .parquet, or in / for a folder")
+
+    def file(self, suffix: str) -> Path:
+        """Return the path of one of the files."""
+        return self.folder / self.name(suffix)
+
+    def name(self, suffix: str) -> str:
+        """Return the name of one of the files."""
+        return f"{self.stem}{suffix}"
+
+    def existing(self) -> list[Path]:
+        """Return the files of a release that are there."""
+        return [path for suffix in (DATA, *SIDECARS, SIGNATURE) if (path := self.file(suffix)).exists()]
+
+    def files(self) -> dict[str, Path]:
+        """Return every file of the release by its name seen from the folder, the files of a folder of data one by one.
+
+        The signature is not among them. A file that is absent is not, either.
+        """
+        found: dict[str, Path] = {}
+        for suffix in (DATA, *SIDECARS):
+            path = self.file(suffix)
+            inner = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
+            found |= {one.relative_to(self.folder).as_posix(): one for one in inner if one.is_file()}
+        return found
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Release:
+    """A release: the perturbed data, what a consumer needs to use them, and the privacy report."""
+
+    params: Mapping[str, Any]
+    """What `out.params.json` holds."""
+    report: Mapping[str, Any]
+    """What `out.report.json` holds."""
+    place: Place | None = None
+    """Where the files stand, unless the release is in memory only."""
+    contents: Mapping[str, bytes] | None = None
+    """The files by suffix, when the release is in memory; empty for a dry run."""
+    owner: Mapping[str, Any] = field(default_factory=dict)
+    """Measures computed from the source, right after releasing: for the owner's eyes, in none of the files."""
+
+    def __repr__(self) -> str:
+        method = self.report.get("method", {}).get("name")
+        rows = self.report.get("rows", {}).get("out")
+        return f"<Release {method}, {rows} rows, {self.report.get('guarantee', {}).get('kind')}>"
+
+    def to_arrow(self) -> pa.Table:
+        """Return the data as an Arrow table, categories as the owner ordered them."""
+        if self.contents is not None:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
+            return pq.read_table(pa.BufferReader(self.contents[DATA])).replace_schema_metadata(None)
+        assert self.place is not None  # noqa: S101 - a release is in memory or on disk
+        return read_rows(self.place.file(DATA)).replace_schema_metadata(None)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the data as a pandas data frame.
+
+        Raises
+        ------
+        MissingDependencyError
+            pandas is not installed.
+        """
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            raise MissingDependencyError.of_extra("pandas", "pandas") from None
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+    def save(self, output: str | Path, *, force: bool = False) -> Release:
+        """Write the files, together or not at all, and return the release on disk.
+
+        A signature is copied when the files keep their names. Under other names the descriptor changes, and what was
+        signed would not be what stands there: the copy is unsigned.
+
+        Raises
+        ------
+        ParameterError
+            There is a release already and `force` is not set.
+        """
+        place = Place.of(output)
+        refuse_existing(place, force)
+        staging = Staging(place.folder, place.stem)
+        renamed = self.place is None or self.place.stem != place.stem
+        signed = self.place is not None and not renamed and self.place.file(SIGNATURE).exists()
+        suffixes = (*SIDECARS, SIGNATURE, DATA) if signed else (*SIDECARS, DATA)
+        try:
+            for suffix in suffixes:
+                self._copy(suffix, staging.folder / place.name(suffix))
+            if renamed:
+                _rename_in_descriptor(staging.folder / place.name(DESCRIPTOR), place)
+            staging.commit(
+                [place.name(suffix) for suffix in suffixes], absent=() if signed else [place.name(SIGNATURE)]
+            )
+        finally:
+            staging.discard()
+        return load(place.file(DATA))
+
+    def _copy(self, suffix: str, to: Path) -> None:
+        if self.contents is not None:
+            to.write_bytes(self.contents[suffix])
+            return
+        assert self.place is not None  # noqa: S101
+        file = self.place.file(suffix)
+        if file.is_dir():
+            shutil.copytree(file, to)
+        else:
+            shutil.copyfile(file, to)
+
+
+def refuse_existing(place: Place, force: bool) -> None:
+    """Refuse to touch a release that is there, unless forced; refuse a folder that cannot be written to."""
+    standing = next(folder for folder in (place.folder, *place.folder.absolute().parents) if folder.exists())
+    if not standing.is_dir() or not os.access(standing, os.W_OK | os.X_OK):
+        raise EngineError(f"cannot write to {str(place.folder)!r}", "choose another output, or mend its permissions")
+    recover(place.folder, place.stem)
+    existing = place.existing()
+    if existing and not force:
+        raise ParameterError(f"{str(existing[0])!r} exists", "--force replaces the old release by the new one")
+
+
+def load(path: str | Path) -> Release:
+    """Open a release by its data file, one of its sidecars, or its folder.
+
+    Raises
+    ------
+    ReleaseFormatError
+        A file is missing or is not of this format.
+    """
+    place = Place.of(path)
+    recover(place.folder, place.stem)
+    for suffix in (DATA, PARAMS, REPORT):
+        if not place.file(suffix).exists():
+            raise ReleaseFormatError(
+                f"{str(place.file(suffix))!r} does not exist", "a release is a Parquet file with its sidecars"
+            )
+    return Release(params=read_json(place.file(PARAMS)), report=read_json(place.file(REPORT)), place=place)
+
+
+def refuse_changed(place: Place, *suffixes: str) -> None:
+    """Compare files with the hashes in the descriptor of their release, before they are used.
+
+    A descriptor that is absent states no hash: there is nothing to compare with then.
+
+    Parameters
+    ----------
+    place : Place
+    *suffixes : str
+        Of the files that will be used; those that are absent are passed over.
+
+    Raises
+    ------
+    GuaranteeError
+        A file is not the one that was released.
+    ReleaseFormatError
+        The descriptor cannot be read.
+    """
+    descriptor = place.file(DESCRIPTOR)
+    if not descriptor.exists():
+        return
+    try:
+        resources = json.loads(descriptor.read_text(encoding="utf-8"))["resources"]
+        stated = {str(one["name"]): str(one["hash"]).removeprefix("sha256:") for one in resources}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise ReleaseFormatError(f"{str(descriptor)!r} is not the descriptor of a release") from None
+    for suffix in suffixes:
+        path, name = place.file(suffix), "data" if suffix == DATA else suffix.split(".")[1]
+        if path.exists() and sha256(path) != stated.get(name):
+            raise GuaranteeError(
+                f"{str(path)!r} was changed after the release: its SHA-256 is not that of the descriptor",
+                "take the files from their owner again; `anonkit validate` looks at all of them",
+            )
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a sidecar.
+
+    Raises
+    ------
+    ReleaseFormatError
+        It is no JSON object, or lacks the `format` key.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise ReleaseFormatError(f"{str(path)!r} does not exist") from None
+    raw = parse_json(content, repr(str(path)))
+    if not isinstance(raw, dict) or not str(raw.get("format", "")).startswith("anonkit-"):
+        raise ReleaseFormatError(f"{str(path)!r} is not a file of an anonkit release")
+    return raw
+
+
+def parse_json(content: bytes, what: str) -> Any:
+    """Read JSON that somebody may have forged: each key once, no NaN or infinity, no deeper than Python reads.
+
+    Parameters
+    ----------
+    content : bytes
+    what : str
+        What it is called when it is refused.
+
+    Raises
+    ------
+    ReleaseFormatError
+        It is no such JSON.
+    """
+    try:
+        return json.loads(content.decode("utf-8"), object_pairs_hook=_once_each, parse_constant=_no_number)
+    except RecursionError:
+        raise ReleaseFormatError(f"{what} is nested too deeply for a file of anonkit") from None
+    except ValueError:  # also a number of thousands of digits, and bytes that are no text
+        raise ReleaseFormatError(f"{what} is not JSON that anonkit writes") from None
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a key that stands twice: one reader would take the first, another the last."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands twice")
+    return found
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def to_json(document: Mapping[str, Any]) -> bytes:
+    """Return a document as the bytes of a sidecar: UTF-8, two spaces, keys in order, no NaN."""
+    return (json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def sha256(content: bytes | Path) -> str:
+    """Return the SHA-256, in hexadecimal, of bytes, a file or a folder of data (see `anonkit.bundle.data_files`)."""
+    return hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else digest(content)
+
+
+def read_key(path: Path, hint: str) -> bytes:
+    """Return the bytes of a key file.
+
+    Raises
+    ------
+    ReleaseFormatError
+        It cannot be read; `hint` says how such a key is made.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(_LARGEST_KEY)
+    except OSError:
+        raise ReleaseFormatError(f"the key {str(path)!r} cannot be read", hint) from None
+
+
+def _rename_in_descriptor(path: Path, place: Place) -> None:
+    """Point the descriptor's resources to the files' new names; their hashes stay the same."""
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["name"] = package_name(place.stem)
+    for resource in document["resources"]:
+        if resource["name"] == "data":
+            resource["path"] = data_paths(path.parent / place.name(DATA))
+        else:
+            resource["path"] = place.name(next(s for s in (PARAMS, REPORT, PAGE) if resource["path"].endswith(s)))
+    path.write_bytes(to_json(document))
+
+
+def data_paths(data: Path) -> str | list[str]:
+    """Return how the descriptor names the data, seen from its folder: a file, or the files of a folder in order."""
+    if not data.is_dir():
+        return data.name
+    return [part.relative_to(data.parent).as_posix() for part in parts_of(data)]
+
+
+def package_name(stem: str) -> str:
+    """Return a Data Package name for a file stem: lower case, letters, digits, - . _ only."""
+    cleaned = "".join(
+        letter if letter.isascii() and (letter.isalnum() or letter in "-._") else "-" for letter in stem.lower()
+    )
+    return cleaned.strip("-") or "release"

@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The frontier: what several methods and parameters leave to an attacker, and what they leave to a consumer's models.
+
+Half of the rows is released, in memory, by every method; the other half is held out: models trained on a release are
+scored on it, and what an attacker learns about its people is no fault of the release.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonkit.auditing import audit
+from anonkit.bundle.stored_release import Release
+from anonkit.checks.consumer_models import best_of, name_of_best, scores_of_models
+from anonkit.comparing.rebuilt_model import scores_of_reconstruction
+from anonkit.domains.cell_keys import cell_keys
+from anonkit.drafting.table_domains import MIN_PEOPLE
+from anonkit.engines import open_engine
+from anonkit.errors import AnonkitError, ParameterError, PolicyError
+from anonkit.ledger.standing import total
+from anonkit.methods import method_class
+from anonkit.parameters import parameters_of
+from anonkit.pipeline.release_path import release
+from anonkit.policy.declaration import Policy
+from anonkit.promises.pure_local_dp import loss_json
+from anonkit.protocols import Progress, no_progress
+from anonkit.published.recoding import recoding_from_dict
+
+ROWS = 20_000
+ATTACKS = 200
+FORMAT = "anonkit-comparison/1"
+PROTOCOL = (
+    "half of the rows (people, with a unit) released, models scored on the other half, which is also the control of "
+    "the attacks"
+)
+PRICE = (
+    "Choosing epsilon by looking at private data is a use of that data: whoever sees which value was chosen learns "
+    "something that no release here accounts for. Charge it, compare on public or simulated data, or fix epsilon first."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One release on the frontier."""
+
+    method: str
+    parameter: str
+    """`k`, `epsilon`, or empty for the method's defaults."""
+    value: float | None
+    scores: Mapping[str, Mapping[str, float]]
+    """By model, on held-out rows: trained on the table as it is, and `reconstructed` where the params allow it."""
+    attacks: Mapping[str, Any]
+    """By attack: rates, risk, limits, verdict."""
+    guarantee: Mapping[str, Any]
+    refused: str | None = None
+    """Why there is no release, when there is none."""
+
+    @property
+    def setting(self) -> str:
+        """The parameter, and the epsilon of a whole row where that of the parameter is for one answer only."""
+        if not self.parameter:
+            return ""
+        shown = f"{'ε' if self.parameter == 'epsilon' else self.parameter} = {self.value:g}"
+        loss = _loss(self)
+        if self.parameter != "epsilon" or loss is None or self.value is None or loss <= 1.01 * self.value:
+            return shown
+        return f"{shown} an answer, {'∞' if math.isinf(loss) else f'{loss:.3g}'} a row"
+
+    @property
+    def label(self) -> str:
+        """Name of the point in plots and tables."""
+        return f"{self.method}, {self.setting}" if self.setting else self.method
+
+    @property
+    def auc(self) -> float | None:
+        """AUC of the best model: the best use of the release that was tried."""
+        return best_of(self.scores)
+
+    @property
+    def best_model(self) -> str | None:
+        """Name of that model."""
+        return name_of_best(self.scores)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the point for JSON."""
+        return {
+            "label": self.label,
+            "setting": self.setting,
+            "method": self.method,
+            "parameter": self.parameter or None,
+            "value": self.value,
+            "auc": self.auc,
+            "best_model": self.best_model,
+            "models": {name: dict(one) for name, one in self.scores.items()},
+            "attacks": dict(self.attacks),
+            "promise": self.guarantee.get("kind"),
+            "epsilon": self.guarantee.get("parameters", {}).get("epsilon"),
+            "refused": self.refused,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Methods compared on one table.
+
+    Privacy
+    -------
+    Computed from the source: for the owner. A choice that follows from it depends on the source too.
+    """
+
+    target: str
+    rows: int
+    raw: Mapping[str, Mapping[str, float]]
+    """Scores of the same models trained on the rows as they are."""
+    points: tuple[Point, ...]
+    epsilon_looked_at: float
+    """Sum of the epsilons of all points: the price of looking, by sequential composition."""
+    charged: bool
+    public: bool
+    """True when the rows compared are public or simulated, so that looking is free."""
+
+    @property
+    def price(self) -> str | None:
+        """What must be said about choosing epsilon; None where nothing private was looked at for it."""
+        return None if self.public or self.epsilon_looked_at == 0 else PRICE
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as a JSON document."""
+        return {
+            "format": FORMAT,
+            "target": self.target,
+            "rows": self.rows,
+            "protocol": PROTOCOL,
+            "raw": {"auc": best_of(self.raw), "models": {name: dict(one) for name, one in self.raw.items()}},
+            "points": [point.to_dict() for point in self.points],
+            "looking": {
+                "epsilon": loss_json(self.epsilon_looked_at),
+                "charged": self.charged,
+                "public_data": self.public,
+                "note": self.price,
+            },
+        }
+
+
+def compare(
+    source: Any,
+    *,
+    target: str,
+    methods: Sequence[str],
+    k: Sequence[int] = (2, 5, 10, 50),
+    epsilon: Sequence[float] = (0.5, 1.0, 2.0, 4.0),
+    policy: Policy | str | Path | None = None,
+    identifiers: Sequence[str] = (),
+    domains_from_data: bool = False,
+    domains_min_people: int = MIN_PEOPLE,
+    public: Any = None,
+    charge: str | Path | None = None,
+    dataset: str | None = None,
+    budget: float | None = None,
+    rows: int = ROWS,
+    attacks: int = ATTACKS,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> Comparison:
+    """Release half of a table in several ways, attack each release, and train models on it.
+
+    Parameters
+    ----------
+    source : path or table
+    target : str
+        The class label.
+    methods : sequence of str
+        Those with a parameter `k` run at every k, those with `epsilon` at every epsilon, others once.
+    policy, identifiers, domains_from_data, domains_min_people
+        As for `release`.
+    public : path or table, optional
+        Public or simulated rows with the same columns, compared instead of the source: looking at them is free.
+    charge : path, optional
+        Ledger in which every epsilon that is looked at is booked, under `dataset` and its `budget`.
+    rows : int
+        Rows compared, drawn at random when there are more, in [100, inf).
+    attacks : int
+        People attacked in each release.
+    seed : int
+        Which rows and people are drawn.
+
+    Raises
+    ------
+    ParameterError, PolicyError, BudgetError
+        Nothing to compare, too few rows, no method can release the table, or looking would cost more than the budget
+        has.
+
+    Privacy
+    -------
+    The releases are made in memory and given to nobody. The figures are computed from the source and for its owner.
+    """
+    if not methods or rows < 100:
+        raise ParameterError("compare needs methods and 100 rows or more", "--methods mondrian,rfka")
+    declared = policy if isinstance(policy, Policy) else Policy() if policy is None else Policy.load(policy)
+    declared = declared.with_roles(target=target, identifiers=identifiers)
+    first, second = _halves(source if public is None else public, declared, rows, seed)
+    given = {
+        "policy": declared,
+        "domains_min_people": domains_min_people,
+        "ledger": charge,
+        "dataset": dataset,
+        "budget": budget,
+    }
+    plans = [(name, *setting) for name in methods for setting in _settings(name, k, epsilon)]
+    points, unfit = [], []
+    for number, (name, parameter, value) in enumerate(plans):
+        progress(f"{name} {value if value is not None else ''}".strip(), number / len(plans))
+        made = _released(first, name, parameter, value, domains_from_data, given)
+        unfit += [made] if isinstance(made, PolicyError) else []
+        points.append(_point(name, parameter, value, made, first, second, target, attacks, seed))
+    if len(unfit) == len(plans):
+        raise unfit[0]
+    dropped = [name for name in first.column_names if not declared.column(name).is_released]
+    return Comparison(
+        target=target,
+        rows=first.num_rows + second.num_rows,
+        raw=scores_of_models(first.drop_columns(dropped), second.drop_columns(dropped), target),
+        points=tuple(points),
+        epsilon_looked_at=total([_loss(point) for point in points]),
+        charged=charge is not None,
+        public=public is not None,
+    )
+
+
+def _loss(point: Point) -> float | None:
+    found = point.guarantee.get("parameters", {}).get("epsilon")
+    return None if found is None else float(found)
+
+
+def _halves(source: Any, policy: Policy, rows: int, seed: int) -> tuple[pa.Table, pa.Table]:
+    with closing(open_engine("local")) as engine:
+        opened = engine.scan(source, policy)
+        table = pa.Table.from_batches(opened.batches(), schema=opened.schema)
+    policy.resolve(table.column_names)  # what is wrong for every method is no point on the frontier
+    if table.num_rows < 100:
+        raise ParameterError(f"the table has {table.num_rows} rows, 100 are needed to compare")
+    random = np.random.default_rng(seed)
+    if policy.unit is not None:
+        return _halves_of_people(table, policy.unit, rows, random)
+    order = random.permutation(table.num_rows)[:rows]
+    half = order.size // 2
+    return table.take(pa.array(order[:half])), table.take(pa.array(order[half:]))
+
+
+def _halves_of_people(table: pa.Table, unit: str, rows: int, random: np.random.Generator) -> tuple[pa.Table, pa.Table]:
+    """Divide the people, with all their rows, as far as so many rows go; nobody is in both halves."""
+    keys = pc.dictionary_encode(pa.chunked_array([cell_keys(chunk) for chunk in table.column(unit).chunks]))
+    codes = pc.fill_null(keys.combine_chunks().indices, -1).to_numpy().astype(np.int64)
+    sizes = np.bincount(codes[codes >= 0])
+    order = random.permutation(sizes.size)
+    reached = np.cumsum(sizes[order])
+    order = order[: max(int(np.searchsorted(reached, rows, side="right")), 2)]
+    half = int(np.searchsorted(np.cumsum(sizes[order]), sizes[order].sum() / 2)) + 1
+    first, second = (np.isin(codes, chosen) for chosen in (order[:half], order[half:]))
+    if not first.any() or not second.any():
+        raise ParameterError("the table has too few people to compare", "two halves need different people")
+    return table.filter(pa.array(first)), table.filter(pa.array(second))
+
+
+def _settings(method: str, k: Sequence[int], epsilon: Sequence[float]) -> list[tuple[str, float | None]]:
+    names = {one.name for one in parameters_of(method_class(method))}
+    if "k" in names:
+        return [("k", value) for value in k]
+    return [("epsilon", value) for value in epsilon] if "epsilon" in names else [("", None)]
+
+
+def _released(
+    rows: pa.Table, method: str, parameter: str, value: float | None, domains_from_data: bool, given: Mapping[str, Any]
+) -> Release | AnonkitError:
+    chosen: dict[str, Any] = {parameter: value} if parameter else {}
+    anonymous = parameter == "k"
+    try:
+        return release(
+            rows,
+            method=method,
+            domains_from_data=domains_from_data and not anonymous,
+            **(given if not anonymous else {**given, "ledger": None, "budget": None}),  # no epsilon is looked at
+            **chosen,
+        )
+    except AnonkitError as error:
+        if error.code in ("BUDGET", "DATASET", "PARAMETER", "LEDGER"):
+            raise
+        return error  # a promise that cannot be kept, or a table that the method cannot handle
+
+
+def _point(
+    method: str,
+    parameter: str,
+    value: float | None,
+    made: Release | AnonkitError,
+    first: pa.Table,
+    second: pa.Table,
+    target: str,
+    attacks: int,
+    seed: int,
+) -> Point:
+    empty = Point(method=method, parameter=parameter, value=value, scores={}, attacks={}, guarantee={})
+    if isinstance(made, AnonkitError):
+        return replace(empty, refused=made.message if made.hint is None else f"{made.message} ({made.hint})")
+    table = made.to_arrow()
+    ordinary = (
+        scores_of_models(table, _recoded(made, second, table.column_names), target)
+        if target in table.column_names
+        else {}
+    )
+    found = audit(made, first, control=second, attacks=attacks, runs=0, seed=seed)
+    return replace(
+        empty,
+        scores={**ordinary, **scores_of_reconstruction(made, second, target)},
+        attacks={one.name: one.to_dict() for one in found.attacks},
+        guarantee=made.report["guarantee"],
+    )
+
+
+def _recoded(made: Release, held_out: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return the held-out rows as a consumer would recode them to fit the release."""
+    columns = {name: held_out.column(name) for name in names if name in held_out.column_names}
+    if "recoding" in made.params:
+        batch = held_out.combine_chunks().to_batches()[0]
+        columns.update(recoding_from_dict(made.params["recoding"]).apply(batch)[0])
+    return pa.table(columns)

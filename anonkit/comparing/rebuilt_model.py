@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model a receiver reconstructs from a release with noise, scored like the models trained on its rows."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pyarrow as pa
+
+from anonkit.bundle.stored_release import Release
+from anonkit.checks.consumer_models import scores_of_shares
+from anonkit.consumers.columns import Columns
+from anonkit.consumers.reconstruction import learned_from
+from anonkit.domains.attribute_domains import UNKNOWN
+
+RECONSTRUCTED = "reconstructed"
+
+
+def scores_of_reconstruction(release: Release, test: pa.Table, target: str) -> dict[str, dict[str, float]]:
+    """Learn what `anonkit reconstruct` learns from a release, and score it.
+
+    Parameters
+    ----------
+    release : Release
+    test : Table
+        Held-out rows as they are: the model reads true values. A label that is no class of the release counts as one
+        that the model does not guess.
+    target : str
+        The class label.
+
+    Returns
+    -------
+    dict
+        `auc`, `balanced_accuracy` and `accuracy` under `reconstructed`; empty when the release is an ordinary table, or
+        predicts another column, or fewer than two of its classes occur.
+
+    Privacy
+    -------
+    Learning is post-processing; the scores are computed from the test rows, for whoever owns these.
+    """
+    with warnings.catch_warnings():
+        # A value outside its domain costs the model score, which is shown; no receiver is there to be warned.
+        warnings.simplefilter("ignore", UserWarning)
+        found = learned_from(release.params, release.to_arrow())
+        if found is None or found[1].target != target:
+            return {}
+        model, described = found
+        truth = Columns(test).codes(target, described.domain)
+        if np.unique(truth[truth != UNKNOWN]).size < 2:
+            return {}
+        shares = model.predict_proba(test)
+    return {RECONSTRUCTED: scores_of_shares(shares, np.where(truth == UNKNOWN, shares.shape[1], truth))}

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the cells of a column are, each judged by itself: texts, numbers, and the keys by which people are told apart.
+
+The rule is `anonkit.domains.exact_decimals`, for every file format and type of column. Here plain cells have it at
+the speed of Arrow, and all others a distinct value at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from anonkit.domains.exact_decimals import exact_decimal, key_of_text, number_of_text
+
+_ANY_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_OWN_KEY = r"^(0|-?[1-9][0-9]{0,29}|-?(0|[1-9][0-9]{0,29})\.[0-9]{0,29}[1-9])$"  # a number in its one form
+_BEGINS_NUMBERS = np.zeros(256, dtype=bool)
+_BEGINS_NUMBERS[np.frombuffer(b"0123456789+-.", dtype=np.uint8)] = True
+_SIMPLE_NUMBER = r"^-?[0-9]{1,18}(\.[0-9]{1,18})?$"  # reads the same here and in Arrow
+_EXACT_FLOAT = 2.0**53
+
+NO_CATEGORY = -1
+"""Place of a cell that is none of the categories."""
+
+
+def cell_texts(array: pa.Array) -> pa.StringArray:
+    """Return the text of every cell as a text file would have it, shape (n,); missing stays missing, NaN is missing.
+
+    A number is spelled as its exact decimal, a float by the shortest decimal that is its alone (`0.1`, `2.5`): 1 is `1`
+    also where a missing cell has made its column one of floats. Dates and times are spelled in full, truth values as
+    `true` and `false`.
+    """
+    kind = array.type
+    if pa.types.is_string(kind):
+        return array
+    if isinstance(array, pa.DictionaryArray):
+        return cell_texts(array.dictionary).take(array.indices)
+    if pa.types.is_floating(kind):
+        return _texts_of_floats(array)
+    if pa.types.is_decimal(kind):
+        return _by_distinct(array, lambda values: [exact_decimal(str(value)) for value in values.to_pylist()])
+    texts = array.cast(pa.string())
+    if pa.types.is_temporal(kind) and not pa.types.is_date(kind):
+        for zeros, kept in ((r"\.0+(Z?)$", r"\1"), (r"(\.[0-9]*[1-9])0+(Z?)$", r"\1\2")):
+            texts = pc.replace_substring_regex(texts, pattern=zeros, replacement=kept)
+    return texts
+
+
+def cell_keys(array: pa.Array) -> pa.StringArray:
+    """Return the key of every cell, shape (n,): one person, one key, whatever the other rows hold.
+
+    Missing stays missing, and a text of blanks alone becomes so. See the module for the rule.
+    """
+    kind = array.type
+    if isinstance(array, pa.DictionaryArray):
+        return cell_keys(array.dictionary).take(array.indices)
+    return _keys_of_texts(array) if pa.types.is_string(kind) else cell_texts(array)
+
+
+def _keys_of_texts(texts: pa.StringArray) -> pa.StringArray:
+    """Return the keys of texts: those that are their own key are told at the speed of a scan."""
+    odd = _not_their_own_keys(texts)
+    return _replaced(texts, pa.array(odd), key_of_text) if odd.any() else texts
+
+
+def _not_their_own_keys(texts: pa.StringArray) -> NDArray[np.bool_]:
+    """Tell which texts the rule may change, shape (n_texts,): blanks at the ends, other scripts, other spellings."""
+    offsets = np.frombuffer(texts.buffers()[1], dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    data = np.frombuffer(texts.buffers()[2] or b"", dtype=np.uint8)
+    there = np.flatnonzero(offsets[1:] > offsets[:-1])
+    first, last = data[offsets[there]], data[offsets[there + 1] - 1]
+    odd = np.asarray(pc.fill_null(pc.equal(texts, ""), False).to_numpy(zero_copy_only=False))
+    odd[there] = (first <= ord(" ")) | (last <= ord(" "))
+    if data[offsets[0] : offsets[-1]].max(initial=0) > ord("~"):
+        odd |= ~pc.fill_null(pc.string_is_ascii(texts), True).to_numpy(zero_copy_only=False)
+    likely = there[_BEGINS_NUMBERS[first] & ~odd[there]]
+    if likely.size:
+        some = texts.take(pa.array(likely))
+        respelled = pc.and_not(pc.match_substring_regex(some, _ANY_NUMBER), pc.match_substring_regex(some, _OWN_KEY))
+        odd[likely] = pc.fill_null(respelled, False).to_numpy(zero_copy_only=False)
+    return odd
+
+
+def _texts_of_floats(array: pa.Array) -> pa.StringArray:
+    numbers = array.cast(pa.float64())
+    small = pc.less(pc.abs(numbers), _EXACT_FLOAT)
+    whole = pc.fill_null(pc.and_(small, pc.equal(pc.floor(numbers), numbers)), False)
+    keys = pc.if_else(whole, numbers, None).cast(pa.int64()).cast(pa.string())
+    if pc.all(pc.or_(whole, numbers.is_null(nan_is_null=True))).as_py() is not False:
+        return keys
+    others = pc.if_else(pc.or_(whole, pc.is_nan(numbers)), None, array)
+    return pc.coalesce(keys, _by_distinct(others, _shortest))
+
+
+def _shortest(values: pa.Array) -> list[str]:
+    spelled = (str(value) for value in values.to_numpy(zero_copy_only=False))
+    return [exact_decimal(text) or text for text in spelled]  # infinity is a word
+
+
+def cell_numbers(array: pa.Array) -> NDArray[np.float64]:
+    """Return the number in every cell, shape (n,); NaN where a cell is missing, or holds no number.
+
+    Truth values, dates and times are no numbers; an infinite float is beyond every bound.
+    """
+    kind = array.type
+    if isinstance(array, pa.DictionaryArray):
+        floats: pa.Array = pa.array(cell_numbers(array.dictionary)).take(array.indices)
+    elif pa.types.is_string(kind):
+        floats = _floats_of_texts(array)
+    elif pa.types.is_decimal(kind):
+        floats = _floats_of_texts(cell_texts(array))
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        floats = array.cast(pa.float64(), safe=False)  # to the nearest double
+    else:
+        floats = pa.nulls(len(array), pa.float64())
+    floats = floats if floats.null_count == 0 else pc.fill_null(floats, np.nan)
+    return np.asarray(floats.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def category_codes(array: pa.Array, categories: Sequence[str], *, texts_alone: bool) -> NDArray[np.int64]:
+    """Return the place of every cell among the categories, shape (n,); `NO_CATEGORY` for missing and all others.
+
+    A cell is the category with its exact text, else the category with its exact decimal, unless texts alone are
+    compared. No two categories may have one decimal then.
+    """
+    if isinstance(array, pa.DictionaryArray):
+        local = np.append(category_codes(array.dictionary, categories, texts_alone=texts_alone), NO_CATEGORY)
+        indices = array.indices if array.indices.null_count == 0 else pc.fill_null(array.indices, len(local) - 1)
+        return np.asarray(local[indices.to_numpy(zero_copy_only=False)], dtype=np.int64)
+    if not pa.types.is_string(array.type):
+        encoded = pc.dictionary_encode(array)
+        texts = pa.DictionaryArray.from_arrays(encoded.indices, cell_texts(encoded.dictionary))
+        return category_codes(texts, categories, texts_alone=texts_alone)
+    found = pc.index_in(array, value_set=pa.array(categories, pa.string()))
+    if found.null_count > array.null_count and not texts_alone:
+        places = {exact_decimal(text): at for at, text in enumerate(categories)}
+        places.pop(None, None)
+        odd = pc.dictionary_encode(pc.if_else(found.is_valid(), None, array)) if places else None
+        if odd is not None:
+            known = [places.get(exact_decimal(text)) for text in odd.dictionary.to_pylist()]
+            found = pc.coalesce(found, pa.array(known, pa.int32()).take(odd.indices))
+    filled = found if found.null_count == 0 else pc.fill_null(found, NO_CATEGORY)
+    return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _floats_of_texts(texts: pa.StringArray) -> pa.Array:
+    simple = pc.match_substring_regex(texts, _SIMPLE_NUMBER)
+    if pc.all(simple).as_py() is not False:
+        return texts.cast(pa.float64())
+    known = pc.if_else(simple, texts, None).cast(pa.float64())
+    distinct = pc.dictionary_encode(pc.if_else(simple, None, texts))
+    values = pa.array([number_of_text(text) for text in distinct.dictionary.to_pylist()], pa.float64())
+    return pc.coalesce(known, values.take(distinct.indices))
+
+
+def _replaced(texts: pa.StringArray, where: pa.Array, rule: Callable[[str], str | None]) -> pa.StringArray:
+    """Return texts with some of them replaced by a rule, which is asked once a distinct text."""
+    changed = _by_distinct(texts.filter(where), lambda values: [rule(text) for text in values.to_pylist()])
+    return pc.replace_with_mask(texts, pc.fill_null(where, False), changed)
+
+
+def _by_distinct(array: pa.Array, texts_of: Callable[[pa.Array], list[Any]]) -> pa.StringArray:
+    """Return the texts of cells, found once a distinct value."""
+    distinct = pc.dictionary_encode(array)
+    return pa.array(texts_of(distinct.dictionary), pa.string()).take(distinct.indices)

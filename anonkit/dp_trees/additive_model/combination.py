@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One model of two kinds of evidence: leaves of trees and attribute values by region, each with a weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.dp_trees.additive_model.budget_rule import Rule
+from anonkit.dp_trees.additive_model.consistency import AgreedCounts
+from anonkit.dp_trees.additive_model.count_evidence import Shares, by_linear_shrinkage, by_pseudo_counts, shares_of
+from anonkit.dp_trees.additive_model.synthetic_population import World
+from anonkit.dp_trees.additive_model.weighting import FEATURE_UNIT, LARGEST_WEIGHT, Bounds, Features, NoisyStep
+from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.published.additive_scores import UNIT, AdditiveScores, places_of, region_of_nodes, softmax
+from anonkit.published.tree_model import Node, PublishedForest
+from anonkit.randomness import Randomness
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+WEIGHT_DEVIATION = 0.6
+"""Prior standard deviation of the weights around the public rule's."""
+_LARGEST_INTERCEPT = 2.0
+_CALIBRATION_ROWS, _CALIBRATION_STEPS, _CALIBRATED = 3000, 30, 1e-3
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Combination:
+    """Evidence in natural logarithms, and the weights so far.
+
+    Features, in this order: one an attribute, the trees together, then the intercepts (one for two classes, else one a
+    class).
+    """
+
+    forest: PublishedForest
+    regions: tuple[int, ...]
+    region_of_node: IntArray
+    base: FloatArray
+    """Scores of the classes in a region before any feature, shape (n_regions, n_classes)."""
+    attributes: tuple[FloatArray, ...]
+    """Evidence of each code, 0 on average over a region's rows, shape (n_regions, codes, n_classes)."""
+    leaves: tuple[FloatArray, ...]
+    """Evidence of each leaf beyond its region, shape (n_nodes, n_classes), divided by the number of trees."""
+    weights: FloatArray
+    ranges: FloatArray
+    """Typical range of each feature but the intercepts, from what is published."""
+
+    @classmethod
+    def of(
+        cls,
+        rule: Rule,
+        forest: PublishedForest,
+        regions: tuple[int, ...],
+        counts: AgreedCounts,
+        scale: float,
+        count_scale: float,
+    ) -> Combination:
+        """Turn noisy counts into evidence.
+
+        Parameters
+        ----------
+        rule : Rule
+        forest : PublishedForest
+        regions : tuple of int
+        counts : AgreedCounts
+        scale, count_scale : float
+            Scale of the noise of histograms and of leaves' class counts, in rows.
+        """
+        classes = forest.schema.n_classes
+        everywhere = _class_shares(counts.leaves, count_scale)
+        children = [node.children for node in forest.trees[0]]
+        inside = region_of_nodes(children, regions)
+        trees = [
+            _node_shares(tree, rows, everywhere, count_scale)
+            for tree, rows in zip(forest.trees, counts.leaves, strict=True)
+        ]
+        region_shares = trees[0][list(regions)]
+        found = [
+            _evidence(rule, counts.histograms[at], one.domain, everywhere, region_shares, scale)
+            for at, one in enumerate(forest.schema.attributes)
+        ]
+        middles = [(of_all[:, :, np.newaxis] * ratios).sum(axis=1) for ratios, of_all in found]
+        centred = tuple(ratios - middle[:, np.newaxis] for (ratios, _), middle in zip(found, middles, strict=True))
+        leaves = tuple(
+            _leaf_evidence(tree, shares, region_shares[inside] if at == 0 else everywhere, len(trees))
+            for at, (tree, shares) in enumerate(zip(forest.trees, trees, strict=True))
+        )
+        rows = _summed(forest.trees[0], counts.leaves[0])[list(regions)].sum(axis=1)
+        rows = np.maximum(rows, 0.0) + 1
+        typical = [_range((rows / rows.sum())[:, np.newaxis] * of_all, ratios, everywhere) for ratios, of_all in found]
+        shown = [_range(_leaf_weights(own), one, everywhere) for own, one in zip(counts.leaves, leaves, strict=True)]
+        intercepts = 1 if classes == 2 else classes
+        own = np.full(len(centred), rule.attribute_weight)
+        return cls(
+            forest=forest,
+            regions=regions,
+            region_of_node=inside,
+            base=np.log(region_shares) + rule.attribute_weight * sum(middles, start=np.float64(0)),
+            attributes=centred,
+            leaves=leaves,
+            weights=np.concatenate([own, [rule.tree_weight], np.zeros(intercepts)]),
+            ranges=np.array([*typical, sum(shown)]),
+        )
+
+    @property
+    def size(self) -> int:
+        """Number of features."""
+        return len(self.attributes) + 1 + (1 if self._classes == 2 else self._classes)
+
+    @property
+    def bounds(self) -> Bounds:
+        """What a row may add to the sums of a Newton step."""
+        return Bounds.of(self.ranges)
+
+    @property
+    def _classes(self) -> int:
+        return int(self.base.shape[1])
+
+    def _intercept(self) -> FloatArray:
+        """Return what the intercepts add, shape (n_classes,)."""
+        own = self.weights[len(self.attributes) + 1 :]
+        return np.array([-0.5, 0.5]) * own[0] if self._classes == 2 else own
+
+    def tables(self) -> tuple[list[FloatArray], list[FloatArray]]:
+        """Return the scores of leaves and of attribute values at the weights so far."""
+        of_trees = self.weights[len(self.attributes)]
+        leaves = [of_trees * one for one in self.leaves]
+        base = np.where(self.region_of_node[:, np.newaxis] >= 0, self.base[self.region_of_node], 0.0)
+        leaves[0] = leaves[0] + base + self._intercept()
+        return leaves, [weight * one for weight, one in zip(self.weights, self.attributes, strict=False)]
+
+    def scores(self) -> AdditiveScores:
+        """Return the scores as they are published; nodes that are split have none."""
+        leaves, attributes = self.tables()
+        ends = [np.array([node.is_leaf for node in tree])[:, np.newaxis] for tree in self.forest.trees]
+        return AdditiveScores(
+            leaves=tuple(_units(np.where(end, one, 0.0)) for end, one in zip(ends, leaves, strict=True)),
+            region_of_leaf=self.region_of_node,
+            regions=self.regions,
+            attributes=tuple(_units(one) for one in attributes),
+        )
+
+    def features(self, places: IntArray, codes: NDArray[np.integer]) -> Features:
+        """Return what rows say, in whole units: from lookups alone, so that a row's part depends on the row alone."""
+        leaves, attributes = (tuple(map(_steps, tables)) for tables in self.tables())
+        region = self.region_of_node[places[0]]
+        values = [_steps(table)[region, own].T for table, own in zip(self.attributes, codes, strict=True)]
+        values.append(sum(_steps(table)[place].T for table, place in zip(self.leaves, places, strict=True)))
+        scores = sum(table[place] for table, place in zip(leaves, places, strict=True))
+        scores = scores + sum(table[region, own] for table, own in zip(attributes, codes, strict=True))
+        intercepts = np.array([[-0.5, 0.5]]) if self._classes == 2 else np.eye(self._classes)
+        fixed = np.repeat(_steps(intercepts)[:, :, np.newaxis], codes.shape[1], axis=2)
+        return Features(values=np.concatenate([np.stack(values), fixed]), scores=np.asarray(scores).T)
+
+    def reweighted(self, step: NoisyStep) -> Combination:
+        """Return the combination after a step; no evidence counts against what it says, or much more than it says."""
+        learned = len(self.attributes) + 1
+        deviations = np.full(self.size, WEIGHT_DEVIATION)
+        deviations[learned:] = 1.0
+        weights = np.clip(self.weights + step.change(deviations), -_LARGEST_INTERCEPT, _LARGEST_INTERCEPT)
+        weights[:learned] = np.clip(weights[:learned], 0.0, LARGEST_WEIGHT)
+        return replace(self, weights=weights)
+
+    def calibrated(
+        self, world: World, randomness: Randomness, optimism: FloatArray | None = None, overlap: float = 0.0
+    ) -> Combination:
+        """Return the combination with intercepts that predict each class as often as the world has it.
+
+        Shrinkage and weights below 1 cut more from the evidence for one class than for another; rows drawn from the
+        unshrunk noisy counts show by how much.
+
+        Parameters
+        ----------
+        world : World
+        randomness : Randomness
+        optimism : array, shape (n_classes, n_classes), optional
+            What rows of each class (row) score too much for each class (column): the counts know their own noise.
+        overlap : float
+            In [0, 1): how much of what attributes say they say in common. Rows of the world have independent ones:
+            scores of true rows are spread the more about the mean of their class.
+        """
+        rows = world.draw(_CALIBRATION_ROWS, Words(randomness))
+        if not rows.labels.size:
+            return self
+        scores = self._logarithms(rows.codes)
+        scores = scores if optimism is None else scores - optimism[rows.labels]
+        scores = _spread(scores, rows.labels, 1 / np.sqrt(1 - overlap))
+        shares = np.bincount(rows.labels, minlength=self._classes) / rows.labels.size + 1e-6
+        moved = np.zeros(self._classes)
+        for _ in range(_CALIBRATION_STEPS):
+            change = np.log(shares / softmax(scores + moved).mean(axis=0))
+            moved += change
+            if np.abs(change).max() < _CALIBRATED:
+                break
+        moved = np.clip(moved - moved.mean(), -_LARGEST_INTERCEPT / 2, _LARGEST_INTERCEPT / 2)
+        weights = self.weights.copy()
+        weights[len(self.attributes) + 1 :] += moved[1] - moved[0] if self._classes == 2 else moved
+        return replace(self, weights=weights)
+
+    def _logarithms(self, codes: IntArray) -> FloatArray:
+        return self.scores().logarithms(places_of(self.forest, codes), codes)
+
+
+def _spread(scores: FloatArray, labels: IntArray, factor: float) -> FloatArray:
+    """Return scores at so many times their distance from the mean of their class."""
+    sizes = np.bincount(labels)[:, np.newaxis]
+    sums = np.stack([np.bincount(labels, weights=one) for one in scores.T], axis=1)
+    middles = (sums / np.maximum(sizes, 1))[labels]
+    return np.asarray(middles + factor * (scores - middles))
+
+
+def _evidence(
+    rule: Rule,
+    counts: FloatArray,
+    domain: Categories | Grid,
+    everywhere: FloatArray,
+    region_shares: FloatArray,
+    scale: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Return log ratios (n_regions, codes, n_classes) and shares of all rows (n_regions, codes) of an attribute."""
+    regions = len(counts)
+    divide = by_pseudo_counts if rule.drowned else by_linear_shrinkage
+    whole = counts.sum(axis=0, keepdims=True)
+    found = shares_of(whole, scale * np.sqrt(regions), everywhere[np.newaxis], domain, divide)
+    if regions > 1:
+        prior = Shares(
+            of_class=np.repeat(found.of_class, regions, axis=0), of_all=np.repeat(found.of_all, regions, axis=0)
+        )
+        found = shares_of(counts, scale, region_shares, domain, by_linear_shrinkage, prior)
+    return found.log_ratios(), found.of_all
+
+
+def _class_shares(leaves: Sequence[FloatArray], scale: float) -> FloatArray:
+    """Return the shares of the classes in the whole table, each with the noise as a pseudo-count."""
+    counts = sum((one.sum(axis=0) for one in leaves), start=np.float64(0))
+    rows = np.maximum(counts, scale) + 1
+    return np.asarray(rows / rows.sum())
+
+
+def _summed(tree: Sequence[Node], own: FloatArray) -> FloatArray:
+    """Return the sum of what stands at the leaves below each node."""
+    out = own.copy()
+    for number in range(len(tree) - 1, -1, -1):  # children come after their parents
+        for child in tree[number].children:
+            out[number] += out[child]
+    return out
+
+
+def _leaf_weights(counts: FloatArray) -> FloatArray:
+    rows = np.maximum(counts.sum(axis=1), 0.0)
+    return np.asarray(rows / max(float(rows.sum()), 1.0))
+
+
+def _node_shares(tree: Sequence[Node], own: FloatArray, everywhere: FloatArray, scale: float) -> FloatArray:
+    """Return class shares of every node, each drawn towards its parent by the noise, shape (n_nodes, n_classes)."""
+    counts, classes = _summed(tree, own), own.shape[1]
+    leaves = _summed(tree, np.array([[float(node.is_leaf)] for node in tree]))[:, 0]
+    shares = np.tile(everywhere, (len(tree), 1))
+    for number, node in enumerate(tree):
+        for child in node.children:
+            pseudo = (scale * np.sqrt(leaves[child]) + 0.5) * classes / len(node.children)
+            rows = np.maximum(counts[child], 0.0) + pseudo * shares[number]
+            shares[child] = rows / rows.sum()
+    return shares
+
+
+def _leaf_evidence(tree: Sequence[Node], shares: FloatArray, against: FloatArray, trees: int) -> FloatArray:
+    """Return the log ratio of each leaf's class shares over those of its region, 0 on average over classes."""
+    ends = np.array([node.is_leaf for node in tree])[:, np.newaxis]
+    found = np.where(ends, np.log(shares / against), 0.0) / trees
+    return np.asarray(found - found.mean(axis=1, keepdims=True))
+
+
+def _range(weights: FloatArray, ratios: FloatArray, everywhere: FloatArray) -> float:
+    """Return the mean absolute evidence, summed over the classes: about the range between them."""
+    gaps = np.abs(ratios - (ratios * everywhere).sum(axis=-1, keepdims=True)).sum(axis=-1)
+    return float((weights * gaps).sum() * 2 / ratios.shape[-1])
+
+
+def _units(table: FloatArray) -> IntArray:
+    return np.asarray(np.rint(table / UNIT), dtype=np.int64)
+
+
+def _steps(table: FloatArray) -> IntArray:
+    return np.asarray(np.rint(table * FEATURE_UNIT), dtype=np.int64)

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trees with evidence: shallow noisy trees, noisy histograms of every attribute by class, and learned weights of both.
+
+The histograms alone make a naive Bayes classifier, which sees every attribute and no interaction; the trees alone see
+interactions of few attributes. Here both are features of one model, and a noisy Newton step says how much of each is
+new. What is published are the noisy counts, the noisy sums of the step, and the scores that follow from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.dp_trees.additive_model.budget_rule import Rule
+from anonkit.dp_trees.additive_model.combination import Combination
+from anonkit.dp_trees.additive_model.consistency import AgreedCounts
+from anonkit.dp_trees.additive_model.optimism import optimism_of
+from anonkit.dp_trees.additive_model.synthetic_population import World
+from anonkit.dp_trees.additive_model.weighting import NoisyStep, Step, added_curvature, added_gradient
+from anonkit.dp_trees.counted_once import refuse_other_totals
+from anonkit.dp_trees.grower import Watch, grow
+from anonkit.dp_trees.leaves import NoisyClassCounts
+from anonkit.dp_trees.plan import Choices, Plan
+from anonkit.dp_trees.questions import CodedBatch, Counter
+from anonkit.dp_trees.split_selection import JointSelection
+from anonkit.dp_trees.tree_rows import Disjoint
+from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares, units_of
+from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.promises.pure_central_dp import ADD_OR_REMOVE, changed_rows
+from anonkit.published.additive_scores import AdditiveScores, places_of, region_of_nodes
+from anonkit.published.tree_attributes import TreeSchema
+from anonkit.published.tree_model import PublishedForest
+from anonkit.randomness import Randomness
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+_RATIO = Fraction(63, 50)
+"""What a level gets of what the level above gets: the cube root of 2, since it has twice the nodes."""
+_PIECE = 1 << 14
+_FEWEST_UNITS = 1 << 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackedPlan:
+    """Every draw, before any row is looked at, except for the number of rows that the rule may have counted."""
+
+    rule: Rule
+    schema: TreeSchema
+    trees: int
+    epsilon: Fraction
+    """For the unit of privacy, what was spent on counting rows taken off."""
+    rows_per_unit: int = 1
+    adjacency: str = ADD_OR_REMOVE
+    counted: Draw | None = None
+    """The draw of the number of rows, where it was made."""
+
+    @cached_property
+    def _units(self) -> list[int]:
+        """Units for splits and counts, histograms, weights."""
+        changes = changed_rows(self.rows_per_unit, self.adjacency)
+        rule = self.rule
+        return shares(units_of(self.epsilon / changes), [rule.splits + rule.counts, rule.histograms, rule.weights])
+
+    @cached_property
+    def trees_plan(self) -> Plan:
+        """The plan of the trees."""
+        depth, rule = self.rule.depth, self.rule
+        levels = [rule.splits * _RATIO**level for level in range(depth)]
+        total = sum(levels, Fraction(0))
+        weights = (*(rule.splits * one / total for one in levels), rule.counts)
+        changes = changed_rows(self.rows_per_unit, self.adjacency)
+        return Plan(
+            choices=Choices(
+                rows=Disjoint(trees=self.trees),
+                levels=depth + 1,
+                weights=weights,
+                selection=JointSelection(),
+                leaf=NoisyClassCounts(),
+                align=True,
+            ),
+            schema=self.schema,
+            epsilon=Fraction(self._units[0] * changes, 1 << 52),  # type: ignore[arg-type]
+            rows_per_unit=self.rows_per_unit,
+            adjacency=self.adjacency,
+        )
+
+    @cached_property
+    def histogram_draw(self) -> Draw:
+        """One line: each row is in one cell of the histogram of every attribute."""
+        times = max(1, len(self.schema.attributes))
+        rate = rate_within(self._units[1] // times, 1)
+        return Draw(purpose="histograms by class", mechanism=LAPLACE, rate=rate, sensitivity=1, times=times)
+
+    @property
+    def count_scale(self) -> float:
+        """Scale of the noise of the class counts of leaves, in rows."""
+        plan = self.trees_plan
+        return 2.0**52 / plan.leaf_draws(plan.levels - 1)[0].rate
+
+    @property
+    def weight_units(self) -> int:
+        """Units of the Newton step; 0 when weights are not learned."""
+        return self._units[2] if self.rule.weights else 0
+
+    def accounting(self, step: NoisyStep | None) -> Accounting:
+        """Return the whole account."""
+        counted = () if self.counted is None else (self.counted,)
+        learned = () if step is None else step.step.draws
+        trees = self.trees_plan.accounting
+        return replace(trees, draws=(*counted, *trees.draws, self.histogram_draw, *learned))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StackedForest:
+    """What was learned, noisy through and through."""
+
+    plan: StackedPlan
+    forest: PublishedForest
+    histograms: tuple[IntArray, ...]
+    """For each attribute the noisy counts, shape (n_regions, codes, n_classes)."""
+    regions: tuple[int, ...]
+    step: NoisyStep | None
+    scores: AdditiveScores
+    world: World
+    """What the noisy counts say of the population: for drawing rows."""
+
+    @property
+    def accounting(self) -> Accounting:
+        """Every draw that was made."""
+        return self.plan.accounting(self.step)
+
+    def to_params(self) -> dict[str, Any]:
+        """Return what is published, ready for JSON."""
+        told = [[table[region].tolist() for table in self.histograms] for region in range(len(self.regions))]
+        params = {**self.forest.to_params(), "histograms": told, "scores": self.scores.to_params()}
+        return params if self.step is None else {**params, "weights": self.step.to_params()}
+
+
+def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Watch | None = None) -> StackedForest:
+    """Grow the trees, count the histograms, learn the weights: depth + 3 passes over the rows at most.
+
+    Privacy
+    -------
+    The plan's account holds: trees by their own plan; histograms and sums are noised here at the planned rates before
+    anything else looks at them.
+    """
+    forest = grow(plan.trees_plan, counter, randomness.child("trees"), watch)
+    regions = regions_of(forest, plan.rule.region_depth)
+    words = Words(randomness.child("noise of evidence"))
+    sums = HistogramSums(forest=forest, regions=regions)
+    exact = counter.sum_up(sums)
+    for table in sums.tables(exact):
+        refuse_other_totals("histograms", int(table.sum()), counter.n_rows)
+    histograms = sums.tables(noisy_counts(exact, plan.histogram_draw.rate, words))
+    evidence = partial(_evidence, plan, forest, regions)
+    world, combination = evidence(histograms)
+    overlap = 0.0 if plan.weight_units >= _FEWEST_UNITS else 1 - plan.rule.attribute_weight
+    optimism = None
+    if overlap > 0:  # else the step corrects the intercepts by true rows
+        again = Words(randomness.child("noise of the noise"))
+        optimism = overlap * optimism_of(evidence, histograms, plan.histogram_draw.rate, again)
+    combination = combination.calibrated(world, randomness.child("rows of the world"), optimism, overlap)
+    step = None
+    if plan.weight_units >= _FEWEST_UNITS:
+        planned = Step(units=plan.weight_units, bounds=combination.bounds, features=combination.size)
+        found = StepSums(combination=combination, step=planned)
+        step = planned.noisy(*found.tables(counter.sum_up(found)), words)
+        combination = combination.reweighted(step)
+    return StackedForest(
+        plan=plan,
+        forest=forest,
+        histograms=histograms,
+        regions=regions,
+        step=step,
+        scores=combination.scores(),
+        world=world,
+    )
+
+
+def _evidence(
+    plan: StackedPlan, forest: PublishedForest, regions: tuple[int, ...], histograms: Sequence[IntArray]
+) -> tuple[World, Combination]:
+    """Return what noisy histograms say of the population, and the evidence made of them."""
+    scale = 2.0**52 / plan.histogram_draw.rate
+    agreed = AgreedCounts.of(forest, regions, histograms, scale, plan.count_scale)
+    return World.of(forest, regions, agreed), Combination.of(
+        plan.rule, forest, regions, agreed, scale, plan.count_scale
+    )
+
+
+def regions_of(forest: PublishedForest, depth: int) -> tuple[int, ...]:
+    """Return the nodes of the first tree at a level, and its leaves above that level."""
+    level, out = {0: 0}, []
+    for number, node in enumerate(forest.trees[0]):
+        for child in node.children:
+            level[child] = level[number] + 1
+        if level[number] == depth or (level[number] < depth and node.is_leaf):
+            out.append(number)
+    return tuple(out)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HistogramSums:
+    """Exact counts of every attribute's codes by region and class: to be noised before anything else."""
+
+    forest: PublishedForest
+    regions: tuple[int, ...]
+
+    @property
+    def _sizes(self) -> list[int]:
+        schema = self.forest.schema
+        return [len(self.regions) * one.codes * schema.n_classes for one in schema.attributes]
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return sum(self._sizes)
+
+    def count(self, batch: CodedBatch) -> IntArray:
+        """Return the counts of a batch, attribute by attribute."""
+        schema = self.forest.schema
+        inside = region_of_nodes([node.children for node in self.forest.trees[0]], self.regions)
+        region = inside[places_of(self.forest, batch.codes)[0]]
+        found = [
+            np.bincount((region * one.codes + codes) * schema.n_classes + batch.labels, minlength=size)
+            for one, codes, size in zip(schema.attributes, batch.codes, self._sizes, strict=True)
+        ]
+        return np.concatenate(found).astype(np.int64)
+
+    def tables(self, cells: IntArray) -> tuple[IntArray, ...]:
+        """Return the cells as one table an attribute, shape (n_regions, codes, n_classes)."""
+        shape = (len(self.regions), -1, self.forest.schema.n_classes)
+        parts = np.split(cells, np.cumsum(self._sizes)[:-1])
+        return tuple(part.reshape(shape) for part in parts)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StepSums:
+    """Exact gradient and curvature of a Newton step: to be noised before anything else."""
+
+    combination: Combination
+    step: Step
+
+    @property
+    def size(self) -> int:
+        """Numbers of the gradient, then of the whole square of the curvature."""
+        return self.step.features * (1 + self.step.features)
+
+    def count(self, batch: CodedBatch) -> IntArray:
+        """Return the sums of a batch."""
+        total = np.zeros(self.size, dtype=np.int64)
+        for start in range(0, batch.n_rows, _PIECE):
+            part = slice(start, start + _PIECE)
+            codes = batch.codes[:, part]
+            features = self.combination.features(places_of(self.combination.forest, codes), codes)
+            total[: self.step.features] += added_gradient(features, batch.labels[part], self.step.bounds.gradient)
+            total[self.step.features :] += added_curvature(features, self.step.bounds.curvature).reshape(-1)
+        return total
+
+    def tables(self, sums: IntArray) -> tuple[IntArray, IntArray]:
+        """Return gradient and curvature."""
+        size = self.step.features
+        return sums[:size], sums[size:].reshape(size, size)

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows as the noisy counts describe the population: leaf by leaf, class by class, attributes apart from each other.
+
+Everything is drawn from published noisy counts: no privacy loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.dp_trees.additive_model.consistency import AgreedCounts
+from anonkit.dp_trees.leaf_cells import cells_of
+from anonkit.dp_trees.microdata import DrawnRows, consistent, rounded
+from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.published.additive_scores import region_of_nodes
+from anonkit.published.tree_model import PublishedForest
+
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+_SMOOTH = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class World:
+    """The population that noisy counts describe."""
+
+    weights: FloatArray
+    """Rows by leaf and class, consistent, shape (n_leaves, n_classes)."""
+    nodes: IntArray
+    """The node of each leaf in tree 0, shape (n_leaves,)."""
+    region: IntArray
+    """The region of each leaf, shape (n_leaves,)."""
+    allowed: tuple[BoolArray, ...]
+    """For each attribute the codes that lead to each leaf, shape (n_leaves, codes)."""
+    shares: tuple[FloatArray, ...]
+    """For each attribute how the rows of a region and class are divided, shape (n_regions, codes, n_classes)."""
+
+    @classmethod
+    def of(cls, forest: PublishedForest, regions: tuple[int, ...], counts: AgreedCounts) -> World:
+        """Return the world of the first tree's leaves and the histograms of its regions.
+
+        Parameters
+        ----------
+        forest : PublishedForest
+        regions : tuple of int
+        counts : AgreedCounts
+        """
+        only = PublishedForest(schema=forest.schema, trees=forest.trees[:1], rows_per_tree=forest.rows_per_tree)
+        cells = cells_of(only)
+        tree = forest.trees[0]
+        nodes = np.flatnonzero([node.is_leaf for node in tree])
+        inside = region_of_nodes([node.children for node in tree], regions)
+        # a tree of a forest has seen its share of the rows alone
+        weights = consistent(counts.leaves[0][nodes]) * len(forest.trees)
+        weights[~np.all([one.any(axis=1) for one in cells.allowed], axis=0)] = 0.0
+        return cls(
+            weights=weights,
+            nodes=nodes,
+            region=inside[nodes],
+            allowed=cells.allowed,
+            shares=tuple(_shares(table) for table in counts.histograms),
+        )
+
+    @property
+    def rows(self) -> float:
+        """How many rows the counts say there are."""
+        return float(self.weights.sum())
+
+    def blended(self) -> World:
+        """Return the world with half of each class's shares taken from all classes together.
+
+        For rows whose label a model says anew: they stand where classes are told apart only by accident of the noise,
+        too, and whoever learns from them sees what the model says there.
+        """
+        classes = self.weights.sum(axis=0)
+        classes = classes / classes.sum() if classes.sum() > 0 else np.full(classes.size, 1 / classes.size)
+        return replace(self, shares=tuple((one + (one @ classes)[:, :, np.newaxis]) / 2 for one in self.shares))
+
+    def draw(self, rows: float, words: Words) -> DrawnRows:
+        """Draw about so many rows.
+
+        Leaves and classes get their share by systematic sampling. The codes of an attribute are those shares too, in
+        secret order: fewer accidents than independent draws have.
+        """
+        return self.rows_of(self.numbers(rows, words), words)
+
+    def numbers(self, rows: float, words: Words) -> IntArray:
+        """Return how many of about so many rows are in each leaf and class, shape (n_leaves * n_classes,)."""
+        weights = self.weights if self.rows > 0 else np.ones_like(self.weights)
+        return rounded(weights.reshape(-1) * (rows / weights.sum()), words)
+
+    def rows_of(self, numbers: IntArray, words: Words) -> DrawnRows:
+        """Draw so many rows of each leaf and class."""
+        cell = np.repeat(np.arange(numbers.size), numbers)
+        leaves, labels = np.divmod(cell, self.weights.shape[1])
+        codes = np.empty((len(self.allowed), leaves.size), dtype=np.int64)
+        for at in range(len(self.allowed)):
+            codes[at] = self._codes(at, leaves, labels, cell, words)
+        return DrawnRows(codes=codes, labels=labels)
+
+    def _codes(self, attribute: int, leaves: IntArray, labels: IntArray, cell: IntArray, words: Words) -> IntArray:
+        """Return a code of an attribute for each row, sampled evenly in each leaf and class, in random order."""
+        shares, allowed = self.shares[attribute], self.allowed[attribute]
+        ends = np.cumsum(np.where(allowed[:, :, np.newaxis], shares[self.region], 0.0), axis=1)
+        ends = ends / np.maximum(ends[:, -1:], _SMOOTH)
+        starts = np.flatnonzero(np.diff(cell, prepend=-1))
+        sizes = np.diff(np.append(starts, cell.size))
+        order = np.argsort(words.take(cell.size) >> np.uint64(1), kind="stable")
+        order = order[np.argsort(cell[order], kind="stable")]  # random within each leaf and class
+        rank = np.arange(cell.size) - np.repeat(starts, sizes)
+        offset = np.repeat(words.fractions(starts.size) / (1 << 52), sizes)
+        place = (rank + offset) / np.repeat(sizes, sizes)
+        flat = ends.transpose(0, 2, 1).reshape(-1, ends.shape[1])
+        kept = flat[leaves[starts] * self.weights.shape[1] + labels[starts]]
+        # one sorted search for all: cell number i covers (i, i + 1]
+        edges = (kept + np.arange(starts.size)[:, np.newaxis]).reshape(-1)
+        found = np.searchsorted(edges, place + np.repeat(np.arange(starts.size), sizes), side="left")
+        codes = np.empty(cell.size, dtype=np.int64)
+        codes[order] = np.minimum(found - np.repeat(np.arange(starts.size), sizes) * kept.shape[1], kept.shape[1] - 1)
+        return codes
+
+
+def _shares(noisy: FloatArray) -> FloatArray:
+    """Return consistent shares of the codes by region and class, shape (n_regions, codes, n_classes)."""
+    out = np.empty(noisy.shape)
+    for region in range(noisy.shape[0]):
+        for label in range(noisy.shape[2]):
+            counts = consistent(noisy[region, :, label]) + _SMOOTH
+            out[region, :, label] = counts / counts.sum()
+    return out

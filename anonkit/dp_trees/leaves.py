@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a leaf tells: noisy class counts, or its label alone by a private choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.mechanisms.accounting import LAPLACE, PERMUTE_AND_FLIP, Draw, rate_within
+from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.private_selection import permute_and_flip
+from anonkit.published.tree_attributes import TreeSchema
+from anonkit.published.tree_model import LeafContent
+
+IntArray = NDArray[np.int64]
+
+Histograms = Callable[[IntArray, IntArray], Iterable[tuple[int, IntArray, IntArray]]]
+"""Nodes and attributes of shape (n, m) to (attribute, positions among the nodes, counts (n, codes, classes))."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Leaves:
+    """Leaves of one level, with what may be looked at to fill them: exact counts, to be noised before anything else."""
+
+    level: int
+    units: int
+    """What the draws of a leaf may cost a row in it."""
+    schema: TreeSchema
+    nodes: IntArray
+    totals: IntArray
+    """Class counts, shape (n_leaves, n_classes)."""
+    histograms: Histograms
+    """Asks for class counts by attribute value: one pass over the rows."""
+
+
+class Leaf(Protocol):
+    """A way to fill leaves."""
+
+    name: ClassVar[str]
+
+    def draws(self, level: int, units: int, schema: TreeSchema) -> tuple[Draw, ...]:
+        """Return what is drawn in a leaf of this level when it may cost `units`, each with `ends_path`."""
+        ...
+
+    def fill(self, leaves: Leaves, words: Words) -> Sequence[LeafContent]:
+        """Draw the contents, at the rates of `draws`."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyClassCounts:
+    """Class counts with discrete Laplace noise; a row is in one count, so each count gets all of the units."""
+
+    name: ClassVar[str] = "counts"
+
+    def draws(self, level: int, units: int, schema: TreeSchema) -> tuple[Draw, ...]:
+        """Return the one line."""
+        rate = rate_within(units, 1)
+        purpose = f"class counts of a leaf at level {level}"
+        return (Draw(purpose=purpose, mechanism=LAPLACE, rate=rate, sensitivity=1, level=level, ends_path=True),)
+
+    def fill(self, leaves: Leaves, words: Words) -> Sequence[LeafContent]:
+        """Noise the counts."""
+        rate = self.draws(leaves.level, leaves.units, leaves.schema)[0].rate
+        return [LeafContent(counts=tuple(row)) for row in noisy_counts(leaves.totals, rate, words).tolist()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelOnly:
+    """The label alone, by permute-and-flip on the class counts (eDPRF): a row that comes adds 1 to one of them."""
+
+    name: ClassVar[str] = "label"
+
+    def draws(self, level: int, units: int, schema: TreeSchema) -> tuple[Draw, ...]:
+        """Return the one line."""
+        rate = rate_within(units, 1)
+        purpose = f"label of a leaf at level {level}"
+        return (
+            Draw(purpose=purpose, mechanism=PERMUTE_AND_FLIP, rate=rate, sensitivity=1, level=level, ends_path=True),
+        )
+
+    def fill(self, leaves: Leaves, words: Words) -> Sequence[LeafContent]:
+        """Choose the labels."""
+        rate = self.draws(leaves.level, leaves.units, leaves.schema)[0].rate
+        return [LeafContent(label=label) for label in permute_and_flip(leaves.totals, rate, words).tolist()]
+
+
+LEAVES: dict[str, type[NoisyClassCounts] | type[LabelOnly]] = {
+    leaf.name: leaf for leaf in (NoisyClassCounts, LabelOnly)
+}

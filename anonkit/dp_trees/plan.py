@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A forest as it is planned before any data is seen: every draw on every path, its rate, and what they add up to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from anonkit.dp_trees.leaves import Leaf
+from anonkit.dp_trees.scores import LARGEST_TABLE
+from anonkit.dp_trees.split_selection import Selection, Terms
+from anonkit.dp_trees.tree_rows import Rows
+from anonkit.errors import ParameterError
+from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares
+from anonkit.promises.pure_central_dp import ADD_OR_REMOVE, changed_rows
+from anonkit.published.tree_attributes import TreeSchema
+
+MOST_LEVELS = 24
+
+Threshold = Callable[[float, TreeSchema], float]
+"""The epsilon of a noisy count of rows, and the schema, to the count below which a node is a leaf."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What makes one paper's tree: see `methods.md` of the specification for the table of choices."""
+
+    rows: Rows
+    levels: int
+    """Levels of a tree, the root's and the leaves' included; 1 is a root that is a leaf."""
+    weights: tuple[Fraction, ...]
+    """How a path's budget is divided over the levels."""
+    selection: Selection
+    leaf: Leaf
+    count_shares: tuple[Fraction, ...] = ()
+    """Share of each level's budget that is spent on a noisy count of the node's rows; none when empty."""
+    threshold: Threshold | None = None
+    """Noisy count below which a node is a leaf; needs `count_shares`."""
+    align: bool = False
+    """True: a leaf spends all that its path has not spent; False: its level's share, and the rest is dropped."""
+    square_root: bool = False
+    """True: a node chooses among the square root of the attributes, drawn without a look at the data."""
+    noiseless_purity: bool = False
+    """True: a node whose rows have one class is a leaf, as papers do; a look at the data for which no bound holds."""
+    max_rows: int = LARGEST_TABLE
+    """Rows of a node up to which an entropy is scored exactly; public."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.levels <= MOST_LEVELS or len(self.weights) != self.levels:
+            raise ParameterError(f"a tree must have 1 to {MOST_LEVELS} levels and a weight for each")
+        if self.count_shares and (len(self.count_shares) != self.levels or max(self.count_shares) >= 1):
+            raise ParameterError("counts of rows need a share below 1 for each level")
+        if self.threshold is not None and not self.count_shares:
+            raise ParameterError("a threshold on the rows of a node needs a share of the budget for counting them")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Choices with a schema and a budget."""
+
+    choices: Choices
+    schema: TreeSchema
+    epsilon: float
+    """Asked for, for the unit of privacy."""
+    rows_per_unit: int = 1
+    adjacency: str = ADD_OR_REMOVE
+
+    def __post_init__(self) -> None:
+        if any(attribute.paths for attribute in self.schema.attributes):
+            raise ParameterError("taxonomies are for top-down specialization")
+
+    @property
+    def levels(self) -> int:
+        """Levels of a tree."""
+        return self.choices.levels
+
+    @cached_property
+    def path_units(self) -> int:
+        """What a path of one tree may cost a row."""
+        return self.choices.rows.path_units(Fraction(self.epsilon) / changed_rows(self.rows_per_unit, self.adjacency))
+
+    @cached_property
+    def level_units(self) -> list[int]:
+        """What each level may cost."""
+        return shares(self.path_units, self.choices.weights)
+
+    @cached_property
+    def terms(self) -> Terms:
+        """Public facts that decide what a choice of a split costs."""
+        splittable = [one for one in self.schema.attributes if one.n_splits]
+        candidates = len(splittable)
+        if self.choices.square_root and candidates:
+            candidates = max(1, math.isqrt(candidates))
+        numbers = sum(one.is_cut for one in splittable)  # these are never used up
+        fewest = max(0, min(numbers, candidates - (len(splittable) - numbers)))
+        numbers = min(candidates, numbers)
+        return Terms(
+            candidates=candidates,
+            fewest_numbers=fewest,
+            numbers=numbers,
+            n_classes=self.schema.n_classes,
+            max_rows=self.choices.max_rows,
+        )
+
+    def count_units(self, level: int) -> int:
+        """Return what the noisy count of a node's rows costs; 0 when it is not counted."""
+        shares_of_levels = self.choices.count_shares
+        return math.floor(self.level_units[level] * shares_of_levels[level]) if shares_of_levels else 0
+
+    def split_units(self, level: int) -> int:
+        """Return what the choice of a split may cost."""
+        return self.level_units[level] - self.count_units(level)
+
+    def split_draws(self, level: int) -> tuple[Draw, ...]:
+        """Return the draws of a split."""
+        return self.choices.selection.draws(level, self.split_units(level), self.terms)
+
+    def leaf_units(self, level: int) -> int:
+        """Return what the contents of a leaf at this level may cost, after its count."""
+        if not self.choices.align:
+            return self.level_units[level] - self.count_units(level)
+        above = sum(self.count_units(at) + sum(one.units for one in self.split_draws(at)) for at in range(level))
+        return self.path_units - above - self.count_units(level)
+
+    def leaf_draws(self, level: int) -> tuple[Draw, ...]:
+        """Return the draws in a leaf."""
+        return self.choices.leaf.draws(level, self.leaf_units(level), self.schema)
+
+    def count_draw(self, level: int, *, ends_path: bool) -> Draw:
+        """Return the draw of a node's count, on a path that goes on or ends there."""
+        return Draw(
+            purpose=f"rows of a {'leaf' if ends_path else 'node'} at level {level}",
+            mechanism=LAPLACE,
+            rate=rate_within(self.count_units(level), 1),
+            sensitivity=1,
+            level=level,
+            ends_path=ends_path,
+        )
+
+    @cached_property
+    def can_split(self) -> bool:
+        """True when some attribute can be split at all."""
+        return self.terms.candidates > 0
+
+    @cached_property
+    def accounting(self) -> Accounting:
+        """Every draw on the path of a row, for all levels at which it may end."""
+        draws: list[Draw] = []
+        levels = range(self.levels if self.can_split else 1)
+        for level in levels:
+            counted = self.count_units(level) > 0
+            if level < len(levels) - 1:
+                draws += [self.count_draw(level, ends_path=False)] if counted else []
+                draws += self.split_draws(level)
+            draws += [self.count_draw(level, ends_path=True)] if counted else []
+            draws += self.leaf_draws(level)
+        rows = self.choices.rows
+        return Accounting(
+            draws=tuple(_times(draw, rows.times) for draw in draws),
+            bootstrap=rows.bootstrap,
+            rows_per_unit=self.rows_per_unit,
+            adjacency=self.adjacency,
+        )
+
+
+def _times(draw: Draw, trees: int) -> Draw:
+    """Return the line of a draw that is made in so many trees on the same rows."""
+    if trees == 1:
+        return draw
+    return Draw(**{**vars(draw), "times": draw.times * trees})

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all methods of a trusted owner share: epsilon, whom it is for, who counts as a neighbour, and the schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.public_domains import attributes_of, bounds_of, categories_of, conditions_of, may_be_missing
+from anonkit.dp_trees.release.coded_rows import first_rows_of_units
+from anonkit.errors import ParameterError, PolicyError
+from anonkit.parameters import check_choice, check_number, parameter, parameters_of
+from anonkit.policy.declaration import Column, Policy, TargetUse
+from anonkit.promises.pure_central_dp import ADD_OR_REMOVE, REPLACE, CentralDP, changed_rows
+from anonkit.protocols import Engine, Source
+from anonkit.published.taxonomy import Paths
+from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
+
+ADJACENCIES = {"add-or-remove": ADD_OR_REMOVE, "replace": REPLACE}
+FORMS = ("microdata", "cells")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CentralMethod:
+    """The parameters of every method with central differential privacy, and what follows from them alone."""
+
+    name: ClassVar[str]
+    target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
+
+    epsilon: float = parameter(range="(0, 40]", help="privacy loss of the whole release, for the unit of privacy")
+    adjacency: str = parameter(
+        default="add-or-remove",
+        range="one of these",
+        help="which tables are neighbours; replaced rows cost twice as much",
+        choices=tuple(ADJACENCIES),
+    )
+    rows_per_unit: int = parameter(
+        default=1, range="[1, 1000]", help="with a unit column: most rows of a unit that are used; each costs as much"
+    )
+
+    def __post_init__(self) -> None:
+        check_number("epsilon", self.epsilon, 0, 40, open_low=True)
+        check_choice("adjacency", self.adjacency, tuple(ADJACENCIES))
+        check_number("rows_per_unit", self.rows_per_unit, 1, 1000)
+
+    @property
+    def neighbours(self) -> str:
+        """Which tables are neighbours, as the promise says it."""
+        return ADJACENCIES[self.adjacency]
+
+    @property
+    def changed_rows(self) -> int:
+        """Most rows that come or go between neighbours: epsilon is divided by it."""
+        return changed_rows(self.rows_per_unit, self.neighbours)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What params tell of the method, so that its account can be rebuilt from them alone: all of it is public."""
+        values = {one.name: getattr(self, one.name) for one in parameters_of(type(self))}
+        return {"method": self.name, "parameters": values}
+
+    def check_unit(self, policy: Policy) -> None:
+        """Refuse several rows a unit where no column is the unit."""
+        if policy.unit is None and self.rows_per_unit != 1:
+            raise ParameterError("rows_per_unit needs a unit column", "--unit NAME")
+
+    def used_rows(self, source: Source, policy: Policy, engine: Engine) -> NDArray[np.bool_] | None:
+        """Return which rows are used: the first of each unit; None for all."""
+        if policy.unit is None:
+            return None
+        return first_rows_of_units(engine, source, policy.unit, self.rows_per_unit)
+
+    def promise(self, policy: Policy, epsilon: float, *bounds: str, published_claim: str | None = None) -> CentralDP:
+        """Return the promise of a realised epsilon, with what must be public besides the domains."""
+        return CentralDP(
+            epsilon=epsilon,
+            adjacency=self.neighbours,
+            unit=policy.unit,
+            rows_per_unit=self.rows_per_unit,
+            published_claim=published_claim,
+            assumptions=(*conditions_of(policy), *bounds),
+            conditional=policy.domains_from_data,
+            identifiers_from_data=policy.identifiers_from_data,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellMethod(CentralMethod):
+    """A method whose noisy counts stand in the leaves of trees: they are published as rows, or as cells."""
+
+    as_: str = parameter(
+        default="microdata",
+        range="one of these",
+        help="publish rows drawn from the noisy counts, or the leaves as generalized cells with their counts",
+        choices=FORMS,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("as", self.as_, FORMS)
+
+
+def bins_parameter(default: int) -> Any:
+    """Declare the parameter `bins`."""
+    return parameter(default=default, range="[2, 1024]", help="equal bins of each number, over its public bounds")
+
+
+def schema_of(policy: Policy, cells: int, *, number: Split, category: Split, taxonomies: bool = False) -> TreeSchema:
+    """Return the attributes and classes, from public domains alone, numbers on a grid of so many cells.
+
+    With `taxonomies` categories that the policy gives a `tree` are divided group by group.
+
+    Raises
+    ------
+    PolicyError
+        A column has no public domain, or there is no target.
+    """
+    if policy.target is None:
+        raise PolicyError("no column has role target", '--target NAME, or role = "target" in the policy')
+    attributes = []
+    for column in attributes_of(policy):
+        paths = _paths_of(column) if taxonomies else ()
+        split = Split.TAXONOMY if paths else category if column.bounds is None else number
+        attributes.append(Attribute(name=column.name, domain=_domain_of(column, cells), split=split, paths=paths))
+    classes = categories_of(policy.column(policy.target))
+    return TreeSchema(attributes=tuple(attributes), target=policy.target, classes=classes)
+
+
+def _domain_of(column: Column, cells: int) -> Categories | Grid:
+    if column.bounds is None:
+        return categories_of(column)
+    lower, upper = bounds_of(column)
+    return Grid(lower=lower, upper=upper, cells=cells, has_missing=may_be_missing(column))
+
+
+def _paths_of(column: Column) -> Paths:
+    """Return the path of each category in the column's tree; nothing where it has none."""
+    path_of = {path[0]: path for path in column.tree or ()}
+    if not path_of:
+        return ()
+    categories = categories_of(column).values
+    if not path_of.keys() >= set(categories):
+        raise PolicyError(f"column {column.name!r}: its tree lacks categories that it declares", "a path for each")
+    return tuple(path_of[category] for category in categories)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows that are drawn from noisy counts, as a table of the engine: piece by piece, wherever the engine works.
+
+Nothing grows with the rows but the release itself: a piece is drawn when it is written, by whoever writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.dp_trees.release.row_pieces import piece_sizes, rows_of_piece
+from anonkit.dp_trees.release.synthesized import cells_of_codes, described
+from anonkit.policy.declaration import Policy
+from anonkit.protocols import Engine, Source
+from anonkit.randomness import Randomness
+
+IntArray = NDArray[np.int64]
+
+
+class CellRows(Protocol):
+    """Draws rows of cells; it can be pickled."""
+
+    def __call__(self, numbers: IntArray, randomness: Randomness) -> Sequence[IntArray]:
+        """Return the codes of each released column for so many rows of each cell, shape (n_rows,) each."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DrawnPiece:
+    """Draws a piece of a table.
+
+    Privacy
+    -------
+    Post-processing of noisy counts: no privacy loss. The randomness is secret all the same, and never shown.
+    """
+
+    rows: CellRows
+    numbers: IntArray
+    """Rows of each cell."""
+    domains: Mapping[str, Categories | Grid]
+    """Public domains of the released columns, as they are drawn."""
+    policy: Policy
+    """Orders the columns."""
+    randomness: Randomness = field(repr=False)
+
+    def __call__(self, piece: int) -> pa.RecordBatch:
+        """Return the rows of a piece."""
+        return self._batch(rows_of_piece(self.numbers, piece), self.randomness.child(f"piece {piece}"))
+
+    def empty(self) -> pa.RecordBatch:
+        """Return the table without rows: columns, types and categories."""
+        return self._batch(np.zeros_like(self.numbers), self.randomness.child("no piece"))
+
+    def _batch(self, numbers: IntArray, randomness: Randomness) -> pa.RecordBatch:
+        drawn = self.rows(numbers, randomness)
+        codes = dict(zip(self.domains, drawn, strict=True))
+        made = [cells_of_codes(codes[name], self.domains[name]) for name in self._names]
+        return pa.RecordBatch.from_arrays(made, names=self._names)
+
+    @property
+    def _names(self) -> list[str]:
+        return [name for name in self.policy.columns if name in self.domains]
+
+    def described(self) -> list[dict[str, Any]]:
+        """Return what the params tell of the columns."""
+        return [described(name, self.domains[name]) for name in self._names]
+
+    def source(self, engine: Engine) -> Source:
+        """Return the table."""
+        return engine.draw(self, piece_sizes(self.numbers), self.empty())

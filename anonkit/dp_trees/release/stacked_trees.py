@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The default tree methods: the plan by the public rule, the promise, and the draft of trees with evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import repeat
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.public_domains import conditions_of
+from anonkit.dp_trees.additive_model.budget_rule import ROWS_SHARE, rule_for
+from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
+from anonkit.dp_trees.additive_model.synthetic_population import World
+from anonkit.dp_trees.leaf_cells import cells_of
+from anonkit.dp_trees.release import declared_schema as declared
+from anonkit.dp_trees.release.coded_rows import counter_of
+from anonkit.dp_trees.release.declared_schema import CellMethod
+from anonkit.dp_trees.release.drawn_rows import DrawnPiece, IntArray
+from anonkit.dp_trees.release.synthesized import column_entries
+from anonkit.dp_trees.release.tree_releases import generalized, per_level
+from anonkit.dp_trees.scores import LARGEST_TABLE
+from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within, rounded_up, units_of
+from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.parameters import check_number, parameter
+from anonkit.policy.declaration import Policy
+from anonkit.promises.guarantee import Guarantee
+from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.published.additive_scores import AdditiveScores, places_of
+from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
+from anonkit.published.tree_model import PublishedForest
+from anonkit.randomness import Randomness
+
+_MOST_TREES = 1000
+_STEPS_IN_A_CELL = 16
+"""Numbers are drawn at the middles of so many equal parts of a cell."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackedMethod(CellMethod):
+    """The parameters of `dp-forest` and `dp-tree`, and all they do.
+
+    The number of rows decides how the budget is spent. Where it is public (`n_rows`), nothing is spent on it; else it
+    is counted with noise, for a fiftieth of epsilon.
+    """
+
+    promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "kind": "central-dp",
+            "statement": "Central differential privacy, delta 0, with at most the epsilon given: no outcome becomes "
+            "more than e^epsilon times as likely or as unlikely by one row more or less (one row replaced, with "
+            "adjacency replace; all rows of a unit, with a unit column).",
+        }
+    )
+
+    n_rows: int = parameter(
+        default=0,
+        range=f"[0, {LARGEST_TABLE}]",
+        help="about how many rows there are, if that is public; 0: count them, with noise and charged",
+    )
+    depth: int = parameter(
+        default=0, range="[0, 12]", help="levels of a tree, the leaves' included; 0: by the public rule"
+    )
+    bins: int = parameter(default=0, range="[0, 1024]", help="equal bins of each number; 0: by the public rule")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("n_rows", self.n_rows, 0, LARGEST_TABLE)
+        check_number("depth", self.depth, 0, 12)
+        if self.bins != 0:
+            check_number("bins", self.bins, 2, 1024)
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return 1
+
+    @property
+    def _row_units(self) -> int:
+        """What one row may cost in all, in units of 2**-52."""
+        return units_of(Fraction(self.epsilon) / self.changed_rows)
+
+    @property
+    def _claim(self) -> float:
+        """What is promised; rates rounded down spend a hair less."""
+        return rounded_up(Fraction(self._row_units * self.changed_rows, 1 << 52))
+
+    @property
+    def _counting(self) -> Draw | None:
+        """The draw of the number of rows, where it is not public."""
+        if self.n_rows:
+            return None
+        rate = rate_within(int(self._row_units * ROWS_SHARE), 1)
+        return Draw(purpose="number of rows", mechanism=LAPLACE, rate=rate, sensitivity=1)
+
+    def guarantee(self, policy: Policy) -> Guarantee:
+        """State the promise: epsilon, in whole units, whatever the rule divides it into."""
+        schema_of(policy, 2)
+        self.check_unit(policy)
+        told = (f"That there are about {self.n_rows:,} rows is public knowledge.",) if self.n_rows else ()
+        return self.promise(policy, self._claim, *told)
+
+    def plan(self, policy: Policy, rows: float, counted: Draw | None) -> StackedPlan:
+        """Return every draw, given the public or noisy number of rows."""
+        schema = schema_of(policy, 2)
+        left = self._row_units - (0 if counted is None else counted.units)
+        rule = rule_for(
+            epsilon=left / (1 << 52),
+            rows=rows,
+            attributes=len(schema.attributes),
+            classes=schema.n_classes,
+            trees=self.n_trees,
+        ).with_choices(depth=self.depth - 1 if self.depth else None, cells=self.bins or None)
+        return StackedPlan(
+            rule=rule,
+            schema=schema_of(policy, rule.cells),
+            trees=self.n_trees,
+            epsilon=Fraction(left * self.changed_rows, 1 << 52),
+            rows_per_unit=self.rows_per_unit,
+            adjacency=self.neighbours,
+            counted=counted,
+        )
+
+    def release(
+        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
+    ) -> Draft:
+        """Count, learn, and draw rows or write cells from what is noisy."""
+        progress("growing", 0.0)
+        keep = self.used_rows(source, policy, engine)
+        counted, rows = self._counting, float(self.n_rows)
+        if counted is not None:
+            exact = source.n_rows if keep is None else int(keep.sum())
+            words = Words(rng.child("number of rows"))
+            rows = float(noisy_counts(np.array([exact]), counted.rate, words)[0])
+        plan = self.plan(policy, rows, counted)
+        counter = counter_of(source, engine, plan.schema, keep)
+        levels = plan.rule.depth + 3
+        learned = learn(plan, counter, rng, lambda level: progress("growing", level / levels))
+        return stacked_draft(learned, policy, engine, rng, self.as_, self._claim, self.told)
+
+
+def schema_of(policy: Policy, cells: int) -> TreeSchema:
+    """Return the attributes and classes, from public domains alone, numbers on a grid of so many cells."""
+    return declared.schema_of(policy, cells, number=Split.CUT, category=Split.ONE_VS_REST)
+
+
+def stacked_draft(
+    learned: StackedForest,
+    policy: Policy,
+    engine: Engine,
+    rng: Randomness,
+    form: str,
+    claim: float,
+    told: Mapping[str, Any],
+) -> Draft:
+    """Return the draft of what was learned: its table, its params, its budget. No count of the source is in it."""
+    if form == "microdata":
+        rows = microdata_of(learned, policy, rng)
+        data, columns = rows.source(engine), rows.described()
+    else:
+        table, columns = generalized(cells_of(learned.forest), policy)
+        data = engine.hold(table)
+    accounting, rule = learned.accounting, learned.plan.rule
+    params = {**told, **learned.to_params(), **accounting.to_params(), "columns": columns}
+    if policy.is_conditional:
+        params["conditions"] = list(conditions_of(policy))
+    return Draft(
+        data=data,
+        params=params,
+        columns=column_entries(policy, learned.plan.schema.sizes, data.schema.names),
+        details={
+            "budget": {"epsilon": claim, "delta": 0, "per_level": per_level(accounting)},
+            "forest": {
+                "trees": len(learned.forest.trees),
+                "nodes": sum(len(tree) for tree in learned.forest.trees),
+                "depth": rule.depth,
+                "regions": len(learned.regions),
+                "bins": rule.cells,
+                "weights_learned": learned.step is not None,
+            },
+        },
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StackedRows:
+    """Draws rows from the noisy counts and gives each a class from the model's probabilities: no privacy loss."""
+
+    forest: PublishedForest
+    scores: AdditiveScores
+    world: World
+
+    def __call__(self, numbers: IntArray, randomness: Randomness) -> list[IntArray]:
+        """Return the labels and the codes of each attribute for so many rows of each leaf and class."""
+        words = Words(randomness)
+        codes = self.world.rows_of(numbers, words).codes
+        return [self._labels(codes, words), *map(self._within, self.forest.schema.attributes, codes, repeat(words))]
+
+    def _labels(self, codes: IntArray, words: Words) -> IntArray:
+        """Return a class for each row, drawn with the probabilities of the published scores."""
+        chances = self.scores.probabilities(places_of(self.forest, codes), codes)
+        uniform = words.fractions(len(chances)) / (1 << 52)
+        return np.asarray((np.cumsum(chances, axis=1)[:, :-1] <= uniform[:, np.newaxis]).sum(axis=1))
+
+    @staticmethod
+    def _within(attribute: Attribute, codes: IntArray, words: Words) -> IntArray:
+        """Return codes of the released domain: numbers at one of the places of their cell."""
+        domain = attribute.domain
+        if not isinstance(domain, Grid):
+            return codes
+        within = words.below(np.full(codes.size, _STEPS_IN_A_CELL, dtype=np.int64))
+        return np.where(codes < domain.cells, codes * _STEPS_IN_A_CELL + within, domain.cells * _STEPS_IN_A_CELL)
+
+
+def microdata_of(learned: StackedForest, policy: Policy, rng: Randomness) -> DrawnPiece:
+    """Return what draws the released rows."""
+    schema, rng = learned.plan.schema, rng.child("released rows")
+    world = learned.world if learned.step is not None else learned.world.blended()
+    return DrawnPiece(
+        rows=StackedRows(forest=learned.forest, scores=learned.scores, world=world),
+        numbers=world.numbers(world.rows, Words(rng)),
+        domains={name: _finer(domain) for name, domain in schema.domains.items()},
+        policy=policy,
+        randomness=rng,
+    )
+
+
+def _finer(domain: Categories | Grid) -> Categories | Grid:
+    """Return the domain in which cells of numbers have places."""
+    if not isinstance(domain, Grid):
+        return domain
+    return Grid(
+        lower=domain.lower,
+        upper=domain.upper,
+        cells=domain.cells * _STEPS_IN_A_CELL,
+        has_missing=domain.has_missing,
+    )

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What several published trees have in common: one tree of some depth, how it stops, and the scores they offer."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from anonkit.dp_trees.allocation import uniform
+from anonkit.dp_trees.leaves import NoisyClassCounts
+from anonkit.dp_trees.plan import Choices, Plan, Threshold
+from anonkit.dp_trees.pruning import pruned
+from anonkit.dp_trees.questions import Counter
+from anonkit.dp_trees.release.declared_schema import bins_parameter
+from anonkit.dp_trees.release.tree_releases import GrownTrees
+from anonkit.dp_trees.scores import LARGEST_TABLE, SCORES, Score, noisy_gain_ratio
+from anonkit.dp_trees.split_selection import NoisyCounts, Selection
+from anonkit.dp_trees.tree_rows import Disjoint, Rows
+from anonkit.parameters import check_choice, check_number, parameter
+from anonkit.protocols import Progress
+from anonkit.published.tree_attributes import Split, TreeSchema
+from anonkit.published.tree_model import PublishedForest
+from anonkit.randomness import Randomness
+
+STOPS = ("depth", "noisy", "pure")
+STOP_HELP = "leaves are at the depth; noisy: or below a noisy count of rows; pure: or with one class (no guarantee)"
+PRUNINGS = ("none", "pessimistic")
+RATES = ("full", "published")
+_MONOTONE = ("entropy", "max-class", "gini")
+
+_PURE = (
+    "The published algorithm makes a node a leaf when all its rows have one class. That test looks at the rows without "
+    "noise: one row can change the shape of a tree with certainty."
+)
+
+
+def friedman_schuster(epsilon: float, schema: TreeSchema) -> float:
+    """Return t |C| sqrt(2) / epsilon: below it the noise of a count outweighs the counts a split would need.
+
+    Friedman & Schuster 2010, algorithm 1; t is the largest domain, |C| the number of classes.
+    """
+    return math.sqrt(2) / epsilon * schema.most_codes * schema.n_classes
+
+
+def one_deviation(epsilon: float, schema: TreeSchema) -> float:
+    """Return sqrt(2) / epsilon: one standard deviation of the noise of the count."""
+    return math.sqrt(2) / epsilon
+
+
+def slack_of(score: Score, rate: str) -> int:
+    """Return what divides the rate of a private choice.
+
+    The papers choose with exp(epsilon q / (2 D)); the 2 is needed only for scores that a row can move both ways.
+    """
+    return 2 if rate == "published" and score.name != "information-gain" else 1
+
+
+def score_parameter(default: str, *names: str) -> str:
+    """Declare the parameter `score` with these choices."""
+    declared: str = parameter(
+        default=default, range="one of these", help="what makes a split good", choices=names or tuple(SCORES)
+    )
+    return declared
+
+
+def rate_parameter() -> str:
+    """Declare the parameter `rate`."""
+    declared: str = parameter(
+        default="full",
+        range="one of these",
+        help="how sharply splits are chosen for their share of epsilon; published: half as sharply, as papers do",
+        choices=RATES,
+    )
+    return declared
+
+
+def stop_parameter(default: str) -> str:
+    """Declare the parameter `stop`."""
+    declared: str = parameter(default=default, range="one of these", help=STOP_HELP, choices=STOPS)
+    return declared
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoppingTree(GrownTrees):
+    """Trees of a depth that stop by a rule; the published rule has no noise, and then nothing is promised."""
+
+    threshold: ClassVar[Threshold] = staticmethod(friedman_schuster)
+
+    depth: int = parameter(default=3, range="[1, 20]", help="most splits between root and leaf")
+    stop: str = stop_parameter("depth")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("depth", self.depth, 1, 20)
+        check_choice("stop", self.stop, STOPS)
+
+    @property
+    def levels(self) -> int:
+        """Levels of a tree, the leaves' included."""
+        return self.depth + 1
+
+    def drawn_rows(self) -> Rows:
+        """Return which rows each tree sees: one tree sees all."""
+        return Disjoint(trees=1)
+
+    def weights(self, schema: TreeSchema) -> list[Fraction]:
+        """Return how a path's budget is divided over the levels."""
+        return uniform(self.levels)
+
+    def count_shares(self, schema: TreeSchema) -> list[Fraction]:
+        """Return the share of each level that a noisy count of rows gets; nothing when empty."""
+        return [Fraction(1, 2)] * self.levels
+
+    @abstractmethod
+    def selection(self) -> Selection:
+        """Return how splits are chosen."""
+
+    @property
+    def rows_scored(self) -> int:
+        """Rows of a node up to which an entropy is scored exactly."""
+        return LARGEST_TABLE
+
+    @property
+    def square_root(self) -> bool:
+        """True when a node chooses among the square root of the attributes."""
+        return False
+
+    def choices(self, schema: TreeSchema) -> Choices:
+        """Return the method's choices."""
+        return Choices(
+            rows=self.drawn_rows(),
+            levels=self.levels,
+            weights=tuple(self.weights(schema)),
+            selection=self.selection(),
+            leaf=NoisyClassCounts(),
+            count_shares=tuple(self.count_shares(schema)),
+            threshold=type(self).threshold if self.stop == "noisy" else None,
+            square_root=self.square_root,
+            noiseless_purity=self.stop == "pure",
+            max_rows=self.rows_scored,
+        )
+
+    def no_guarantee(self) -> str | None:
+        """Return that the published stop rule has no noise."""
+        if self.stop != "pure":
+            return None
+        return f"{_PURE} The paper claims epsilon = {self.epsilon:g}; --stop depth or --stop noisy has a guarantee."
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredTree(StoppingTree):
+    """Trees that may choose splits by entropy, whose sensitivity grows with the rows it is exact for."""
+
+    max_rows: int = parameter(
+        default=LARGEST_TABLE,
+        range="[1, 268435456]",
+        help="for the score entropy: about the most rows, if that is public; more are scored along a line",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("max_rows", self.max_rows, 1, LARGEST_TABLE)
+
+    @property
+    def rows_scored(self) -> int:
+        """What the owner says."""
+        return self.max_rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrunedTree(StoppingTree):
+    """A C4.5 tree: its subtrees can be pruned by what is published of them."""
+
+    pruning: str = parameter(
+        default="none",
+        range="one of these",
+        help="pessimistic: subtrees that noisy counts do not justify become leaves, at no privacy loss (C4.5)",
+        choices=PRUNINGS,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("pruning", self.pruning, PRUNINGS)
+
+    def grow(self, plan: Plan, counter: Counter, rng: Randomness, progress: Progress) -> PublishedForest:
+        """Return the noisy tree, pruned where that is asked for."""
+        forest = super().grow(plan, counter, rng, progress)
+        return pruned(forest) if self.pruning == "pessimistic" else forest
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountingTree(StoppingTree):
+    """A tree on binned numbers whose splits are chosen by a measure of noisy counts."""
+
+    number_split: ClassVar[Split] = Split.MULTIWAY
+    counted: ClassVar[NoisyCounts]
+    """What is counted with noise, and measured."""
+
+    bins: int = bins_parameter(8)
+
+    def selection(self) -> Selection:
+        """Return the measure of noisy counts."""
+        return self.counted
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyID3(CountingTree):
+    """ID3 on noisy counts: without a look at the data that has no noise."""
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"stop": "noisy"}}
+
+    stop: str = stop_parameter("noisy")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyC45(CountingTree, PrunedTree):
+    """C4.5 on noisy counts: the gain ratio of what has noise; a tenth of a level for the stop rule, if it has noise."""
+
+    counted: ClassVar[NoisyCounts] = NoisyCounts(measure=noisy_gain_ratio)
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"stop": "pure"}}
+
+    def count_shares(self, schema: TreeSchema) -> list[Fraction]:
+        """Return a tenth for the count of rows that the noisy stop rule looks at, else nothing."""
+        return [Fraction(1, 10)] * self.levels if self.stop == "noisy" else []
+
+
+@dataclass(frozen=True, kw_only=True)
+class FriedmanSchusterTree(ScoredTree):
+    """A tree of Friedman & Schuster 2010: splits by the exponential mechanism on a score that a row moves one way."""
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"rate": "published", "score": "max-class"}}
+
+    stop: str = stop_parameter("noisy")
+    score: str = score_parameter("gini", *_MONOTONE)
+    rate: str = rate_parameter()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("score", self.score, _MONOTONE)
+        check_choice("rate", self.rate, RATES)
+
+    def published_claim(self) -> str | None:
+        """Return that the paper claims more than it spends."""
+        if self.rate != "published":
+            return None
+        return f"The paper claims epsilon = {self.epsilon:g} for this; its choices of splits lose half of their shares."

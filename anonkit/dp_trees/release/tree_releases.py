@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all tree methods share: the plan from the policy, the promise from the plan, the draft from the grown forest."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anonkit.domains.attribute_domains import Categories
+from anonkit.domains.public_domains import conditions_of
+from anonkit.dp_trees.grower import grow
+from anonkit.dp_trees.leaf_cells import Cells, cells_of, label_of
+from anonkit.dp_trees.microdata import UniformRows, rows_by_cell
+from anonkit.dp_trees.plan import Choices, Plan
+from anonkit.dp_trees.questions import Counter
+from anonkit.dp_trees.release.coded_rows import counter_of
+from anonkit.dp_trees.release.declared_schema import CellMethod, bins_parameter, schema_of
+from anonkit.dp_trees.release.drawn_rows import DrawnPiece
+from anonkit.dp_trees.release.synthesized import COUNT_COLUMN, column_entries, described, labelled
+from anonkit.errors import PolicyError
+from anonkit.mechanisms.accounting import Accounting
+from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.parameters import check_number
+from anonkit.policy.declaration import Policy
+from anonkit.promises.guarantee import Guarantee, NoGuarantee
+from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
+from anonkit.published.tree_model import PublishedForest
+from anonkit.randomness import Randomness
+
+
+class TreePlan(Protocol):
+    """Every draw of a release by trees, before any data is seen."""
+
+    @property
+    def schema(self) -> TreeSchema:
+        """Attributes and classes, all public."""
+        ...
+
+    @property
+    def accounting(self) -> Accounting:
+        """What the draws add up to."""
+        ...
+
+
+P = TypeVar("P", bound=TreePlan)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeMethod(CellMethod, ABC, Generic[P]):
+    """The parameters of all tree methods; a method says how it plans and how it grows what it planned."""
+
+    promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "kind": "central-dp",
+            "statement": "Central differential privacy, delta 0, with at most the epsilon given unless the method's "
+            "page says otherwise: no outcome becomes more than e^epsilon times as likely or as unlikely by one row "
+            "more or less (one row replaced, with adjacency replace; all rows of a unit, with a unit column). Choices "
+            "that look at rows without noise have no formal guarantee, and the report says so.",
+        }
+    )
+    number_split: ClassVar[Split] = Split.CUT
+    taxonomies: ClassVar[bool] = False
+    """True when categories are divided group by group where the policy has a tree of them."""
+
+    bins: int = bins_parameter(16)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("bins", self.bins, 2, 1024)
+
+    @abstractmethod
+    def plan_of(self, schema: TreeSchema) -> P:
+        """Return the plan for a schema."""
+
+    @abstractmethod
+    def grow(self, plan: P, counter: Counter, rng: Randomness, progress: Progress) -> PublishedForest:
+        """Return the noisy forest of a plan."""
+
+    def no_guarantee(self) -> str | None:
+        """Return why nothing can be promised with these parameters; None where something can."""
+        return None
+
+    def published_claim(self) -> str | None:
+        """Return what the paper claims, where something else holds."""
+        return None
+
+    def plan(self, policy: Policy) -> P:
+        """Return every draw of the release, before any data is seen.
+
+        Raises
+        ------
+        PolicyError
+            A column has no public domain, or there is no target.
+        """
+        self.check_unit(policy)
+        schema = schema_of(
+            policy, self.bins, number=self.number_split, category=Split.MULTIWAY, taxonomies=self.taxonomies
+        )
+        return self.plan_of(schema)
+
+    def guarantee(self, policy: Policy) -> Guarantee:
+        """State the promise: what the planned draws add up to, never above the epsilon asked for."""
+        plan = self.plan(policy)
+        reason = self.no_guarantee()
+        if reason is not None:
+            return NoGuarantee(reason=reason, assumptions=conditions_of(policy), conditional=policy.domains_from_data)
+        claim = self.published_claim()
+        return self.promise(policy, plan.accounting.epsilon, published_claim=claim)
+
+    def release(
+        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
+    ) -> Draft:
+        """Grow the forest from counts, and draw rows or write cells from what is noisy."""
+        plan = self.plan(policy)
+        progress("growing", 0.0)
+        counter = counter_of(source, engine, plan.schema, self.used_rows(source, policy, engine))
+        forest = self.grow(plan, counter, rng, progress)
+        accounted = self.no_guarantee() is None
+        return forest_draft(forest, plan.accounting, policy, engine, rng, self.as_, self.told, accounted=accounted)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrownTrees(TreeMethod[Plan]):
+    """A tree method by the one grower: it says its choices."""
+
+    @abstractmethod
+    def choices(self, schema: TreeSchema) -> Choices:
+        """Return what makes this method's trees."""
+
+    def plan_of(self, schema: TreeSchema) -> Plan:
+        """Return the choices with schema and budget."""
+        return Plan(
+            choices=self.choices(schema),
+            schema=schema,
+            epsilon=self.epsilon,
+            rows_per_unit=self.rows_per_unit,
+            adjacency=self.neighbours,
+        )
+
+    def grow(self, plan: Plan, counter: Counter, rng: Randomness, progress: Progress) -> PublishedForest:
+        """Return the noisy forest, level by level."""
+        return grow(plan, counter, rng, lambda level: progress("growing", level / plan.levels))
+
+
+def forest_draft(
+    forest: PublishedForest,
+    accounting: Accounting,
+    policy: Policy,
+    engine: Engine,
+    rng: Randomness,
+    form: str,
+    told: Mapping[str, Any],
+    *,
+    accounted: bool,
+) -> Draft:
+    """Return the draft of a noisy forest: its table, its params, its budget. No count of the source is in it."""
+    cells = cells_of(forest)
+    if form == "microdata":
+        rows = _microdata(forest, cells, policy, rng)
+        data, shown = rows.source(engine), rows.described()
+    else:
+        table, shown = generalized(cells, policy)
+        data = engine.hold(table)
+    params = {**told, **forest.to_params(), **accounting.to_params(), "columns": shown}
+    if not accounted:
+        params["accounting"] = []
+    if policy.is_conditional:
+        params["conditions"] = list(conditions_of(policy))
+    return Draft(
+        data=data,
+        params=params,
+        columns=column_entries(policy, forest.schema.sizes, data.schema.names),
+        details={
+            "budget": {
+                "epsilon": accounting.epsilon if accounted else None,
+                "delta": 0 if accounted else None,
+                "per_level": per_level(accounting) if accounted else [],
+            },
+            "forest": {
+                "trees": len(forest.trees),
+                "nodes": sum(len(tree) for tree in forest.trees),
+                "leaves": cells.size,
+                "rows_per_tree": forest.rows_per_tree["kind"],
+            },
+        },
+    )
+
+
+def per_level(accounting: Accounting) -> list[dict[str, Any]]:
+    """Return what is drawn on each level, per tree, as the account has it."""
+    lines: dict[tuple[int | None, bool], float] = {}
+    for draw in accounting.draws:
+        key = (draw.level, draw.ends_path)
+        lines[key] = lines.get(key, 0.0) + draw.epsilon
+    return [
+        {"level": level, "part": "leaf" if ends else "split", "epsilon": epsilon}
+        for (level, ends), epsilon in lines.items()
+    ]
+
+
+def _microdata(forest: PublishedForest, cells: Cells, policy: Policy, rng: Randomness) -> DrawnPiece:
+    """Return what draws the rows that the cells stand for."""
+    schema, rng = forest.schema, rng.child("rows of cells")
+    attributes = zip(schema.attributes, cells.allowed, strict=True)
+    allowed = tuple(_without_missing(one, leads) for one, leads in attributes)
+    return DrawnPiece(
+        rows=UniformRows(allowed=allowed, n_classes=schema.n_classes),
+        numbers=rows_by_cell(cells, forest.share_of_rows, Words(rng)),
+        domains=schema.domains,
+        policy=policy,
+        randomness=rng,
+    )
+
+
+def _without_missing(attribute: Attribute, allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which codes are drawn, shape (n_leaves, codes).
+
+    Missing is drawn only where a leaf has nothing else: all codes of a leaf are equally likely, and a value of every
+    domain would be as frequent in the release as it is rare in most tables.
+    """
+    if not attribute.domain.has_missing:
+        return allowed
+    drawn = allowed.copy()
+    drawn[:, -1] &= ~allowed[:, :-1].any(axis=1)
+    return drawn
+
+
+def generalized(cells: Cells, policy: Policy) -> tuple[pa.Table, list[dict[str, Any]]]:
+    """Return one row a leaf and class: the cell in words, and its noisy count as it is."""
+    schema = cells.schema
+    if COUNT_COLUMN in policy.columns:
+        raise PolicyError(f"column {COUNT_COLUMN!r} has a name that the release needs", "rename it")
+    classes = schema.n_classes
+    made: dict[str, pa.Array] = {}
+    columns: dict[str, dict[str, Any]] = {}
+    for attribute, allowed in zip(schema.attributes, cells.allowed, strict=True):
+        words = [label_of(attribute, one) for one in allowed for _ in range(classes)]
+        known = Categories(values=tuple(sorted(set(words))))
+        made[attribute.name] = pa.array(words, pa.string()).dictionary_encode()
+        columns[attribute.name] = described(attribute.name, known)
+    labels = np.tile(np.arange(classes), cells.size)
+    made[schema.target] = labelled(labels, schema.classes)
+    columns[schema.target] = described(schema.target, schema.classes)
+    names = [name for name in policy.columns if name in made]
+    counts = [
+        None if content.counts is None else content.counts[label]
+        for content in cells.contents
+        for label in range(classes)
+    ]
+    table = pa.table({**{name: made[name] for name in names}, COUNT_COLUMN: pa.array(counts, pa.int64())})
+    shown = np.array(
+        [content.label is None or content.label == c for content in cells.contents for c in range(classes)]
+    )
+    count = {"name": COUNT_COLUMN, "type": "count", "domain": {"has_missing": True}}
+    return table.filter(pa.array(shown)), [*(columns[name] for name in names), count]

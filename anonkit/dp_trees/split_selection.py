@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a node chooses its split: from noisy counts, or by a private choice among scores; each draw has its price.
+
+A selection first says what it will draw for given units (`draws`, planned and charged before any data is looked at),
+and later draws at those very rates (`choose`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.dp_trees.scores import GINI, Score
+from anonkit.mechanisms.accounting import EXPONENTIAL, LAPLACE, PERMUTE_AND_FLIP, Draw, rate_within
+from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
+from anonkit.published.tree_attributes import Attribute
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+CHOOSE = {PERMUTE_AND_FLIP: permute_and_flip, EXPONENTIAL: exponential_mechanism}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """The candidates of the nodes of one level: for each attribute the nodes it is a candidate of, and their counts."""
+
+    attributes: Sequence[Attribute]
+    nodes: int
+    """Number of nodes that choose."""
+    counts: Sequence[tuple[int, IntArray, IntArray]]
+    """(attribute, nodes of shape (n,), class counts of shape (n, codes, classes))."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """Public facts that decide what a choice costs."""
+
+    candidates: int
+    """Most attributes a node chooses among."""
+    fewest_numbers: int
+    """Fewest of them that are cut at different points."""
+    numbers: int
+    """Most of them that are."""
+    n_classes: int
+    max_rows: int
+    """Rows up to which an entropy is exact; no bound on the table."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Chosen:
+    """What each node chose."""
+
+    attribute: IntArray
+    split: IntArray
+    """Number of the split of that attribute."""
+
+
+class Selection(Protocol):
+    """A way to choose splits."""
+
+    def draws(self, level: int, units: int, terms: Terms) -> tuple[Draw, ...]:
+        """Return what is drawn on a path at this level when it may cost `units`."""
+        ...
+
+    def choose(self, tables: Tables, units: int, terms: Terms, words: Words) -> Chosen:
+        """Choose one split a node."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointSelection:
+    """One private choice among all splits of all candidate attributes (DT-Diff's idea): one draw a node.
+
+    With multiway splits only, every attribute is one candidate: the choice of an attribute.
+    """
+
+    score: Score = GINI
+    mechanism: str = PERMUTE_AND_FLIP
+    slack: int = 1
+    """Divides the rate: 2 is what papers spend that do not use that a score is monotone."""
+
+    def draws(self, level: int, units: int, terms: Terms) -> tuple[Draw, ...]:
+        """Return the one draw."""
+        width = self.score.width(terms.n_classes, terms.max_rows)
+        rate = rate_within(units, width * self.slack)
+        return (
+            Draw(
+                purpose=f"split at level {level}", mechanism=self.mechanism, rate=rate, sensitivity=width, level=level
+            ),
+        )
+
+    def choose(self, tables: Tables, units: int, terms: Terms, words: Words) -> Chosen:
+        """Score all splits and choose."""
+        columns = np.cumsum([0, *(attribute.n_splits for attribute in tables.attributes)])
+        scores = np.zeros((tables.nodes, columns[-1]), dtype=np.int64)
+        allowed = np.zeros(scores.shape, dtype=bool)
+        for at, nodes, counts in tables.counts:
+            place = slice(columns[at], columns[at + 1])
+            scores[nodes, place] = self.score.of(tables.attributes[at].children(counts), terms.max_rows)
+            allowed[nodes, place] = True
+        rate = self.draws(0, units, terms)[0].rate
+        best = CHOOSE[self.mechanism](scores, rate, words, allowed)
+        attribute = np.searchsorted(columns, best, side="right") - 1
+        return Chosen(attribute=attribute, split=best - columns[attribute])
+
+
+@dataclass(frozen=True, kw_only=True)
+class CutThenAttribute:
+    """A private choice of the cut of every number, then one of the attribute (Friedman & Schuster 2010; DiffPRFs).
+
+    The papers draw a point of an interval between values of rows; on a public grid, whose cells have one width, the
+    intervals are the cells, and the same law is a choice among the cuts.
+    """
+
+    score: Score = GINI
+    mechanism: str = EXPONENTIAL
+    slack: int = 1
+    """Divides the rate: 2 is what papers spend that do not use that a score is monotone."""
+
+    def draws(self, level: int, units: int, terms: Terms) -> tuple[Draw, ...]:
+        """Return the dearest of the lines for all numbers of numbers that a node may have among its candidates."""
+        possible = range(terms.fewest_numbers, terms.numbers + 1)
+        options = [self._line(level, units, terms, numbers) for numbers in possible]
+        return (max(options, key=lambda draw: draw.units),)
+
+    def _line(self, level: int, units: int, terms: Terms, numbers: int) -> Draw:
+        width = self.score.width(terms.n_classes, terms.max_rows)
+        return Draw(
+            purpose=f"cuts and attribute at level {level}",
+            mechanism=self.mechanism,
+            rate=rate_within(units // (numbers + 1), width * self.slack),
+            sensitivity=width,
+            times=numbers + 1,
+            level=level,
+        )
+
+    def choose(self, tables: Tables, units: int, terms: Terms, words: Words) -> Chosen:
+        """Choose cuts, then attributes; nodes with the same number of numbers share a rate."""
+        numbers = np.zeros(tables.nodes, dtype=np.int64)
+        for at, nodes, _ in tables.counts:
+            numbers[nodes] += tables.attributes[at].is_cut
+        scores = np.zeros((tables.nodes, len(tables.attributes)), dtype=np.int64)
+        allowed, splits = np.zeros(scores.shape, dtype=bool), np.zeros_like(scores)
+        best = np.zeros(tables.nodes, dtype=np.int64)
+        for number in np.unique(numbers):
+            rate = self._line(0, units, terms, int(number)).rate
+            among = numbers == number
+            for at, nodes, counts in tables.counts:
+                here = among[nodes]
+                if not here.any():
+                    continue
+                found = self.score.of(tables.attributes[at].children(counts[here]), terms.max_rows)
+                cut = (
+                    CHOOSE[self.mechanism](found, rate, words)
+                    if tables.attributes[at].is_cut
+                    else np.zeros(len(found), dtype=np.int64)
+                )
+                scores[nodes[here], at] = found[np.arange(len(found)), cut]
+                splits[nodes[here], at] = cut
+                allowed[nodes[here], at] = True
+            best[among] = CHOOSE[self.mechanism](scores[among], rate, words, allowed[among])
+        return Chosen(attribute=best, split=splits[np.arange(tables.nodes), best])
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyCounts:
+    """Noise on the count tables of all candidate attributes, then whatever measure of what is noisy (SuLQ, PINQ, C4.5).
+
+    A row is in the table of every attribute, so the units are divided by their number.
+    """
+
+    measure: Callable[[FloatArray], FloatArray]
+    """Noisy class counts of the children, shape (n, splits, children, classes), to how good the splits are."""
+    separate_totals: bool = False
+    """True: the total of every code is asked for by itself, as SuLQ does, and stands behind the classes' counts."""
+
+    def draws(self, level: int, units: int, terms: Terms) -> tuple[Draw, ...]:
+        """Return one line for the tables of all candidates."""
+        times = terms.candidates * (2 if self.separate_totals else 1)
+        return (
+            Draw(
+                purpose=f"class counts by attribute value at level {level}",
+                mechanism=LAPLACE,
+                rate=rate_within(units // times, 1),
+                sensitivity=1,
+                times=times,
+                level=level,
+            ),
+        )
+
+    def choose(self, tables: Tables, units: int, terms: Terms, words: Words) -> Chosen:
+        """Noise the tables and take the best split, the first of equals."""
+        rate = self.draws(0, units, terms)[0].rate
+        best = np.full(tables.nodes, -np.inf)
+        attribute, split = (np.zeros(tables.nodes, dtype=np.int64) for _ in range(2))
+        for at, nodes, counts in tables.counts:
+            if self.separate_totals:
+                counts = np.concatenate([counts, counts.sum(axis=2, keepdims=True)], axis=2)
+            noisy = noisy_counts(counts, rate, words)
+            found = self.measure(tables.attributes[at].children(noisy).astype(np.float64))
+            top = found.argmax(axis=1)
+            value = found[np.arange(len(found)), top]
+            better = value > best[nodes]
+            best[nodes[better]], attribute[nodes[better]] = value[better], at
+            split[nodes[better]] = top[better]
+        return Chosen(attribute=attribute, split=split)

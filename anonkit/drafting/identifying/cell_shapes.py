@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What cells that name a person are written like: addresses, numbers with check digits, keys of machines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from anonkit.drafting.identifying import check_digits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """A way to write something that identifies, and how many cells must be written so."""
+
+    rule: str
+    """Key of the rule in a report."""
+    words: str
+    """What the cells look like, for the owner."""
+    matches: Callable[[str], bool]
+    """Of the text of a cell without blanks at the ends."""
+    share: float
+    """Smallest share of the distinct values, in (0, 1]."""
+    values: int = 1
+    """Smallest number of distinct values of which so many match."""
+    even_few: bool = True
+    """True when a handful of such values, each in many rows, names people all the same."""
+
+
+_EMAIL = re.compile(r"[\w.+'%-]+@[\w-]+(\.[\w-]+)*\.\w{2,}")
+_URL = re.compile(r"([a-z][a-z0-9+.-]*://\S+|www\.[\w-]+\.\S+)", re.IGNORECASE)
+_UUID = re.compile(r"[{(]?(urn:uuid:)?[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}[})]?", re.IGNORECASE)
+_HASH = re.compile(r"(0x)?(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])([0-9a-f]{16,128})", re.IGNORECASE)
+_OCTET = r"(25[0-5]|2[0-4]\d|1?\d?\d)"
+_IP4 = re.compile(rf"{_OCTET}(\.{_OCTET}){{3}}(/\d{{1,2}}|:\d{{1,5}})?")
+_IP6 = re.compile(r"(?=.*:.*:)(?=[^:]*:?:?[0-9a-f])[0-9a-f:]{6,39}(%\w+)?", re.IGNORECASE)
+_MAC = re.compile(r"[0-9a-f]{2}([:-][0-9a-f]{2}){5}|([0-9a-f]{4}\.){2}[0-9a-f]{4}", re.IGNORECASE)
+_IBAN = re.compile(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}")
+_SSN = re.compile(r"(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}")
+_NINO = re.compile(r"(?![DFIQUV])[A-Z](?![DFIOQUV])[A-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D]", re.IGNORECASE)
+_FISCAL = re.compile(r"[A-Z]{6}\d\w[A-EHLMPRST]\d\w[A-Z]\d\w\w[A-Z]", re.IGNORECASE)
+_SEPARATORS = re.compile(r"[\s.\-/]")
+
+_PHONES = re.compile(
+    r"\+\d[\d\s().\-/]{6,20}\d"  # international, with the plus
+    r"|00[1-9][\d\s().\-/]{7,20}\d"  # international, with two zeros
+    r"|(\+?1[ .\-]?)?\([2-9]\d\d\) ?[2-9]\d\d[ .\-]?\d{4}"  # (212) 555-0123
+    r"|(1[.\-])?[2-9]\d\d([.\-])[2-9]\d\d\3\d{4}"  # 212-555-0123
+    r"|\(?0[1-9]\d{0,4}\)?[ /\-]\d[\d \-/]{4,12}\d"  # 030 1234567, 020 7946 0958, 01 23 45 67 89
+    r"|0[1-9]\d{8,10}"  # 0301234567
+    r"|1[3-9]\d[ \-]?\d{4}[ \-]?\d{4}"  # 138 1234 5678
+    r"|[6-9]\d\d \d{3} \d{3}|[6-9]\d\d \d\d \d\d \d\d"  # 612 345 678
+)
+
+
+def _digits(text: str) -> str:
+    return _SEPARATORS.sub("", text)
+
+
+def _is_phone(text: str) -> bool:
+    return bool(_PHONES.fullmatch(text)) and 8 <= sum(each.isdigit() for each in text) <= 15
+
+
+def _is_iban(text: str) -> bool:
+    plain = text.replace(" ", "").upper()
+    return bool(_IBAN.fullmatch(plain)) and check_digits.iban(plain)
+
+
+def _numbered(check: Callable[[str], bool], length: int | None = None) -> Callable[[str], bool]:
+    """Return the test of a number that may be written in groups; leading zeros that a whole number lost come back."""
+
+    def matches(text: str) -> bool:
+        digits = _digits(text)
+        if not (digits.isascii() and digits.isdigit()):
+            return False
+        return check(digits.zfill(length) if length is not None and len(digits) >= length - 2 else digits)
+
+    return matches
+
+
+def _is_dni(text: str) -> bool:
+    plain = _digits(text).upper()
+    return bool(re.fullmatch(r"[XYZ\d]\d{7}[A-Z]", plain)) and check_digits.dni(plain)
+
+
+def _is_resident(text: str) -> bool:
+    return bool(re.fullmatch(r"\d{17}[\dX]", text.upper())) and check_digits.resident(text.upper())
+
+
+_CARD = "payment_card"
+_NATIONAL = "national_id"
+_CHECKED = 0.98
+"""Share of values whose check digit must be right where nothing else tells the number: one in ten is by chance."""
+_ENOUGH = 8
+
+
+def _national(matches: Callable[[str], bool], *, share: float = _CHECKED, values: int = _ENOUGH) -> Shape:
+    return Shape(rule=_NATIONAL, words="numbers of persons", matches=matches, share=share, values=values)
+
+
+SHAPES: Sequence[Shape] = (
+    Shape(rule="email", words="e-mail addresses", matches=lambda text: bool(_EMAIL.search(text)), share=0.2),
+    Shape(
+        rule="url", words="addresses on the web", matches=lambda text: bool(_URL.match(text)), share=0.5, even_few=False
+    ),
+    Shape(rule="iban", words="bank accounts", matches=_is_iban, share=0.2),
+    Shape(rule="uuid", words="identifiers of machines (UUID)", matches=lambda t: bool(_UUID.fullmatch(t)), share=0.5),
+    Shape(rule="mac_address", words="addresses of devices", matches=lambda t: bool(_MAC.fullmatch(t)), share=0.5),
+    Shape(
+        rule="ip_address",
+        words="addresses of computers",
+        matches=lambda text: bool(_IP4.fullmatch(text) or _IP6.fullmatch(text)),
+        share=0.8,
+        values=3,
+    ),
+    Shape(rule="hash", words="hashes", matches=lambda t: bool(_HASH.fullmatch(t)), share=0.9, values=3),
+    Shape(rule="phone", words="phone numbers", matches=_is_phone, share=0.8, values=5, even_few=False),
+    _national(lambda text: bool(_SSN.fullmatch(text)), share=0.8, values=3),
+    _national(lambda text: bool(_NINO.fullmatch(text)), share=0.8, values=3),
+    _national(lambda text: bool(_FISCAL.fullmatch(text)), share=0.8, values=3),
+    _national(_is_dni, share=0.8, values=3),
+    _national(_is_resident, share=0.8, values=3),
+    Shape(
+        rule=_CARD, words="numbers of cards", matches=_numbered(check_digits.payment_card), share=0.9, values=_ENOUGH
+    ),
+    Shape(
+        rule="device", words="numbers of devices", matches=_numbered(check_digits.device, 15), share=_CHECKED, values=8
+    ),
+    *(
+        _national(_numbered(check, length))
+        for check, length in (
+            (check_digits.bsn, 9),
+            (check_digits.pesel, 11),
+            (check_digits.cpf, 11),
+            (check_digits.nhs, 10),
+            (check_digits.tax_id, 11),
+            (check_digits.nir, 15),
+            (check_digits.national_register, 11),
+            (check_digits.ahv, 13),
+            (check_digits.personal_number, None),
+        )
+    ),
+)
+
+
+_UNIT = r"(%|‰|°c?|[kcmµ]?m|[kmµ]?g|lbs?|oz|[kcm]?l|km/h|mph|[kmg]?b|kwh|mmhg|bpm|usd|eur|gbp|chf|cny|jpy|min|s|h|ms|k)"
+_NUMBER = r"(\d{1,3}([,.' ]\d{3})+([.,]\d+)?|\d+([.,]\d+)?)"
+_AMOUNT = re.compile(rf"[<>≤≥~]?\s?[€$£¥]?\s?[-+−]?{_NUMBER}\s?([€$£¥]|{_UNIT})?", re.IGNORECASE)
+_INTERVAL = re.compile(r"[\[(]?\s?(-?\d+(?:\.\d+)?)\s?(?:-|–|,|to|\.\.)\s?(-?\d+(?:\.\d+)?)\s?[\])]?", re.IGNORECASE)
+_TIME = re.compile(
+    r"\d{1,3}/\d{1,3}|"  # blood pressure
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?"
+    r"|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})([T ,].*)?"
+    r"|\d{1,2}[- ][a-z]{3,9}\.?[- ,]+\d{2,4}([T ].*)?"
+    r"|[a-z]{3,9}\.? \d{1,2}(st|nd|rd|th)?,? \d{4}.*"
+    r"|\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[ap]\.?m\.?)?"
+    r"|P(\d+[YMWD])*(T(\d+[HMS])+)?",
+    re.IGNORECASE,
+)
+
+
+def is_quantity(text: str) -> bool:
+    """Tell a measured quantity from a code: an amount with or without unit, an interval, a date or a time."""
+    if _TIME.fullmatch(text) or _AMOUNT.fullmatch(text):
+        return True
+    interval = _INTERVAL.fullmatch(text)
+    return interval is not None and float(interval[1]) < float(interval[2])

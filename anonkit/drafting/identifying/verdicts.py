@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict on one column: taken for an identifier or not, and by which rule. Never a value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from anonkit.domains.coded_columns import CodedColumn
+from anonkit.drafting.identifying.cell_shapes import SHAPES, is_quantity
+from anonkit.drafting.identifying.header_words import HeaderKind, header_kind, is_measure, is_numbering, is_postal
+from anonkit.drafting.identifying.person_names import are_person_names
+
+_LOOKED_AT = 1_000
+"""Distinct values whose texts are looked at, evenly spaced in their order: the same ones in every run."""
+_FIRST_LOOK = 40
+_MOSTLY = 0.9
+_ENOUGH_ROWS = 10
+_MANY_ROWS = 100
+_FEW_VALUES = 100
+_ROWS_A_VALUE = 20
+_CHANCE = 1e-4
+"""Measured whole numbers repeat at least so seldom by chance."""
+_FREE_TEXT_WORDS = 5
+_FREE_TEXT_LETTERS = 80
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Why a column is taken for an identifier."""
+
+    rule: str
+    """Key of the rule, for reports."""
+    reason: str
+    """The rule in words; no value of the column."""
+
+
+NOTHING_COMMON = Verdict(rule="no_common_value", reason="no value of it is common enough to be listed")
+_BY_NAME = Verdict(rule="column_name", reason="its name says so")
+_BY_NUMBERING = Verdict(rule="numbering", reason="its name is that of a numbering, and it has many values")
+_UNIQUE_TEXT = Verdict(rule="unique_text", reason="nearly every row has a value of its own")
+_ROW_NUMBERS = Verdict(rule="unique_numbers", reason="whole numbers that nearly every row has for itself")
+_FREE_TEXT = Verdict(rule="free_text", reason="its cells are free text")
+_PERSON_NAMES = Verdict(rule="personal_name", reason="its cells look like names of persons")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evidence:
+    """What is known of a column's cells: some of the distinct values as texts, and how often values repeat."""
+
+    name: str
+    filled: int
+    """Rows in which the column has a value."""
+    distinct: int
+    texts: Sequence[str]
+    """Texts of evenly spaced distinct values; empty for dates, and for numbers that are not whole."""
+    numbers: tuple[int, int] | None
+    """Smallest and largest value, when all, or nearly all, are whole numbers."""
+    quantity: bool
+    """True for numbers, dates, times, and texts that are mostly such."""
+
+    @property
+    def share(self) -> float:
+        """Distinct values a filled row."""
+        return self.distinct / self.filled if self.filled else 0.0
+
+    @property
+    def is_coarse(self) -> bool:
+        """True when the values tell groups apart, not people: few of them, each in many rows on average."""
+        return 0 < self.distinct <= _FEW_VALUES and self.filled >= _ROWS_A_VALUE * self.distinct
+
+
+def evidence_of(column: CodedColumn) -> Evidence:
+    """Gather what is known of a column that an engine has coded."""
+    filled = len(column.codes) - (
+        0 if column.missing is None else int(np.count_nonzero(column.codes == column.missing))
+    )
+    values = list(column.values[: column.size - (column.missing is not None)])
+    texts: list[str] = []
+    numbers = None
+    quantity = column.ordered
+    if not column.ordered:
+        texts = [str(value).strip() for value in _spaced(sorted(map(str, values)))]
+        if texts and sum(text.isascii() and text.isdigit() for text in texts) >= _MOSTLY * len(texts):
+            found = [int(text) for text in map(str, values) if text.isascii() and text.isdigit() and len(text) <= 40]
+            numbers = (min(found), max(found)) if found else None
+        quantity = bool(texts) and sum(map(is_quantity, texts)) >= _MOSTLY * len(texts)
+    elif values and all(isinstance(value, int | float) and value == value // 1 for value in _spaced(values)):
+        texts = [str(int(value)) for value in _spaced(values)]  # type: ignore[call-overload]
+        numbers = (int(values[0]), int(values[-1]))  # type: ignore[call-overload]
+    return Evidence(
+        name=column.name, filled=filled, distinct=len(values), texts=texts, numbers=numbers, quantity=quantity
+    )
+
+
+def _spaced(values: Sequence[object]) -> Sequence[object]:
+    """Return evenly spaced values, all of them when they are few."""
+    if len(values) <= _LOOKED_AT:
+        return values
+    return [values[at] for at in np.linspace(0, len(values) - 1, _LOOKED_AT).astype(np.int64).tolist()]
+
+
+def verdict_of(column: CodedColumn) -> Verdict | None:
+    """Return why a column is taken for an identifier, None when it is not.
+
+    Parameters
+    ----------
+    column : CodedColumn
+        As `Engine.encode` returns it. Its cells are judged by their distinct values alone and by how often they
+        repeat: the order of the rows, and chance, play no part.
+
+    Privacy
+    -------
+    The verdict depends on cells. Under a promise of differential privacy it is an output that no budget covers: the
+    release must say that its claim is conditional on it.
+    """
+    return judged(evidence_of(column))
+
+
+def judged(evidence: Evidence) -> Verdict | None:
+    """Return the verdict on what is known of a column."""
+    return _by_shape(evidence) or _by_name(evidence) or _by_repetition(evidence)
+
+
+def is_nearly_unique(evidence: Evidence) -> bool:
+    """Tell a measured quantity that nearly tells rows apart."""
+    enough = evidence.filled >= _ENOUGH_ROWS and evidence.share >= _MOSTLY
+    return evidence.quantity and (enough or (evidence.filled >= _MANY_ROWS and evidence.share >= 0.5))
+
+
+def _by_shape(evidence: Evidence) -> Verdict | None:
+    texts = evidence.texts
+    first = texts[:: max(1, len(texts) // _FIRST_LOOK)]
+    for shape in SHAPES:
+        if len(texts) < shape.values or (evidence.is_coarse and not shape.even_few):
+            continue
+        if len(first) < len(texts) and sum(map(shape.matches, first)) < shape.share / 2 * len(first):
+            continue
+        if sum(map(shape.matches, texts)) >= max(shape.share * len(texts), shape.values * min(shape.share, 1)):
+            return Verdict(rule=shape.rule, reason=f"its cells look like {shape.words}")
+    if evidence.numbers is None and are_person_names(texts):
+        return _PERSON_NAMES
+    return _FREE_TEXT if _is_free_text(evidence) else None
+
+
+def _is_free_text(evidence: Evidence) -> bool:
+    texts = evidence.texts
+    if evidence.distinct < _ENOUGH_ROWS or evidence.share < 0.5 or evidence.quantity:
+        return False
+    words, letters = (sum(map(size, texts)) / len(texts) for size in (_count_words, len))
+    return words >= _FREE_TEXT_WORDS or letters >= _FREE_TEXT_LETTERS
+
+
+def _count_words(text: str) -> int:
+    return len(text.split())
+
+
+def _by_name(evidence: Evidence) -> Verdict | None:
+    is_number = evidence.quantity and evidence.numbers is None
+    if is_number and evidence.filled:
+        return None  # measured: what identifies is a text or a whole number
+    kind = header_kind(evidence.name)
+    if kind is HeaderKind.PERSON_NUMBER or (kind is HeaderKind.IDENTIFIER and not evidence.is_coarse):
+        return _BY_NAME
+    if evidence.filled >= _ENOUGH_ROWS and evidence.share >= 0.5 and is_numbering(evidence.name):
+        return _BY_NUMBERING
+    return None
+
+
+def _by_repetition(evidence: Evidence) -> Verdict | None:
+    if evidence.filled < _ENOUGH_ROWS or evidence.share < _MOSTLY:
+        return None
+    if evidence.numbers is not None:
+        numbered = not is_measure(evidence.name) and _are_numbered(evidence, *evidence.numbers)
+        return _ROW_NUMBERS if numbered else None
+    return None if evidence.quantity or is_postal(evidence.name) else _UNIQUE_TEXT
+
+
+def _are_numbered(evidence: Evidence, low: int, high: int) -> bool:
+    """Tell numbers that were given out from numbers that were measured.
+
+    Given out: they repeat far less than even uniform draws from their range would (the birthday problem), or all have
+    the same number of digits, six at least, and are not rounded more often than chance has it.
+    """
+    pairs = evidence.filled * (evidence.filled - 1) / 2
+    if _poisson_at_most(evidence.filled - evidence.distinct, pairs / (high - low + 1)) < _CHANCE:
+        return True
+    digits = [text for text in evidence.texts if text.isdigit()]
+    rounded = sum(text.endswith("0") for text in digits) >= 0.3 * len(digits)
+    same_length = len({len(text) for text in digits}) == 1 and len(digits[0]) >= 6
+    return low > 0 and same_length and not rounded and not is_postal(evidence.name)
+
+
+def _poisson_at_most(count: int, mean: float) -> float:
+    """Return the chance of at most `count` events where `mean` are expected; an upper bound below the mean (Chernoff).
+
+    Source: Mitzenmacher and Upfal (2017), theorem 5.4: P(X <= x) <= e**-m (e m / x)**x for x < m.
+    """
+    if count >= mean:
+        return 1.0
+    if count == 0:
+        return math.exp(-mean)
+    return math.exp(min(0.0, -mean + count * (1 + math.log(mean / count))))

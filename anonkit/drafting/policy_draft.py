@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drafting a policy from a table: what `anonkit init` writes for the owner to read and correct.
+
+Roles are guessed from names and from how many values a column has. Bounds are never taken from the table;
+categories are shown only when many rows hold them, and as comments, since a domain must be public knowledge.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anonkit.drafting.identifying.header_words import vocabulary, words_of
+from anonkit.drafting.profiling import (
+    MISSING_MARKERS,
+    ColumnProfile,
+    ValueKind,
+    profile_columns,
+)
+from anonkit.engines import open_engine
+from anonkit.errors import PolicyError, did_you_mean
+from anonkit.policy.declaration import Policy, Role
+from anonkit.protocols import Engine, Progress, Source, no_progress
+from anonkit.redaction import table_name
+
+__all__ = ["SAFE_ROWS", "SAFE_SHARE", "draft_policy"]
+
+SAFE_ROWS = 10
+SAFE_SHARE = 0.001
+"""A value is shown in a draft when at least `SAFE_ROWS` rows and this share of all rows hold it."""
+
+_LISTED = 60  # distinct values of a column whose categories are listed, at most
+_LISTED_LENGTH = 60  # characters of a listed value, at most
+_LINE = 110
+
+_SENSITIVE_WORDS = vocabulary(
+    "disease illness diagnosis diagnoses icd condition symptom symptoms treatment medication drug therapy hiv cancer "
+    "disability pregnancy pregnant mental health death salary income wage wages earnings debt loan credit balance "
+    "deposit savings wealth religion faith belief political politics vote union orientation sexuality genetic genotype "
+    "conviction crime offence offense arrest"
+)
+
+
+def draft_policy(
+    table: Any, *, target: str | None = None, engine: Engine | None = None, progress: Progress = no_progress
+) -> str:
+    """Draft a commented `policy.toml` from a table.
+
+    Parameters
+    ----------
+    table : path or table
+        Anything `anonkit.release` reads.
+    target : str, optional
+        The class label; otherwise the last column that does not look like an identifier.
+    engine : Engine, optional
+        Where the values are counted; a new local engine by default.
+    progress : callable
+        Called with the step and the share done.
+
+    Returns
+    -------
+    str
+        TOML text that `Policy.load` accepts as it stands: a role for every column, with the reason for the guess,
+        and commented-out `bounds` and `categories` to fill in.
+
+    Raises
+    ------
+    PolicyError
+        The table has no column `target`.
+    SourceError
+        The table cannot be read.
+
+    Privacy
+    -------
+    A draft holds no minimum or maximum, no count, no value of an identifier, and no value that fewer than
+    max(`SAFE_ROWS`, `SAFE_SHARE` of the rows) rows hold (people instead of rows, when a column looks like their
+    number), except for texts that commonly mean missing, such as `?`. It still describes the table: it is the
+    owner's until every line was confirmed.
+    """
+    if engine is None:
+        with closing(open_engine("local")) as opened:
+            return draft_policy(table, target=target, engine=opened, progress=progress)
+    source = engine.scan(table, Policy())
+    names = source.schema.names
+    if target is not None and target not in names:
+        raise PolicyError(f"column {target!r} is not in the table", did_you_mean(target, names))
+    profiles = profile_columns(engine, source, progress)
+    roles = _guess_roles(profiles, target)
+    safe = _safe_rows(engine, source, roles)
+    guesses = []
+    for at, profile in enumerate(profiles):
+        progress("drafting", at / len(profiles))
+        guesses.append(_guess(engine, source, profile, roles[profile.name], safe))
+    blocks = [_head(table, profiles), *(_section(guess, asked=guess.profile.name == target) for guess in guesses)]
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+# --- guessing --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Guess:
+    """What the draft says about a column."""
+
+    profile: ColumnProfile
+    role: Role
+    common: Sequence[str] = ()
+    """The values that many rows hold, in order."""
+    complete: bool = False
+    """True when these are all values of the column."""
+
+
+def _guess_roles(profiles: Sequence[ColumnProfile], target: str | None) -> dict[str, Role]:
+    roles = {
+        profile.name: Role.QUASI_IDENTIFIER if profile.identifier_reason is None else Role.IDENTIFIER
+        for profile in profiles
+    }
+    label = target or next((name for name in reversed(roles) if roles[name] is Role.QUASI_IDENTIFIER), None)
+    if label is not None:
+        roles[label] = Role.TARGET
+    unit = next((each.name for each in profiles if each.may_be_unit and each.name != label), None)
+    if unit is not None:
+        roles[unit] = Role.UNIT
+    return roles
+
+
+def _safe_rows(engine: Engine, source: Source, roles: Mapping[str, Role]) -> int:
+    """Return how many rows must hold a value for it to be shown: with a unit, so many that enough people do."""
+    unit = next((name for name, role in roles.items() if role is Role.UNIT), None)
+    most = 1 if unit is None else engine.class_sizes(source, [unit], 1).histogram[-1][0]
+    return most * max(SAFE_ROWS, math.ceil(SAFE_SHARE * source.n_rows))
+
+
+def _guess(engine: Engine, source: Source, profile: ColumnProfile, role: Role, safe: int) -> _Guess:
+    listed = profile.kind is ValueKind.TEXT or (profile.kind is ValueKind.WHOLE and role is Role.TARGET)
+    if not listed or role in (Role.IDENTIFIER, Role.UNIT) or not 0 < profile.distinct <= _LISTED:
+        return _Guess(profile=profile, role=role)
+    (column,) = engine.encode(source, [profile.name])
+    counts = np.bincount(column.codes, minlength=column.size)
+    common = [
+        str(value)
+        for value, count in zip(column.values, counts, strict=True)
+        if value is not None and count >= safe and len(str(value)) <= _LISTED_LENGTH
+    ]
+    return _Guess(profile=profile, role=role, common=common, complete=len(common) == profile.distinct)
+
+
+# --- writing ---------------------------------------------------------------------------------------------------
+
+
+def _head(table: Any, profiles: Iterable[ColumnProfile]) -> list[str]:
+    stem = table_name(table) if isinstance(table, str | Path) else ""
+    markers = sorted({marker for profile in profiles for marker in profile.markers})
+    return [
+        "# A draft: every role below is a guess. Read each line, correct it, and keep the file private until then.",
+        "#",
+        "# role = identifier         names a person; never released",
+        "#        unit               whose row it is, when one person has many; counted, never released",
+        "#        quasi_identifier   an attacker may know it from elsewhere; protected (the cautious choice)",
+        "#        sensitive          what an attacker wants to learn; its diversity is checked",
+        "#        insensitive        neither; released unchanged",
+        "#        target             the class label that consumers predict",
+        "#",
+        "# Methods of local and central differential privacy need a domain for every released column: bounds for",
+        "# numbers, categories for the rest. A domain must be public knowledge (a code book, a law, common sense), so",
+        "# none is taken from the table: fill in the commented lines.",
+        "",
+        f"dataset = {_text(stem)}" if stem else '# dataset = "NAME"',
+        '# declared_by = "NAME, OFFICE"   # who vouches that the domains below are public',
+        f"{'' if markers else '# '}missing_values = {_texts(['', *(markers or ['?'])])}   # in CSV and TSV",
+        'missing = "category"   # or "drop" (the row), or "error"',
+    ]
+
+
+def _section(guess: _Guess, *, asked: bool) -> list[str]:
+    profile, role = guess.profile, guess.role
+    lines = [f"[columns.{_key(profile.name)}]", *_comment(" ".join(_notes(guess, asked=asked))), f'role = "{role}"']
+    if role in (Role.IDENTIFIER, Role.UNIT):
+        return lines
+    if role is Role.TARGET and _is_sensitive(profile.name):
+        lines.append("# sensitive = true")
+    if role is Role.TARGET or profile.kind is ValueKind.TEXT:
+        return lines + _category_lines(guess)
+    if profile.kind is ValueKind.TIME:
+        return lines
+    return [*lines, "# bounds = [LOW, HIGH]   # inclusive, from public knowledge"]
+
+
+def _notes(guess: _Guess, *, asked: bool) -> list[str]:
+    """Return the reasons for a guess, and what the owner may want to change."""
+    profile = guess.profile
+    if guess.role is Role.IDENTIFIER:
+        notes = [f"Identifier: {profile.identifier_reason}."]
+        if profile.repeats:
+            notes.append('Values repeat: if one person has several rows, role = "unit" makes k count people.')
+    elif guess.role is Role.UNIT:
+        notes = [f"Identifier: {profile.identifier_reason}. Values repeat, so one person seems to have several rows"]
+        notes.append('and k counts people; otherwise role = "identifier".')
+    elif guess.role is Role.TARGET:
+        notes = _target_notes(profile, asked=asked)
+    else:
+        notes = _quasi_identifier_notes(profile)
+    if profile.markers:
+        notes.append(f"Numbers but for {_texts(profile.markers)[1:-1]}, which missing_values above makes missing.")
+    if profile.mostly_numbers:
+        notes.append("Most cells are numbers, the others are texts: list in missing_values those that mean missing.")
+    for marker in sorted(set(guess.common).intersection(MISSING_MARKERS)):
+        notes.append(f"Does {_text(marker)} mean missing? Then list it in missing_values.")
+    return notes
+
+
+def _target_notes(profile: ColumnProfile, *, asked: bool) -> list[str]:
+    notes = ["Target: as asked for." if asked else "Target: the last column that does not look like an identifier."]
+    if profile.identifier_reason is not None:
+        notes.append(f"It looks like an identifier ({profile.identifier_reason}): is it the right column?")
+    elif profile.distinct > _LISTED:
+        notes.append("It has many values where a few classes are expected: is it the right column?")
+    if _is_sensitive(profile.name):
+        notes.append("Perhaps sensitive, by its name: then uncomment the line below the role.")
+    return notes
+
+
+def _quasi_identifier_notes(profile: ColumnProfile) -> list[str]:
+    notes = [f"{profile.kind.value.capitalize()} that an attacker may know."]
+    if profile.is_named_identifier:
+        notes.append('Named like an identifier, but with few values: if it tells people apart, role = "identifier".')
+    elif profile.kind is ValueKind.TEXT and profile.filled >= 10 and 2 * profile.distinct > profile.filled:
+        notes.append('Nearly as many values as rows: role = "identifier" if it names people, otherwise give a tree.')
+    if _is_sensitive(profile.name):
+        notes.append('Perhaps sensitive, by its name: then role = "sensitive".')
+    return notes
+
+
+def _is_sensitive(name: str) -> bool:
+    return not _SENSITIVE_WORDS.isdisjoint(words_of(name))
+
+
+def _category_lines(guess: _Guess) -> list[str]:
+    if not guess.common:
+        return ['# categories = ["...", "..."]   # the public domain, in order; or tree = "FILE.csv", a hierarchy']
+    rest = "" if guess.complete else ", rarer ones are not shown"
+    lines = _comment(f"These stand in many rows each{rest}. Confirm or complete the list from public knowledge:")
+    line = "# categories = ["
+    for at, value in enumerate(guess.common):
+        item = _text(value) + ("]" if at == len(guess.common) - 1 else ", ")
+        if len(line) + len(item) > _LINE:
+            lines.append(line.rstrip())
+            line = "#     "
+        line += item
+    return [*lines, line]
+
+
+def _comment(text: str) -> list[str]:
+    return textwrap.wrap(text, _LINE, initial_indent="# ", subsequent_indent="# ")
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+
+
+def _texts(values: Iterable[str]) -> str:
+    return "[" + ", ".join(map(_text, values)) + "]"
+
+
+def _text(value: str) -> str:
+    """Return a TOML basic string in which everything that is not plainly seen on one line is escaped."""
+    quoted = json.dumps(value, ensure_ascii=False)
+    return "".join(each if each.isprintable() else f"\\U{ord(each):08X}" for each in quoted)

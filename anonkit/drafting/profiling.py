@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What columns are like: kind, number of values, whether they look like identifiers. Never the values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonkit.domains.arrow_values import is_ordered
+from anonkit.domains.coded_columns import CodedColumn
+from anonkit.drafting.identifying.header_words import HeaderKind, header_kind, names_number
+from anonkit.drafting.identifying.verdicts import Verdict, evidence_of, is_nearly_unique, judged
+from anonkit.protocols import Engine, Progress, Source, is_too_large, no_progress
+from anonkit.randomness import Randomness
+
+MISSING_MARKERS = (
+    *("?", "-", "--", ".", "*", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "null", "None", "none"),
+    *("Missing", "missing", "Unknown", "unknown"),
+)
+"""Texts that commonly mean missing: the only cell texts a profile may hold."""
+
+_NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+_MOSTLY = 0.9
+_LOOKED_AT = 100_000  # rows of a large table that its columns are judged by
+
+
+class ValueKind(Enum):
+    """What the values of a column are."""
+
+    TEXT = "categories or texts"
+    WHOLE = "whole numbers"
+    FRACTIONAL = "numbers"
+    TIME = "dates or times"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnProfile:
+    """How many values a column has; none of the values."""
+
+    name: str
+    kind: ValueKind
+    filled: int
+    """Rows in which the column has a value."""
+    distinct: int
+    """Distinct values, missing apart."""
+    verdict: Verdict | None = None
+    """Why the column looks like an identifier; None when it does not."""
+    nearly_unique: bool = False
+    """True for a measured quantity that nearly tells rows apart."""
+    markers: tuple[str, ...] = ()
+    """Which of `MISSING_MARKERS` stand in a text column whose other cells are all numbers."""
+    mostly_numbers: bool = False
+    """Nine in ten cells of a text column are numbers, and not all others commonly mean missing."""
+
+    @classmethod
+    def of_codes(cls, column: CodedColumn) -> ColumnProfile:
+        """Return the profile of a column that an engine has coded."""
+        values = [value for value in column.values if value is not None]
+        missing = 0 if column.missing is None else int(np.count_nonzero(column.codes == column.missing))
+        kind = ValueKind.TEXT
+        if column.ordered and values:
+            kind = {int: ValueKind.WHOLE, float: ValueKind.FRACTIONAL}.get(type(values[0]), ValueKind.TIME)
+        evidence = evidence_of(column)
+        return cls(
+            name=column.name,
+            kind=kind,
+            filled=len(column.codes) - missing,
+            distinct=len(values),
+            verdict=judged(evidence),
+            nearly_unique=is_nearly_unique(evidence),
+        )
+
+    @property
+    def repeats(self) -> bool:
+        """True when some value stands in several rows."""
+        return self.distinct < self.filled
+
+    @property
+    def is_named_identifier(self) -> bool:
+        """True when the name is that of an identifier, such as `customerId`, `First name` or `e-mail_2`."""
+        return header_kind(self.name) is not HeaderKind.OTHER
+
+    @property
+    def identifier_reason(self) -> str | None:
+        """Why the column looks like an identifier, or None when it does not."""
+        return None if self.verdict is None else self.verdict.reason
+
+    @property
+    def may_be_unit(self) -> bool:
+        """True when it looks like the number of a person who has several rows."""
+        return self.repeats and names_number(self.name) and self.verdict is not None
+
+
+def looked_at(source: Source, engine: Engine) -> Source:
+    """Return the rows that columns are judged by: all of them, or a sample of a large table.
+
+    The sample is keyed by row number and a key that everybody knows: the same rows in every run and on every engine,
+    so that the verdict on a column does not change between `anonkit init` and a release, nor between two releases.
+    """
+    return (
+        engine.sample(source, _LOOKED_AT, Randomness.seeded(0).child("columns"))
+        if _is_sampled(source, engine)
+        else source
+    )
+
+
+def _is_sampled(source: Source, engine: Engine) -> bool:
+    return is_too_large(source, engine) and source.n_rows > _LOOKED_AT
+
+
+def profile_columns(engine: Engine, source: Source, progress: Progress = no_progress) -> list[ColumnProfile]:
+    """Return the profile of every column, in table order.
+
+    One pass over the cells, then one count of distinct values a column, which the engine can spill to disk. Whether a
+    column looks like an identifier is judged by `looked_at` rows.
+    """
+    tallies = {name: _Tally() for name in source.schema.names}
+    for batch in source.batches():
+        for name, tally in tallies.items():
+            tally.add(batch.column(name))
+    rows = looked_at(source, engine)
+    profiles = []
+    for at, (name, tally) in enumerate(tallies.items()):
+        progress("counting", at / len(tallies))
+        distinct = engine.class_sizes(source, [name], 1).classes - (tally.filled < tally.rows)
+        (column,) = engine.encode(rows, [name])
+        profiles.append(tally.profile(_kind(source.schema.field(name).type), distinct, ColumnProfile.of_codes(column)))
+    return profiles
+
+
+@dataclass(kw_only=True)
+class _Tally:
+    """What a pass over a column finds."""
+
+    rows: int = 0
+    filled: int = 0
+    numbers: int = 0
+    """Text cells that are numbers."""
+    marked: int = 0
+    """Text cells that commonly mean missing."""
+    markers: set[str] = field(default_factory=set)
+
+    def add(self, cells: pa.Array) -> None:
+        values = cells.dictionary_decode() if isinstance(cells, pa.DictionaryArray) else cells
+        self.rows += len(values)
+        self.filled += len(values) - values.null_count
+        if pa.types.is_string(values.type):
+            marks = values.filter(pc.is_in(values, value_set=pa.array(MISSING_MARKERS)))
+            self.numbers += pc.sum(pc.match_substring_regex(values, _NUMBER)).as_py() or 0
+            self.marked += len(marks)
+            self.markers.update(marks.unique().to_pylist())
+
+    def profile(self, kind: ValueKind, distinct: int, judged_rows: ColumnProfile) -> ColumnProfile:
+        among_numbers = self.marked > 0 and 0 < self.numbers == self.filled - self.marked
+        return replace(
+            judged_rows,
+            kind=ValueKind.FRACTIONAL if among_numbers else kind,
+            filled=self.filled,
+            distinct=distinct,
+            markers=tuple(sorted(self.markers)) if among_numbers else (),
+            mostly_numbers=not among_numbers and _MOSTLY * self.filled <= self.numbers < self.filled,
+        )
+
+
+def _kind(given: pa.DataType) -> ValueKind:
+    if not is_ordered(given):
+        return ValueKind.TEXT
+    if pa.types.is_integer(given):
+        return ValueKind.WHOLE
+    return ValueKind.TIME if pa.types.is_temporal(given) else ValueKind.FRACTIONAL

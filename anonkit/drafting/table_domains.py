@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Domains read from a table on the owner's word, so that no single person can be read off them.
+
+This limits harm and is no differential privacy: a category stands or falls with the tenth person that has it. Every
+file of a release says that its claim is conditional on these domains being public knowledge.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anonkit.domains.arrow_values import category_value
+from anonkit.domains.coded_columns import CodedColumn
+from anonkit.domains.exact_decimals import key_of_text, number_of_text
+from anonkit.domains.interval_ends import roundest_between
+from anonkit.errors import ParameterError, PolicyError
+from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.protocols import Engine, Source, is_too_large
+from anonkit.randomness import Randomness
+
+MIN_PEOPLE = 10
+"""How many people share a category, or lie beyond a bound, that is read from a table, unless told otherwise."""
+
+_RANDOMIZED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
+
+_CODE = re.compile(r"\s*0[0-9]")
+"""A text of digits that begins with a zero, such as a postal code: nobody writes a quantity so."""
+
+_Codes = NDArray[np.int64]
+
+
+def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: int = MIN_PEOPLE) -> Policy:
+    """Return the policy with domains read from a table where none are declared.
+
+    Numbers get bounds: round numbers at or beyond which at least so many people lie at either end, and at most twice
+    as many where values allow it; what lies beyond is clamped. Everything else, and numbers for which there are no
+    such bounds, gets the categories that at least so many people share; other values are outside the domain, and rows
+    with another class have no class. An undeclared column in which no value is so common is taken for an identifier.
+    People are the units where a unit is declared, else rows. Of a table larger than may be held, the same keyed sample
+    of rows is read each time.
+
+    Parameters
+    ----------
+    policy : Policy
+        With the role of every column.
+    min_people : int
+        In [2, inf).
+
+    Returns
+    -------
+    Policy
+        `domains_from_data` and `identifiers_from_data` name the columns.
+
+    Raises
+    ------
+    ParameterError
+        `min_people` is below 2.
+    PolicyError
+        No value of a column with a declared role is so common, or fewer than two classes of the target are.
+
+    Privacy
+    -------
+    Such a domain tells which categories are common and how far numbers reach. A promise that rests on it holds only if
+    it is public knowledge all the same.
+    """
+    if min_people < 2:
+        raise ParameterError(f"domains_min_people ({min_people}) must be 2 or more", "10, unless there is a reason")
+    wanted = [
+        name
+        for name in policy.names(*_RANDOMIZED)
+        if (column := policy.column(name)).categories is None and column.bounds is None and column.tree is None
+    ]
+    rows = source
+    if is_too_large(source, engine):
+        rows = engine.sample(source, engine.search_rows, Randomness.seeded(0).child("domains"))
+    people = None if policy.unit is None else _people(engine.encode(rows, [policy.unit])[0])
+    columns = dict(policy.columns)
+    left_out = []
+    for name in wanted:
+        column = columns[name]
+        (coded,) = engine.encode(rows, [name])
+        columns[name] = _with_domain(column, coded, people, source.schema.field(name).type, min_people)
+        if columns[name] is column:
+            _refuse_declared(column, policy, min_people)
+            columns[name] = replace(column, role=Role.IDENTIFIER)
+            left_out.append(name)
+    return replace(
+        policy,
+        columns=columns,
+        domains_from_data=tuple(name for name in wanted if name not in left_out),
+        identifiers_from_data=(*policy.identifiers_from_data, *left_out),
+        domains_min_people=min_people,
+    )
+
+
+def _refuse_declared(column: Column, policy: Policy, min_people: int) -> None:
+    who = "rows" if policy.unit is None else "people"
+    if column.role is Role.TARGET:
+        raise PolicyError(
+            f"target {column.name!r} has fewer than two classes that {min_people} {who} share",
+            "declare its categories in the policy, or name another --target",
+        )
+    if column.role is not Role.QUASI_IDENTIFIER or policy.declares(column.name):
+        raise PolicyError(
+            f"column {column.name!r} has no value that {min_people} {who} share: no domain can be read from it",
+            "declare its categories or bounds in the policy, or role insensitive to leave it out",
+        )
+
+
+def _people(unit: CodedColumn) -> _Codes:
+    """Return one number a person for every row, -1 for rows of nobody: 12, 12.0 and 012 are one person."""
+    number: dict[str | None, int] = {}
+    keys = [None if value is None else key_of_text(str(value)) for value in unit.values]
+    lookup = np.array([-1 if key is None else number.setdefault(key, len(number)) for key in keys], dtype=np.int64)
+    return lookup[unit.codes] if unit.size else np.zeros(0, dtype=np.int64)
+
+
+def _with_domain(
+    column: Column, coded: CodedColumn, people: _Codes | None, kind: pa.DataType, min_people: int
+) -> Column:
+    """Return the column with a domain, or the very same when no value is common enough."""
+    present = len(coded.values) - (coded.missing is not None)
+    rows = np.flatnonzero(coded.codes < present)
+    codes = coded.codes[rows].astype(np.int64)
+    whose = rows if people is None else people[rows]
+    codes, whose = codes[whose >= 0], whose[whose >= 0]
+    values = list(coded.values[:present])
+    numbers = None if column.role is Role.TARGET else _numbers(values, kind)
+    if numbers is not None:
+        bounds = bounds_of_people(numbers[codes], whose, min_people)
+        if bounds is not None:
+            return replace(column, bounds=bounds)
+    listed = _common(values, codes, whose, min_people, texts_alone=column.compares_texts)
+    enough = len(listed) >= (2 if column.role is Role.TARGET else 1)
+    return replace(column, categories=tuple(listed)) if enough else column
+
+
+def _numbers(values: Sequence[Any], kind: pa.DataType) -> NDArray[np.float64] | None:
+    """Return the values as numbers when all of them are, shape (n_values,)."""
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return np.array(values, dtype=np.float64)
+    if not values or pa.types.is_boolean(kind) or pa.types.is_temporal(kind):
+        return None
+    if any(_CODE.match(str(value)) for value in values):
+        return None
+    read = [number_of_text(str(value)) for value in values]
+    return None if any(number is None for number in read) else np.array(read, dtype=np.float64)
+
+
+def bounds_of_people(numbers: NDArray[np.float64], whose: _Codes, min_people: int) -> tuple[float, float] | None:
+    """Return round bounds at or beyond which at least so many people lie at either end; None when they would meet.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (n,)
+        Cells that are not missing.
+    whose : ndarray of shape (n,)
+        The person of each cell.
+
+    Notes
+    -----
+    A person counts at an end by the outermost of their numbers. With the people in that order, the bound is the
+    roundest number between the number of the person `min_people` and that of the person twice as far in, or their
+    common number, which more than `min_people` people then have.
+    """
+    finite = np.isfinite(numbers)
+    _, person = np.unique(whose[finite], return_inverse=True)
+    n_people = int(person.max(initial=-1)) + 1
+    if n_people < 2 * min_people:
+        return None
+    least, most = np.full(n_people, np.inf), np.full(n_people, -np.inf)
+    np.minimum.at(least, person, numbers[finite])
+    np.maximum.at(most, person, numbers[finite])
+    least.sort()
+    most.sort()
+    low = _round_between(float(least[min_people - 1]), float(least[2 * min_people - 1]), up=True)
+    high = _round_between(float(most[-2 * min_people]), float(most[-min_people]), up=False)
+    return (low, high) if low < high else None
+
+
+def _round_between(low: float, high: float, *, up: bool) -> float:
+    """Return the roundest number c with low < c <= high, or low <= c < high to go up; their value when they are one."""
+    if low == high:
+        return low
+    # mirrored, the half-open interval is closed at the end beyond which people are counted
+    return 0.0 - float(roundest_between(-high, -low)) if up else float(roundest_between(low, high))  # type: ignore[arg-type]
+
+
+def _common(values: Sequence[Any], codes: _Codes, whose: _Codes, min_people: int, *, texts_alone: bool) -> list[str]:
+    """Return the categories that enough people have, in the order of the values.
+
+    Unless texts alone are compared, texts of one exact number are one category, named by the text most people have.
+    """
+    labels = [str(category_value(value, False)) for value in values]
+    group_of: dict[str, int] = {}
+    groups = [
+        group_of.setdefault(label if texts_alone else key_of_text(label) or label, len(group_of)) for label in labels
+    ]
+    of_value = np.array(groups, dtype=np.int64)
+    held = _people_of(of_value[codes], whose, len(group_of))
+    alone = _people_of(codes, whose, len(labels))
+    named: dict[int, int] = {}
+    for at, group in enumerate(groups):
+        if held[group] >= min_people and (group not in named or alone[at] > alone[named[group]]):
+            named[group] = at
+    return [labels[named[group]] for group in dict.fromkeys(groups) if group in named]
+
+
+def _people_of(codes: _Codes, whose: _Codes, size: int) -> _Codes:
+    """Return how many different people have each code, shape (size,)."""
+    span = int(whose.max(initial=0)) + 1
+    pairs = np.unique(codes * span + whose)
+    return np.bincount(pairs // span, minlength=size)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns nobody declared: those that look like identifiers are taken for identifiers, and everybody is told.
+
+A column for which a role, a domain or a hierarchy is declared is never judged by its cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from anonkit.drafting.identifying.verdicts import NOTHING_COMMON, Verdict
+from anonkit.drafting.profiling import ColumnProfile, ValueKind, looked_at
+from anonkit.policy.declaration import Policy, Role
+from anonkit.protocols import Engine, Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class Undeclared:
+    """What the undeclared columns of a table look like."""
+
+    taken: Mapping[str, ColumnProfile] = field(default_factory=dict)
+    """Columns that are taken for identifiers."""
+    nearly_unique: Sequence[str] = ()
+    """Measured quantities that nearly tell rows apart; they stay what they are."""
+
+    def declared(self, policy: Policy) -> Policy:
+        """Return the policy with the role of an identifier for the columns that look like one."""
+        return policy.with_roles(identifiers=self.taken)
+
+    def with_rare(self, names: Iterable[str]) -> Undeclared:
+        """Return it with the columns from which no domain could be read, since no value is common enough."""
+        rare = {
+            name: ColumnProfile(name=name, kind=ValueKind.TEXT, filled=0, distinct=0, verdict=NOTHING_COMMON)
+            for name in names
+            if name not in self.taken
+        }
+        return replace(self, taken={**self.taken, **rare})
+
+    def notes(self, policy: Policy) -> list[str]:
+        """Say what was taken for an identifier, by which rule, and what to do if it is none; no values.
+
+        Under differential privacy nothing is said that no condition of the claim names: how unique a column is.
+
+        Parameters
+        ----------
+        policy : Policy
+            With the role of every column.
+        """
+        return [
+            *(self._taken_note(profile, policy.unit) for profile in self.taken.values()),
+            *(
+                f"Column {name!r} has nearly as many values as rows. If it is an identifier, declare it: "
+                f"--identifier {name}."
+                for name in self.nearly_unique
+                if policy.column(name).role is Role.QUASI_IDENTIFIER and not policy.is_conditional
+            ),
+        ]
+
+    @staticmethod
+    def _taken_note(profile: ColumnProfile, unit: str | None) -> str:
+        name, verdict = profile.name, profile.verdict
+        reason = "it looks like one" if verdict is None else verdict.reason
+        note = (
+            f"Column {name!r} was taken for an identifier and is not released: {reason}. If it is none, say so: "
+            f"--insensitive {name}, or a role or a domain for it in the policy."
+        )
+        if unit is None and profile.may_be_unit:
+            note += (
+                f" Its values repeat: if each is a person with several rows, --unit {name} protects people, not rows."
+            )
+        return note
+
+    def marked(self, entries: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return the `columns` block of a report with the rule by which a column was taken for an identifier."""
+        return [self._marked(entry) for entry in entries]
+
+    def _marked(self, entry: Mapping[str, Any]) -> Mapping[str, Any]:
+        profile = self.taken.get(entry["name"])
+        if profile is None or profile.verdict is None:
+            return entry
+        verdict: Verdict = profile.verdict
+        return {
+            **entry,
+            "reason": f"taken for an identifier, which are never released: {verdict.reason}",
+            "taken_for": str(Role.IDENTIFIER),
+            "rule": verdict.rule,
+        }
+
+
+def judge_undeclared(source: Source, policy: Policy, engine: Engine) -> Undeclared:
+    """Judge the columns of a table that nobody declared, by their names and cells.
+
+    Parameters
+    ----------
+    policy : Policy
+        As it was declared.
+
+    Privacy
+    -------
+    What is left out depends on cells. A promise of differential privacy must name that as a condition.
+    """
+    names = [name for name in source.schema.names if not policy.declares(name)]
+    if not names:
+        return Undeclared()
+    rows = looked_at(source, engine)
+    profiles = [ColumnProfile.of_codes(column) for name in names for column in engine.encode(rows, [name])]
+    return Undeclared(
+        taken={profile.name: profile for profile in profiles if profile.verdict is not None},
+        nearly_unique=tuple(profile.name for profile in profiles if profile.verdict is None and profile.nearly_unique),
+    )

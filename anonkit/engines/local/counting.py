@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counting combinations on codes in memory, and the shape every count is handed out in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anonkit.engines.reading.encoding import Encoded
+from anonkit.k_anonymity.search.equivalence import Partition
+from anonkit.protocols import ClassSizes
+
+
+def count_combinations(columns: Mapping[str, Encoded], names: Sequence[str], n_rows: int) -> pa.Table:
+    """Count the rows of every combination of some columns."""
+    partition = Partition.of([columns[name].codes for name in names], n_rows)
+    member = np.zeros(partition.n_classes, dtype=np.int64)  # a row of each class
+    member[partition.classes] = np.arange(n_rows)
+    arrays = [columns[name].values.take(_places(columns[name], member)) for name in names]
+    return count_table(names, arrays, pa.array(partition.sizes(), pa.int64()))
+
+
+def small_combinations(
+    columns: Mapping[str, Encoded], names: Sequence[str], n_rows: int, k: int, units: NDArray[np.int32] | None
+) -> pa.Table:
+    """Return the combinations of some columns that fewer than k rows (distinct units) hold, with their rows."""
+    partition = Partition.of([columns[name].codes for name in names], n_rows)
+    members = partition.sizes()
+    sizes = members if units is None else partition.sizes(units.astype(np.int64))
+    small = np.flatnonzero(sizes < k)
+    member = np.zeros(partition.n_classes, dtype=np.int64)
+    member[partition.classes] = np.arange(n_rows)
+    arrays = [columns[name].values.take(_places(columns[name], member[small])) for name in names]
+    return count_table(names, arrays, pa.array(members[small], pa.int64()))
+
+
+def people_of_combinations(
+    columns: Mapping[str, Encoded], names: Sequence[str], n_rows: int, units: NDArray[np.int32]
+) -> pa.Table:
+    """Count the distinct units of every combination of some columns."""
+    partition = Partition.of([columns[name].codes for name in names], n_rows)
+    member = np.zeros(partition.n_classes, dtype=np.int64)
+    member[partition.classes] = np.arange(n_rows)
+    arrays = [columns[name].values.take(_places(columns[name], member)) for name in names]
+    return count_table(names, arrays, pa.array(partition.sizes(units.astype(np.int64)), pa.int64()))
+
+
+def _places(column: Encoded, rows: NDArray[np.int64]) -> pa.Array:
+    codes = column.codes[rows]
+    return pa.array(codes, mask=codes == len(column.values))
+
+
+def count_table(names: Sequence[str], arrays: Sequence[pa.Array | pa.ChunkedArray], counts: pa.Array) -> pa.Table:
+    """Return counts in the order of their combinations, missing last: the same on every engine and in every run."""
+    table = pa.Table.from_arrays([*arrays, counts], names=[*map(str, range(len(names))), "count"])
+    if names:
+        table = table.sort_by([(str(at), "ascending") for at in range(len(names))])
+    return table.rename_columns([*names, "count"])
+
+
+def count_classes(
+    codes: Sequence[NDArray[np.int32]], n_rows: int, k: int, units: NDArray[np.int32] | None
+) -> ClassSizes:
+    """Count the equivalence classes of coded columns."""
+    partition = Partition.of(codes, n_rows)
+    members = partition.sizes()
+    sizes = members if units is None else partition.sizes(units.astype(np.int64))
+    values, inverse, classes = np.unique(sizes, return_inverse=True, return_counts=True)
+    rows = np.bincount(inverse.reshape(-1), weights=members, minlength=values.size)
+    return class_sizes(values.tolist(), classes.tolist(), rows.astype(np.int64).tolist(), k)
+
+
+def class_sizes(sizes: Sequence[int], classes: Sequence[int], rows: Sequence[int], k: int) -> ClassSizes:
+    """Return class sizes from a histogram: the sizes ascending, the classes and the rows of each."""
+    return ClassSizes(
+        rows=sum(rows),
+        classes=sum(classes),
+        smallest=min(sizes, default=0),
+        rows_below_k=sum(n for size, n in zip(sizes, rows, strict=True) if size < k),
+        histogram=tuple(zip(sizes, classes, strict=True)),
+    )

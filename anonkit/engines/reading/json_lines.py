@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JSON Lines files: one object a line, in file order; texts stay texts, whatever they look like.
+
+Columns with a declared domain, and units, come as the texts that stand in the file, numbers with all their digits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Set
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pajson
+
+from anonkit.engines.reading.canonical import canonical_array, canonical_type
+from anonkit.engines.reading.failures import shielded, shielded_iterator
+from anonkit.engines.reading.json_literals import Object, literal_column, objects_of, without
+from anonkit.engines.reading.text_cells import TextCells
+from anonkit.engines.reading.text_files import TextFile
+from anonkit.engines.reading.untyped import Cells, Untyped
+from anonkit.errors import SourceError
+from anonkit.policy.declaration import Policy
+
+_BLOCK = 8 << 20  # bytes parsed at a time
+_LONGEST = 64 << 20  # bytes of the longest line
+_ROW = re.compile(r" in row (\d+)$")
+_CHANGE = re.compile(r"Column\(/([^/]*)\) changed from (\w+) to (\w+) in row \d+$")
+_HINT = "one object a line, each key once, no lists or objects inside"
+
+
+def open_json_lines(file: TextFile, policy: Policy) -> Untyped:
+    """Open a JSON Lines file: the columns are the keys of all its objects, in order of first sight.
+
+    Where no cell may decide about others (`Policy.cell_by_cell`) they are the declared columns: a key that stands in
+    one object only adds no column, and a file without objects is a table without rows.
+
+    Raises
+    ------
+    SourceError
+        The file is empty, not UTF-8, or damaged at its start.
+    """
+    head, whole = file.head(_BLOCK)
+    if whole and not head.strip() and not policy.cell_by_cell:
+        raise SourceError(f"{file} is empty", "a table needs at least one line")
+    spelled = {name for name, column in policy.columns.items() if policy.cell_by_cell or column.is_read_by_cell}
+
+    def cells_of(name: str) -> Cells:
+        if name in spelled:
+            return TextCells.of(policy.column(name), cell_by_cell=policy.cell_by_cell)
+        return _JsonCells(name)
+
+    names = list(policy.columns) if policy.cell_by_cell else []
+    return Untyped(names=names, open=lambda: _read(file, policy, spelled), cells_of=cells_of)
+
+
+@dataclass(frozen=True)
+class _JsonCells:
+    """Cells that brought their types: whole numbers widen to numbers, nothing else mixes."""
+
+    name: str
+
+    def fit(self, array: pa.Array, kind: pa.DataType | None) -> tuple[pa.DataType | None, pa.Array]:
+        """Type some cells. See `anonkit.engines.reading.untyped.Cells.fit`."""
+        given = canonical_type(self.name, array.type)
+        if kind is None or (pa.types.is_integer(kind) and pa.types.is_floating(given)):
+            kind = given
+        if kind != given and not (pa.types.is_floating(kind) and pa.types.is_integer(given)):
+            raise SourceError(f"column {self.name!r} mixes types: {_type_name(kind)} and {_type_name(given)}", _HINT)
+        return kind, canonical_array(self.name, array, kind)
+
+
+def _type_name(kind: pa.DataType) -> str:
+    return "string" if pa.types.is_string(kind) else "boolean" if pa.types.is_boolean(kind) else "number"
+
+
+@dataclass(kw_only=True)
+class _Reader:
+    """What one pass over a file knows so far."""
+
+    file: TextFile
+    policy: Policy
+    spelled: Set[str]
+    """Columns whose cells come as they are spelled."""
+    row: int = 0
+    """Rows read before the block at hand."""
+    texts: set[str] = field(default_factory=set)
+    """Columns whose texts look like dates: the parser would turn them into timestamps."""
+
+    def table(self, block: bytes) -> pa.Table:
+        """Parse some lines."""
+        if not self.spelled:
+            table = self._typed(block)
+        else:
+            try:
+                table = self._as_spelled(self._typed(block), block)
+            except SourceError:  # types that mix may do so where cells come as they are spelled
+                table = self._by_object(block)
+        self.row += table.num_rows
+        return table
+
+    def _typed(self, block: bytes) -> pa.Table:
+        table = shielded(lambda: self._parse(block), self._explain)
+        dates = {column.name for column in table.schema if pa.types.is_timestamp(column.type)}
+        if dates:
+            self.texts |= dates
+            table = shielded(lambda: self._parse(block), self._explain).select(table.column_names)
+        return table
+
+    def _as_spelled(self, table: pa.Table, block: bytes) -> pa.Table:
+        """Return a parsed table with the columns whose spelling counts as texts."""
+        objects: list[Object] | None = None
+        for at, name in enumerate(table.column_names):
+            if name not in self.spelled:
+                continue
+            cells = table.column(name)
+            texts = self._texts(cells, name)
+            if texts is None:  # the parser has lost the spelling
+                objects = self._objects(block) if objects is None else objects
+                texts = literal_column(objects, name)
+            table = table.set_column(at, name, texts)
+        return self._declared(table)
+
+    def _texts(self, cells: pa.ChunkedArray, name: str) -> pa.ChunkedArray | None:
+        """Return cells as they are spelled; None where the parser's type does not tell."""
+        kind = cells.type
+        if pa.types.is_string(kind) or pa.types.is_null(kind) or pa.types.is_boolean(kind):
+            return cells.cast(pa.string())
+        if pa.types.is_integer(kind):
+            return cells.cast(pa.string())
+        if pa.types.is_floating(kind) and self.policy.column(name).bounds is not None:
+            return pc.if_else(pc.is_nan(cells), None, cells).cast(pa.string())  # the same double when it is read
+        return None
+
+    def _by_object(self, block: bytes) -> pa.Table:
+        """Parse lines that the fast parser refuses, the columns whose spelling counts cell by cell."""
+        objects = self._objects(block)
+        names = list(dict.fromkeys(key for one in objects for key in one))
+        found = {name: literal_column(objects, name) for name in names if name in self.spelled}
+        others = [name for name in names if name not in self.spelled]
+        if others and not self.policy.cell_by_cell:
+            typed = self._typed(without(objects, list(found)))
+            found.update({name: typed.column(name) for name in others})
+        table = pa.table({name: found[name] for name in names if name in found})
+        return self._declared(table, len(objects))
+
+    def _declared(self, table: pa.Table, n_rows: int | None = None) -> pa.Table:
+        """Return the declared columns where they are the table's, else all."""
+        if not self.policy.cell_by_cell:
+            return table
+        absent = pa.nulls(table.num_rows if n_rows is None else n_rows, pa.string())
+        have = set(table.column_names)
+        return pa.table({name: table.column(name) if name in have else absent for name in self.policy.columns})
+
+    def _objects(self, block: bytes) -> list[Object]:
+        return shielded(lambda: objects_of(block), lambda _: self._not_objects())
+
+    def _not_objects(self) -> SourceError:
+        return SourceError(f"{self.file}: a line from row {self.row + 1} on is not an object", _HINT)
+
+    def _parse(self, block: bytes) -> pa.Table:
+        return pajson.read_json(
+            pa.BufferReader(block),
+            read_options=pajson.ReadOptions(block_size=len(block) + 1),
+            parse_options=pajson.ParseOptions(explicit_schema=pa.schema([(name, pa.string()) for name in self.texts])),
+        )
+
+    def _explain(self, error: Exception) -> SourceError:
+        message = str(error)
+        row = _ROW.search(message)
+        where = f"row {self.row + int(row[1]) + 1} of {self.file}" if row else str(self.file)
+        change = _CHANGE.search(message)
+        if change and change[1]:
+            return SourceError(f"{where}: column {change[1]!r} changes from {change[2]} to {change[3]}", _HINT)
+        return SourceError(f"{where} is not an object of plain values", _HINT)
+
+
+def _read(file: TextFile, policy: Policy, spelled: Set[str]) -> Iterator[pa.RecordBatch]:
+    reader = _Reader(file=file, policy=policy, spelled=spelled)
+    for block in shielded_iterator(_blocks(file), lambda _: file.unreadable()):
+        yield from reader.table(block).to_batches()
+
+
+def _blocks(file: TextFile) -> Iterator[bytes]:
+    """Yield the bytes of the file in parts that end where a line ends."""
+    rest = b""
+    with file.open() as stream:
+        while part := stream.read(_BLOCK):
+            cut = part.rfind(b"\n") + 1
+            block, rest = (rest + part[:cut], part[cut:]) if cut else (b"", rest + part)
+            if len(rest) > _LONGEST:
+                raise SourceError(f"{file} has a line longer than {_LONGEST >> 20} MiB", _HINT)
+            if block.strip():
+                yield block
+    if rest.strip():
+        yield rest

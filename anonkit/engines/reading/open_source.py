@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a source may be: the way from a path or a table in memory to the module that opens it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from anonkit.engines.reading.delimited import open_delimited
+from anonkit.engines.reading.failures import shielded
+from anonkit.engines.reading.frames import CanonicalStream, open_frame
+from anonkit.engines.reading.json_lines import open_json_lines
+from anonkit.engines.reading.parquet_tables import open_parquet
+from anonkit.engines.reading.sources import ParquetRows
+from anonkit.engines.reading.text_files import TextFile
+from anonkit.engines.reading.untyped import Untyped
+from anonkit.errors import SourceError
+from anonkit.policy.declaration import Policy
+
+_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": ","}
+_JSON = (".jsonl", ".ndjson", ".json")
+_PARQUET = (".parquet", ".pq")
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+
+FORMATS = "CSV, TSV, JSON Lines (each also .gz or .zst), Parquet files or folders, data frames with the Arrow interface"
+
+
+def open_table(data: Any, policy: Policy) -> ParquetRows | Untyped | CanonicalStream:
+    """Open a path or a table in memory; the policy tells which texts mean missing and what types are declared.
+
+    Raises
+    ------
+    SourceError
+        There is no such file, its format is not known, or it is not a well-formed table.
+    """
+    if not isinstance(data, str | os.PathLike):
+        return open_frame(data, policy)
+    path = Path(data)
+    if not shielded(path.exists, lambda _: SourceError(f"{str(path)!r} cannot be looked at")):
+        raise SourceError(f"{str(path)!r} does not exist")
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    compression = _COMPRESSIONS.get(suffixes[-1]) if suffixes else None
+    kind = "".join(suffixes[-2:-1] if compression else suffixes[-1:])
+    if path.is_dir() or kind in _PARQUET:
+        return open_parquet(path, policy)
+    file = TextFile(str(path), compression)
+    if kind in _DELIMITERS:
+        return open_delimited(file, _DELIMITERS[kind], policy)
+    if kind in _JSON:
+        return open_json_lines(file, policy)
+    raise SourceError(f"the format of {str(path)!r} is not known by its name", f"known formats: {FORMATS}")

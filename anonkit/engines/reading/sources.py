@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables that can be read again and again: in memory, in Parquet files, or as a function of another table."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from anonkit.engines.reading.batches import BATCH_ROWS
+from anonkit.engines.reading.canonical import canonical_batches
+from anonkit.engines.reading.carriers import from_carrier
+from anonkit.engines.reading.failures import shielded, shielded_iterator
+from anonkit.engines.reading.repetition import FOLDED
+from anonkit.errors import EngineError, SourceError
+from anonkit.protocols import BatchMap
+
+_MOST_THREADS = 4  # that work on batches at a time: every batch under way takes memory
+
+
+class LocalSource:
+    """A table of the local engine: canonical batches that can be read again and again.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Names and types, in table order.
+    read : callable
+        Returns the batches of some columns, or of all when given None, from the first row on.
+    at_most : int
+        A bound on the number of rows.
+    n_rows : int, optional
+        The number of rows when it is known; it is counted when first asked for otherwise.
+    parquet : ParquetRows, optional
+        The files the rows stand in, for SQL to read directly.
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        read: Callable[[Sequence[str] | None], Iterator[pa.RecordBatch]],
+        *,
+        at_most: int,
+        n_rows: int | None = None,
+        parquet: ParquetRows | None = None,
+    ) -> None:
+        self._schema = schema
+        self._read = read
+        self._n_rows = n_rows
+        self.at_most = at_most
+        self.parquet = parquet
+
+    def __repr__(self) -> str:
+        return f"<LocalSource of {len(self._schema)} columns>"
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types, in table order."""
+        return self._schema
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows. After a map it takes a pass over the table, unless one was made already."""
+        if self._n_rows is None:
+            for _ in self.batches(self._schema.names[:1]):
+                pass
+        return self._n_rows or 0
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Read all rows in source order, or some columns of them."""
+        n_rows = 0
+        for batch in self._read(columns):
+            n_rows += batch.num_rows
+            yield batch
+        self._n_rows = n_rows
+
+    @property
+    def folded_schema(self) -> pa.Schema:
+        """Names and types as `folded_batches` returns them."""
+        return self._schema if self.parquet is None else self.parquet.folded_schema
+
+    def folded_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read some columns, the texts folded where that is less work."""
+        return self.batches(columns) if self.parquet is None else self.parquet.folded_batches(columns)
+
+
+def table_source(table: pa.Table) -> LocalSource:
+    """Return a source over canonical rows in memory."""
+
+    def read(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        part = table if columns is None else table.select(list(columns))
+        yield from part.to_batches(max_chunksize=BATCH_ROWS)
+
+    return LocalSource(table.schema, read, at_most=table.num_rows, n_rows=table.num_rows)
+
+
+def mapped_source(source: LocalSource, function: BatchMap, schema: pa.Schema, n_rows: int | None = None) -> LocalSource:
+    """Return the rows a batch function makes of another source's, computed whenever they are read."""
+
+    def read(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        for out in _mapped(function, source.batches()):
+            if not out.schema.equals(schema):
+                raise EngineError("a batch function returned other columns or types than it declared")
+            yield out if columns is None else out.select(list(columns))
+
+    return LocalSource(schema, read, at_most=source.at_most, n_rows=n_rows)
+
+
+def _mapped(function: BatchMap, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Apply a batch function in the order of the rows, to several batches at a time where Arrow may use threads."""
+    row = 0
+    threads = min(pa.cpu_count(), _MOST_THREADS)
+    if threads == 1:
+        for batch in batches:
+            yield function(batch, row)
+            row += batch.num_rows
+        return
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    waiting: deque[Future[pa.RecordBatch]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for batch in batches:
+                waiting.append(pool.submit(function, batch, row))
+                row += batch.num_rows
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:  # nobody reads on, or a batch failed: the rest is not begun
+            for one in waiting:
+                one.cancel()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParquetPart:
+    """One file of a table."""
+
+    path: str
+    names: frozenset[str]
+    """The columns that stand in the file."""
+    n_rows: int
+    constants: Mapping[str, pa.Scalar] = field(default_factory=dict)
+    """Cells that stand in the names of the file's folders: column and value."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ParquetRows:
+    """A table in one or more Parquet files, in the order of the files."""
+
+    parts: Sequence[ParquetPart]
+    schema: pa.Schema
+    """Names and canonical types."""
+    stored_types: Mapping[str, pa.DataType]
+    """Types as they stand in the files, of the columns that have the same type in all of them."""
+    categories: Mapping[str, pa.Array] = field(default_factory=dict)
+    """Categories in order, for dictionary columns that were spilled as plain texts."""
+    spilled: bool = False
+    """True for a private file of the engine, false for a file of the user."""
+    cell_by_cell: bool = False
+    """True where no cell may be refused for what it holds (`Policy.cell_by_cell`)."""
+
+    def source(self) -> LocalSource:
+        """Return the table as a source; a cell that is not what its type says is found when it is read."""
+        n_rows = sum(part.n_rows for part in self.parts)
+        return LocalSource(self.schema, self.batches, at_most=n_rows, n_rows=n_rows, parquet=self)
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Read all files from the first row on."""
+        wanted = self.schema if columns is None else pa.schema([self.schema.field(name) for name in columns])
+        for part in self.parts:
+            yield from self._part_batches(part, wanted)
+
+    def folded_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read some columns, texts as the dictionaries in which most files hold them anyway."""
+        wanted = pa.schema([self.folded_schema.field(name) for name in columns])
+        for part in self.parts:
+            yield from self._part_batches(part, wanted)
+
+    @property
+    def folded_schema(self) -> pa.Schema:
+        """Names and types of all columns as `folded_batches` returns them."""
+        return pa.schema([f.with_type(FOLDED) if pa.types.is_string(f.type) else f for f in self.schema])
+
+    def range_batches(
+        self, part: ParquetPart, wanted: pa.Schema, start: int, stop: int
+    ) -> tuple[int, Iterator[pa.RecordBatch]]:
+        """Return the rows of the row groups that begin in [start, stop), after the number of the first one."""
+        explain = spill_is_gone if self.spilled else not_parquet(part.path)
+        footer = shielded(lambda: pq.read_metadata(part.path), explain)
+        firsts = [0, *accumulate(footer.row_group(at).num_rows for at in range(footer.num_row_groups))][:-1]
+        groups = [at for at, first in enumerate(firsts) if start <= first < stop]
+        return (firsts[groups[0]] if groups else 0), self._part_batches(part, wanted, groups)
+
+    def _part_batches(
+        self, part: ParquetPart, wanted: pa.Schema, groups: Sequence[int] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        stored = [name for name in wanted.names if name in part.names]
+        explain = spill_is_gone if self.spilled else not_parquet(part.path)
+        dictionaries = [name for name in stored if pa.types.is_dictionary(wanted.field(name).type)]
+        file = shielded(lambda: pq.ParquetFile(part.path, read_dictionary=dictionaries), explain)
+        with file:
+            batches = shielded_iterator(file.iter_batches(BATCH_ROWS, row_groups=groups, columns=stored), explain)
+            completed = (self._completed(batch, part, wanted) for batch in batches)
+            yield from canonical_batches(completed, wanted, safe=not self.cell_by_cell)
+
+    def _completed(self, batch: pa.RecordBatch, part: ParquetPart, wanted: pa.Schema) -> pa.RecordBatch:
+        """Put columns into the wanted order, with those that are not in the file."""
+        arrays = []
+        for column in wanted:
+            if column.name not in part.names:
+                constant = part.constants.get(column.name, pa.scalar(None, column.type))
+                arrays.append(pa.repeat(constant, batch.num_rows))
+                continue
+            array = batch.column(column.name)
+            categories = self.categories.get(column.name)
+            if categories is not None:
+                array = in_categories(array, categories, ordered=column.type.ordered)
+            arrays.append(array)
+        return pa.RecordBatch.from_arrays(arrays, names=wanted.names)
+
+
+def restored(batch: pa.RecordBatch, schema: pa.Schema, categories: Mapping[str, pa.Array]) -> pa.RecordBatch:
+    """Return columns, which may be carriers, in the types of a schema, and categories in their common order."""
+    arrays = [
+        in_categories(array, categories[column.name], ordered=column.type.ordered)
+        if column.name in categories
+        else from_carrier(array, column.type)
+        for array, column in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def in_categories(array: pa.Array, categories: pa.Array, *, ordered: bool) -> pa.DictionaryArray:
+    """Return texts, or categories in another order, as these categories."""
+    if isinstance(array, pa.DictionaryArray):
+        indices = pc.index_in(array.dictionary, categories).take(array.indices)
+    else:
+        indices = pc.index_in(array, categories)
+    return pa.DictionaryArray.from_arrays(indices, categories, ordered=ordered)
+
+
+def spilled_rows(path: str, schema: pa.Schema, n_rows: int, categories: Mapping[str, pa.Array]) -> ParquetRows:
+    """Return canonical rows that an engine wrote into its private folder, dictionaries as plain texts."""
+    part = ParquetPart(path=path, names=frozenset(schema.names), n_rows=n_rows)
+    stored = {column.name: column.type for column in schema}
+    return ParquetRows(parts=[part], schema=schema, stored_types=stored, categories=categories, spilled=True)
+
+
+def spill_is_gone(error: Exception) -> EngineError:
+    """Say that a private file cannot be read."""
+    return EngineError("the engine's private files cannot be read", "was the engine closed before its table was used?")
+
+
+def not_parquet(path: str) -> Callable[[Exception], SourceError]:
+    """Return what explains a failure to read a Parquet file."""
+    return lambda _: SourceError(f"{path!r} is not a readable Parquet table", "was it copied to its end?")

@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine for tables no single machine holds: Spark moves and counts rows, the same batch functions map them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame, SparkSession
+
+from anonkit.bundle.private_files import PrivateFolder
+from anonkit.domains.coded_columns import CodedColumn
+from anonkit.engines.local.counting import class_sizes, count_table
+from anonkit.engines.local.local_engine import LocalEngine
+from anonkit.engines.reading.lake_folders import refuse_lake_place
+from anonkit.engines.reading.parquet_tables import open_parquet
+from anonkit.engines.reading.sources import LocalSource, ParquetRows, restored, table_source
+from anonkit.engines.reading.splits import SPLIT_ROWS, DrawnSplits, ParquetSplits, Splits, all_of
+from anonkit.engines.spark.spark_categories import categories_in
+from anonkit.engines.spark.spark_copies import Copy, converted, copied, has_files, is_table, is_there
+from anonkit.engines.spark.spark_counts import added_up, combinations, count_sizes, people_of_groups, small_groups
+from anonkit.engines.spark.spark_order import PART_ROWS, in_order, stored, written_files
+from anonkit.engines.spark.spark_sessions import OpenSession, during, open_session
+from anonkit.engines.spark.spark_sources import ROW, SparkSource
+from anonkit.engines.writing.ordered_parts import StoredSplits
+from anonkit.engines.writing.part_files import JoinedSplits
+from anonkit.engines.writing.row_maps import Lowest, out_schema, step
+from anonkit.errors import EngineError
+from anonkit.policy.declaration import Policy
+from anonkit.protocols import SEARCH_ROWS, BatchCount, BatchMap, ClassSizes, DrawPiece
+from anonkit.randomness import Randomness
+
+_CODED_CELLS = 1 << 27
+"""Cells `encode` brings to the driver: half a gigabyte of codes."""
+
+_Source = SparkSource | LocalSource
+
+
+class SparkEngine:
+    """PySpark 4: on a cluster, in a session that is there, or on this machine.
+
+    Parameters
+    ----------
+    master : str, optional
+        Where Spark runs, such as "spark://host:7077", "yarn" or "local[4]"; default the active session, else
+        "local[*]".
+    conf : mapping, optional
+        Settings of Spark for a session that is started here. `spark.anonkit.scratch` names a folder that the driver
+        and all executors see under the same name; without it the temporary folder of this machine is used.
+    session : SparkSession, optional
+        The session to work in; it is not stopped.
+    search_rows : int
+        Rows a method may hold on the driver while it searches; larger tables are searched on a keyed sample.
+
+    Privacy
+    -------
+    Copies of the source, and released rows on their way to their order, stand in a private folder in the scratch until
+    `close`. Executors hold the key of the noise in memory, and rows in their shuffle files: encrypt both on clusters
+    shared with others (`spark.io.encryption.enabled`, `spark.network.crypto.enabled`).
+    """
+
+    name: ClassVar[str] = "spark"
+
+    def __init__(
+        self,
+        master: str | None = None,
+        conf: Mapping[str, str] | None = None,
+        session: SparkSession | None = None,
+        search_rows: int = SEARCH_ROWS,
+    ) -> None:
+        self._opened: OpenSession = open_session(master, conf or {}, session)
+        self._session = self._opened.session
+        self._task_rows = self._opened.task_rows(SPLIT_ROWS)
+        self._private = PrivateFolder(during("looking at the settings", lambda: self._opened.scratch))
+        self._local = LocalEngine()
+        self.search_rows = search_rows
+
+    def __enter__(self) -> SparkEngine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop Spark if it was started here, so that nobody writes any more, and delete every private file."""
+        try:
+            self._opened.close()
+        finally:
+            self._local.close()
+            self._private.close()
+
+    # --- reading -------------------------------------------------------------------------------------------------
+
+    def scan(self, data: Any, policy: Policy) -> SparkSource:
+        """Open a table with canonical values. See `anonkit.protocols.Engine.scan`.
+
+        Parquet that this machine sees is read where it stands, by executors that see it too. Data frames of Spark,
+        tables of its catalog and places only Spark can name are copied to the scratch once, so that rows have a number
+        that stays. Text files and tables in memory are read by the local engine, with its types, and copied too.
+
+        Raises
+        ------
+        SourceError
+            The table cannot be read as one; names the column, the line or the row, never a cell.
+        """
+        if isinstance(data, DataFrame):
+            return self._copy(copied(data, self._new_folder()))
+        if isinstance(data, str | os.PathLike):
+            path, named = Path(data), self._named(os.fspath(data))
+            if named is not None:
+                return self._copy(copied(named, self._new_folder()))
+            if is_there(path) and (path.is_dir() or path.suffix.lower() in (".parquet", ".pq")):
+                return self._in_place(open_parquet(path, policy))
+        return self._copy(converted(self._local.scan(data, policy), self._new_folder()))
+
+    def hold(self, table: pa.Table) -> LocalSource:
+        """Return a table that a method has made. See `anonkit.protocols.Engine.hold`."""
+        return self._local.hold(table)
+
+    def _named(self, name: str) -> DataFrame | None:
+        """Return the data frame of a place or a table that only Spark knows."""
+        if "://" in name:
+            during("reading the table", lambda: refuse_lake_place(name, partial(has_files, self._session)))
+            return during("reading the table", lambda: self._session.read.parquet(name))
+        if is_there(Path(name)) or not during("looking up the table", lambda: is_table(self._opened.base, name)):
+            return None
+        return self._opened.base.table(name)
+
+    def _in_place(self, files: ParquetRows) -> SparkSource:
+        """Return files of the user as a source, wherever an executor is when it reads them."""
+        parts = [replace(part, path=str(Path(part.path).absolute())) for part in files.parts]
+        files = replace(files, parts=parts)
+        splits = ParquetSplits.of(files, files.schema, self._task_rows)
+        return self._read(replace(splits, categories=categories_in(splits, self._session)))
+
+    def _copy(self, copy: Copy) -> SparkSource:
+        """Return files of our own as a source."""
+        splits = ParquetSplits.of(copy.files, copy.schema, self._task_rows)
+        return self._read(replace(splits, categories=copy.categories))
+
+    def _read(self, splits: ParquetSplits) -> SparkSource:
+        return self._of(splits, splits.schema, sum(part.n_rows for part in splits.files.parts), splits.categories)
+
+    def _of(
+        self, splits: Splits, schema: pa.Schema, n_rows: int, categories: Mapping[str, pa.Array] | None = None
+    ) -> SparkSource:
+        return SparkSource(
+            session=self._session,
+            splits=splits,
+            base=schema,
+            base_categories=categories or {},
+            at_most=n_rows,
+            stored=self._stored,
+        )
+
+    def _stored(self, source: SparkSource) -> StoredSplits:
+        return stored(source, self._new_folder())
+
+    def draw(self, piece: DrawPiece, sizes: Sequence[int], empty: pa.RecordBatch) -> SparkSource:
+        """Return a table that executors draw when it is read. See `anonkit.protocols.Engine.draw`."""
+        categories = {
+            name: column.dictionary
+            for name, column in zip(empty.schema.names, empty.columns, strict=True)
+            if isinstance(column, pa.DictionaryArray)
+        }
+        splits = DrawnSplits(draw=piece, schema=empty.schema, sizes=sizes)
+        return self._of(splits, empty.schema, sum(sizes), categories)
+
+    def keep(self, source: _Source) -> _Source:
+        """Let executors apply functions once, into the scratch. See `anonkit.protocols.Engine.keep`."""
+        if isinstance(source, LocalSource):
+            return self._local.keep(source)
+        rows = self._stored(source)
+        return self._of(rows, rows.schema, sum(rows.sizes), rows.form.categories)
+
+    def _new_folder(self) -> Path:
+        return Path(tempfile.mkdtemp(dir=self._private.path))
+
+    # --- counting ------------------------------------------------------------------------------------------------
+
+    def encode(self, source: _Source, columns: Sequence[str]) -> list[CodedColumn]:
+        """Return columns as codes, on the driver. See `anonkit.protocols.Engine.encode`.
+
+        Raises
+        ------
+        EngineError
+            The columns hold more cells than the driver shall hold; methods look at a `sample` then.
+        SourceError
+            A column holds numbers, dates or times beyond Python's precision or range.
+        """
+        names = list(dict.fromkeys(columns))
+        if isinstance(source, LocalSource) or not names:
+            return self._local.encode(source, columns)  # type: ignore[arg-type]
+        if source.at_most * len(names) > _CODED_CELLS:
+            raise EngineError(
+                "the table is too large to be coded on the driver",
+                "--search-rows names the rows of a sample to look at",
+            )
+        return self._local.encode(source.local, columns)
+
+    def count_sets(self, source: _Source, sets: Sequence[tuple[str, ...]]) -> list[pa.Table]:
+        """Count combinations. See `anonkit.protocols.Engine.count_sets` and `LocalEngine.count_sets`.
+
+        Raises
+        ------
+        EngineError
+            There are more combinations than the driver shall hold.
+        """
+        if isinstance(source, LocalSource):
+            return self._local.count_sets(source, sets)
+        filled = [each for each in sets if each]
+        counted = iter(during("counting", lambda: combinations(source, filled)) if filled else ())
+        total = pa.array([source.n_rows], pa.int64()) if not all(sets) else None
+        return [next(counted) if each else count_table((), [], total) for each in sets]
+
+    def count_people(self, source: _Source, columns: Sequence[str], unit: str) -> pa.Table:
+        """Count distinct units where the rows are. See `anonkit.protocols.Engine.count_people`.
+
+        Raises
+        ------
+        EngineError
+            There are more combinations than the driver shall hold.
+        """
+        if isinstance(source, LocalSource):
+            return self._local.count_people(source, columns, unit)
+        return during("counting", lambda: people_of_groups(source, columns, unit))
+
+    def class_sizes(self, source: _Source, columns: Sequence[str], k: int, unit: str | None = None) -> ClassSizes:
+        """Count equivalence classes; only the histogram of their sizes reaches the driver.
+
+        See `anonkit.protocols.Engine.class_sizes` and `LocalEngine.class_sizes`.
+        """
+        if isinstance(source, LocalSource):
+            return self._local.class_sizes(source, columns, k, unit)
+        sizes, classes, rows = during("counting", lambda: count_sizes(source, columns, unit))
+        return class_sizes(sizes, classes, rows, k)
+
+    def small_classes(self, source: _Source, columns: Sequence[str], k: int, unit: str | None = None) -> pa.Table:
+        """Return the classes below k, counted where the rows are. See `anonkit.protocols.Engine.small_classes`.
+
+        Raises
+        ------
+        EngineError
+            There are more small classes than the driver shall hold.
+        """
+        if isinstance(source, LocalSource):
+            return self._local.small_classes(source, columns, k, unit)
+        return during("counting", lambda: small_groups(source, columns, k, unit))
+
+    def add_up(self, source: _Source, function: BatchCount, columns: Sequence[str], size: int) -> NDArray[np.int64]:
+        """Add up counts: executors count and add, the driver gets one sum a place.
+
+        See `anonkit.protocols.Engine.add_up`.
+        """
+        if isinstance(source, LocalSource):
+            return self._local.add_up(source, function, columns, size)
+        return added_up(source, function, columns, size)
+
+    # --- rows ----------------------------------------------------------------------------------------------------
+
+    def map_batches(
+        self, source: _Source, function: BatchMap, schema: pa.Schema, *, same_rows: bool = False
+    ) -> _Source:
+        """Apply a batch function lazily, in the executors. See `anonkit.protocols.Engine.map_batches`.
+
+        Rows keep their numbers, unless the function drops some: the rows that are left are numbered anew then, in a
+        way that is the same in every run of a task but not on every engine.
+        """
+        if isinstance(source, LocalSource):
+            return self._local.map_batches(source, function, schema, same_rows=same_rows)
+        return source.mapped(replace(step(function, source.schema, source.categories, schema), same_rows=same_rows))
+
+    def sample(self, source: _Source, n: int, randomness: Randomness) -> LocalSource:
+        """Draw rows by lowest secret word, into the driver's memory. See `anonkit.protocols.Engine.sample`."""
+        if isinstance(source, LocalSource):
+            return self._local.sample(source, n, randomness)
+        key = randomness.key("sample")
+        share = 1.0 if n >= source.at_most else (n + 8 * n**0.5 + 64) / source.at_most
+        while True:  # the first round is enough but for one case in 10**15
+            bound = min(int(share * 2.0**64), 2**64 - 1)
+            found = self._below(source, key, bound)
+            if found.num_rows >= n or share >= 1:
+                break
+            share *= 2
+        best = found.sort_by("word").slice(0, n).sort_by(ROW)
+        rows = [
+            restored(batch, source.schema, source.categories)
+            for batch in best.select(best.column_names[:-2]).to_batches()
+        ]
+        return table_source(pa.Table.from_batches(rows, source.schema))
+
+    def _below(self, source: SparkSource, key: bytes, bound: int) -> pa.Table:
+        out = out_schema(source.schema, (ROW, pa.int64()), ("word", pa.int64()))
+        return during("drawing a sample", source.finished(Lowest(key, bound), out).toArrow)
+
+    def write(
+        self,
+        source: _Source,
+        path: Path,
+        *,
+        metadata: Mapping[str, str],
+        randomness: Randomness | None,
+        part_rows: int | None = None,
+    ) -> int:
+        """Write a Parquet file, or a folder of them, on the driver's machine. See `anonkit.protocols.Engine.write`.
+
+        Executors put the rows in order, in parts. The driver copies part after part into one file; the files of a
+        folder are written by the executors, and moved by the driver.
+
+        Raises
+        ------
+        EngineError
+            The data cannot be written; what was written is deleted then.
+        """
+        local = partial(self._local.write, path=path, metadata=metadata, part_rows=part_rows)
+        if isinstance(source, LocalSource):
+            return local(source, randomness=randomness)
+        if randomness is None:
+            return local(source.local, randomness=None)
+        together = min(part_rows or PART_ROWS, PART_ROWS)
+        parts = in_order(source, randomness.key("shuffle"), self._new_folder(), together)
+        if part_rows is None or not any(parts.sizes):
+            return local(LocalSource(source.schema, all_of(parts), at_most=source.at_most), randomness=None)
+        each = max(part_rows * len(parts.sizes) // sum(parts.sizes), 1)
+        joined = JoinedSplits(splits=parts, each=each)
+        files = self._of(joined, parts.schema, sum(parts.sizes), parts.form.categories)
+        return written_files(files, metadata, self._new_folder(), path)

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions of Spark: the one that is there, or one of our own; and what Spark says when something fails."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+
+from anonkit.engines.writing.row_maps import failure_in
+from anonkit.errors import AnonkitError, EngineError, MissingDependencyError, ParameterError
+
+_T = TypeVar("_T")
+
+SCRATCH = "spark.anonkit.scratch"
+"""Setting that names a folder the driver and all executors see under the same name."""
+TASK_ROWS = "spark.anonkit.taskRows"
+"""Setting that says about how many rows a task reads."""
+
+STARTING = "starting Spark"
+
+_OWN: Mapping[str, str] = {
+    "spark.log.level": "OFF",  # what a failed task prints may quote cells; failures are reported in our words
+    "spark.ui.showConsoleProgress": "false",
+}
+_LOCAL: Mapping[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+_READING: Mapping[str, str] = {
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(1 << 16),
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.files.maxRecordsPerFile": "0",
+    "spark.sql.sources.partitionOverwriteMode": "static",
+}
+_FINE = ("spark.sql.files.maxPartitionBytes", str(32 << 20))
+"""Small tasks: less to do again when one is lost. Only where the session does not say otherwise."""
+_MASTERS = re.compile(r"(local(\[.*\])?|yarn|(spark|k8s)://.+)$")
+_TALKATIVE = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+"""Loggers through which PySpark prints an error when it is caught, with the cell it is about."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenSession:
+    """A session to work in, and what is to be stopped at the end."""
+
+    session: SparkSession
+    """Settings changed here are not those of the session it was made from."""
+    base: SparkSession
+    """The session it was made from, with its catalog and its views."""
+    is_own: bool
+    """True when the base was started here."""
+
+    @property
+    def scratch(self) -> Path | None:
+        """The folder that all nodes see, if one is named."""
+        named = self.base.conf.get(SCRATCH, None)
+        return Path(named).absolute() if named else None
+
+    def task_rows(self, usual: int) -> int:
+        """Return about how many rows a task reads.
+
+        Raises
+        ------
+        ParameterError
+            The setting is no number of rows.
+        """
+        named = self.base.conf.get(TASK_ROWS, None) or str(usual)
+        if not (named.isascii() and named.isdecimal() and int(named) > 0):
+            raise ParameterError(f"{TASK_ROWS} ({named}) must be a whole number above 0")
+        return int(named)
+
+    def close(self) -> None:
+        """Stop Spark if it was started here; make the session that was there before the active one again."""
+        with suppress(Exception):
+            if self.is_own:
+                self.base.stop()
+            else:
+                self.base.createDataFrame([], "nothing int")
+
+
+def open_session(master: str | None, conf: Mapping[str, str], given: SparkSession | None) -> OpenSession:
+    """Return a session of our own settings on the Spark that is there, or on a new one.
+
+    Raises
+    ------
+    MissingDependencyError
+        There is no Java.
+    EngineError
+        Spark cannot be started, or the cluster does not answer.
+    """
+    return during(STARTING, lambda: _open(master, conf, given))
+
+
+def _open(master: str | None, conf: Mapping[str, str], given: SparkSession | None) -> OpenSession:
+    active = given or (SparkSession.getActiveSession() if master is None and not conf else None)
+    base = active or _start(master, conf)
+    session = base.newSession()
+    for key, value in _READING.items():
+        session.conf.set(key, value)
+    if session.conf.get(_FINE[0], None) in (None, "134217728b"):
+        session.conf.set(*_FINE)
+    return OpenSession(session=session, base=base, is_own=active is None)
+
+
+def _start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
+    if SparkSession.getActiveSession() is not None:
+        raise EngineError(
+            "a Spark session is active already: its master and settings cannot be changed",
+            "leave master and settings out to use it, or stop it",
+        )
+    where = master or conf.get("spark.master") or os.environ.get("MASTER") or "local[*]"
+    if not _MASTERS.match(where):
+        raise ParameterError(
+            f"Spark has no master of the form {where!r}", "spark://host:7077, yarn, k8s://…, local or local[4]"
+        )
+    settings = {**_OWN, **(_LOCAL if where.startswith("local") else {}), **conf, "spark.master": where}
+    os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("anonkit")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    with _quiet_java():
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _quiet_java() -> Iterator[None]:
+    """Start Java with no place to complain: it keeps for its whole life the error output that it was started with.
+
+    What it logs is of no use to a user, and may quote cells later on. `ANONKIT_DEBUG=1` leaves it as it is.
+    """
+    if os.environ.get("ANONKIT_DEBUG"):
+        yield
+        return
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def during(doing: str, action: Callable[[], _T]) -> _T:
+    """Return what an action of Spark returns; what it says when it fails may quote cells, and is never passed on.
+
+    Raises
+    ------
+    AnonkitError
+        The error an executor sent, or one in our words. No attribute of it leads back to Spark's.
+    KeyboardInterrupt
+        The user, or the system, ended the job.
+    """
+    failure: BaseException
+    try:
+        with warnings.catch_warnings(), _silent():
+            warnings.simplefilter("ignore")
+            return action()
+    except AnonkitError:
+        raise
+    except (PySparkException, Py4JError, OSError, RuntimeError, ValueError, TypeError, AttributeError) as error:
+        failure = KeyboardInterrupt() if _was_interrupted(error) else _explained(error, doing)
+    raise failure
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Tell whether Ctrl-C is what an error replaces: Spark cancels its jobs then, and reports them as failed."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Keep PySpark from printing the errors that we catch."""
+    loggers = [PySparkLogger.getLogger(name) for name in _TALKATIVE]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, was in zip(loggers, before, strict=True):
+            logger.disabled = was
+
+
+def _explained(error: Exception, doing: str) -> AnonkitError:
+    text = str(error)
+    ours = failure_in(text)
+    if ours is not None:
+        return ours
+    condition = error.getCondition() if isinstance(error, PySparkException) else None
+    if condition == "JAVA_GATEWAY_EXITED" or "JAVA_HOME" in text:
+        return _no_java()
+    is_over = condition == "SESSION_OR_CONTEXT_NOT_EXISTS" or "stopped SparkContext" in text
+    if doing == STARTING and (is_over or "unresponsive" in text):
+        return EngineError("the master of the Spark cluster does not answer", "--spark-master names it: is it running?")
+    if is_over or isinstance(error, AttributeError):  # PySpark looks for what it has let go of
+        return EngineError(f"{doing} failed: the Spark session was stopped", "leave it open until the release is made")
+    if "maxResultSize" in text:
+        return EngineError(f"{doing} needs more memory", "--spark-conf spark.driver.maxResultSize=…")
+    if "No module named 'anonkit'" in text or "No module named 'pyarrow'" in text:
+        return EngineError(
+            "the executors do not have anonkit",
+            "install anonkit[spark] on every node; PYSPARK_PYTHON names their Python",
+        )
+    if "OutOfMemoryError" in text:
+        return EngineError(f"{doing} needs more memory", "--spark-conf spark.executor.memory=…, spark.driver.memory=…")
+    if "No space left" in text:
+        return EngineError(f"{doing} failed: a disk is full", f"{SCRATCH} and spark.local.dir name the folders")
+    why = f" ({condition})" if condition else ""
+    return EngineError(f"{doing} failed in Spark{why}", "the logs of the driver and of the executors say more")
+
+
+def _no_java() -> AnonkitError:
+    """Say why there is no Java machine to talk to."""
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java" if home is None else str(Path(home, "bin", "java"))) is None:
+        return MissingDependencyError("Spark needs Java 17 or later, and found none", "install it, or set JAVA_HOME")
+    return EngineError(
+        "Java ended before Spark had started",
+        "Spark needs Java 17 or later, and values it knows in --spark-conf; the lines above may say more",
+    )

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables on Spark: numbered pieces that tasks read, and batch functions that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from anonkit.engines.reading.sources import LocalSource
+from anonkit.engines.reading.splits import Splits, all_of
+from anonkit.engines.spark.spark_columns import spark_schema
+from anonkit.engines.spark.spark_sessions import during
+from anonkit.engines.writing.row_maps import COUNTED, Counted, Finish, MappedRows, RowMap, RowSum, Step, out_schema
+from anonkit.protocols import BatchCount
+
+ROW = "row"
+"""Column that numbers the rows of a sample; the others are c0, c1, … by place."""
+Work = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What a task does: a function of batches of the numbers of its pieces."""
+
+_A_CORE = 4  # tasks that a counting job gives to each core
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SparkSource:
+    """A table of the Spark engine: nothing is computed before a verb asks for it."""
+
+    session: SparkSession
+    splits: Splits
+    """Pieces that tasks read, one each; the same in every action, and so are the numbers of the rows."""
+    base: pa.Schema
+    """Names and canonical types of the pieces."""
+    base_categories: Mapping[str, pa.Array]
+    """Categories of the pieces' dictionary columns."""
+    at_most: int
+    """Rows of the pieces."""
+    stored: Callable[[SparkSource], Splits]
+    """Lets the executors write mapped rows where this machine reads them, in the order of their numbers."""
+    steps: tuple[Step, ...] = ()
+    """Batch functions to apply."""
+
+    def __repr__(self) -> str:
+        return f"<SparkSource of {len(self.schema)} columns>"
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and canonical types, in table order."""
+        return self.steps[-1].schema if self.steps else self.base
+
+    @property
+    def categories(self) -> Mapping[str, pa.Array]:
+        """Categories of the dictionary columns."""
+        return self.steps[-1].categories if self.steps else self.base_categories
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows. After a map that may drop some it takes a job."""
+        if all(step.same_rows for step in self.steps):
+            return self.at_most
+        found = during("counting", self.grouped([], [()]).select("n").toArrow)
+        return sum(found.column("n").to_pylist())
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Read all rows, or some columns of them, on this machine, in the order of their numbers."""
+        yield from self.local.batches(self.schema.names if columns is None else list(columns))
+
+    @property
+    def local(self) -> LocalSource:
+        """The rows in the order of their numbers, for this machine to read; computed by Spark after a map."""
+        splits = self.stored(self) if self.steps else self.splits
+        return LocalSource(self.schema, all_of(splits), at_most=self.at_most)
+
+    def mapped(self, step: Step) -> SparkSource:
+        """Return the table with one more function to apply."""
+        return replace(self, steps=(*self.steps, step))
+
+    def rows(self, columns: Sequence[str] | None = None) -> MappedRows:
+        """Return what a task does to have its rows, in some columns at least."""
+        return MappedRows(splits=self.splits, steps=self.steps, columns=columns)
+
+    def tasks(self, work: Work, out: pa.Schema, at_most: int | None = None) -> DataFrame:
+        """Return what a function of the numbers of pieces makes of them, one task a piece, or at most so many tasks."""
+        n = self.splits.n_splits
+        numbers = self.session.range(0, n, 1, max(min(n, at_most or n), 1))
+        kinds = spark_schema(out.names, out.types)
+        return during("planning a job", lambda: numbers.mapInArrow(work, kinds))
+
+    def finished(self, finish: Finish, out: pa.Schema, columns: Sequence[str] | None = None) -> DataFrame:
+        """Return what the functions, and then `finish`, make of the rows; it looks at these columns alone."""
+        return self.tasks(RowMap(rows=self.rows(columns), finish=finish, out=out), out)
+
+    def counted(self, function: BatchCount, columns: Sequence[str], size: int) -> DataFrame:
+        """Return the counts of all tasks, by place: few tasks, each of which adds up what it counts."""
+        tasks = _A_CORE * self.session.sparkContext.defaultParallelism
+        row_sum = RowSum(rows=self.rows(columns), function=function, columns=tuple(columns), size=size)
+        return self.tasks(row_sum, COUNTED, tasks).groupBy("at").agg(sf.sum("n").alias("n"))
+
+    def grouped(self, columns: Sequence[str], sets: Sequence[tuple[str, ...]]) -> DataFrame:
+        """Return the combinations of each set of columns: c0, c1, … by place in `columns`, `set` and `n`.
+
+        Tasks count their own rows, then the counts of all tasks are added up.
+        """
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        out = out_schema(schema, ("set", pa.int64()), ("n", pa.int64()))
+        read = columns or self.schema.names[:1]
+        found = self.finished(Counted(tuple(columns), tuple(sets)), out, read)
+        keys = [f"c{at}" for at in range(len(columns))]
+        return found.groupBy(*keys, "set").agg(sf.sum("n").alias("n"))
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """Return a canonical schema as it is on Spark: a column of categories is one of texts."""
+    return pa.schema([(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in schema])

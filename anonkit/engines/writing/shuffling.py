@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows in secret random order, also of tables larger than memory.
+
+A row's place is the rank of its secret word. A large table is dealt into files by the first bits of the words;
+each file is then sorted in memory, which gives the order that sorting the whole table would give.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anonkit.engines.reading.batches import drained, gather, grouped
+from anonkit.engines.reading.failures import shielded
+from anonkit.engines.reading.repetition import folded, repeating
+from anonkit.errors import EngineError
+from anonkit.mechanisms.keyed_words import keyed_words
+
+_WORD_BITS = 64
+_MOST_BITS = 8  # at most 256 files
+_PARTS = 4  # of the memory a table may take, a quarter is worked on at a time
+
+Words = NDArray[np.uint64]
+
+
+def row_words(key: bytes, first_row: int, n_rows: int) -> Words:
+    """Return one secret word a row, a function of the key and the row number alone, shape (n_rows,)."""
+    return keyed_words(key, 0, first_row, n_rows, word_bits=_WORD_BITS).reshape(-1).astype(np.uint64, copy=False)
+
+
+def shuffled(
+    batches: Iterator[pa.RecordBatch],
+    schema: pa.Schema,
+    key: bytes,
+    *,
+    at_most: int,
+    in_memory: int,
+    folder: Callable[[], Path],
+) -> Generator[pa.Table, None, None]:
+    """Yield all rows in pieces, in the order of their secret words; no piece before the last batch was read.
+
+    Text columns that repeat themselves come folded.
+
+    Parameters
+    ----------
+    batches, schema
+        The table, without dictionaries. Integers of a batch may be of a smaller type than the schema says.
+    key : bytes
+        Secret key of the order, 32 bytes.
+    at_most : int
+        A bound on the number of rows.
+    in_memory : int
+        Bytes of a table that are kept in memory.
+    folder : callable
+        Makes a private folder for the rest.
+    """
+    kept, complete = gather(batches, in_memory)
+    head = _joined(kept, schema)
+    places = repeating(head)
+    if complete:
+        yield sorted_by(folded(head, places), row_words(key, 0, head.num_rows))
+        return
+    del head
+    part = in_memory // _PARTS
+    n_bytes = sum(batch.nbytes for batch in kept) * at_most // max(1, sum(batch.num_rows for batch in kept))
+    bits = min(max((n_bytes // part).bit_length(), 1), _MOST_BITS)
+    place = folder()
+    try:
+        files = [place / f"{number}.arrow" for number in range(1 << bits)]
+        rest = (batch.cast(schema) for batch in chain(drained(kept), batches))
+        _deal(grouped(rest, schema, part), schema, key, files, bits)
+        for file in files:
+            table = shielded(partial(_read, file), spill_failed)
+            yield sorted_by(folded(table.drop_columns([_WORD]), places), table.column(_WORD).to_numpy())
+            file.unlink()
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _joined(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """Return batches as one table, each column of the largest type it has in any of them."""
+    if not batches:
+        return schema.empty_table()
+    return pa.concat_tables([pa.Table.from_batches([batch]) for batch in batches], promote_options="permissive")
+
+
+_WORD = ""  # name of the column of words: no column of a table has an empty name
+
+
+def _deal(tables: Iterable[pa.Table], schema: pa.Schema, key: bytes, files: Sequence[Path], bits: int) -> None:
+    """Put every row, with its word, into the file its word begins with."""
+    keyed = schema.append(pa.field(_WORD, pa.uint64()))
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with ExitStack() as stack:
+        sinks = [stack.enter_context(pa.ipc.new_stream(str(file), keyed, options=options)) for file in files]
+        row = 0
+        for table in tables:
+            words = row_words(key, row, table.num_rows)
+            row += table.num_rows
+            order = _order(words)
+            table = table.append_column(keyed.field(_WORD), pa.array(words)).take(pa.array(order))
+            ends = np.searchsorted(words[order] >> np.uint64(_WORD_BITS - bits), np.arange(len(files)), side="right")
+            for sink, start, end in zip(sinks, [0, *ends[:-1]], ends, strict=True):
+                shielded(partial(sink.write_table, table.slice(start, end - start)), spill_failed)
+
+
+def _read(file: Path) -> pa.Table:
+    with pa.ipc.open_stream(str(file)) as stream:
+        return stream.read_all()
+
+
+def _order(words: Words) -> NDArray[np.int64]:
+    """Return `argsort(words)`, by sorting the words with their places written over their last bits.
+
+    Where two words differ in those bits only (once in 30 tables of a million rows), they are sorted in full.
+    """
+    bits = max(1, (words.size - 1).bit_length())
+    last = np.uint64((1 << bits) - 1)
+    packed = (words & ~last) | np.arange(words.size, dtype=np.uint64)
+    packed.sort()
+    first = packed >> np.uint64(bits)
+    if np.any(first[1:] == first[:-1]):
+        return np.argsort(words)
+    return (packed & last).astype(np.int64)
+
+
+def sorted_by(table: pa.Table, words: Words) -> pa.Table:
+    """Return rows in the order of their words."""
+    return table.take(pa.array(_order(words)))
+
+
+def spill_failed(error: Exception) -> EngineError:
+    """Say that there was no room for rows on disk."""
+    return EngineError("writing the engine's private files failed", "is there room? TMPDIR names their folder")

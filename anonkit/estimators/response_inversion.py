@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Distributions behind randomized answers: projection, expectation maximization, tables of class × value, intervals.
+
+Everything here is post-processing of what was published and costs no privacy.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from anonkit.errors import ParameterError
+from anonkit.estimators.maximum_likelihood import LARGEST, likeliest_shares
+from anonkit.mechanisms.channel import Channel, FloatArray, TruthOrBlind
+from anonkit.mechanisms.randomized_response import RandomizedResponse
+
+_DENSE_INPUTS = 4096
+
+
+def project_to_simplex(values: FloatArray) -> FloatArray:
+    """Return the nearest point (Euclidean) with entries in [0, 1] that add up to 1; acts on the last axis.
+
+    Duchi et al., ICML 2008: subtract one threshold from all entries and cut at 0.
+    """
+    descending = -np.sort(-values, axis=-1)
+    excess = np.cumsum(descending, axis=-1) - 1
+    sizes = np.arange(1, values.shape[-1] + 1)
+    last = (descending - excess / sizes > 0).sum(axis=-1, keepdims=True) - 1
+    threshold = np.take_along_axis(excess, last, axis=-1) / (last + 1)
+    return np.asarray(np.maximum(values - threshold, 0))
+
+
+def smooth(shares: FloatArray, cells: int) -> FloatArray:
+    """Average each of the first `cells` entries of the last axis with its neighbours, weights 1, 2, 1; sums are kept.
+
+    The smoothing step of Li et al., SIGMOD 2020; a code for missing after the cells is left alone.
+    """
+    out = shares.copy()
+    inner = shares[..., :cells]
+    padded = np.concatenate([inner[..., :1], inner, inner[..., -1:]], axis=-1)
+    out[..., :cells] = (padded[..., :-2] + 2 * inner + padded[..., 2:]) / 4
+    return out
+
+
+def expectation_maximization(
+    counts: FloatArray,
+    forward: Callable[[FloatArray], FloatArray],
+    backward: Callable[[FloatArray], FloatArray],
+    start: FloatArray,
+    *,
+    smoothing: Callable[[FloatArray], FloatArray] | None = None,
+    tolerance: float = 1e-7,
+    max_steps: int = 5000,
+) -> FloatArray:
+    """Return the shares under which the answer counts are likeliest (iterative Bayesian update).
+
+    Agrawal & Aggarwal, PODS 2001; with a smoothing step after each update the EMS of Li et al., SIGMOD 2020.
+
+    Parameters
+    ----------
+    counts : array
+        Counts of the answers, not negative, in the shape `forward` returns.
+    forward, backward : callable
+        The response matrix and its transpose, acting on arrays of shares and of answers.
+    start : array
+        First guess, positive, adding up to 1, in the shape of the true shares.
+    smoothing : callable, optional
+        Applied to the shares after each update.
+    tolerance : float
+        Stop when the shares move by less than this in total.
+    max_steps : int
+        Stop anyway after so many updates.
+    """
+    observed = counts / max(counts.sum(), 1.0)
+    shares = start
+    for _ in range(max_steps):
+        expected = forward(shares)
+        # answers nobody can give have expected share 0 and count 0
+        pull = np.divide(observed, expected, out=np.zeros_like(expected), where=expected > 0)
+        updated = shares * backward(pull)
+        if smoothing is not None:
+            updated = smoothing(updated)
+        total = updated.sum()
+        if total <= 0:
+            return shares
+        updated = updated / total
+        moved = float(np.abs(updated - shares).sum())
+        shares = updated
+        if moved < tolerance:
+            break
+    return shares
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TableEstimate:
+    """Estimated counts of class × value, and the share of each value within its class."""
+
+    counts: FloatArray
+    """Unbiased counts, shape (n_classes, n_values); single entries may be negative."""
+    shares: FloatArray
+    """Counts divided by their class's sum, shape (n_classes, n_values); may leave [0, 1]."""
+    errors: FloatArray
+    """Standard errors of the shares, rows and noise both random, shape (n_classes, n_values)."""
+
+
+class TableChannel(ABC):
+    """How a table of true class × true value becomes a table of answers."""
+
+    n_classes: int
+    n_values: int
+
+    @abstractmethod
+    def forward(self, shares: FloatArray) -> FloatArray:
+        """Return the shares of the answers from the shares of class × value."""
+
+    @abstractmethod
+    def backward(self, answers: FloatArray) -> FloatArray:
+        """Return the mean of a function of the answers for each class and value."""
+
+    @abstractmethod
+    def estimate(self, counts: FloatArray) -> TableEstimate:
+        """Invert by moments, with standard errors."""
+
+    @abstractmethod
+    def maximum_likelihood(self, counts: FloatArray) -> FloatArray:
+        """Return the likeliest shares of class × value, shape (n_classes, n_values), adding up to 1."""
+
+    def likeliest(
+        self, counts: FloatArray, smoothing: Callable[[FloatArray], FloatArray] | None = None, tolerance: float = 1e-7
+    ) -> FloatArray:
+        """Return the likeliest shares, smoothed when asked: by Newton's method or by expectation maximization."""
+        size = self.n_classes * self.n_values
+        if smoothing is None and size <= LARGEST:
+            basis = np.eye(size).reshape(size, self.n_classes, self.n_values)
+            matrix = np.stack([self.forward(one).reshape(-1) for one in basis])
+            return likeliest_shares(counts.reshape(-1), matrix).reshape(self.n_classes, self.n_values)
+        start = np.full((self.n_classes, self.n_values), 1 / size)
+        return expectation_maximization(
+            counts, self.forward, self.backward, start, smoothing=smoothing, tolerance=tolerance
+        )
+
+
+class SeparateAnswers(TableChannel):
+    """Class and value were randomized independently; answer counts have shape (class answers, value answers)."""
+
+    def __init__(self, label: Channel, value: Channel) -> None:
+        self.label = label
+        self.value = value
+        self.n_classes, self.n_values = label.n_inputs, value.n_inputs
+
+    def forward(self, shares: FloatArray) -> FloatArray:
+        """Mix the values, then the classes."""
+        return np.asarray(self.label.forward(self.value.forward(shares).T).T)
+
+    def backward(self, answers: FloatArray) -> FloatArray:
+        """Apply the transposes of both."""
+        return np.asarray(self.label.backward(self.value.backward(answers).T).T)
+
+    def estimate(self, counts: FloatArray) -> TableEstimate:
+        """Invert both; the error of a share is that of a ratio of two linear functions of the answers."""
+        by_class = self.label.unmix(counts.T).T
+        squares = self.label.unmix_squares(counts.T).T
+        table = self.value.unmix(by_class)
+        size = table.sum(axis=1, keepdims=True)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = table / size
+            spread = (
+                self.value.unmix_squares(squares)
+                - 2 * shares * self.value.unmix(squares)
+                + shares**2 * squares.sum(axis=1, keepdims=True)
+            )
+            errors = np.sqrt(np.maximum(spread, 0)) / np.abs(size)
+        return TableEstimate(counts=table, shares=shares, errors=errors)
+
+    def maximum_likelihood(self, counts: FloatArray) -> FloatArray:
+        """Solve class by class in closed form when labels are clear, else by expectation maximization."""
+        label, value = self.label, self.value
+        clear = isinstance(label, RandomizedResponse) and label.truth_probability == 1
+        if clear and isinstance(value, RandomizedResponse):
+            sizes = counts.sum(axis=1, keepdims=True) / max(counts.sum(), 1.0)
+            return np.asarray(sizes * np.stack([value.maximum_likelihood(row) for row in counts]))
+        return self.likeliest(counts)
+
+
+class JointAnswers(TableChannel):
+    """Class and value were randomized together as one code `class * n_values + value`; counts have shape (answers,)."""
+
+    def __init__(self, joint: TruthOrBlind, n_classes: int) -> None:
+        if joint.n_inputs % n_classes:
+            raise ParameterError("the joint channel does not divide into the classes of the target")
+        self.joint = joint
+        self.n_classes, self.n_values = n_classes, joint.n_inputs // n_classes
+
+    def forward(self, shares: FloatArray) -> FloatArray:
+        """Mix class and value together."""
+        return self.joint.forward(shares.reshape(-1))
+
+    def backward(self, answers: FloatArray) -> FloatArray:
+        """Apply the transpose."""
+        return self.joint.backward(answers).reshape(self.n_classes, self.n_values)
+
+    def estimate(self, counts: FloatArray) -> TableEstimate:
+        """Invert the joint matrix; needs the whole inverse in memory."""
+        if self.joint.n_inputs > _DENSE_INPUTS:
+            raise ParameterError(
+                f"a joint domain of {self.joint.n_inputs} codes is too large to invert", "merge rare categories"
+            )
+        table = self.joint.unmix(counts).reshape(self.n_classes, self.n_values)
+        size = table.sum(axis=1, keepdims=True)
+        weights = self.joint.scores(np.eye(self.joint.n_inputs)).reshape(-1, self.n_classes, self.n_values)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = table / size
+            influence = weights - shares * weights.sum(axis=2, keepdims=True)
+            errors = np.sqrt(np.einsum("y,ycv->cv", counts, influence**2)) / np.abs(size)
+        return TableEstimate(counts=table, shares=shares, errors=errors)
+
+    def maximum_likelihood(self, counts: FloatArray) -> FloatArray:
+        """Solve in closed form for randomized response, else by expectation maximization."""
+        if isinstance(self.joint, RandomizedResponse):
+            return self.joint.maximum_likelihood(counts).reshape(self.n_classes, self.n_values)
+        return self.likeliest(counts)
+
+
+def likelihood_errors(
+    channel: TableChannel, counts: FloatArray, shares: FloatArray, smoothing: FloatArray | None = None
+) -> FloatArray:
+    """Return standard errors of smoothed likeliest shares within their class, by differentiating the fixed point.
+
+    The estimate satisfies π = S(π · Mᵀ(q / Mπ)) for answer shares q; its derivative by q turns the multinomial
+    variance of q into the variance of π (delta method). The bias of the smoothing is not part of it.
+
+    Parameters
+    ----------
+    channel, counts
+        As for `TableChannel.likeliest`.
+    shares : array, shape (n_classes, n_values)
+        The estimate.
+    smoothing : array, shape (n_values, n_values), optional
+        The smoothing step as a matrix acting on the right of the values axis.
+
+    Returns
+    -------
+    array, shape (n_classes, n_values)
+    """
+    size = channel.n_classes * channel.n_values
+    if size > _DENSE_INPUTS:
+        raise ParameterError(f"a table of {size} shares is too large for standard errors", "use fewer cells")
+    matrix = np.stack([channel.forward(unit.reshape(channel.n_classes, -1)).reshape(-1) for unit in np.eye(size)])
+    n_rows = max(float(counts.sum()), 1.0)
+    observed, flat = counts.reshape(-1) / n_rows, shares.reshape(-1)
+    expected = np.maximum(flat @ matrix, 1e-300)
+    smoother = np.eye(channel.n_values) if smoothing is None else smoothing
+    step = np.kron(np.eye(channel.n_classes), smoother).T
+    weighted = flat[:, np.newaxis] * matrix
+    pull = np.diag(matrix @ (observed / expected)) - (weighted * (observed / expected**2)) @ matrix.T
+    by_shares, by_answers = step @ pull, step @ (weighted / expected)
+    jacobian = np.linalg.solve(np.eye(size) - by_shares, by_answers)
+    grouped = jacobian.reshape(channel.n_classes, channel.n_values, -1)
+    sizes = shares.sum(axis=1)[:, np.newaxis]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        within = shares / sizes
+        influence = (grouped - within[..., np.newaxis] * grouped.sum(axis=1, keepdims=True)) / sizes[..., np.newaxis]
+    mean = influence @ observed
+    variance = (influence**2 @ observed - mean**2) / n_rows
+    return np.asarray(np.sqrt(np.maximum(variance, 0)))
+
+
+def normal_quantile(level: float) -> float:
+    """Return z such that a normal value lies within z standard errors with probability `level`.
+
+    Raises
+    ------
+    ParameterError
+        When the level is not in (0, 1).
+    """
+    if not 0 < level < 1:
+        raise ParameterError(f"level ({level}) must be in (0, 1)", "0.95 is usual")
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+def interval(
+    estimate: FloatArray, error: FloatArray, level: float, *, lowest: float = -np.inf, highest: float = np.inf
+) -> tuple[FloatArray, FloatArray]:
+    """Return the normal confidence interval of an unbiased estimate, cut to what is possible."""
+    reach = normal_quantile(level) * error
+    return np.clip(estimate - reach, lowest, highest), np.clip(estimate + reach, lowest, highest)

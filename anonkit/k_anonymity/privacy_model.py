@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of every equivalence class: k-anonymity and the diversity of sensitive values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.domains.coded_columns import CodedColumn
+from anonkit.errors import ParameterError, PolicyError
+from anonkit.k_anonymity.search.class_values import CountedPeople
+from anonkit.k_anonymity.search.equivalence import (
+    AlphaK,
+    DistinctL,
+    EntropyL,
+    RecursiveCL,
+    Requirement,
+    TCloseness,
+    check_k,
+)
+from anonkit.parameters import check_number, parameter
+from anonkit.policy.declaration import Policy
+from anonkit.promises.guarantee import Diversity, KAnonymity
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnonymityModel:
+    """k-anonymity and what may be asked on top of it; the parameters shared by the k-anonymous methods."""
+
+    k: int = parameter(
+        default=10, range="[2, inf)", help="smallest equivalence class allowed, in rows (people with a unit column)"
+    )
+    l: float | None = parameter(  # noqa: E741 - the field's own letter
+        default=None,
+        range="[1, inf)",
+        help="distinct l-diversity: different values of each sensitive attribute in every class",
+    )
+    entropy_l: float | None = parameter(
+        default=None,
+        range="[1, inf)",
+        help="entropy l-diversity: exp(entropy) of each sensitive attribute in every class",
+    )
+    recursive: str | None = parameter(
+        default=None, range="C,L", help="recursive (c, l)-diversity, such as 3,2: commonest < c x (l-th and rarer)"
+    )
+    t: float | None = parameter(
+        default=None, range="[0, 1]", help="t-closeness: earth mover's distance of every class from the whole release"
+    )
+    alpha: float | None = parameter(
+        default=None, range="(0, 1]", help="(alpha, k)-anonymity: largest share of one sensitive value in any class"
+    )
+
+    def __post_init__(self) -> None:
+        check_k(self.k)
+        for name, value in (("l", self.l), ("entropy_l", self.entropy_l)):
+            if value is not None:
+                check_number(name, value, 1, np.inf, open_high=True)
+        if self.t is not None:
+            check_number("t", self.t, 0, 1)
+        if self.alpha is not None:
+            check_number("alpha", self.alpha, 0, 1, open_low=True)
+        self.diversity  # noqa: B018 - parses `recursive`
+
+    @property
+    def diversity(self) -> Diversity:
+        """What is asked of the sensitive values."""
+        return Diversity(
+            l=self.l, entropy_l=self.entropy_l, recursive=_recursive(self.recursive), t=self.t, alpha=self.alpha
+        )
+
+    def promise(self, policy: Policy, assumptions: Sequence[str]) -> KAnonymity:
+        """Return the promise of a release under this model.
+
+        Raises
+        ------
+        PolicyError
+            Diversity is asked and no column is sensitive.
+        """
+        if self.diversity.asked() and policy.columns and not policy.sensitive:
+            asked = ", ".join(self.diversity.asked())
+            raise PolicyError(f"{asked}: no column is sensitive", "--sensitive NAME; the target may be sensitive too")
+        return KAnonymity(
+            k=self.k,
+            quasi_identifiers=policy.quasi_identifiers,
+            sensitive=policy.sensitive,
+            missing_is_value=policy.missing_is_value,
+            diversity=self.diversity,
+            unit=policy.unit,
+            assumptions=tuple(assumptions),
+        )
+
+
+def _recursive(text: str | None) -> tuple[float, int] | None:
+    if text is None:
+        return None
+    try:
+        c, l = text.split(",")  # noqa: E741
+        pair = float(c), int(l)
+    except ValueError:
+        raise ParameterError(f"recursive ({text}) must be C,L", "for instance 3,2") from None
+    if not pair[0] > 0 or pair[1] < 2:
+        raise ParameterError(f"recursive ({text}) must have c in (0, inf) and l in [2, inf)")
+    return pair
+
+
+class Holders(TypedDict):
+    """Who holds the values of a sensitive attribute, as requirements are told."""
+
+    missing: int | None
+    units: NDArray[np.int64] | None
+    counted: CountedPeople | None
+
+
+def diversity_requirements(
+    asked: Diversity,
+    sensitive: Sequence[CodedColumn],
+    missing_is_value: Sequence[str],
+    *,
+    units: NDArray[np.int64] | None = None,
+    counted: Sequence[CountedPeople] | None = None,
+) -> list[Requirement]:
+    """Return what the sensitive values of every equivalence class must meet.
+
+    Parameters
+    ----------
+    missing_is_value : sequence of str
+        Columns in which a missing cell is a value like any other.
+    units : array, optional
+        Person of each entry: then people hold values, not rows.
+    counted : sequence of CountedPeople, optional
+        People of each entry, for each column, where an entry stands for all rows of a class with one value.
+    """
+    out: list[Requirement] = []
+    for at, column in enumerate(sensitive):
+        values = column.codes.astype(np.int64)
+        missing = None if column.name in missing_is_value else column.missing
+        held = Holders(missing=missing, units=units, counted=None if counted is None else counted[at])
+        if asked.l is not None:
+            out.append(DistinctL(values, asked.l, **held))
+        if asked.entropy_l is not None:
+            out.append(EntropyL(values, asked.entropy_l, **held))
+        if asked.recursive is not None:
+            out.append(RecursiveCL(values, *asked.recursive, **held))
+        if asked.t is not None:
+            out.append(TCloseness(values, asked.t, column.ordered, **held))
+        if asked.alpha is not None:
+            out.append(AlphaK(values, asked.alpha, **held))
+    return out

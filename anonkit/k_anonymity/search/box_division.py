@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dividing a box along a declared hierarchy: into the nodes of the next level that enough of its rows are in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from anonkit.domains.coded_columns import IntArray, densify
+from anonkit.k_anonymity.search.equivalence import BoolArray, FloatArray
+from anonkit.k_anonymity.search.hierarchy_levels import Groups
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Division:
+    """The best division of each of m boxes along the hierarchy of one column."""
+
+    score: FloatArray
+    """What it tells, shape (m,); 0 where a box cannot be divided."""
+    part: IntArray
+    """Part that each group of rows goes to, shape (n_groups,): 0, 1, … for the nodes that are told apart, the most
+    rows first, then one for what is left of the box."""
+    level: IntArray
+    """Level of the hierarchy at which each box is divided, shape (m,)."""
+    n_nodes: IntArray
+    """How many nodes are told apart in each box, shape (m,)."""
+
+
+def divide(
+    box: IntArray,
+    code: IntArray,
+    rows: FloatArray,
+    guide: FloatArray,
+    levels: Sequence[Groups],
+    floor: FloatArray,
+    worth: tuple[float, float],
+) -> Division:
+    """Divide every box at the coarsest level that tells its rows apart.
+
+    Nodes with fewer than `floor` rows stay together; where they are fewer than `floor` rows together, the smallest
+    other node stays with them.
+
+    Parameters
+    ----------
+    box, code, rows, guide : ndarrays
+        Groups of rows that share a box and a code of the column, as the growth of boxes has them: box ascending, in
+        [0, m); shapes (n_groups,), (n_groups,), (n_groups,), (n_groups, n_guides).
+    levels : sequence of Groups
+        The hierarchy, finest level first.
+    floor : ndarray of shape (m,)
+        Rows each part must have.
+    worth : (float, float)
+        What a unit of the guide's variance and a code told apart from a row are worth.
+    """
+    m = floor.size
+    starts = np.searchsorted(box, np.arange(m))
+    node, level_of = np.zeros(box.size, dtype=np.int64), np.full(m, -1)
+    for level in range(len(levels) - 1, -1, -1):
+        group = levels[level][code]
+        divides = (level_of < 0) & (np.minimum.reduceat(group, starts) < np.maximum.reduceat(group, starts))
+        level_of[divides] = level
+        node = np.where(divides[box], group, node)
+    piece, n_pieces = densify(box * (int(node.max(initial=0)) + 1) + node)
+    of_box = np.empty(n_pieces, dtype=np.int64)
+    of_box[piece] = box
+    size = np.bincount(piece, rows, minlength=n_pieces).astype(np.float64)
+    told = _told(of_box, size, floor)
+    order = np.lexsort((np.arange(n_pieces), -size, ~told, of_box))
+    rank = np.empty(n_pieces, dtype=np.int64)
+    rank[order] = np.arange(n_pieces) - np.searchsorted(of_box, np.arange(m))[of_box[order]]
+    n_nodes = np.bincount(of_box[told], minlength=m)
+    part = np.where(told, rank, n_nodes[of_box])[piece]
+    left = np.bincount(of_box[~told], size[~told], minlength=m)
+    possible = (n_nodes >= 1) & (n_nodes + (left > 0) >= 2)
+    score = np.where(possible, _score(box, part, rows, guide, m, worth), 0.0)
+    return Division(score=score, part=part, level=level_of, n_nodes=n_nodes)
+
+
+def _told(of_box: IntArray, size: FloatArray, floor: FloatArray) -> BoolArray:
+    """Tell which nodes are told apart, shape (n_pieces,)."""
+    told = size >= floor[of_box]
+    left = np.bincount(of_box[~told], size[~told], minlength=floor.size)
+    short = (left > 0) & (left < floor)
+    candidates = np.flatnonzero(told & short[of_box])
+    smallest = candidates[np.lexsort((-candidates, size[candidates], of_box[candidates]))]
+    told[smallest[np.flatnonzero(np.diff(of_box[smallest], prepend=-1))]] = False
+    return np.asarray(told)
+
+
+def _score(
+    box: IntArray, part: IntArray, rows: FloatArray, guide: FloatArray, m: int, worth: tuple[float, float]
+) -> FloatArray:
+    side, n_sides = densify(box * (int(part.max(initial=0)) + 1) + part)
+    owner = np.empty(n_sides, dtype=np.int64)
+    owner[side] = box
+    size, codes = np.bincount(side, rows, minlength=n_sides), np.bincount(side, minlength=n_sides)
+    told = np.zeros(m)
+    for axis in range(guide.shape[1]):
+        of_side = np.bincount(side, guide[:, axis], minlength=n_sides) ** 2 / size
+        whole = np.bincount(box, guide[:, axis], minlength=m) ** 2 / np.bincount(box, rows, minlength=m)
+        told += np.bincount(owner, of_side, minlength=m) - whole
+    apart = size * (np.bincount(box, minlength=m)[owner] - codes)
+    return np.asarray(worth[0] * np.maximum(told, 0.0) + worth[1] * np.bincount(owner, apart, minlength=m))

@@ -1,0 +1,401 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cutting a table into boxes: which cut of a box is best, and which cuts are allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+
+from anonkit.domains.coded_columns import CodedColumn, IntArray, densify
+from anonkit.k_anonymity.search.box_division import divide
+from anonkit.k_anonymity.search.equivalence import AtLeastK, BoolArray, FloatArray, Partition, Requirement
+from anonkit.k_anonymity.search.hierarchy_levels import Ladder
+
+LISTED = -2
+"""Stands for the last code going left at a node that lists its codes."""
+
+_DETAIL = 0.1  # what the whole detail of the table is worth, when all that is known of the target is worth 1
+_BALANCE = 1.25  # after a cut that broke a requirement, the smaller side must grow by this
+_POWER_STEPS = 4
+
+
+class Splits:
+    """The nodes of the tree, as they are made: column and left child of each, and the codes that go left."""
+
+    def __init__(self) -> None:
+        self.column = np.full(1, -1)
+        self.left = np.full(1, -1)
+        self.parent = np.full(1, -1)
+        self.at_most = np.full(1, LISTED)
+        self.missing_left = np.zeros(1, dtype=bool)
+        self._listed: list[tuple[IntArray, IntArray]] = []
+
+    def add(self, nodes: IntArray, column: IntArray) -> IntArray:
+        """Give each of the nodes two children; return the left ones."""
+        left = self.column.size + 2 * np.arange(nodes.size)
+        self.column[nodes], self.left[nodes] = column, left
+        new = np.full(2 * nodes.size, -1)
+        self.column, self.left = np.append(self.column, new), np.append(self.left, new)
+        self.parent = np.append(self.parent, np.repeat(nodes, 2))
+        self.at_most = np.append(self.at_most, np.full(new.size, LISTED))
+        self.missing_left = np.append(self.missing_left, np.zeros(new.size, dtype=bool))
+        return left
+
+    def list_codes(self, node: IntArray, code: IntArray) -> None:
+        """Send codes left, one node and one code a row."""
+        self._listed.append((node, code))
+
+    def listed(self) -> tuple[IntArray, IntArray]:
+        """Return the codes sent left, by node and ascending, and where each node's begin, shape (n_nodes + 1,)."""
+        none = np.empty(0, dtype=np.int64)
+        node, code = (np.concatenate([none, *(part[at] for part in self._listed)]) for at in range(2))
+        order = np.lexsort((code, node))
+        return code[order], np.searchsorted(node[order], np.arange(self.column.size + 1))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Groups:
+    """The rows of each open box that share one code of a column, by box and code."""
+
+    box: IntArray
+    """Ascending, in [0, m); every box occurs; shape (n_groups,)."""
+    code: IntArray
+    """Ascending within a box, shape (n_groups,)."""
+    rows: FloatArray
+    """Rows per group, shape (n_groups,)."""
+    guide: FloatArray
+    """Sum of the guides of these rows, shape (n_groups, n_guides)."""
+
+    def by_code(self) -> IntArray:
+        """Order the groups of a box by code; missing comes last."""
+        return np.arange(self.box.size)
+
+    def missing_first(self, missing: int) -> IntArray:
+        """Order the groups of a box by code, missing before all others."""
+        return np.lexsort((self.code != missing, self.box))
+
+    def by_guide(self) -> IntArray:
+        """Order the groups of a box by what they say of the target.
+
+        That is the class probability, or the principal axis of the class probabilities when there are more than two
+        classes. The best of all subsets is then a cut of this order for two classes (Fisher 1958), and close to one
+        for more (Coppersmith, Hong, Hosking 1999).
+        """
+        return np.lexsort((self.code, self._axis(), self.box))
+
+    def _axis(self) -> FloatArray:
+        """Place each group on the direction in which the guides of its box differ most, shape (n_groups,)."""
+        mean = self.guide / self.rows[:, None]
+        if mean.shape[1] < 2:
+            return np.asarray(mean.sum(axis=1))
+        m = int(self.box[-1]) + 1
+        centre = _sums(self.box, m, self.guide) / np.bincount(self.box, self.rows)[:, None]
+        away = mean - centre[self.box]
+        axis = np.eye(mean.shape[1])[_sums(self.box, m, self.rows[:, None] * away**2).argmax(axis=1)]
+        for _ in range(_POWER_STEPS):
+            along = self.rows * (away * axis[self.box]).sum(axis=1)
+            axis = _sums(self.box, m, along[:, None] * away)
+            axis /= np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        return np.asarray((away * axis[self.box]).sum(axis=1))
+
+    def best_cut(self, order: IntArray, floor: FloatArray, worth: tuple[float, float]) -> tuple[FloatArray, IntArray]:
+        """Find the best cut of each box that leaves its groups in this order and `floor` rows, shape (m,), a side.
+
+        Its score is the share of the guides' variance that it explains and, times the second `worth`, what it tells
+        of the column: codes that a row is told apart from. Both are additive over cuts.
+
+        Returns
+        -------
+        score : FloatArray
+            Shape (m,); 0 where no cut is allowed.
+        last : IntArray
+            Place in `order` of the last group going left, shape (m,); -1 where no cut is allowed.
+        """
+        box = self.box[order]
+        starts = np.searchsorted(box, np.arange(floor.size + 1))
+        start, stop = starts[:-1], starts[1:]
+        rows, guide = np.cumsum(self.rows[order]), np.cumsum(self.guide[order], axis=0)
+        rows_before, guide_before = rows[start] - self.rows[order[start]], guide[start] - self.guide[order[start]]
+        n, whole = rows[stop - 1] - rows_before, guide[stop - 1] - guide_before
+        left = rows - rows_before[box]
+        at = np.flatnonzero((left >= floor[box]) & (n[box] - left >= floor[box]))
+        box, left = box[at], left[at]
+        right, low = n[box] - left, guide[at] - guide_before[box]
+        high = whole[box] - low
+        told = (low**2).sum(axis=1) / left + (high**2).sum(axis=1) / right - ((whole**2).sum(axis=1) / n)[box]
+        apart = left * (stop[box] - at - 1) + right * (at + 1 - start[box])
+        score = worth[0] * np.maximum(told, 0.0) + worth[1] * apart
+        by_score = np.lexsort((-score, box))
+        first = by_score[np.flatnonzero(np.diff(box[by_score], prepend=-1))]
+        best, last = np.zeros(floor.size), np.full(floor.size, -1)
+        best[box[first]], last[box[first]] = score[first], at[first]
+        return best, last
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _View:
+    """One order in which the codes of a column may be cut in two."""
+
+    column: int
+    """Number of the column."""
+    order: Callable[[_Groups], IntArray] | None
+    """Orders the groups of the column, box by box; None for a column that is divided along a hierarchy."""
+
+
+def _views(columns: Sequence[CodedColumn], constrained: bool, declared: Mapping[str, Ladder]) -> list[_View]:
+    """Return the orders of all columns.
+
+    Where requirements look at sensitive values, categories are also cut in an order that knows nothing of the target:
+    if the target is sensitive, the cuts that tell most of it are the ones that are not allowed.
+    """
+    views = []
+    for number, column in enumerate(columns):
+        missing = column.missing
+        if column.name in declared:
+            views.append(_View(column=number, order=None))
+            continue
+        if column.ordered or constrained:
+            views.append(_View(column=number, order=_Groups.by_code))
+        if not column.ordered:
+            views.append(_View(column=number, order=_Groups.by_guide))
+        elif missing is not None:
+            views.append(_View(column=number, order=partial(_Groups.missing_first, missing=missing)))
+    return views
+
+
+class Growth:
+    """The boxes as they are cut, all open boxes at once.
+
+    Parameters
+    ----------
+    columns : sequence of CodedColumn
+        The distinct entries, shape (n_entries,) each.
+    whole : Partition
+        All entries in one class, with their weights.
+    guide : FloatArray
+        Sums over the rows of each entry, shape (n_entries, n_guides), whole numbers.
+    requirements : sequence of Requirement
+        On the entries; met by all of them as one class.
+    declared : mapping of column name to Ladder, optional
+        Columns that are divided along these and in no other way.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[CodedColumn],
+        whole: Partition,
+        guide: FloatArray,
+        requirements: Sequence[Requirement],
+        declared: Mapping[str, Ladder] = MappingProxyType({}),
+    ) -> None:
+        self.splits = Splits()
+        self.node = whole.classes.copy()
+        self._columns = columns
+        self._weights = np.ones(self.node.size, dtype=np.int64) if whole.weights is None else whole.weights
+        self._rows = self._weights.astype(np.float64)
+        self._guide = guide
+        self._requirements = [r for r in requirements if not isinstance(r, AtLeastK) or r.units is not None]
+        self._min_rows = max((r.k for r in requirements if isinstance(r, AtLeastK)), default=1)
+        self._declared = declared
+        self._views = _views(columns, bool(self._requirements), declared)
+        self._view_column = np.array([view.column for view in self._views] + [-1])
+        squares = np.sort(guide**2 / self._rows[:, None], axis=None)  # sorted, so that their order cannot matter
+        spread = squares.sum() - (guide.sum(axis=0) ** 2).sum() / self._rows.sum()
+        self._guide_worth = 1.0 / spread if spread > 0 else 0.0
+        self._open = np.zeros(1, dtype=np.int64)
+        self._floor = self._lowest(1)
+
+    def _lowest(self, m: int) -> FloatArray:
+        return np.full((m, len(self._views)), float(self._min_rows))
+
+    def grow(self) -> None:
+        """Cut until no box can be cut."""
+        while self._open.size:
+            self._step()
+
+    def _step(self) -> None:
+        """Cut every open box at its best cut, or close it where there is none.
+
+        A cut that breaks a requirement is not made: the box stays open, and its next cut in that order of codes must
+        leave more rows on the smaller side.
+        """
+        m = self._open.size
+        place = np.full(self.splits.column.size, -1)
+        place[self._open] = np.arange(m)
+        here = np.flatnonzero(place[self.node] >= 0)
+        box = place[self.node[here]]
+        view, part, level, n_nodes = self._best_cuts(here, box, m)
+        column = self._view_column[view]
+        n_parts = np.zeros(m, dtype=np.int64)
+        np.maximum.at(n_parts, box, part + 1)
+        first = np.cumsum(n_parts) - n_parts
+        side = first[box] + part
+        rows = np.bincount(side, self._rows[here], minlength=int(n_parts.sum()))
+        allowed = self._allowed(here, np.where(view[box] < 0, -1, side), first)
+        made, failed = (view >= 0) & allowed, (view >= 0) & ~allowed
+        child = self._add(np.where(made, self._open, -1), column, np.where(made, n_nodes, 0), first, rows.size)
+        moved = made[box]
+        for number in np.unique(column[made]).tolist():
+            cut = moved & (column[box] == number)
+            if self._columns[number].name in self._declared:
+                self._list_nodes(number, child, side[cut], here[cut], level[box[cut]], (part < n_nodes[box])[cut])
+            else:
+                self._describe(number, self._open[box[cut]], here[cut], part[cut] == 0)
+        self.node[here[moved]] = child[side[moved]]
+        smallest = np.minimum.reduceat(rows, first)
+        self._floor[failed, view[failed]] = np.floor(_BALANCE * smallest[failed]) + 1
+        of_part = np.repeat(np.arange(m), n_parts)
+        large = child[made[of_part] & (rows >= 2 * self._min_rows)]
+        self._floor = np.concatenate([self._floor[failed], self._lowest(large.size)])
+        self._open = np.concatenate([self._open[failed], large])
+
+    def _add(self, nodes: IntArray, column: IntArray, n_nodes: IntArray, first: IntArray, n_parts: int) -> IntArray:
+        """Make the nodes for the parts of each box, shape (n_parts,).
+
+        Parameters
+        ----------
+        nodes : IntArray
+            Node of each box, -1 where it is not cut; shape (m,).
+        column : IntArray
+            Column each box is cut on, shape (m,).
+        n_nodes : IntArray
+            How many parts are split off the box one after the other, shape (m,); what is left comes after them.
+        first : IntArray
+            Number of the first part of each box, shape (m,).
+        """
+        child = np.full(n_parts, -1)
+        rest = nodes.copy()
+        for at in range(int(n_nodes.max(initial=0))):
+            split = np.flatnonzero(n_nodes > at)
+            left = self.splits.add(rest[split], column[split])
+            child[first[split] + at], rest[split] = left, left + 1
+        ends = np.append(first[1:], n_parts)
+        leaves_rest = np.flatnonzero((n_nodes > 0) & (first + n_nodes < ends))
+        child[(first + n_nodes)[leaves_rest]] = rest[leaves_rest]
+        return child
+
+    def _list_nodes(
+        self, number: int, child: IntArray, side: IntArray, entries: IntArray, level: IntArray, told: BoolArray
+    ) -> None:
+        """Send every code of a node of a declared hierarchy left where that node was split off."""
+        column = self._columns[number]
+        levels = self._declared[column.name].levels
+        code = column.codes[entries]
+        sides, example = np.unique(side[told], return_index=True)
+        for part, entry in zip(sides.tolist(), np.flatnonzero(told)[example].tolist(), strict=True):
+            groups = levels[level[entry]]
+            codes = np.flatnonzero(groups == groups[code[entry]])
+            self.splits.list_codes(np.full(codes.size, self.splits.parent[child[part]]), codes)
+
+    def _allowed(self, here: IntArray, part: IntArray, first: IntArray) -> BoolArray:
+        """Tell which boxes may be cut into the given parts (-1: not cut), shape (m,).
+
+        `first` is the number of the first part of each box.
+        """
+        if not self._requirements:
+            return np.ones(first.size, dtype=bool)
+        n_parts = int(part.max(initial=first[-1])) + 1
+        classes = np.zeros(self.node.size, dtype=np.int64)  # class 0: all that is not being cut
+        classes[here] = part + 1
+        partition = Partition(classes, n_parts + 1, self._weights)
+        kept, broken = np.ones(classes.size, dtype=bool), np.zeros(n_parts + 1, dtype=bool)
+        for requirement in self._requirements:
+            broken |= requirement.violated(partition, kept)
+        return ~np.logical_or.reduceat(broken[1:], first)
+
+    def _best_cuts(self, here: IntArray, box: IntArray, m: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Return the best cut of each of m boxes.
+
+        Where codes are listed, the left side is the smaller one: codes that the box does not hold go with the larger.
+
+        Returns
+        -------
+        view : IntArray
+            What it is cut by, -1 for no cut; shape (m,).
+        part : IntArray
+            Part that each entry goes to, 0 for the left one; shape (n_entries,).
+        level : IntArray
+            Level of a declared hierarchy at which it is divided, shape (m,).
+        n_nodes : IntArray
+            How many parts are split off, one after the other; shape (m,).
+        """
+        best, chosen, part = np.zeros(m), np.full(m, -1), np.zeros(here.size, dtype=np.int64)
+        level, n_nodes = np.full(m, -1), np.ones(m, dtype=np.int64)
+        for number, column in enumerate(self._columns):
+            group, groups = self._groups(number, here, box)
+            worth = (self._guide_worth, _DETAIL / (self._rows.sum() * max(column.size - 1, 1) * len(self._columns)))
+            for at in np.flatnonzero(self._view_column == number).tolist():
+                order = self._views[at].order
+                if order is None:
+                    found = divide(
+                        groups.box,
+                        groups.code,
+                        groups.rows,
+                        groups.guide,
+                        self._declared[column.name].levels,
+                        self._floor[:, at],
+                        worth,
+                    )
+                    score, goes = found.score, found.part[group]
+                else:
+                    found, places = None, order(groups)
+                    score, last = groups.best_cut(places, self._floor[:, at], worth)
+                    rank = np.empty(places.size, dtype=np.int64)
+                    rank[places] = np.arange(places.size)
+                    goes = (rank[group] > last[box]).astype(np.int64)
+                better = score > best
+                best[better], chosen[better] = score[better], at
+                part = np.where(better[box], goes, part)
+                level[better] = -1 if found is None else found.level[better]
+                n_nodes[better] = 1 if found is None else found.n_nodes[better]
+        part[chosen[box] < 0] = 0
+        listed = np.array([not self._columns[number].ordered for number in self._view_column])[chosen] & (level < 0)
+        left = np.bincount(box, self._rows[here] * (part == 0), minlength=m)
+        swapped = listed & (chosen >= 0) & (2 * left > np.bincount(box, self._rows[here], minlength=m))
+        return chosen, np.where(swapped[box], 1 - part, part), level, n_nodes
+
+    def _groups(self, number: int, here: IntArray, box: IntArray) -> tuple[IntArray, _Groups]:
+        """Group entries by box and code of a column; return the group of each, and the groups."""
+        code = self._columns[number].codes[here].astype(np.int64)
+        group, n_groups = densify(box * self._columns[number].size + code)
+        member = np.empty(n_groups, dtype=np.int64)
+        member[group] = np.arange(group.size)
+        return group, _Groups(
+            box=box[member],
+            code=code[member],
+            rows=np.bincount(group, self._rows[here], minlength=n_groups).astype(np.float64),
+            guide=_sums(group, n_groups, self._guide[here]),
+        )
+
+    def _describe(self, number: int, node: IntArray, entries: IntArray, left: BoolArray) -> None:
+        """Write down which codes of a column go left at the nodes that were cut on it."""
+        column, code = self._columns[number], self._columns[number].codes[entries].astype(np.int64)
+        if not column.ordered:
+            pair = np.unique(node[left] * column.size + code[left])
+            self.splits.list_codes(pair // column.size, pair % column.size)
+            return
+        nodes, cut = np.unique(node, return_inverse=True)
+        end = column.size if column.missing is None else column.missing
+        number_left, number_right = left & (code < end), ~left & (code < end)
+        last, first = np.full(nodes.size, -1), np.full(nodes.size, end)
+        np.maximum.at(last, cut[number_left], code[number_left])
+        np.minimum.at(first, cut[number_right], code[number_right])
+        between = (last + first - 1) // 2  # half of the codes that the box does not hold to each side
+        self.splits.at_most[nodes] = np.where(last < 0, -1, np.where(first == end, end - 1, between))
+        if column.missing is not None:
+            sides = np.bincount(2 * cut + ~left, self._rows[entries], minlength=2 * nodes.size).reshape(-1, 2)
+            missing_left = sides[:, 0] > sides[:, 1]
+            missing_left[cut[code == end]] = left[code == end]
+            self.splits.missing_left[nodes] = missing_left
+
+
+def _sums(groups: IntArray, n_groups: int, values: FloatArray) -> FloatArray:
+    """Sum the rows of `values`, shape (n, d), by group; shape (n_groups, d)."""
+    out = np.empty((n_groups, values.shape[1]))
+    for at in range(values.shape[1]):
+        out[:, at] = np.bincount(groups, values[:, at], minlength=n_groups)
+    return out

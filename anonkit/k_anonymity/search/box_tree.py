@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workload-aware local recoding: a tree of boxes over the quasi-identifiers, guided by the target.
+
+Mondrian cuts the table in two again and again, each time on one column, as long as both parts keep the promise
+(LeFevre, DeWitt, Ramakrishnan, "Workload-aware anonymization", KDD 2006). What guides the cuts here are not the raw
+labels, of which a box of k rows has too few to trust, but the class probabilities that a boosted forest gives to rows
+it has not learned from: the forest is distilled into boxes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.domains.coded_columns import CodedColumn, IntArray, densify
+from anonkit.errors import GuaranteeError, ParameterError
+from anonkit.k_anonymity.search.box_growth import LISTED, Growth, Splits
+from anonkit.k_anonymity.search.distinct_rows import DistinctRows
+from anonkit.k_anonymity.search.equivalence import BoolArray, Partition, Requirement
+from anonkit.k_anonymity.search.hierarchy_levels import Ladder
+from anonkit.k_anonymity.search.soft_labels import soft_labels
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BoxTree:
+    """A binary tree that divides all combinations of codes into disjoint boxes, one per leaf.
+
+    An inner node sends the codes `left_codes(node)` of one column to its left child, all others to the right child.
+    Parents come before their children.
+    """
+
+    sizes: IntArray
+    """Number of codes of each column, shape (n_columns,)."""
+    column: IntArray
+    """Column a node splits on, -1 for a leaf; shape (n_nodes,); node 0 is the root."""
+    left: IntArray
+    """Left child of each node (the right child is the next node), -1 for a leaf; shape (n_nodes,)."""
+    at_most: IntArray
+    """Last code going left at a node of an ordered column, -2 at a node that lists its codes; shape (n_nodes,)."""
+    missing_left: BoolArray
+    """Whether missing, the last code, goes left too at a node of an ordered column; shape (n_nodes,)."""
+    listed: IntArray
+    """The codes going left at the nodes that list them, node after node, ascending."""
+    listed_from: IntArray
+    """Where the codes of each node begin in `listed`, shape (n_nodes + 1,)."""
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of boxes."""
+        return int((self.column < 0).sum())
+
+    @property
+    def leaf(self) -> IntArray:
+        """Number of the leaf at each node, in [0, n_leaves), -1 at an inner node; shape (n_nodes,)."""
+        is_leaf = self.column < 0
+        return np.where(is_leaf, np.cumsum(is_leaf) - 1, -1)
+
+    def left_codes(self, node: int) -> IntArray:
+        """Return the codes of its column that an inner node sends left, ascending."""
+        if self.at_most[node] == LISTED:
+            return self.listed[self.listed_from[node] : self.listed_from[node + 1]]
+        low = np.arange(self.at_most[node] + 1)
+        return np.append(low, self.sizes[self.column[node]] - 1) if self.missing_left[node] else low
+
+    def assign(self, codes: Sequence[NDArray[np.integer]]) -> IntArray:
+        """Return the leaf of each row, given one code array per column; shape (n_rows,).
+
+        Raises
+        ------
+        ParameterError
+            If a code is outside its column's range: the tree says nothing about values it was not grown for.
+        """
+        for number, (column, size) in enumerate(zip(codes, self.sizes, strict=True)):
+            if column.size and not (column.min() >= 0 and column.max() < size):
+                raise ParameterError(f"codes of column {number} must be in [0, {size})")
+        owner = np.repeat(np.arange(self.column.size), np.diff(self.listed_from))
+        keys = [owner[mine] * size + self.listed[mine] for mine, size in self._of_columns(self.column[owner])]
+        node = np.zeros(codes[0].size if codes else 0, dtype=np.int64)
+        rows = np.arange(node.size)
+        while (rows := rows[self.column[node[rows]] >= 0]).size:
+            for number, (mine, size) in enumerate(self._of_columns(self.column[node[rows]])):
+                here = rows[mine]
+                goes_left = self._goes_left(node[here], codes[number][here], keys[number], size)
+                node[here] = self.left[node[here]] + ~goes_left
+        return self.leaf[node]
+
+    def _of_columns(self, column: IntArray) -> Iterator[tuple[BoolArray, int]]:
+        for number, size in enumerate(self.sizes):
+            yield column == number, int(size)
+
+    def _goes_left(self, node: IntArray, code: NDArray[np.integer], keys: IntArray, size: int) -> BoolArray:
+        left = (code <= self.at_most[node]) | (self.missing_left[node] & (code == size - 1))
+        if keys.size:
+            wanted = node * size + code
+            left |= keys[np.minimum(np.searchsorted(keys, wanted), keys.size - 1)] == wanted
+        return np.asarray(left, dtype=bool)
+
+    def regions(self) -> tuple[IntArray, tuple[tuple[IntArray, ...], ...]]:
+        """Return the codes each box allows in each column.
+
+        Returns
+        -------
+        allowed : IntArray
+            Shape (n_leaves, n_columns): which of the column's sets of codes the leaf allows.
+        sets : tuple of tuple of IntArray
+            Per column the distinct sets of codes, each ascending.
+        """
+        allowed = np.zeros((self.column.size, self.sizes.size), dtype=np.int64)
+        sets = [[np.arange(size)] for size in self.sizes]
+        known = [{found[0].tobytes(): 0} for found in sets]
+        for node in np.flatnonzero(self.column >= 0).tolist():
+            number, child = self.column[node], self.left[node]
+            allowed[child : child + 2] = allowed[node]
+            codes = sets[number][allowed[node, number]]
+            goes_left = np.isin(codes, self.left_codes(node))
+            for offset, part in enumerate((codes[goes_left], codes[~goes_left])):
+                seen = known[number].setdefault(part.tobytes(), len(sets[number]))
+                if seen == len(sets[number]):
+                    sets[number].append(part)
+                allowed[child + offset, number] = seen
+        leaves = allowed[self.column < 0]
+        return _only_used(leaves, sets)
+
+
+def _only_used(allowed: IntArray, sets: list[list[IntArray]]) -> tuple[IntArray, tuple[tuple[IntArray, ...], ...]]:
+    """Drop the sets that only inner nodes allow."""
+    kept = []
+    for number, found in enumerate(sets):
+        used, allowed[:, number] = np.unique(allowed[:, number], return_inverse=True)
+        kept.append(tuple(found[index] for index in used))
+    return allowed, tuple(kept)
+
+
+def grow_boxes(
+    columns: Sequence[CodedColumn],
+    labels: IntArray,
+    requirements: Sequence[Requirement],
+    declared: Mapping[str, Ladder] = MappingProxyType({}),
+    *,
+    seed: int = 0,
+) -> tuple[BoxTree, Partition]:
+    """Divide all rows into boxes that meet every requirement and keep what a forest knows of the target.
+
+    Each box is cut where the cut keeps most of the target's class probabilities (share of their variance explained)
+    and, as far as these leave it open, most of the columns' detail (share of their values told apart). Cutting ends
+    where no cut leaves two parts that meet the requirements. The probabilities of a row never come from its own label
+    (see `soft_labels`), so the boxes follow what is true of other rows too.
+
+    Parameters
+    ----------
+    columns : sequence of CodedColumn
+        The quasi-identifiers, shape (n_rows,) each.
+    labels : IntArray
+        The class of each row, `UNLABELLED` where it must not guide; shape (n_rows,).
+    requirements : sequence of Requirement
+        What every box must meet, counted over all rows, labelled or not.
+    declared : mapping of column name to Ladder, optional
+        Columns that are divided along a hierarchy and in no other way: into nodes that enough rows of the box are in,
+        and what is left of the box, which may be nothing.
+    seed : int
+        Chooses the folds and the forest. The result depends on nothing else but the set of rows.
+
+    Returns
+    -------
+    tree : BoxTree
+        The boxes.
+    partition : Partition
+        The box of each row: leaves that rows are in, in the order of the tree's.
+
+    Raises
+    ------
+    GuaranteeError
+        If the table as one box does not meet the requirements.
+
+    Privacy
+    -------
+    Every box meets every requirement; no row is suppressed. The place of the cuts depends on the data, the labels
+    included, and is itself published with the boxes: k-anonymity is a promise about the released table, not about
+    what the choice of boxes tells. A box of one class discloses that class, unless a requirement on the target
+    forbids it.
+    """
+    n_rows = labels.size
+    if n_rows == 0:
+        raise GuaranteeError("the table has no rows", "there is nothing to recode")
+    rows = DistinctRows.of(columns, requirements)
+    kept = np.ones(rows.whole.classes.size, dtype=bool)
+    for requirement in rows.requirements:
+        if requirement.violated(rows.whole, kept).any():
+            raise GuaranteeError(
+                f"the table as one class ({n_rows} rows) does not meet {requirement.name}",
+                "no recoding can meet it: ask for less, or add rows",
+            )
+    guide = soft_labels(rows.columns, rows.entry, labels, seed)
+    growth = Growth(rows.columns, rows.whole, guide, rows.requirements, declared)
+    growth.grow()
+    tree = _tree(columns, rows.columns, growth.splits)
+    boxes, n_boxes = densify(tree.leaf[growth.node][rows.entry])
+    return tree, Partition(boxes, n_boxes)
+
+
+def _tree(columns: Sequence[CodedColumn], grown: Sequence[CodedColumn], splits: Splits) -> BoxTree:
+    """Return the tree with its columns numbered as given; `grown` holds them in the order they were grown in."""
+    number_of = {column.name: number for number, column in enumerate(columns)}
+    number = np.array([*(number_of[column.name] for column in grown), -1])
+    listed, listed_from = splits.listed()
+    return BoxTree(
+        sizes=np.array([column.size for column in columns]),
+        column=number[splits.column],
+        left=splits.left,
+        at_most=splits.at_most,
+        missing_left=splits.missing_left,
+        listed=listed,
+        listed_from=listed_from,
+    )

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who holds which sensitive value in an equivalence class: by rows, or by people who may have several rows.
+
+Every model of diversity (distinct, entropy and recursive l, alpha) is a property of how the holders of a class divide
+into its values. A person with several rows may hold several values, and a count of people by value does not say which
+of them are the same person. The models then look at the least diverse division that the counts allow, in which every
+person counts once: the commonest value takes as many people as hold it, the next commonest as many of the others as
+may hold it, and so on until nobody is left. It majorizes every other division, so each of these models is at its
+worst in it. Where everybody has one row it is the division itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.domains.coded_columns import densify
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_FEW = 2
+"""A value that fewer people than this hold in several rows counts as held by so many."""
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """How the values of a sensitive attribute are held in some classes."""
+
+    counts: FloatArray
+    """Holders of each value, shape (..., n_values): rows, or people at most."""
+    holders: FloatArray
+    """Holders of any value, shape (...): rows, or people at least."""
+
+    @property
+    def division(self) -> FloatArray:
+        """The least diverse division of the holders, descending, shape (..., n_values)."""
+        descending = -np.sort(-self.counts, axis=-1)
+        left = self.holders[..., np.newaxis] - (np.cumsum(descending, axis=-1) - descending)
+        return np.asarray(np.clip(left, 0.0, descending))
+
+    @property
+    def shares(self) -> FloatArray:
+        """Largest share of the holders that each value can have, shape (..., n_values); 0 where nobody holds any."""
+        holders = self.holders[..., np.newaxis]
+        return np.asarray(np.minimum(self.counts, holders) / np.maximum(holders, 1.0))
+
+
+def held_by_rows(rows: FloatArray) -> Held:
+    """Return how rows hold values, from histograms of shape (..., n_values)."""
+    return Held(rows, rows.sum(axis=-1))
+
+
+def held_by_people(
+    rows: FloatArray, people: FloatArray, with_value: FloatArray, everybody: FloatArray, blank: FloatArray
+) -> Held:
+    """Return how people hold values.
+
+    Parameters
+    ----------
+    rows, people : array, shape (..., n_values)
+        Rows with each value, and people with such a row.
+    with_value, everybody : array, shape (...)
+        People with any value, and people in the class.
+    blank : array, shape (...)
+        Rows of the class that have no value.
+
+    Privacy
+    -------
+    These counts stand beside the release, so that they can be checked. With the rows of a class in the table, a value
+    that one person holds would tell how many rows that person has: it is counted as held by two. For the same reason
+    one or two people with a value, in a class where others have none, are not told apart and count as one.
+    """
+    few = np.where(with_value > _FEW, with_value, np.minimum(with_value, 1.0))
+    return Held(at_most(rows, people), np.where(blank == 0, everybody, few))
+
+
+def at_most(rows: NDArray[Any], people: NDArray[Any]) -> NDArray[Any]:
+    """Return the people who hold each value as they are told: one person with several rows is told as two."""
+    return np.asarray(np.maximum(people, np.minimum(rows, float(_FEW))))
+
+
+@dataclass(frozen=True, eq=False)
+class CountedPeople:
+    """People of entries that stand for all rows of a class with one value."""
+
+    people: IntArray
+    """People with the value of each entry in its class, shape (n_entries,)."""
+    with_value: IntArray
+    """People of the entry's class with any value."""
+    everybody: IntArray
+    """People of the entry's class."""
+    everywhere: IntArray
+    """People of the whole release with each value, as told, shape (n_values,)."""
+    anybody: int
+    """People of the whole release with any value."""
+
+    def at(self, entries: NDArray[np.integer] | NDArray[np.bool_]) -> CountedPeople:
+        """Return the same of some of the entries."""
+        return CountedPeople(
+            self.people[entries], self.with_value[entries], self.everybody[entries], self.everywhere, self.anybody
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Triples:
+    """The distinct (class, value, person) of some entries, ascending by class."""
+
+    classes: IntArray
+    values: IntArray
+    pairs: IntArray
+    """The (class, person) of each."""
+    pair_classes: IntArray
+    """Class of every (class, person), ascending."""
+
+    @classmethod
+    def of(cls, classes: IntArray, values: IntArray, units: IntArray, n_values: int) -> Triples:
+        """Count everybody once: two sorts of the entries."""
+        pairs, n_pairs = densify(classes * (int(units.max(initial=0)) + 1) + units)
+        owner = np.empty(n_pairs, dtype=np.int64)
+        owner[pairs] = classes
+        found = np.unique(pairs * n_values + values)
+        pair = found // n_values
+        return cls(owner[pair], found % n_values, pair, owner)

@@ -1,0 +1,421 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Equivalence classes and what is asked of them: k-anonymity, l-diversity, t-closeness, (alpha, k).
+
+Every requirement is monotone where everybody has one row: when each class of a partition meets it, each class of any
+coarser partition does too (Machanavajjhala et al. 2007; Li et al. 2007; Wong et al. 2006). The searches rely on it to
+find more, never to promise: what they found is checked as it is, since people with rows in two classes may come to hold
+one value in common where these are merged.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.domains.coded_columns import IntArray, combine, densify, ranked
+from anonkit.errors import ParameterError
+from anonkit.k_anonymity.search.class_values import CountedPeople, Held, Triples, at_most, held_by_people, held_by_rows
+
+BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
+
+_CELLS = 4_000_000  # cells of a class-by-value table held at once
+_TOLERANCE = 1e-9  # thresholds are met up to rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Rows divided into equivalence classes. Identical rows may stand as one entry with a weight."""
+
+    classes: IntArray
+    """Class of each entry, shape (n_entries,), dense in [0, n_classes)."""
+    n_classes: int
+    weights: IntArray | None = None
+    """Rows each entry stands for, shape (n_entries,); None: one each."""
+
+    @classmethod
+    def whole(cls, n_rows: int, weights: IntArray | None = None) -> Partition:
+        """All rows in one class: everything dropped."""
+        return cls(np.zeros(n_rows, dtype=np.int64), 1 if n_rows else 0, weights)
+
+    @classmethod
+    def of(cls, columns: Sequence[NDArray[np.integer]], n_rows: int) -> Partition:
+        """Partition by the combination of several code columns."""
+        return cls(*combine(columns, n_rows))
+
+    def refine(self, codes: NDArray[np.integer]) -> Partition:
+        """Split every class by one more code column: O(n_entries), whatever was kept before."""
+        if self.classes.size == 0:
+            return self
+        width = int(codes.max()) + 1
+        return Partition(*densify(self.classes * width + codes), self.weights)
+
+    def at(self, entries: BoolArray) -> Partition:
+        """Return the partition of some of the entries, its classes renumbered."""
+        weights = None if self.weights is None else self.weights[entries]
+        return Partition(*densify(self.classes[entries]), weights)
+
+    def sizes(self, units: IntArray | None = None) -> IntArray:
+        """Rows per class, or distinct units (people) per class when `units` is given; shape (n_classes,)."""
+        if units is not None:
+            return self.distinct(units)
+        counts = np.bincount(self.classes, self.weights, minlength=self.n_classes)
+        return counts.astype(np.int64, copy=False)
+
+    def distinct(self, values: IntArray) -> IntArray:
+        """Count the distinct values of an attribute in each class, shape (n_classes,)."""
+        width = int(values.max(initial=0)) + 1
+        pairs, n_pairs = densify(self.classes * width + values)
+        owner = np.empty(n_pairs, dtype=np.int64)
+        owner[pairs] = self.classes
+        return np.bincount(owner, minlength=self.n_classes)
+
+    def n_rows(self, marked: BoolArray | None = None) -> int:
+        """Rows the marked entries (default: all) stand for."""
+        if self.weights is None:
+            return self.classes.size if marked is None else int(marked.sum())
+        return int(self.weights.sum() if marked is None else self.weights[marked].sum())
+
+
+class Requirement(Protocol):
+    """Something asked of every class, monotone under merging of classes."""
+
+    name: ClassVar[str]
+    """What it is called in reports."""
+
+    @property
+    def attributes(self) -> tuple[IntArray, ...]:
+        """What it looks at besides the classes: sensitive values, units; entries alike in these may be merged."""
+        ...
+
+    def at(self, entries: NDArray[np.integer] | BoolArray) -> Requirement:
+        """Return the same requirement on a selection of the entries."""
+        ...
+
+    def violated(self, partition: Partition, kept: BoolArray) -> BoolArray:
+        """Tell which classes break it, shape (n_classes,); `kept` marks the entries still in the release."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class AtLeastK:
+    """k-anonymity: at least k rows, or k distinct units (people) when `units` is given, in every class."""
+
+    name: ClassVar[str] = "k-anonymity"
+
+    k: int
+    units: IntArray | None = None
+
+    @property
+    def attributes(self) -> tuple[IntArray, ...]:
+        """The units, if people are counted."""
+        return () if self.units is None else (self.units,)
+
+    def at(self, entries: NDArray[np.integer] | BoolArray) -> AtLeastK:
+        """Return the same requirement on a selection of the entries."""
+        return self if self.units is None else replace(self, units=self.units[entries])
+
+    def violated(self, partition: Partition, kept: BoolArray) -> BoolArray:
+        """Mark the classes below k."""
+        return partition.sizes(self.units) < self.k
+
+
+@dataclass(frozen=True, eq=False)
+class HistogramRequirement(ABC):
+    """A requirement on how the holders of a class, rows or people, divide into sensitive values."""
+
+    name: ClassVar[str]
+
+    sensitive: IntArray
+    """Sensitive value of each entry, as a code."""
+    missing: int | None = field(default=None, kw_only=True)
+    """Code that is no value: entries with it hold none."""
+    units: IntArray | None = field(default=None, kw_only=True)
+    """Person of each entry, when people hold values."""
+    counted: CountedPeople | None = field(default=None, kw_only=True)
+    """People of each entry, when it stands for all rows of a class with its value."""
+
+    @property
+    def attributes(self) -> tuple[IntArray, ...]:
+        """The sensitive values, and the units if people are counted."""
+        return (self.sensitive,) if self.units is None else (self.sensitive, self.units)
+
+    @property
+    def n_values(self) -> int:
+        """Number of codes of the sensitive attribute."""
+        return int(self.sensitive.max(initial=0)) + 1
+
+    def at(self, entries: NDArray[np.integer] | BoolArray) -> HistogramRequirement:
+        """Return the same requirement on a selection of the entries."""
+        return replace(
+            self,
+            sensitive=self.sensitive[entries],
+            units=None if self.units is None else self.units[entries],
+            counted=None if self.counted is None else self.counted.at(entries),
+        )
+
+    @abstractmethod
+    def measure(self, held: Held, overall: Held) -> FloatArray:
+        """Return what is bounded, from how classes hold values, and how the whole release holds them."""
+
+    @abstractmethod
+    def breaks(self, held: Held, overall: Held) -> BoolArray:
+        """Tell which classes break the requirement, shape (...)."""
+
+    def overall(self, partition: Partition, kept: BoolArray) -> Held:
+        """Return how the entries still in the release hold values, as if they were one class."""
+        n_values = self.n_values
+        if self.counted is not None:
+            return Held(
+                self._valued(self.counted.everywhere.astype(np.float64)),
+                np.asarray(self.counted.anybody, dtype=np.float64),
+            )
+        weights = None if partition.weights is None else partition.weights[kept]
+        rows = np.bincount(self.sensitive[kept], weights, minlength=n_values).astype(np.float64)
+        if self.units is None:
+            return self.held_by_rows(rows)
+        people = np.unique(self.units[kept] * n_values + self.sensitive[kept]) % n_values
+        told = self._valued(at_most(rows, np.bincount(people, minlength=n_values).astype(np.float64)))
+        anybody = np.unique(self.units[kept & (self.sensitive != self.missing)]).size
+        return Held(told, at_most(self._valued(rows).sum(), np.asarray(anybody, dtype=np.float64)))
+
+    def _valued(self, counts: FloatArray) -> FloatArray:
+        """Return counts of shape (..., n_values) with nobody at the code that is no value."""
+        if self.missing is not None and self.missing < counts.shape[-1]:
+            counts = counts.copy()
+            counts[..., self.missing] = 0.0
+        return counts
+
+    def violated(self, partition: Partition, kept: BoolArray) -> BoolArray:
+        """Mark the classes that break it."""
+        out = np.empty(partition.n_classes, dtype=bool)
+        overall = self.overall(partition, kept)
+        for block, held in self._blocks(partition):
+            out[block] = self.breaks(held, overall)
+        return out
+
+    def achieved(self, partition: Partition, kept: BoolArray) -> FloatArray:
+        """Return what is bounded for every class, shape (n_classes,)."""
+        out = np.empty(partition.n_classes)
+        overall = self.overall(partition, kept)
+        for block, held in self._blocks(partition):
+            out[block] = self.measure(held, overall)
+        return out
+
+    def _blocks(self, partition: Partition) -> Iterator[tuple[slice, Held]]:
+        """Yield (classes, how they hold values) in blocks of bounded size."""
+        n_values = self.n_values
+        triples = None
+        if self.units is not None:
+            triples = Triples.of(partition.classes, self.sensitive, self.units, n_values)
+        for block, rows in _histograms(partition, self.sensitive, n_values):
+            if self.counted is not None:
+                yield block, self._held_as_counted(block, rows, partition, self.counted)
+            elif triples is None:
+                yield block, self.held_by_rows(rows)
+            else:
+                yield block, self._held_by_people(block, rows, triples)
+
+    def held_by_rows(self, rows: FloatArray) -> Held:
+        """Return how rows hold values in classes, from counts by class and value, missing among them."""
+        return held_by_rows(self._valued(rows))
+
+    def _held_by_people(self, block: slice, rows: FloatArray, triples: Triples) -> Held:
+        n_classes, n_values = rows.shape
+        here = slice(*np.searchsorted(triples.classes, (block.start, block.stop)))
+        classes, values = triples.classes[here] - block.start, triples.values[here]
+        people = np.bincount(classes * n_values + values, minlength=n_classes * n_values).reshape(rows.shape)
+        valued = values != self.missing
+        first = np.append(True, np.diff(triples.pairs[here][valued]) != 0)[: int(valued.sum())]
+        members = slice(*np.searchsorted(triples.pair_classes, (block.start, block.stop)))
+        return self.held(
+            rows,
+            people.astype(np.float64),
+            np.bincount(classes[valued][first], minlength=n_classes),
+            np.bincount(triples.pair_classes[members] - block.start, minlength=n_classes),
+        )
+
+    def _held_as_counted(self, block: slice, rows: FloatArray, partition: Partition, counted: CountedPeople) -> Held:
+        n_classes = rows.shape[0]
+        here = (partition.classes >= block.start) & (partition.classes < block.stop)
+        classes = partition.classes[here] - block.start
+        people = np.zeros(rows.shape)
+        people[classes, self.sensitive[here]] = counted.people[here]
+        with_value, everybody = np.zeros(n_classes), np.zeros(n_classes)
+        with_value[classes], everybody[classes] = counted.with_value[here], counted.everybody[here]
+        return self.held(rows, people, with_value, everybody)
+
+    def held(self, rows: FloatArray, people: FloatArray, with_value: NDArray[Any], everybody: NDArray[Any]) -> Held:
+        """Return how people hold values in classes, from counts by class and value, missing among them."""
+        blank = np.zeros(with_value.shape)
+        if self.missing is not None and self.missing < rows.shape[-1]:
+            blank = rows[..., self.missing]
+        return held_by_people(
+            self._valued(rows), self._valued(people), with_value.astype(float), everybody.astype(float), blank
+        )
+
+
+def _histograms(partition: Partition, sensitive: IntArray, n_values: int) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield (classes, counts of shape (n_classes_here, n_values)) blocks of bounded size."""
+    step = max(1, _CELLS // max(n_values, 1))
+    if partition.n_classes <= step:
+        counts = np.bincount(
+            partition.classes * n_values + sensitive, partition.weights, minlength=partition.n_classes * n_values
+        )
+        yield slice(0, partition.n_classes), counts.reshape(-1, n_values).astype(np.float64)
+        return
+    order, classes = ranked(partition.classes)
+    for start in range(0, partition.n_classes, step):
+        stop = min(start + step, partition.n_classes)
+        here = slice(*np.searchsorted(classes, (start, stop)))
+        rows = order[here]
+        counts = np.bincount(
+            (classes[here] - start) * n_values + sensitive[rows],
+            None if partition.weights is None else partition.weights[rows],
+            minlength=(stop - start) * n_values,
+        )
+        yield slice(start, stop), counts.reshape(-1, n_values).astype(np.float64)
+
+
+def _shares(counts: FloatArray) -> FloatArray:
+    return np.asarray(counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1))
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctL(HistogramRequirement):
+    """Distinct l-diversity: every class needs at least l values to account for all its holders."""
+
+    name: ClassVar[str] = "distinct l-diversity"
+
+    l: float  # noqa: E741 - the field's own letter
+
+    def measure(self, held: Held, overall: Held) -> FloatArray:
+        """Values that are needed to account for all holders; the distinct values where each holds one."""
+        return np.asarray((held.division > 0).sum(axis=-1), dtype=np.float64)
+
+    def breaks(self, held: Held, overall: Held) -> BoolArray:
+        """Mark those with fewer than l values."""
+        return self.measure(held, overall) < self.l
+
+
+@dataclass(frozen=True, eq=False)
+class EntropyL(HistogramRequirement):
+    """Entropy l-diversity: exp(entropy of the sensitive values) at least l in every class."""
+
+    name: ClassVar[str] = "entropy l-diversity"
+
+    l: float  # noqa: E741
+
+    def measure(self, held: Held, overall: Held) -> FloatArray:
+        """Effective number of values: exp(entropy in nats); 0 where nobody holds any."""
+        p = _shares(held.division)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            effective = np.exp(-np.where(p > 0, p * np.log(p), 0.0).sum(axis=-1))
+        return np.asarray(np.where(held.holders > 0, effective, 0.0))
+
+    def breaks(self, held: Held, overall: Held) -> BoolArray:
+        """Mark those whose effective number of values is below l."""
+        return self.measure(held, overall) < self.l - _TOLERANCE
+
+
+@dataclass(frozen=True, eq=False)
+class RecursiveCL(HistogramRequirement):
+    """Recursive (c, l)-diversity: r_1 < c (r_l + ... + r_m), r sorted descending, in every class."""
+
+    name: ClassVar[str] = "recursive (c, l)-diversity"
+
+    c: float
+    l: int  # noqa: E741
+
+    def measure(self, held: Held, overall: Held) -> FloatArray:
+        """Smallest c that would hold: r_1 / (r_l + ... + r_m), inf for an empty tail."""
+        descending = held.division
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(descending[..., 0] / descending[..., self.l - 1 :].sum(axis=-1))
+
+    def breaks(self, held: Held, overall: Held) -> BoolArray:
+        """Mark those whose commonest value outweighs the tail."""
+        descending = held.division
+        return np.asarray(descending[..., 0] >= self.c * descending[..., self.l - 1 :].sum(axis=-1))
+
+
+@dataclass(frozen=True, eq=False)
+class TCloseness(HistogramRequirement):
+    """t-closeness: earth mover's distance between a class and the released table at most t.
+
+    Ordered distance for numeric attributes, equal distance (total variation) for categories (Li et al. 2007), between
+    the shares of holders with each value. People with several values make shares that add up to more than 1: what is in
+    excess on either side then counts as moved all the way, so that the distance bounds the change of every share.
+    """
+
+    name: ClassVar[str] = "t-closeness"
+
+    t: float
+    ordered: bool = False
+
+    def measure(self, held: Held, overall: Held) -> FloatArray:
+        """Distance from the rows still kept, in [0, 1]; 1 where nobody holds a value."""
+        present = overall.counts > 0  # distance is over the values that occur
+        gaps = held.shares[..., present] - overall.shares[present]
+        if self.ordered:
+            upward = np.cumsum(gaps, axis=-1)[..., :-1]
+            downward = upward - gaps.sum(axis=-1, keepdims=True)
+            moved = np.maximum(np.abs(upward).sum(axis=-1), np.abs(downward).sum(axis=-1))
+            moved = moved / max(int(present.sum()) - 1, 1)
+        else:
+            moved = np.maximum(np.maximum(gaps, 0.0).sum(axis=-1), np.maximum(-gaps, 0.0).sum(axis=-1))
+        return np.asarray(np.where(held.holders > 0, np.minimum(moved, 1.0), 1.0))
+
+    def breaks(self, held: Held, overall: Held) -> BoolArray:
+        """Mark those further than t from the rows still kept."""
+        return self.measure(held, overall) > self.t + _TOLERANCE
+
+
+@dataclass(frozen=True, eq=False)
+class AlphaK(HistogramRequirement):
+    """(alpha, k)-anonymity: no sensitive value is held by more than alpha of those who hold one."""
+
+    name: ClassVar[str] = "(alpha, k)-anonymity"
+
+    alpha: float
+
+    def measure(self, held: Held, overall: Held) -> FloatArray:
+        """Share of the commonest sensitive value."""
+        return np.asarray(held.shares.max(axis=-1, initial=0.0))
+
+    def breaks(self, held: Held, overall: Held) -> BoolArray:
+        """Mark those where one value is too common."""
+        return self.measure(held, overall) > self.alpha + _TOLERANCE
+
+
+def suppressed_rows(partition: Partition, requirements: Sequence[Requirement]) -> BoolArray:
+    """Mark the entries that must go so that every class left meets every requirement, shape (n_entries,).
+
+    Whole classes go. t-closeness compares with the rows that stay, so classes are removed until nothing
+    more has to go.
+    """
+    kept = np.ones(partition.classes.size, dtype=bool)
+    bad = np.zeros(partition.n_classes, dtype=bool)
+    while True:
+        worse = bad.copy()
+        for requirement in requirements:
+            worse |= requirement.violated(partition, kept)
+        if bool((worse == bad).all()) or not kept.any():
+            return ~kept
+        bad = worse
+        kept = ~bad[partition.classes]
+
+
+def check_k(k: object, n_rows: int | None = None) -> int:
+    """Return k as an int, or say what k must be."""
+    if isinstance(k, bool) or not isinstance(k, int) or k < 2:
+        raise ParameterError(f"k ({k}) must be an integer in [2, inf)", "k = 1 promises nothing; 5 to 20 is usual")
+    if n_rows is not None and math.isfinite(n_rows) and k > n_rows:
+        raise ParameterError(f"k ({k}) must be at most the number of rows ({n_rows})")
+    return k

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much each feature matters for the target: the strategies that order a selection.
+
+Only labelled rows guide. Every result is the same for any order of rows and columns: columns are sorted by name
+and rows by their codes before anything random happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Protocol
+
+import numpy as np
+
+from anonkit.domains.coded_columns import UNLABELLED, CodedColumn, IntArray, combine, densify, ranked
+from anonkit.k_anonymity.search.features import Feature, column_features
+from anonkit.k_anonymity.search.random_forest import FloatArray, Forest, ForestSize, Matrix
+
+_CELLS = 100_000_000  # cells of the matrix a forest is grown on, unless all rows are asked for
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Importance:
+    """One number a feature: the larger, the earlier it is considered."""
+
+    features: tuple[Feature, ...]
+    values: FloatArray
+    """Shape (n_features,)."""
+    errors: FloatArray | None = None
+    """Standard error of each value over the trees of a forest, shape (n_features,)."""
+
+    @property
+    def ranking(self) -> tuple[Feature, ...]:
+        """Features in descending importance; equals in order of name and code."""
+        return tuple(self.features[at] for at in np.argsort(-self.values, kind="stable").tolist())
+
+    @property
+    def by_column(self) -> Mapping[str, float]:
+        """Importance of each column; of a one-hot coded column, its most important bit's."""
+        out: dict[str, float] = {}
+        for feature, value in zip(self.features, self.values.tolist(), strict=True):
+            out[feature.column] = max(value, out.get(feature.column, value))
+        return out
+
+
+class Evidence:
+    """The labelled rows of a table in canonical order, and the forest grown on them when it is asked for.
+
+    Parameters
+    ----------
+    columns : sequence of CodedColumn
+        Quasi-identifiers, in any order.
+    labels : ndarray of shape (n_rows,)
+        Target of each row; UNLABELLED rows take no part.
+    features : sequence of Feature, optional
+        What is to be judged; default every column.
+    size : ForestSize
+        Trees, rows a tree, and rows at all.
+    seed : int
+        Seed of the forest and of the permutations, in [0, 2**32).
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[CodedColumn],
+        labels: IntArray,
+        features: Sequence[Feature] | None = None,
+        *,
+        size: ForestSize | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.size = ForestSize() if size is None else size
+        self.seed = seed
+        self.n_rows = labels.size
+        self.columns = sorted(columns, key=lambda column: column.name)
+        self.features = column_features(columns) if features is None else tuple(features)
+        self.rows = self._canonical_rows(labels)
+        """Rows that are used, in canonical order, shape (n_used,)."""
+        self.labels, self.n_classes = densify(labels[self.rows])
+        """Class of each row used, dense in [0, n_classes)."""
+
+    def _canonical_rows(self, labels: IntArray) -> IntArray:
+        """Return labelled rows sorted by all their codes; evenly spread ones when there are too many."""
+        labelled = np.flatnonzero(labels != UNLABELLED)
+        keys, _ = combine([*(column.codes[labelled] for column in self.columns), labels[labelled]], labelled.size)
+        order, _ = ranked(keys)
+        if self.size.rows is not None:
+            most = min(self.size.rows, _CELLS // max(len(self.features), 1))
+            if order.size > most:
+                order = order[(np.arange(most) * order.size + order.size // 2) // most]
+        return labelled[order]
+
+    def codes(self, at: int) -> IntArray:
+        """Return the value of feature number `at` in the rows used."""
+        feature = self.features[at]
+        column = next(column for column in self.columns if column.name == feature.column)
+        return feature.codes(column)[self.rows].astype(np.int64)
+
+    @cached_property
+    def forest(self) -> Forest:
+        """The forest on the rows used."""
+        matrix: Matrix = np.empty((self.rows.size, len(self.features)), dtype=np.float32)
+        for at in range(len(self.features)):
+            matrix[:, at] = self.codes(at)
+        return Forest.grow(matrix, self.labels, self.size, self.seed)
+
+    @property
+    def is_informative(self) -> bool:
+        """True when there are two classes to tell apart and something to tell them by."""
+        return self.n_classes > 1 and len(self.features) > 0
+
+    def class_probabilities(self) -> FloatArray:
+        """Return the out-of-bag class probabilities of every row of the table, shape (n_rows, n_classes).
+
+        Rows that take no part are NaN. With fewer than two classes the shape is (n_rows, 0).
+        """
+        out = np.full((self.n_rows, self.n_classes if self.is_informative else 0), np.nan)
+        if self.is_informative:
+            out[self.rows] = self.forest.class_probabilities()
+        return out
+
+    def contingency(self, feature: int) -> FloatArray:
+        """Return how many rows of each class have each value of a feature, shape (n_classes, n_values)."""
+        codes = self.codes(feature)
+        width = int(codes.max(initial=0)) + 1
+        counts = np.bincount(self.labels * width + codes, minlength=self.n_classes * width)
+        return counts.reshape(self.n_classes, width).astype(np.float64)
+
+
+class ImportanceStrategy(Protocol):
+    """A way to judge features by labelled rows."""
+
+    def score(self, evidence: Evidence) -> Importance:
+        """Judge every feature of the evidence; with fewer than two classes all are 0."""
+        ...
+
+
+def _nothing(evidence: Evidence) -> Importance:
+    return Importance(features=evidence.features, values=np.zeros(len(evidence.features)))
+
+
+@dataclass(frozen=True)
+class PermutationImportance:
+    """Rows a tree gets right only as long as the feature is not permuted, out of bag, mean over trees (paper 001)."""
+
+    def score(self, evidence: Evidence) -> Importance:
+        """Judge by `Forest.permutation_importance`, in rows."""
+        if not evidence.is_informative:
+            return _nothing(evidence)
+        values, errors = evidence.forest.permutation_importance()
+        return Importance(features=evidence.features, values=values, errors=errors)
+
+
+@dataclass(frozen=True)
+class GiniImportance:
+    """Decrease of Gini impurity by splits on the feature, mean over trees, as a share of the total.
+
+    Measured on the rows the trees were grown on, so it favours features with many values.
+    """
+
+    def score(self, evidence: Evidence) -> Importance:
+        """Judge by scikit-learn's `feature_importances_`, in [0, 1]."""
+        if not evidence.is_informative:
+            return _nothing(evidence)
+        return Importance(features=evidence.features, values=evidence.forest.model.feature_importances_)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HammingDistance:
+    """Class separability by Hamming distance: how many pairs of rows of different classes differ in the feature.
+
+    The comparator `Greedy_Hamdist` of paper 001 (Zhang, Mohammed, Dave and Al Hasan, Transactions on Data Privacy
+    2017, arXiv 1512.07158). Their text could not be consulted beyond its introduction; this is the criterion its name
+    and abstract describe. Hamming distance adds up over features, so the gain of a feature does not depend on what
+    was selected before, and visiting features in descending order of it *is* the greedy search.
+    """
+
+    subtract_within: bool = False
+    """Subtract the same share among pairs of one class: without it, even splits win whether or not they tell classes
+    apart; with it, the criterion is stronger than the one compared with."""
+
+    def score(self, evidence: Evidence) -> Importance:
+        """Judge by the share of pairs of rows of different classes that differ, in [0, 1] (in [-1, 1] less within)."""
+        if not evidence.is_informative:
+            return _nothing(evidence)
+        values = [self._separability(evidence.contingency(at)) for at in range(len(evidence.features))]
+        return Importance(features=evidence.features, values=np.array(values))
+
+    def _separability(self, counts: FloatArray) -> float:
+        agree = counts @ counts.T
+        pairs = np.outer(counts.sum(axis=1), counts.sum(axis=1))
+        between = ~np.eye(len(counts), dtype=bool)
+        apart = 1 - agree[between].sum() / pairs[between].sum()
+        if not self.subtract_within:
+            return float(apart)
+        return float(apart - (1 - np.trace(agree) / np.trace(pairs)))
+
+
+@dataclass(frozen=True)
+class MutualInformation:
+    """Mutual information of feature and target in nats, less its bias for many values (Miller 1955).
+
+    The bias of the plug-in estimate, (values - 1)(classes - 1) / 2n, is subtracted, so a feature that
+    tells nothing scores about 0 however many values it has.
+    """
+
+    def score(self, evidence: Evidence) -> Importance:
+        """Judge by bias-corrected mutual information, in nats; may be below 0."""
+        if not evidence.is_informative:
+            return _nothing(evidence)
+        values = [self._information(evidence.contingency(at)) for at in range(len(evidence.features))]
+        return Importance(features=evidence.features, values=np.array(values))
+
+    @staticmethod
+    def _information(counts: FloatArray) -> float:
+        counts = counts[:, counts.sum(axis=0) > 0]
+        n_rows = counts.sum()
+        expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / n_rows
+        with np.errstate(divide="ignore", invalid="ignore"):
+            plug_in = np.where(counts > 0, counts * np.log(counts / expected), 0.0).sum() / n_rows
+        return float(plug_in - (counts.shape[0] - 1) * (counts.shape[1] - 1) / (2 * n_rows))
+
+
+IMPORTANCE_STRATEGIES: Mapping[str, ImportanceStrategy] = MappingProxyType(
+    {
+        "rf-oob": PermutationImportance(),
+        "rf-gini": GiniImportance(),
+        "hamdist": HammingDistance(),
+        "mutual-info": MutualInformation(),
+    }
+)
+"""The strategies by the name they have on the command line."""

@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every possible refinement of one column would gain and cost, all at once.
+
+A partition is judged by how much of the guide's variance lies between its classes; suppressed rows are one class
+together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from anonkit.domains.coded_columns import IntArray, densify, ranked
+from anonkit.k_anonymity.search.equivalence import (
+    AtLeastK,
+    BoolArray,
+    DistinctL,
+    FloatArray,
+    HistogramRequirement,
+    Partition,
+    Requirement,
+    suppressed_rows,
+)
+from anonkit.k_anonymity.search.target_probabilities import Guide, each_axis
+
+_HISTOGRAM_CELLS = 1_000_000  # larger tables of sensitive values are left to the check of the one refinement chosen
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Refinable:
+    """A partition under refinement: the entries still kept, their guide, and what suppressed rows took with them."""
+
+    partition: Partition
+    guide: Guide
+    requirements: tuple[Requirement, ...]
+    pool: Guide
+    """The suppressed rows as one entry."""
+    kept: IntArray
+    """Which of the original entries are kept, shape (n_kept,)."""
+
+    @classmethod
+    def start(cls, partition: Partition, guide: Guide, requirements: Sequence[Requirement]) -> Refinable:
+        """Begin with a partition, its entries that meet the requirements kept."""
+        nothing = Guide(rows=np.zeros(1), sums=np.zeros((len(guide.sums), 1)))
+        everything = np.arange(partition.classes.size)
+        begun = cls(partition=partition, guide=guide, requirements=tuple(requirements), pool=nothing, kept=everything)
+        return begun.without(suppressed_rows(partition, requirements))
+
+    def refined(self, parts: IntArray) -> tuple[Refinable, int]:
+        """Split every class by the part of each kept entry; return the result and the rows suppressed for it."""
+        finer = self.partition.refine(parts)
+        gone = suppressed_rows(finer, self.requirements)
+        return replace(self, partition=finer).without(gone), finer.n_rows(gone)
+
+    def without(self, gone: BoolArray) -> Refinable:
+        """Suppress some of the kept entries."""
+        if not gone.any():
+            return self
+        lost = self.guide.at(gone)
+        return Refinable(
+            partition=self.partition.at(~gone),
+            guide=self.guide.at(~gone),
+            requirements=tuple(requirement.at(~gone) for requirement in self.requirements),
+            pool=Guide(
+                rows=self.pool.rows + lost.rows.sum(), sums=self.pool.sums + lost.sums.sum(axis=1, keepdims=True)
+            ),
+            kept=self.kept[~gone],
+        )
+
+    @property
+    def explained(self) -> float:
+        """Sum of squares of the guide between classes, about 0."""
+        classes = self.guide.over(self.partition.classes, self.partition.n_classes)
+        return float(classes.explained.sum() + self.pool.explained[0])
+
+    def chance(self, total: float) -> float:
+        """Return what splitting a class in two explains by chance; `total` is the guide's whole sum of squares."""
+        classes = self.guide.over(self.partition.classes, self.partition.n_classes)
+        freedom = self.guide.rows.sum() - (classes.rows > 0).sum()
+        return max(total - self.explained, 0.0) / freedom if freedom > 0 else total
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Prospects:
+    """What each of several refinements would bring, each array of shape (n_refinements,)."""
+
+    gain: FloatArray
+    """What is added to `Refinable.explained`, less what chance would add."""
+    violating: IntArray
+    """Rows that would have to be suppressed."""
+    separated: FloatArray
+    """Pairs of rows told apart, per row: detail gained whatever the guide says."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """The entries of one class in one part of a column, for every class and part that occur, ascending."""
+
+    cell: IntArray  # of each kept entry
+    classes: IntArray  # of each cell
+    parts: IntArray
+    rows: FloatArray
+    guide: Guide
+
+    @classmethod
+    def of(cls, state: Refinable, parts: IntArray, n_parts: int) -> _Cells:
+        keys = state.partition.classes * n_parts + parts
+        cell, n_cells = densify(keys)
+        key = np.empty(n_cells, dtype=np.int64)
+        key[cell] = keys
+        weights = state.partition.weights
+        rows = np.bincount(cell, weights, minlength=n_cells).astype(np.float64)
+        return cls(cell, key // n_parts, key % n_parts, rows, state.guide.over(cell, n_cells))
+
+    @property
+    def last(self) -> BoolArray:
+        """Mark the last cell of each class."""
+        return np.append(self.classes[1:] != self.classes[:-1], True)
+
+    def upto(self, values: FloatArray) -> FloatArray:
+        """Sum values over the cells of the same class up to each cell; the cells are the last axis."""
+        total = np.cumsum(values, axis=-1)
+        first = np.append(0, np.flatnonzero(self.last)[:-1] + 1)
+        before = (total[..., first] - values[..., first])[..., self.classes]
+        return np.asarray(total - before)
+
+    def in_class(self, values: FloatArray) -> FloatArray:
+        """Sum values over the whole class of each cell."""
+        return np.asarray(self.upto(values)[..., self.last][..., self.classes])
+
+
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """One part of a class that a refinement splits off: its rows, guide, and whether a requirement breaks on it."""
+
+    rows: FloatArray
+    guide: Guide
+    bad: BoolArray
+
+    def at(self, cells: IntArray) -> _Sides:
+        return _Sides(self.rows[cells], self.guide.at(cells), self.bad[cells])
+
+    @property
+    def good(self) -> FloatArray:
+        return np.where(self.bad, 0.0, self.guide.explained)
+
+
+def cut_prospects(state: Refinable, position: IntArray, n_positions: int, chance: float) -> Prospects:
+    """Judge every cut of a column whose values stand in a row.
+
+    Parameters
+    ----------
+    position : ndarray of shape (n_kept,)
+        Position of each kept entry's value; a class never spans a place where the column is cut already.
+    n_positions : int
+        Number of positions, m.
+    chance : float
+        What one more class explains by chance.
+
+    Returns
+    -------
+    Prospects
+        Of the m - 1 cuts after position 0, 1, ….
+    """
+    cells = _Cells.of(state, position, n_positions)
+    inner = np.flatnonzero(~cells.last)
+    start, stop = cells.parts[inner], cells.parts[inner + 1]  # the cuts with just the cells so far on the left
+    left_bad, right_bad = _broken_sides(state, cells)
+    whole = Guide(rows=cells.in_class(cells.guide.rows), sums=cells.in_class(cells.guide.sums))
+    near = Guide(rows=cells.upto(cells.guide.rows), sums=cells.upto(cells.guide.sums))
+    far = Guide(rows=whole.rows - near.rows, sums=whole.sums - near.sums)
+    rows, all_rows = cells.upto(cells.rows), cells.in_class(cells.rows)
+    left = _Sides(rows, near, left_bad).at(inner)
+    right = _Sides(all_rows - rows, far, right_bad).at(inner)
+    unsplit = whole.at(inner)
+
+    def over_cuts(values: FloatArray) -> FloatArray:
+        steps = np.bincount(start, values, n_positions) - np.bincount(stop, values, n_positions)
+        return np.asarray(np.cumsum(steps)[: n_positions - 1])
+
+    lost_rows = over_cuts(left.bad * left.guide.rows + right.bad * right.guide.rows)
+    lost_sums = each_axis(left.bad * left.guide.sums + right.bad * right.guide.sums, over_cuts, n_positions - 1)
+    fresh = (
+        (~left.bad & (left.guide.rows > 0)).astype(float) + (~right.bad & (right.guide.rows > 0)) - (unsplit.rows > 0)
+    )
+    gain = over_cuts(left.good + right.good - unsplit.explained - chance * fresh)
+    return Prospects(
+        gain=gain + _pool_gain(state.pool, lost_rows, lost_sums),
+        violating=np.rint(over_cuts(left.bad * left.rows + right.bad * right.rows)).astype(np.int64),
+        separated=_rounded(over_cuts(left.rows * right.rows / (left.rows + right.rows))),
+    )
+
+
+def split_prospects(
+    state: Refinable, part: IntArray, n_parts: int, group: IntArray, n_groups: int, chance: float
+) -> Prospects:
+    """Judge the split of each group of a column into its parts.
+
+    Parameters
+    ----------
+    part, group : ndarray of shape (n_kept,)
+        Part and group of each kept entry; every part lies in one group, every class too.
+
+    Returns
+    -------
+    Prospects
+        Of the splits of group 0, 1, …, n_groups - 1.
+    """
+    cells = _Cells.of(state, part, n_parts)
+    finer = Partition(cells.cell, cells.rows.size, state.partition.weights)
+    everything = np.ones(cells.cell.size, dtype=bool)
+    bad = np.zeros(cells.rows.size, dtype=bool)
+    for requirement in state.requirements:
+        bad |= requirement.violated(finer, everything)
+    owner = np.empty(cells.rows.size, dtype=np.int64)
+    owner[cells.cell] = group
+    sides = _Sides(cells.rows, cells.guide, bad)
+    whole = Guide(rows=cells.in_class(cells.guide.rows), sums=cells.in_class(cells.guide.sums))
+    rows = cells.in_class(cells.rows)
+
+    def over_groups(values: FloatArray) -> FloatArray:
+        return np.bincount(owner, values, minlength=n_groups).astype(np.float64)
+
+    fresh = (~bad & (sides.guide.rows > 0)) - cells.last * (whole.rows > 0).astype(float)
+    gain = over_groups(sides.good - cells.last * whole.explained - chance * fresh)
+    lost_sums = each_axis(bad * sides.guide.sums, over_groups, n_groups)
+    return Prospects(
+        gain=gain + _pool_gain(state.pool, over_groups(bad * sides.guide.rows), lost_sums),
+        violating=np.rint(over_groups(bad * sides.rows)).astype(np.int64),
+        separated=_rounded(over_groups((rows - sides.rows) * sides.rows / (2 * rows))),
+    )
+
+
+def _rounded(separated: FloatArray) -> FloatArray:
+    """Clear the rounding errors where nothing is divided; dividing two rows gives 1/2 already."""
+    return np.where(separated < 0.25, 0.0, separated)
+
+
+def _pool_gain(pool: Guide, rows: FloatArray, sums: FloatArray) -> FloatArray:
+    """Return how much more the suppressed rows explain as a class when some are added."""
+    return Guide(rows=pool.rows + rows, sums=pool.sums + sums).explained - pool.explained
+
+
+def _broken_sides(state: Refinable, cells: _Cells) -> tuple[BoolArray, BoolArray]:
+    """Tell for every cell whether its class breaks a requirement when cut after it: left part, right part.
+
+    t-closeness is measured from the entries kept now; a requirement of another kind, or with too large a table of
+    sensitive values, is taken to hold here. Both are checked exactly on the refinement that is chosen.
+    """
+    left, right = np.zeros(cells.rows.size, dtype=bool), np.zeros(cells.rows.size, dtype=bool)
+    for requirement in state.requirements:
+        if isinstance(requirement, AtLeastK):
+            near, far = _counts(cells) if requirement.units is None else _distinct(state, cells, requirement.units)
+            left |= near < requirement.k
+            right |= far < requirement.k
+        elif isinstance(requirement, DistinctL) and requirement.units is None and requirement.missing is None:
+            near, far = _distinct(state, cells, requirement.sensitive)
+            left |= near < requirement.l
+            right |= far < requirement.l
+        elif (
+            isinstance(requirement, HistogramRequirement) and cells.rows.size * requirement.n_values <= _HISTOGRAM_CELLS
+        ):
+            near_broken, far_broken = _broken_histograms(state, cells, requirement)
+            left |= near_broken
+            right |= far_broken
+    return left, right
+
+
+def _counts(cells: _Cells) -> tuple[FloatArray, FloatArray]:
+    near = cells.upto(cells.rows)
+    return near, cells.in_class(cells.rows) - near
+
+
+def _distinct(state: Refinable, cells: _Cells, values: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Count the distinct values among the entries of the class up to each cell, and after it."""
+    pairs = state.partition.classes * (int(values.max(initial=0)) + 1) + values
+    order, ascending = ranked(pairs)
+    begins = np.append(0, np.flatnonzero(ascending[1:] != ascending[:-1]) + 1)
+    first = np.minimum.reduceat(cells.cell[order], begins)  # cell in which the class first has the value
+    last = np.maximum.reduceat(cells.cell[order], begins)
+    begun = np.bincount(first, minlength=cells.rows.size).astype(np.float64)
+    ended = np.bincount(last, minlength=cells.rows.size).astype(np.float64)
+    return cells.upto(begun), cells.in_class(begun) - cells.upto(ended)
+
+
+def _broken_histograms(
+    state: Refinable, cells: _Cells, requirement: HistogramRequirement
+) -> tuple[BoolArray, BoolArray]:
+    overall = requirement.overall(state.partition, np.ones(cells.cell.size, dtype=bool))
+    keys = requirement.sensitive * cells.rows.size + cells.cell
+    n_keys = requirement.n_values * cells.rows.size
+    rows = np.bincount(keys, state.partition.weights, minlength=n_keys).astype(np.float64)
+    rows = rows.reshape(requirement.n_values, -1)
+    near = cells.upto(rows)
+    far = cells.in_class(rows) - near
+    sides = [near.T, far.T]
+    if requirement.units is None:
+        held = [requirement.held_by_rows(side) for side in sides]
+    else:
+        valued = requirement.sensitive != requirement.missing
+        people = _people(state, cells, requirement.units, requirement.sensitive, requirement.n_values)
+        one = np.zeros(cells.cell.size, dtype=np.int64)
+        (with_value, everybody) = (
+            _people(state, cells, requirement.units, one, 1, chosen) for chosen in (valued, np.ones_like(valued))
+        )
+        held = [
+            requirement.held(side, people[at].T, with_value[at][0], everybody[at][0]) for at, side in enumerate(sides)
+        ]
+    broken_near, broken_far = (requirement.breaks(one_side, overall) for one_side in held)
+    return broken_near, broken_far
+
+
+def _people(
+    state: Refinable, cells: _Cells, units: IntArray, values: IntArray, n_values: int, chosen: BoolArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Count the people with each value up to each cell of their class, and after it, shape (n_values, n_cells) each.
+
+    `chosen` marks the entries that are looked at.
+    """
+    entries = np.arange(values.size) if chosen is None else np.flatnonzero(chosen)
+    member, _ = densify(state.partition.classes[entries] * (int(units.max(initial=0)) + 1) + units[entries])
+    keys = member * n_values + values[entries]
+    order, ascending = ranked(keys)
+    n_cells, cell = cells.rows.size, cells.cell[entries]
+    if not ascending.size:
+        return np.zeros((n_values, n_cells)), np.zeros((n_values, n_cells))
+    begins = np.append(0, np.flatnonzero(ascending[1:] != ascending[:-1]) + 1)
+    value = ascending[begins] % n_values
+    begun, ended = (
+        np.bincount(value * n_cells + at, minlength=n_values * n_cells).reshape(n_values, -1).astype(np.float64)
+        for at in (np.minimum.reduceat(cell[order], begins), np.maximum.reduceat(cell[order], begins))
+    )
+    return cells.upto(begun), cells.in_class(begun) - cells.upto(ended)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guide of a search: what stands for the target without knowing it.
+
+Each row's guide is its out-of-bag class probabilities, on a few axes. A row's own label has no part in them, so a
+search guided by them does not chase the noise of the labels. Rows without a label have no guide.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.domains.coded_columns import IntArray
+from anonkit.k_anonymity.search.distinct_rows import DistinctRows
+from anonkit.k_anonymity.search.equivalence import BoolArray, FloatArray
+
+_AXES = 4  # principal axes of the class probabilities
+_NEGLIGIBLE = 1e-9  # share of the variance of the first axis
+_UNITS = 2**16  # the axes are found from probabilities rounded to these parts
+_QUANTUM = 2.0**-24  # the guide is rounded to multiples of it: its sums are then exact, in whatever order
+
+
+def each_axis(axes: FloatArray, work: Callable[[FloatArray], NDArray[np.number]], width: int) -> FloatArray:
+    """Work on every axis of a guide alike; shape (n_axes, width), also without any axis."""
+    return np.array([work(axis) for axis in axes], dtype=np.float64).reshape(len(axes), width)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Guide:
+    """Sums of the guide over the rows behind each entry."""
+
+    rows: FloatArray
+    """Rows with a known guide, shape (n_entries,)."""
+    sums: FloatArray
+    """Sum of the guide over them, shape (n_axes, n_entries)."""
+
+    def at(self, entries: NDArray[np.integer] | BoolArray) -> Guide:
+        """Return the guide of some entries."""
+        return Guide(rows=self.rows[entries], sums=self.sums[:, entries])
+
+    def over(self, groups: IntArray, n_groups: int) -> Guide:
+        """Return the guide summed over groups of entries."""
+        return Guide(
+            rows=np.bincount(groups, self.rows, minlength=n_groups).astype(np.float64),
+            sums=each_axis(self.sums, lambda axis: np.bincount(groups, axis, minlength=n_groups), n_groups),
+        )
+
+    @property
+    def explained(self) -> FloatArray:
+        """Squared length of the sum over its rows: what each entry adds to the variance between entries."""
+        return np.asarray((self.sums**2).sum(axis=0) / np.maximum(self.rows, 1.0))
+
+
+def guide_of(probabilities: FloatArray, distinct: DistinctRows) -> tuple[Guide, float]:
+    """Return the guide of the distinct rows and its total sum of squares.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_rows, n_classes)
+        Class probabilities of the rows of the table; NaN where there is no guide.
+    distinct : DistinctRows
+        The table's distinct rows.
+    """
+    known = ~np.isnan(probabilities).any(axis=1)
+    axes = _principal_axes(probabilities[known])
+    guide = Guide(rows=np.ones(axes.shape[1]), sums=axes)
+    return guide.over(distinct.entry[known], distinct.whole.classes.size), math.fsum((axes**2).ravel().tolist())
+
+
+def _principal_axes(probabilities: FloatArray) -> FloatArray:
+    """Return class probabilities about their mean on their principal axes, shape (n_axes, n_rows).
+
+    Every number is the same for any order of the rows: moments are sums of integers, projections are summed class
+    by class.
+    """
+    n_rows, n_classes = probabilities.shape
+    if n_rows == 0 or n_classes < 2:
+        return np.zeros((0, n_rows))
+    units = np.rint(probabilities * _UNITS)
+    mean = units.sum(axis=0) / n_rows
+    spread, directions = np.linalg.eigh((units.T @ units) / n_rows - np.outer(mean, mean))
+    leading = directions[:, ::-1][:, :_AXES].T[spread[::-1][:_AXES] > max(_NEGLIGIBLE * spread[-1], _NEGLIGIBLE)]
+    axes = np.zeros((len(leading), n_rows))
+    for at in range(n_classes):
+        axes += leading[:, at : at + 1] * (probabilities[:, at] - mean[at] / _UNITS)
+    return np.asarray(np.rint(axes / _QUANTUM) * _QUANTUM)

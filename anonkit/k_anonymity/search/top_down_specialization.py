@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Top-down specialization: from everything dropped, refine one column at a time where it helps the target most.
+
+The default search of `rfka`. A selection that takes the most important feature at full detail first spends the
+classes on it; here every column gets as much detail as pays for the rows it costs. The gain of a refinement is
+the part of the guide's variance that it moves between the classes, weighted by the column's importance. Taxonomies
+are cut as in top-down specialization for classification (Fung, Wang & Yu 2005); without one, ordered columns are
+cut anywhere and categories are divided in the order of their mean guide (Breiman et al. 1984).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+
+import numpy as np
+
+from anonkit.domains.coded_columns import CodedColumn
+from anonkit.k_anonymity.search.distinct_rows import DistinctRows, released_partition
+from anonkit.k_anonymity.search.equivalence import BoolArray, FloatArray, Requirement, suppressed_rows
+from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder, equal_mass, number_groups
+from anonkit.k_anonymity.search.refinable_column import RefinableColumn, refinable_column
+from anonkit.k_anonymity.search.refinement import Prospects, Refinable
+from anonkit.k_anonymity.search.target_probabilities import guide_of
+
+SUPPRESSION_CHARGE = 0.25
+"""What a refinement pays for a row it suppresses, as a share of the guide's mean variance per row. Rows worth more
+than the detail bought with them stay, even when the limit would let them go."""
+
+IMPORTANCE_EXPONENT = 0.25
+"""Gains are weighted by the column's importance, relative to the largest, to this power: among refinements that
+tell about as much, those of columns the forest relies on come first, also where a column tells something only
+together with another."""
+
+_LEAST_IMPORTANCE = 1e-3  # relative importance of a column that has none or less
+_GRID = 64  # ranges of an ordered column between which the search may cut
+_NEGLIGIBLE = 1e-9  # share of the guide's variance
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One refinement that was made."""
+
+    column: str
+    groups: int
+    """Groups of the column after it."""
+    explained: float
+    """Share of the guide's variance between the classes after it, in [0, 1]."""
+    suppressed: int
+    """Rows suppressed for it."""
+    classes: int
+    """Equivalence classes after it."""
+
+
+class DropReason(StrEnum):
+    """Why a column is not released."""
+
+    CONSTANT = "constant"
+    """It has one value."""
+    SUPPRESSION = "suppression"
+    """Its mildest refinement would suppress more rows than may still go."""
+    UNINFORMATIVE = "uninformative"
+    """What its refinements tell about the target is not worth the rows they would suppress."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drop:
+    """Why one column is not released."""
+
+    reason: DropReason
+    suppressed: int
+    """Fewest further rows that any refinement of it would suppress; 0 for a constant column."""
+    available: int
+    """Further rows that might have been suppressed."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Specialization:
+    """A recoding of every column, and how it was found."""
+
+    groups: Mapping[str, Groups | None]
+    """Group of every code of each column; None for a dropped column."""
+    suppressed: BoolArray
+    """Rows to leave out, shape (n_rows,); all of them if not even one class of all rows meets the requirements."""
+    steps: tuple[Step, ...]
+    dropped: Mapping[str, Drop]
+    """Why, for each column whose groups are None."""
+    explained: float
+    """Share of the guide's variance between the released classes, in [0, 1]; 0 without a guide."""
+
+
+def specialize(
+    columns: Sequence[CodedColumn],
+    probabilities: FloatArray,
+    importance: Mapping[str, float],
+    requirements: Sequence[Requirement],
+    max_suppressed: int,
+    ladders: Mapping[str, Ladder] | None = None,
+) -> Specialization:
+    """Find a global recoding that keeps what matters for the target.
+
+    Parameters
+    ----------
+    columns : sequence of CodedColumn
+        Quasi-identifiers, at least one, each of shape (n_rows,).
+    probabilities : ndarray of shape (n_rows, n_classes)
+        Out-of-bag class probabilities; NaN rows guide nothing but count. n_classes may be 0: then columns are
+        refined in order of importance as far as it costs no row.
+    importance : mapping of column name to float
+        Weights the gains, and says who is first when detail costs nothing.
+    requirements : sequence of Requirement
+        What every class of the release must meet.
+    max_suppressed : int
+        Rows that may be left out, in [0, n_rows].
+    ladders : mapping of column name to Ladder, optional
+        Columns with a ladder are refined along it, group by group; the others automatically.
+
+    Returns
+    -------
+    Specialization
+        The same for any order of rows and columns.
+
+    Privacy
+    -------
+    Every class of the rows not suppressed meets the requirements, which are counted again on all rows at the end.
+    They protect what each of them says and no more. The recoding depends on the labels: a class may come out pure
+    in the target, which only a requirement on it (l, t, alpha) prevents.
+    """
+    ladders = ladders or {}
+    search = _Search(columns, probabilities, importance, requirements, max_suppressed, ladders)
+    search.run()
+    groups, suppressed = search.checked(columns, requirements)
+    return Specialization(
+        groups=groups,
+        suppressed=suppressed,
+        steps=tuple(search.steps),
+        dropped={name: search.reason(name) for name, of_code in groups.items() if of_code is None},
+        explained=search.steps[-1].explained if search.steps else 0.0,
+    )
+
+
+def _atoms(column: CodedColumn, ladder: Ladder | None) -> Groups:
+    """Return the finest groups the search may tell apart: those of the ladder, or of a grid for many numbers."""
+    if ladder is not None:
+        return ladder.levels[0]
+    if not column.ordered or column.size <= _GRID:
+        return np.arange(column.size, dtype=np.int32)
+    counts = np.bincount(column.codes, minlength=column.size).astype(np.float64)
+    values = counts[: column.size - (column.missing is not None)]
+    for _ in range(8):  # a value that fills several ranges counts as one
+        values = np.minimum(values, values.sum() / _GRID)
+    full = values >= values.sum() / _GRID
+    parts = equal_mass(values, _GRID)
+    borders = (parts[1:] != parts[:-1]) | full[1:] | full[:-1]
+    ranges = np.append(0, np.cumsum(borders))
+    return number_groups(np.append(ranges, column.size) if column.missing is not None else ranges)
+
+
+class _Search:
+    """The state of one search."""
+
+    def __init__(
+        self,
+        columns: Sequence[CodedColumn],
+        probabilities: FloatArray,
+        importance: Mapping[str, float],
+        requirements: Sequence[Requirement],
+        max_suppressed: int,
+        ladders: Mapping[str, Ladder],
+    ) -> None:
+        self.atoms = {column.name: _atoms(column, ladders.get(column.name)) for column in columns}
+        distinct = DistinctRows.of([_coarsened(column, self.atoms[column.name]) for column in columns], requirements)
+        guide, self.total = guide_of(probabilities, distinct)
+        self.charge = SUPPRESSION_CHARGE * self.total / max(guide.rows.sum(), 1.0)
+        self.begin = partial(Refinable.start, guide=guide, requirements=distinct.requirements)
+        self.whole = distinct.whole
+        self.state = self.begin(distinct.whole)
+        self.max_suppressed = max_suppressed
+        by_importance = sorted(distinct.columns, key=lambda column: (-importance.get(column.name, 0.0), column.name))
+        self.columns = {
+            column.name: refinable_column(column, self.atoms[column.name], ladders.get(column.name))
+            for column in by_importance
+        }
+        self.weights = _weights([importance.get(name, 0.0) for name in self.columns])
+        self.steps: list[Step] = []
+        self.earlier: list[RefinableColumn] = []
+        """For each step the column as it was before."""
+
+    @property
+    def available(self) -> int:
+        """Rows that may still be suppressed; negative if too many have to be anyway."""
+        return self.max_suppressed - (self.whole.n_rows() - self.state.partition.n_rows())
+
+    def run(self) -> None:
+        """Refine until nothing that fits helps, then add the detail that costs nothing."""
+        if self.available < 0 or self.state.kept.size == 0:
+            return
+        while self._best_step() or any(self._free_detail(name) for name in self.columns):
+            pass
+
+    def _best_step(self) -> bool:
+        """Make the refinement with the largest score; False if none pays for the rows it suppresses."""
+        chance = self.state.chance(self.total)
+        offers = [column.offers(self.state, chance) for column in self.columns.values()]
+        scores = [self._scores(offer.prospects, weight) for offer, weight in zip(offers, self.weights, strict=True)]
+        while True:
+            best = [score.max(initial=-np.inf) for score in scores]
+            at = int(np.argmax(best))
+            if best[at] <= _NEGLIGIBLE * self.total:
+                return False
+            choice = int(np.argmax(scores[at]))
+            if self._refine(offers[at].take(choice), self.available):
+                return True
+            scores[at][choice] = -np.inf  # breaks a requirement that was only estimated
+
+    def _scores(self, prospects: Prospects, weight: float) -> FloatArray:
+        scores = weight * (prospects.gain - self.charge * prospects.violating)
+        possible = (prospects.violating <= self.available) & (prospects.separated > 0)
+        return np.where(possible, scores, -np.inf)
+
+    def _free_detail(self, name: str) -> bool:
+        """Refine a column as far as no row is suppressed for it; False if that is not at all."""
+        if self.columns[name].is_finest:
+            return False
+        if self._refine(self.columns[name].finest(), 0):
+            return True
+        n_steps = len(self.steps)
+        while self._free_step(name):
+            pass
+        return len(self.steps) > n_steps
+
+    def _free_step(self, name: str) -> bool:
+        """Make the refinement of a column that tells most pairs of rows apart without suppressing one."""
+        offers = self.columns[name].offers(self.state, 0.0)
+        separated = np.where(offers.prospects.violating == 0, offers.prospects.separated, 0.0)
+        while separated.max(initial=0.0) > 0:
+            choice = int(np.argmax(separated))
+            if self._refine(offers.take(choice), 0):
+                return True
+            separated[choice] = 0.0
+        return False
+
+    def _refine(self, column: RefinableColumn, limit: int) -> bool:
+        """Put a refined column in place unless that suppresses more rows than the limit; tell whether it was done."""
+        finer, suppressed = self.state.refined(column.parts(self.state))
+        if suppressed > limit or finer.kept.size == 0:
+            return False
+        self.earlier.append(self.columns[column.name])
+        self.columns[column.name] = column
+        self.state = finer
+        explained = finer.explained / self.total if self.total > 0 else 0.0
+        self.steps.append(
+            Step(
+                column=column.name,
+                groups=column.n_groups,
+                explained=explained,
+                suppressed=suppressed,
+                classes=finer.partition.n_classes,
+            )
+        )
+        return True
+
+    def checked(
+        self, columns: Sequence[CodedColumn], requirements: Sequence[Requirement]
+    ) -> tuple[dict[str, Groups | None], BoolArray]:
+        """Return the groups of every column and the rows to suppress, counted anew on the whole table.
+
+        Steps are taken back should the count exceed the limit: the table that t-closeness is measured against
+        changes with every row suppressed.
+        """
+        while True:
+            groups = self._groups()
+            partition = released_partition(columns, groups)
+            suppressed = suppressed_rows(partition, requirements)
+            if int(suppressed.sum()) <= self.max_suppressed or not self.steps:
+                break
+            self._take_back()
+        by_name = {column.name: column for column in columns}
+        for name, column in self.columns.items():  # beyond the grid, where that costs no row
+            codes = by_name[name].codes
+            if groups[name] is None or not column.is_finest or column.n_groups == by_name[name].size:
+                continue
+            finer = partition.refine(codes)
+            gone = suppressed_rows(finer, requirements)
+            if int(gone.sum()) <= int(suppressed.sum()):
+                groups[name] = np.arange(by_name[name].size, dtype=np.int32)
+                partition, suppressed = finer, gone
+        return groups, suppressed
+
+    def _take_back(self) -> None:
+        self.steps.pop()
+        before = self.earlier.pop()
+        self.columns[before.name] = before
+        partition = self.whole
+        for column in self.columns.values():
+            partition = partition.refine(column.groups[column.codes])
+        self.state = self.begin(partition)
+
+    def _groups(self) -> dict[str, Groups | None]:
+        return {
+            name: number_groups(column.groups[self.atoms[name]]) if column.n_groups > 1 else None
+            for name, column in sorted(self.columns.items())
+        }
+
+    def reason(self, name: str) -> Drop:
+        """Say why a column is dropped."""
+        if self.state.kept.size == 0:
+            return Drop(reason=DropReason.SUPPRESSION, suppressed=0, available=0)
+        prospects = self.columns[name].offers(self.state, 0.0).prospects
+        possible = prospects.violating[prospects.separated > 0]
+        available = max(self.available, 0)
+        if possible.size == 0:
+            return Drop(reason=DropReason.CONSTANT, suppressed=0, available=available)
+        fewest = int(possible.min())
+        reason = DropReason.SUPPRESSION if fewest > available else DropReason.UNINFORMATIVE
+        return Drop(reason=reason, suppressed=fewest, available=available)
+
+
+def _weights(importance: Sequence[float]) -> list[float]:
+    """Return what gains are multiplied by, 1 for the most important column."""
+    top = max(importance)
+    if top <= 0:
+        return [1.0] * len(importance)
+    return [max(value / top, _LEAST_IMPORTANCE) ** IMPORTANCE_EXPONENT for value in importance]
+
+
+def _coarsened(column: CodedColumn, atoms: Groups) -> CodedColumn:
+    n_atoms = int(atoms.max(initial=-1)) + 1
+    return replace(column, codes=atoms[column.codes], values=range(n_atoms))

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured on the way to a release: the recount of the promise, and what the tables are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from anonkit.checks.central import central_checks
+from anonkit.checks.disclosure import Disclosure, measure
+from anonkit.checks.local_table import local_checks
+from anonkit.checks.people import PeopleCounts
+from anonkit.checks.utility import SAMPLE, predictive_utility
+from anonkit.k_anonymity.unit_keys import with_keys
+from anonkit.policy.declaration import Policy
+from anonkit.promises.guarantee import Check, Guarantee, KAnonymity
+from anonkit.protocols import Draft, Engine, Source
+from anonkit.randomness import Randomness
+
+
+def recount(
+    promise: Guarantee, data: Path, schema: pa.Schema, *, people: PeopleCounts | None = None
+) -> Disclosure | None:
+    """Count the released cells anew, when the promise is one that can be counted.
+
+    Parameters
+    ----------
+    people : PeopleCounts, optional
+        The people of a table whose unit column is gone already.
+    """
+    if not isinstance(promise, KAnonymity):
+        return None
+    recursive = promise.diversity.recursive
+    return measure(
+        data,
+        [name for name in promise.quasi_identifiers if name in schema.names],
+        sensitive=[name for name in promise.sensitive if name in schema.names],
+        missing_is_value=promise.missing_is_value,
+        unit=promise.unit if people is None else None,
+        people=people,
+        recursive=(2, 3) if recursive is None else tuple(sorted({2, 3, recursive[1]})),
+    )
+
+
+def answer_checks(promise: Guarantee, data: Path, draft: Draft, method: Mapping[str, Any]) -> list[Check]:
+    """Check a table with noise against its own parameters; nothing for a table without.
+
+    Parameters
+    ----------
+    method : mapping
+        The `method` block of the report.
+    """
+    if isinstance(promise, KAnonymity):
+        return []
+    if "accounting" in draft.params:
+        return list(central_checks(data, draft.params, promise.to_dict()))
+    report = {
+        **draft.details,
+        "method": method,
+        "guarantee": promise.to_dict(),
+        "columns": draft.columns,
+        "budget": {"per_level": [], **draft.details["budget"]},
+    }
+    return list(local_checks(data, draft.params, report, rates=False))
+
+
+def release_utility(
+    promise: Guarantee, spool: Path, engine: Engine, policy: Policy, counted: Disclosure | None, randomness: Randomness
+) -> dict[str, Any]:
+    """Measure what the released table is worth, from the released table alone."""
+    if counted is None:
+        return {}
+    out: dict[str, Any] = {
+        "discernibility": sum(size * size * classes for size, classes in counted.class_sizes),
+        "average_equivalence_class_size": counted.rows / counted.classes if counted.classes else None,
+    }
+    return {**out, **_predictive(engine, engine.scan(spool, Policy()), policy, randomness)}
+
+
+def owner_measures(
+    promise: Guarantee, table: Source, engine: Engine, policy: Policy, randomness: Randomness
+) -> dict[str, Any]:
+    """Measure the source in the same way: for the owner alone."""
+    if not isinstance(promise, KAnonymity):
+        return {}
+    counted = table if promise.unit is None else with_keys(table, engine, promise.unit, promise.quasi_identifiers)
+    before = engine.class_sizes(counted, promise.quasi_identifiers, promise.k, promise.unit)
+    sizes = dict(before.histogram)
+    source = {"rows": before.rows, "classes": before.classes, "k": before.smallest, "uniques": sizes.get(1, 0)}
+    return {"source": source, "utility_of_source": _predictive(engine, table, policy, randomness)}
+
+
+def _predictive(engine: Engine, table: Source, policy: Policy, randomness: Randomness) -> dict[str, Any]:
+    if policy.target is None or policy.target not in table.schema.names:
+        return {}
+    features = [name for name in table.schema.names if policy.column(name).is_released and name != policy.target]
+    sample = engine.sample(table, SAMPLE, randomness.child("utility"))
+    columns = [*features, policy.target]
+    schema = pa.schema([sample.schema.field(name) for name in columns])
+    rows = pa.Table.from_batches(sample.batches(columns), schema=schema)
+    scores = predictive_utility(rows, features, policy.target)
+    return {} if scores is None else {"prediction_of_target": scores}

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a verified draft to the files of a release: written aside, read back, put in place together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from anonkit import __version__
+from anonkit.bundle.atomic import Staging, reason_of
+from anonkit.bundle.data_files import parts_of
+from anonkit.bundle.private_files import PrivateFolder
+from anonkit.bundle.signing import Signer, write_signature
+from anonkit.bundle.stored_release import (
+    DATA,
+    DESCRIPTOR,
+    FORMAT,
+    METADATA_KEY,
+    PAGE,
+    PARAMS,
+    REPORT,
+    SIDECARS,
+    SIGNATURE,
+    Place,
+    Release,
+    data_paths,
+    load,
+    package_name,
+    sha256,
+    to_json,
+)
+from anonkit.checks.disclosure import Disclosure
+from anonkit.checks.people import PeopleCounts
+from anonkit.engines.writing.relabelling import relabelled
+from anonkit.errors import EngineError, GuaranteeError, ParameterError
+from anonkit.ledger.spending import Position
+from anonkit.parameters import parameters_of
+from anonkit.pipeline.output_measures import recount
+from anonkit.policy.declaration import Policy
+from anonkit.promises.guarantee import Check, Guarantee
+from anonkit.protocols import Draft, Engine, Method, Source
+from anonkit.report.descriptor import build_descriptor
+from anonkit.report.document import build_owner_report, build_report
+from anonkit.report.page import render_page
+
+PARAMS_FORMAT = "anonkit-params/2"
+RISK_THRESHOLD = 0.2
+"""Records whose re-identification risk is above this count as at risk (classes below five)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class VerifiedDraft:
+    """A verified draft on its way to disk."""
+
+    method: Method
+    promise: Guarantee
+    policy: Policy
+    draft: Draft
+    data: Source
+    """The perturbed rows, shuffled, without the unit column."""
+    spool: Path | None
+    """The private Parquet file, or folder, with exactly these rows; None when the unit column still stands in it."""
+    part_rows: int | None
+    """Rows of each file of a folder of data; None for one file."""
+    n_rows: int
+    counted: Disclosure | None
+    checks: Sequence[Check]
+    utility: Mapping[str, Any]
+    owner: Mapping[str, Any]
+    notes: Sequence[str]
+    randomness: str
+    ledger: Mapping[str, Any] = field(default_factory=dict)
+    """Where the release stands among those of its dataset, for everybody to read."""
+    preset: str | None = None
+    """Named set of choices that the method was made with."""
+
+    def at(self, position: Position) -> VerifiedDraft:
+        """Return the draft with its place among the releases of its dataset."""
+        return replace(
+            self,
+            ledger=position.public,
+            owner={**self.owner, **position.owner},
+            checks=[*self.checks, *position.checks],
+            notes=[*self.notes, *position.notes],
+        )
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """What `params.json` holds."""
+        return {
+            "format": PARAMS_FORMAT,
+            "anonkit_version": __version__,
+            "method": self.method.name,
+            "preset": self.preset,
+            "method_parameters": method_block(self.method)["parameters"],
+            "randomness": self.randomness,
+            "assumptions": self.promise.to_dict()["assumptions"],
+            "treatment": {
+                column["name"]: {key: column[key] for key in ("role", "sensitive", "action") if key in column}
+                for column in self.draft.columns
+            },
+            **self.draft.params,
+            **({} if self.people is None else {"people": self.people.to_dict()}),
+        }
+
+    @property
+    def people(self) -> PeopleCounts | None:
+        """The people of every class, where people are counted: published, since nobody can recount them."""
+        return None if self.counted is None else self.counted.counts
+
+    def _columns(self) -> list[dict[str, Any]]:
+        """Return what was done to each column; those whose domain was read from the table are marked."""
+        read = self.promise.to_dict()["parameters"].get("domains_from_data", ())
+        return [
+            {**column, **({"domain_from_data": True} if column["name"] in read else {})}
+            for column in self.draft.columns
+        ]
+
+    def report(self) -> dict[str, Any]:
+        """Return what `report.json` holds."""
+        return build_report(
+            version=__version__,
+            method=method_block(self.method, self.preset),
+            promise=self.promise,
+            columns=self._columns(),
+            rows={**self.draft.rows, "out": self.n_rows},
+            checks=self.checks,
+            randomness=self.randomness,
+            disclosure_risk={} if self.counted is None else self.counted.to_dict(RISK_THRESHOLD),
+            details={
+                **self.draft.details,
+                "utility": {**self.draft.details.get("utility", {}), **self.utility},
+                **({"ledger": self.ledger} if self.ledger else {}),
+            },
+            dataset=self.policy.dataset,
+            domains_declared_by=self.policy.declared_by,
+            notes=self.notes,
+        )
+
+
+def method_block(method: Method, preset: str | None = None) -> dict[str, Any]:
+    """Return the `method` block of the report: what made the release, with every parameter."""
+    return {
+        "name": method.name,
+        "preset": preset,
+        "parameters": {one.name: getattr(method, one.name) for one in parameters_of(type(method))},
+        "paper": method.paper,
+        "summary": method.summary,
+    }
+
+
+def publish(
+    work: VerifiedDraft,
+    place: Place | None,
+    engine: Engine,
+    publishing: Callable[[str], None],
+    signer: Signer | None = None,
+) -> Release:
+    """Write all files together, after the data file has been read back and counted again.
+
+    Parameters
+    ----------
+    publishing : callable
+        Given the data file's SHA-256 right before the first file is put in place.
+    signer : Signer, optional
+        Signs all files. Without it a signature that stands in the place, of the release that is replaced, goes.
+    """
+    with closing(PrivateFolder()) as scratch:
+        target = place or Place(folder=scratch.path, stem="release")
+        staging = Staging(target.folder, target.stem)
+        try:
+            _write_files(work, target, staging.folder, engine)
+            if place is None:
+                contents = {s: (staging.folder / target.name(s)).read_bytes() for s in (DATA, *SIDECARS)}
+                return Release(
+                    params=work.params, report=json.loads(contents[REPORT]), contents=contents, owner=work.owner
+                )
+            if signer is not None:
+                write_signature(Place(folder=staging.folder, stem=target.stem), signer)
+            publishing(sha256(staging.folder / target.name(DATA)))
+            signature = [place.name(SIGNATURE)]
+            names = [place.name(suffix) for suffix in SIDECARS] + (signature if signer is not None else [])
+            staging.commit([*names, place.name(DATA)], absent=signature if signer is None else [])
+        except OSError as error:
+            raise EngineError(f"cannot write to {str(target.folder)!r}: {reason_of(error)}") from None
+        finally:
+            staging.discard()
+    return replace(load(target.file(DATA)), owner=work.owner)
+
+
+def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine) -> None:
+    report = work.report()
+    files = {PARAMS: to_json(work.params), REPORT: to_json(report), PAGE: render_page(report).encode()}
+    for suffix, content in files.items():
+        (folder / place.name(suffix)).write_bytes(content)
+    manifest = {
+        "format": FORMAT,
+        "method": work.method.name,
+        "randomness": work.randomness,
+        **({"conditions": work.draft.params["conditions"]} if "conditions" in work.draft.params else {}),
+        **({"license": work.policy.license} if work.policy.license else {}),
+        "sidecars": {suffix.lstrip("."): sha256(content) for suffix, content in files.items()},
+    }
+    data = folder / place.name(DATA)
+    metadata = {METADATA_KEY: json.dumps(manifest)}
+    if work.spool is None:
+        n_rows = engine.write(work.data, data, metadata=metadata, randomness=None, part_rows=work.part_rows)
+    elif work.spool.is_dir():
+        data.mkdir()
+        n_rows = sum(relabelled(part, data / part.name, metadata) for part in parts_of(work.spool))
+    else:
+        n_rows = relabelled(work.spool, data, metadata)
+    _read_back(work, data, n_rows)
+    hashes = {**{suffix: sha256(content) for suffix, content in files.items()}, DATA: sha256(data)}
+    descriptor = build_descriptor(
+        name=package_name(place.stem),
+        schema=work.data.schema,
+        files={
+            role: (place.name(suffix), hashes[suffix])
+            for role, suffix in (("data", DATA), ("params", PARAMS), ("report", REPORT), ("page", PAGE))
+        },
+        data_paths=data_paths(data),
+        report=report,
+        license_name=work.policy.license,
+    )
+    (folder / place.name(DESCRIPTOR)).write_bytes(to_json(descriptor))
+
+
+def _read_back(work: VerifiedDraft, data: Path, n_rows: int) -> None:
+    """Count the written file: what it holds must be what the report says."""
+    again = recount(work.promise, data, work.data.schema, people=work.people)
+    same = again == work.counted and (again is None or all(check.passed for check in again.checks))
+    if not same or n_rows != work.n_rows:
+        raise GuaranteeError(
+            "the written file does not hold what was counted before writing", "nothing was written; check the disk"
+        )
+
+
+def refuse_beside_release(folder: Path, release: Path) -> None:
+    """Refuse to put the owner's figures into the folder that is handed out.
+
+    Raises
+    ------
+    ParameterError
+        Both are the same folder.
+    """
+    if folder.resolve() == release.resolve():
+        raise ParameterError(
+            f"owner_report ({str(folder)!r}) is the folder of the release, where the owner's figures must not stand",
+            "name a folder that is not handed out",
+        )
+
+
+def write_owner_report(folder: Path, work: VerifiedDraft) -> None:
+    """Write the measures that must not be published, apart from the release."""
+    write_owner_document(folder, "owner.report.json", {"method": work.method.name, **work.owner})
+
+
+def write_owner_document(folder: Path, name: str, measures: Mapping[str, Any]) -> Path:
+    """Write measures of the source under the banner, in a file that its owner alone may read.
+
+    Parameters
+    ----------
+    folder : Path
+        Made when it is not there.
+    name : str
+        Of the file; one that is there is replaced, whoever could read it.
+
+    Raises
+    ------
+    EngineError
+        It cannot be written.
+    """
+    staging = Staging(folder, name)
+    try:
+        aside = staging.folder / name
+        aside.touch(mode=0o600)
+        aside.write_bytes(to_json(build_owner_report(__version__, measures)))
+        staging.commit([name])
+    except OSError as error:
+        raise EngineError(f"cannot write to {str(folder)!r}: {reason_of(error)}") from None
+    finally:
+        staging.discard()
+    return folder / name

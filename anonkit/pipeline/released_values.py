@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of the quasi-identifiers in a written table: the report counts these, and a column of one value is dropped.
+
+A recoding can make labels that no row shows, because their rows were left out. What stands in the report is counted in
+the table. A column in which every row shows the same tells a consumer nothing; it is left out, and the report says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from anonkit.checks.class_counts import quoted
+from anonkit.checks.disclosure import scanned
+from anonkit.errors import GuaranteeError
+from anonkit.policy.declaration import Policy, Role
+from anonkit.protocols import Draft
+
+_REASON = "every released row shows the same value"
+_GONE = ("detail", "released_values", "values")
+"""Keys of a column's entry that say how it was released."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Settled:
+    """A draft as its written table is described, and the columns that leave it."""
+
+    draft: Draft
+    constant: tuple[str, ...]
+    """Quasi-identifiers that have one value in the table."""
+    schema: pa.Schema
+    """Columns of the table without these."""
+
+
+def as_written(draft: Draft, spool: Path, policy: Policy) -> Settled:
+    """Count the values of the released quasi-identifiers, and leave out those that have one.
+
+    Parameters
+    ----------
+    spool : Path
+        The private Parquet file, or folder, of the draft's rows.
+
+    Raises
+    ------
+    GuaranteeError
+        No column is left to be released.
+    """
+    names = [name for name in draft.data.schema.names if policy.column(name).role is Role.QUASI_IDENTIFIER]
+    listed = [one["name"] for one in draft.columns if "values" in one and one["name"] in names]
+    counts, values = _counted(spool, names, listed)
+    constant = tuple(name for name in names if counts[name] == 1)
+    left = [name for name in draft.data.schema.names if name not in constant]
+    if not any(name != policy.unit for name in left):
+        raise GuaranteeError(
+            "no column can be released: every quasi-identifier would show one value, and there is nothing else",
+            "allow more suppression, or ask for a smaller k",
+        )
+    columns = [_entry(one, counts, values, constant) for one in draft.columns]
+    params = {**draft.params, "recoding": _without(draft.params["recoding"], constant)}
+    schema = pa.schema([draft.data.schema.field(name) for name in left])
+    return Settled(draft=replace(draft, columns=columns, params=params), constant=constant, schema=schema)
+
+
+def _counted(
+    spool: Path, names: Sequence[str], listed: Sequence[str]
+) -> tuple[dict[str, int], dict[str, set[str | None]]]:
+    """Count the distinct values of some columns, missing among them, and list those of some."""
+    with scanned(spool) as (connection, source):
+        parts = [f"count(DISTINCT {quoted(name)}) + (count({quoted(name)}) < count(*))::BIGINT" for name in names]
+        found = connection.execute(f"SELECT {', '.join(parts)} FROM {source}").fetchall()[0] if parts else ()
+        values = {
+            name: {row[0] for row in connection.execute(f"SELECT DISTINCT {quoted(name)} FROM {source}").fetchall()}
+            for name in listed
+        }
+    return dict(zip(names, map(int, found), strict=True)), values
+
+
+def _entry(
+    entry: Mapping[str, Any], counts: Mapping[str, int], values: Mapping[str, set[str | None]], constant: Sequence[str]
+) -> dict[str, Any]:
+    """Return what the report says of a column."""
+    name = entry["name"]
+    if name in constant:
+        kept = {key: value for key, value in entry.items() if key not in _GONE}
+        return {**kept, "action": "dropped", "reason": _REASON}
+    if name not in counts:
+        return dict(entry)
+    out = {**entry, "released_values": counts[name]}
+    if name in values:
+        out["values"] = [value for value in entry["values"] if value in values[name]]
+    return out
+
+
+def _without(recoding: Mapping[str, Any], constant: Sequence[str]) -> Mapping[str, Any]:
+    """Return a recoding column by column without some; the splits of a local one need all their axes."""
+    if recoding["kind"] != "global":
+        return recoding
+    return {**recoding, "columns": [one for one in recoding["columns"] if one["name"] not in constant]}

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Local differential privacy as a promise: what randomizing every row by itself protects, and what it does not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from anonkit.promises.guarantee import BY_CONSTRUCTION, Check, conditional_words, guarantee_block
+
+
+class MeasuredLoss(Protocol):
+    """What the published parameters of a randomized table say when they are read anew."""
+
+    @property
+    def epsilon(self) -> float:
+        """Privacy loss of a whole row, recomputed from the published integers."""
+        ...
+
+    @property
+    def attributes(self) -> Mapping[str, float]:
+        """Privacy loss of each answer, recomputed."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalDP:
+    """Every row was randomized by itself: what is shown is nearly as likely under any other true row."""
+
+    kind: ClassVar[str] = "local-dp"
+
+    epsilon: float
+    """Privacy loss of a whole row, realised, in [0, inf]."""
+    attributes: Mapping[str, float]
+    """Privacy loss of each answer, the target's too when it is randomized alone, realised."""
+    one_answer: bool = False
+    """True when a row answers one attribute only: the loss of a row is then the largest, else the sum."""
+    clear: tuple[str, ...] = ()
+    """Columns published unchanged."""
+    unbounded: tuple[str, ...] = ()
+    """Columns answered at random in which some answer is certain under one true value and impossible under another."""
+    transformed: tuple[str, ...] = ()
+    """Numbers published by a transformation for which no bound holds."""
+    hidden_with: str | None = None
+    """The target, when every answer hides it together with the attribute."""
+    assumptions: tuple[str, ...] = ()
+    conditional: tuple[str, ...] = ()
+    """Columns whose domain was read from the table: the promise holds only if it is public all the same."""
+    identifiers_from_data: tuple[str, ...] = ()
+    """Columns that were left out because their cells look like identifiers: as above."""
+
+    @property
+    def _bounded(self) -> dict[str, float]:
+        return {name: loss for name, loss in self.attributes.items() if not math.isinf(loss)}
+
+    def statement(self) -> str:
+        """Say the promise in plain words."""
+        return conditional_words(self.conditional, self.identifiers_from_data) + self._claim()
+
+    def _claim(self) -> str:
+        if not math.isinf(self.epsilon):
+            factor = math.exp(self.epsilon)
+            times = f"{math.ceil(factor * 100) / 100:,.2f}" if factor < 1e6 else f"{factor:.1e}"
+            which = "one attribute of it" if self.one_answer else "every attribute of it"
+            return (
+                f"Each row was randomized by itself, {which} answered at random: whatever a released row shows, it is "
+                f"at most {times} times as likely under one true row as under any other. This holds against anybody, "
+                "whatever else is known."
+            )
+        if not self._bounded:
+            return "No bound holds for any released column: see what is not protected."
+        worst = math.ceil(max(self._bounded.values()) * 1e5) / 1e5
+        return (
+            "A whole row is not protected by any bound. Taken alone, each of the columns "
+            f"{', '.join(self._bounded)} was randomized: what it shows is at most e to the {worst:g} times as likely "
+            f"under one true value as under any other. {self._unprotected_words()}"
+        )
+
+    def _unprotected_words(self) -> str:
+        parts = []
+        if self.clear:
+            parts.append(f"Published unchanged: {', '.join(self.clear)}.")
+        if self.unbounded:
+            parts.append(f"Some answers rule true values out for certain: {', '.join(self.unbounded)}.")
+        if self.transformed:
+            parts.append(f"Multiplied and shifted at random, for which no bound holds: {', '.join(self.transformed)}.")
+        return " ".join(parts)
+
+    def formal(self) -> str:
+        """Say the promise as the field does."""
+        if math.isinf(self.epsilon):
+            return (
+                "No finite epsilon bounds the randomizer of a whole row. Taken alone, the answer of each column that "
+                "has a finite loss is epsilon-locally differentially private with that loss: for all values x, x' of "
+                "its domain and all answers y, Pr[M(x) = y] <= exp(epsilon) Pr[M(x') = y]."
+                if self._bounded
+                else "No finite epsilon bounds the randomizer of a row, or of any column."
+            )
+        rule = "the largest" if self.one_answer else "the sum"
+        joint = f" Each answer is drawn for attribute and {self.hidden_with!r} together." if self.hidden_with else ""
+        return (
+            "The randomizer M of one row is epsilon-locally differentially private with epsilon = "
+            f"{self.epsilon:.12g}: for all "
+            "rows x, x' of the declared domains and all outputs y, Pr[M(x) = y] <= exp(epsilon) Pr[M(x') = y]. It is "
+            f"{rule} of the losses of its answers.{joint}"
+        )
+
+    def not_protected(self) -> tuple[str, ...]:
+        """Say what an attacker may still learn."""
+        out = []
+        if self.clear:
+            out.append(f"{', '.join(self.clear)}: published as they are, in the rows they belong to.")
+        if self.unbounded:
+            out.append(
+                f"{', '.join(self.unbounded)}: some answers are never given under some true values, so that whoever "
+                "sees one rules those out for certain; a category without blind answers betrays its owners."
+            )
+        if self.transformed:
+            out.append(
+                f"{', '.join(self.transformed)}: no formal bound; zeros, signs and outliers can be learned from what "
+                "is shown."
+            )
+        if self.epsilon > 5:
+            out.append("A large privacy loss: several columns of one row together can point to its true values.")
+        return (
+            *out,
+            "Patterns of the population: what the table teaches about everybody is also learned about each person.",
+            "Rows are protected, not people: who has several rows loses the stated privacy once a row.",
+            "Repetition: every further release of the same rows with fresh noise adds its own loss.",
+            "The number of rows is published.",
+        )
+
+    def verify(self, measured: MeasuredLoss) -> list[Check]:
+        """Compare the promise with the loss that the published parameters have."""
+        same = measured.attributes == dict(self.attributes)
+        return [
+            Check(
+                name="epsilon",
+                passed=measured.epsilon <= self.epsilon,
+                observed=loss_json(measured.epsilon),
+                required=loss_json(self.epsilon),
+            ),
+            Check(
+                name="epsilon_per_attribute",
+                passed=same,
+                observed=len(measured.attributes),
+                required=len(self.attributes),
+            ),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the guarantee block of the report."""
+        return guarantee_block(
+            self,
+            parameters={
+                "epsilon": loss_json(self.epsilon),
+                "one_answer_per_row": self.one_answer,
+                "randomized": list(self._bounded),
+                "clear": list(self.clear),
+                "unbounded": list(self.unbounded),
+                "transformed": list(self.transformed),
+                "hidden_with_each_answer": self.hidden_with,
+                "losses": [loss_json(loss) for loss in self.attributes.values()],
+                "answers": list(self.attributes),
+                "domains_from_data": list(self.conditional),
+                "identifiers_from_data": list(self.identifiers_from_data),
+            },
+            unit="one row",
+            adjacency="replace one record",
+            assumptions=self.assumptions,
+            basis=BY_CONSTRUCTION,
+        )
+
+    @classmethod
+    def from_dict(cls, block: Mapping[str, Any]) -> LocalDP:
+        """Read the promise back from the guarantee block of a report."""
+        told = block["parameters"]
+        return cls(
+            epsilon=float(told["epsilon"]),
+            attributes=dict(zip(told["answers"], (float(loss) for loss in told["losses"]), strict=True)),
+            one_answer=bool(told["one_answer_per_row"]),
+            clear=tuple(told["clear"]),
+            unbounded=tuple(told.get("unbounded", ())),
+            transformed=tuple(told["transformed"]),
+            hidden_with=told["hidden_with_each_answer"],
+            assumptions=tuple(block["assumptions"]),
+            conditional=tuple(told["domains_from_data"]),
+            identifiers_from_data=tuple(told.get("identifiers_from_data", ())),
+        )
+
+
+SHUFFLE_ASSUMPTION = (
+    "The attacker sees the file of the release alone: neither an answer on its way into it nor the order of the rows, "
+    "and every person has one row."
+)
+"""What the central promise of a shuffled file rests on, beside the local promise that needs none of it."""
+SHUFFLE_BOUND = "privacy blanket (Balle, Bell, Gascón, Nissim, CRYPTO 2019), computed numerically"
+
+
+FEWEST_SHUFFLED = 100
+"""Rows below which nothing is claimed for the shuffled file: there are too few to hide among."""
+
+
+def shuffle_obstacle(names: Sequence[str], unit: str | None) -> str:
+    """Say why the secret order of the rows hides nobody.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Released columns that are no answers with a finite epsilon.
+    unit : str, optional
+        The column that says whose a row is.
+    """
+    if names:
+        return (
+            f"{', '.join(names)}: not every released column is an answer with a finite epsilon, so that a row can be "
+            "known again by it"
+        )
+    return "no column is released" if unit is None else f"a person may have several rows (column {unit!r})"
+
+
+def loss_json(epsilon: float) -> float | str:
+    """Return a privacy loss for JSON, which has no infinity."""
+    return "inf" if math.isinf(epsilon) else epsilon

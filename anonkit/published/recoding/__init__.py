@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recodings: how quasi-identifiers become what is released, the same way for this table and the next batch.
+
+A global recoding treats every column by itself: kept, cut into intervals, merged into groups, or dropped.
+A local recoding is a tree that puts every row into a box of the quasi-identifiers' space.
+
+Privacy
+-------
+A recoding is public. It never lists a value that fewer than k rows (people) hold unless the policy declared it:
+such values are in the group that stands for everything not listed. Interval ends are round numbers with k rows on
+either side, chosen as `anonkit.k_anonymity.search.heavy_parts` says, not cell values; the outermost intervals are open.
+"""
+
+from anonkit.published.recoding.axes import (
+    MASK,
+    OTHER,
+    UNKNOWN,
+    CategoryAxis,
+    Grouping,
+    IntervalAxis,
+    KeptAxis,
+    unique_labels,
+)
+from anonkit.published.recoding.recodings import GlobalRecoding, LocalRecoding, Recoding, Split
+from anonkit.published.recoding.stored import recoding_from_dict
+
+__all__ = [
+    "MASK",
+    "OTHER",
+    "UNKNOWN",
+    "CategoryAxis",
+    "GlobalRecoding",
+    "Grouping",
+    "IntervalAxis",
+    "KeptAxis",
+    "LocalRecoding",
+    "Recoding",
+    "Split",
+    "recoding_from_dict",
+    "unique_labels",
+]

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts into which the values of one column are divided, their codes and their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anonkit.domains.arrow_values import is_ordered, recode_array
+from anonkit.domains.interval_ends import Point, point_text
+from anonkit.published.recoding.cutting import parts_of
+
+MASK = "*"
+"""What stands for everything a column does not tell."""
+OTHER = "other"
+"""Label of the values that are not listed, unless a value is called so."""
+MISSING = "missing"
+"""Label of missing beside values of a group, unless a value is called so."""
+_LONG = 4
+"""Sets of more values than this are named by what they lack, when that is shorter."""
+UNKNOWN = -1
+"""Code of a cell the recoding says nothing about; its row cannot be released."""
+
+
+Named = tuple[tuple[str, tuple[int, ...]], ...]
+"""Groups of parts that the policy declares, each with its name, the smaller before the larger."""
+
+
+def _named(named: Named, parts: Sequence[int]) -> str:
+    """Return the name of the smallest declared group that holds all of some parts."""
+    wanted = set(parts)
+    return next((name for name, group in named if wanted <= set(group)), MASK)
+
+
+def _named_to_dict(named: Named | None) -> dict[str, Any]:
+    return {} if named is None else {"groups": [{"label": name, "parts": list(parts)} for name, parts in named]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntervalAxis:
+    """An ordered column divided at cut points: part i holds cuts[i-1] <= x < cuts[i]; missing, if any, is the last."""
+
+    name: str
+    cuts: tuple[Point, ...]
+    has_missing: bool
+    """False when the recoded table had no missing value here: nothing is said about one."""
+    named: Named | None = None
+    """Where the policy declares bins: a set of parts is called by the smallest of these that holds it, else `*`."""
+
+    @property
+    def size(self) -> int:
+        """Number of parts, missing included."""
+        return len(self.cuts) + 1 + self.has_missing
+
+    def codes(self, array: pa.Array) -> NDArray[np.int64]:
+        """Return the part of every cell, shape (len(array),)."""
+        parts = parts_of(array, self.cuts)
+        parts[parts < 0] = self.size - 1 if self.has_missing else UNKNOWN
+        return parts
+
+    def label(self, parts: Sequence[int]) -> str | None:
+        """Name a set of parts: an interval, with `missing` beside it when it is in the set; None for missing alone."""
+        n_intervals = len(self.cuts) + 1
+        inner = sorted(part for part in parts if part < n_intervals)
+        if not inner:
+            return None
+        if self.named is not None:
+            return _named(self.named, parts)
+        if len(inner) == n_intervals:
+            text = MASK
+        else:
+            runs = np.split(np.array(inner), np.flatnonzero(np.diff(inner) != 1) + 1)
+            text = "|".join(self._interval(int(run[0]), int(run[-1])) for run in runs)
+        return f"{text}|missing" if n_intervals in parts and text != MASK else text
+
+    def _interval(self, first: int, last: int) -> str:
+        low = point_text(self.cuts[first - 1]) if first > 0 else None
+        high = point_text(self.cuts[last]) if last < len(self.cuts) else None
+        if low is None:
+            return f"< {high}"
+        return f">= {low}" if high is None else f"[{low}, {high})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the axis as it stands in `params.json`."""
+        cuts = [point_text(cut) for cut in self.cuts]
+        return {
+            "name": self.name,
+            "kind": "intervals",
+            "cuts": cuts,
+            "missing": self.has_missing,
+            **_named_to_dict(self.named),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class CategoryAxis:
+    """A categorical column: one part a listed value, then one for all others and one for missing, if there are any."""
+
+    name: str
+    values: tuple[str, ...]
+    has_other: bool
+    has_missing: bool
+    """False when the recoded table had no missing value here: nothing is said about one."""
+    named: Named | None = None
+    """Where the policy declares groups: a set of parts is called by the smallest of these that holds it, else `*`."""
+
+    @property
+    def size(self) -> int:
+        """Number of parts, missing included."""
+        return len(self.values) + self.has_other + self.has_missing
+
+    @property
+    def other_label(self) -> str:
+        """What all values that are not listed are called: a name that no listed value has."""
+        return _free_name(OTHER, self.values)
+
+    @property
+    def missing_label(self) -> str:
+        """What missing is called beside values: a name that no listed value has."""
+        return _free_name(MISSING, self.values)
+
+    def codes(self, array: pa.Array) -> NDArray[np.int64]:
+        """Return the part of every cell, shape (len(array),); UNKNOWN where nothing is said about a value."""
+        lookup: dict[Any, int] = {value: at for at, value in enumerate(self.values)}
+        lookup[None] = self.size - 1 if self.has_missing else UNKNOWN
+        return recode_array(array, lookup, len(self.values) if self.has_other else UNKNOWN, is_ordered(array.type))
+
+    def label(self, parts: Sequence[int]) -> str | None:
+        """Name a set of parts by its values; None for missing alone."""
+        present = len(self.values) + self.has_other
+        if list(parts) == [present]:
+            return None
+        if self.named is not None:
+            return _named(self.named, parts)
+        if sum(part < present for part in parts) == present:
+            return MASK
+        names = (*self.values, *[self.other_label][: self.has_other], *[self.missing_label][: self.has_missing])
+        inside = [names[part] for part in parts]
+        outside = [name for part, name in enumerate(names) if part not in set(parts)]
+        if len(inside) > _LONG and len(outside) < len(inside):
+            return "not " + "|".join(outside)
+        return "|".join(inside)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the axis as it stands in `params.json`."""
+        return {
+            "name": self.name,
+            "kind": "categories",
+            "values": list(self.values),
+            "other": self.has_other,
+            **({"other_label": self.other_label} if self.has_other else {}),
+            "missing": self.has_missing,
+            **({"missing_label": self.missing_label} if self.has_missing else {}),
+            **_named_to_dict(self.named),
+        }
+
+
+def _free_name(name: str, taken: Sequence[str]) -> str:
+    free, number = name, 1
+    while free in taken:
+        number += 1
+        free = f"{name} ({number})"
+    return free
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptAxis:
+    """A column released as it is."""
+
+    name: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the axis as it stands in `params.json`."""
+        return {"name": self.name, "kind": "kept"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grouping:
+    """An axis with its parts merged into labelled groups; a null label is missing."""
+
+    axis: IntervalAxis | CategoryAxis
+    labels: tuple[str | None, ...]
+    """Label of each part, length `axis.size`; parts with one label are one group."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column."""
+        return self.axis.name
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the grouping as it stands in `params.json`."""
+        return {**self.axis.to_dict(), "labels": list(self.labels)}
+
+
+def unique_labels(labels: Sequence[str | None], groups: Sequence[int]) -> tuple[str | None, ...]:
+    """Return labels such that two parts share one exactly when they are in one group."""
+    owner: dict[str | None, int] = {}
+    renamed: dict[int, str | None] = {}
+    for label, group in zip(labels, groups, strict=True):
+        if group in renamed:
+            continue
+        candidate, number = label, 1
+        while owner.setdefault(candidate, group) != group:
+            number += 1
+            candidate = f"{label if label is not None else 'missing'} ({number})"
+        renamed[group] = candidate
+    return tuple(renamed[group] for group in groups)

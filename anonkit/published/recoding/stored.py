@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recodings read back from `params.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from anonkit.domains.interval_ends import point_from_text
+from anonkit.errors import ReleaseFormatError
+from anonkit.published.recoding.axes import CategoryAxis, Grouping, IntervalAxis, KeptAxis, Named
+from anonkit.published.recoding.recodings import GlobalRecoding, LocalRecoding, Recoding, Split
+
+
+def recoding_from_dict(raw: Mapping[str, Any]) -> Recoding:
+    """Read a recoding back from `params.json`.
+
+    Raises
+    ------
+    ReleaseFormatError
+        The block is not a recoding.
+    """
+    try:
+        if raw["kind"] == "global":
+            return GlobalRecoding(columns=tuple(_column_from_dict(column) for column in raw["columns"]))
+        if raw["kind"] == "local":
+            axes = tuple(_axis_from_dict(axis) for axis in raw["axes"])
+            nodes = tuple(
+                None
+                if node is None
+                else Split(
+                    axis=node["axis"], left=tuple(node["left"]), children=(node["children"][0], node["children"][1])
+                )
+                for node in raw["nodes"]
+            )
+            return LocalRecoding(axes=axes, nodes=nodes)
+    except (KeyError, TypeError, IndexError, ValueError):
+        pass
+    raise ReleaseFormatError("the recoding in params.json is damaged", "anonkit validate tells which file was changed")
+
+
+def _axis_from_dict(raw: Mapping[str, Any]) -> IntervalAxis | CategoryAxis:
+    if raw["kind"] == "intervals":
+        return IntervalAxis(
+            name=raw["name"],
+            cuts=tuple(point_from_text(cut) for cut in raw["cuts"]),
+            has_missing=raw["missing"],
+            named=_named_from_dict(raw),
+        )
+    if raw["kind"] == "categories":
+        axis = CategoryAxis(
+            name=raw["name"],
+            values=tuple(raw["values"]),
+            has_other=raw["other"],
+            has_missing=raw["missing"],
+            named=_named_from_dict(raw),
+        )
+        for key, label in (("other_label", axis.other_label), ("missing_label", axis.missing_label)):
+            if raw.get(key, label) != label:
+                raise ValueError(key)
+        return axis
+    raise ValueError(raw["kind"])
+
+
+def _named_from_dict(raw: Mapping[str, Any]) -> Named | None:
+    if "groups" not in raw:
+        return None
+    return tuple((str(group["label"]), tuple(int(part) for part in group["parts"])) for group in raw["groups"])
+
+
+def _column_from_dict(raw: Mapping[str, Any]) -> KeptAxis | Grouping:
+    if raw["kind"] == "kept":
+        return KeptAxis(name=raw["name"])
+    axis = _axis_from_dict(raw)
+    if len(raw["labels"]) != axis.size:
+        raise ValueError("labels")
+    return Grouping(axis=axis, labels=tuple(raw["labels"]))

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all randomized-response methods share: public domains, the promise of a table's mechanisms, and its draft."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from anonkit.domains.domain_codes import refuse_kinds
+from anonkit.domains.public_domains import categories_of, conditions_of
+from anonkit.errors import PolicyError
+from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.mechanisms.response_matrix import ResponseMatrix
+from anonkit.mechanisms.transformed_response import TransformedResponse, breach_width
+from anonkit.policy.declaration import Policy, Role
+from anonkit.promises.pure_local_dp import LocalDP, loss_json
+from anonkit.protocols import Draft, Engine, Source
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
+from anonkit.randomized_response.randomized_rows import RandomizeBatch
+from anonkit.randomized_response.shuffled_view import shuffled_view
+from anonkit.randomness import Randomness
+
+ASKED_COLUMN = "asked_attribute"
+"""Name of the column that tells which attribute a row answers."""
+
+LABELS = ("randomize", "clear")
+"""What may be done to the target."""
+
+_REALISED = 0.98
+"""Share of the epsilon asked for below which the owner is told what it came to."""
+_CONFIDENCES = (0.999, 0.99, 0.95, 0.5)
+
+
+# --- the promise -------------------------------------------------------------------------------------------------
+
+
+def clear_target(policy: Policy) -> PublishedTarget | None:
+    """Return the description of a target that is published unchanged.
+
+    Raises
+    ------
+    PolicyError
+        It has no public categories, or the policy designs answers for it.
+    """
+    if policy.target is None:
+        return None
+    column = policy.column(policy.target)
+    if column.answers is not None:
+        raise PolicyError(
+            f"column {column.name!r}: {column.answers.key} is for a label that is randomized, this one stays clear",
+            "--label randomize, or leave the key out",
+        )
+    domain = categories_of(column)
+    return PublishedTarget(name=column.name, domain=domain, mechanism=RandomizedResponse.clear(domain.size))
+
+
+def local_promise(table: PublishedTable, policy: Policy) -> LocalDP:
+    """Return what the mechanisms of a table promise."""
+    target = table.target
+    losses = table.losses
+    transformed = [each.name for each in table.attributes if isinstance(each.mechanism, TransformedResponse)]
+    clear = [each.name for each in table.attributes if _is_clear(each.mechanism)]
+    clear += [target.name] if target is not None and _is_clear(target.mechanism) else []
+    betrayed = [name for name, loss in losses.items() if loss == np.inf and name not in (*transformed, *clear)]
+    return LocalDP(
+        epsilon=table.record_epsilon,
+        attributes=losses,
+        one_answer=table.asked_column is not None,
+        clear=tuple(clear),
+        unbounded=tuple(betrayed),
+        transformed=tuple(transformed),
+        hidden_with=target.name if table.joint and target is not None else None,
+        assumptions=assumptions_of(table, policy),
+        conditional=policy.domains_from_data,
+        identifiers_from_data=policy.identifiers_from_data,
+    )
+
+
+def _is_clear(mechanism: object) -> bool:
+    """Tell whether every answer is the truth."""
+    if isinstance(mechanism, RandomizedResponse):
+        return mechanism.truth_probability == 1
+    if isinstance(mechanism, ResponseMatrix):
+        return bool((np.diagonal(mechanism.response_matrix()) == 1).all())
+    return False
+
+
+def assumptions_of(table: PublishedTable, policy: Policy) -> tuple[str, ...]:
+    """Return what must be true besides, in whole sentences."""
+    said = dict.fromkeys(
+        text[:1].upper() + text[1:] + "." for attribute in table.attributes for text in attribute.mechanism.assumptions
+    )
+    return (*conditions_of(policy), *said)
+
+
+# --- the draft ---------------------------------------------------------------------------------------------------
+
+
+def draft_randomized(
+    source: Source,
+    policy: Policy,
+    engine: Engine,
+    rng: Randomness,
+    table: PublishedTable,
+    *,
+    shuffle_delta: float | None = None,
+    notes: Sequence[str] = (),
+) -> Draft:
+    """Return the draft of a table whose every released cell went through its mechanism.
+
+    Privacy
+    -------
+    The noise key lives in the batch function only; it is never written, shown or logged.
+    """
+    if ASKED_COLUMN in policy.columns and table.asked_column is not None:
+        raise PolicyError(f"column {ASKED_COLUMN!r} has a name that the release needs", "rename it")
+    numbers = [each.name for each in table.attributes if each.is_number]
+    refuse_kinds(source.schema, numbers)
+    types = _types(table)
+    names = [name for name in (*policy.columns, ASKED_COLUMN) if name in types]
+    schema = pa.schema([(name, types[name]) for name in names])
+    bounds = {name: given for name in numbers if (given := policy.column(name).bounds) is not None}
+    randomize = RandomizeBatch(table=table, key=rng.key("noise"), schema=schema, bounds=bounds)
+    params = table.to_params()
+    if policy.is_conditional:
+        params["conditions"] = list(conditions_of(policy))
+    return Draft(
+        data=engine.map_batches(source, randomize, schema),
+        params=params,
+        columns=_column_entries(policy, table),
+        rows={"in": source.n_rows, "suppressed": 0},
+        details={
+            "budget": {
+                "epsilon": loss_json(table.record_epsilon),
+                "delta": 0,
+                "per_attribute": [{"name": name, "epsilon": loss_json(loss)} for name, loss in table.losses.items()],
+            },
+            "published_measures": _published_measures(table),
+            "shuffle": shuffled_view(table, policy, source.n_rows, shuffle_delta),
+        },
+        notes=notes,
+    )
+
+
+def realised_notes(asked: float | None, realised: Mapping[str, float]) -> list[str]:
+    """Say where answers are randomized more strongly than was asked, since weights are whole numbers of words.
+
+    Parameters
+    ----------
+    asked : float, optional
+        Privacy loss asked for; None when something else was.
+    realised : mapping
+        What is known by which name, to its loss.
+    """
+    weaker = {name: loss for name, loss in realised.items() if asked is not None and loss < _REALISED * asked}
+    return [
+        f"epsilon {asked:g} was asked for, and {name} realises {loss:.3g}: an answer is drawn with one random word, "
+        "and no word allows more"
+        for name, loss in weaker.items()
+    ]
+
+
+def _types(table: PublishedTable) -> dict[str, pa.DataType]:
+    category = pa.dictionary(pa.int32(), pa.string())
+    types = {each.name: pa.float64() if each.is_number else category for each in table.attributes}
+    if table.target is not None:
+        types[table.target.name] = category
+    if table.asked_column is not None:
+        types[table.asked_column] = category
+    return types
+
+
+# --- the report --------------------------------------------------------------------------------------------------
+
+
+def _column_entries(policy: Policy, table: PublishedTable) -> list[dict[str, Any]]:
+    told: dict[str, dict[str, Any]] = {each.name: _facts(each) for each in table.attributes}
+    if table.target is not None:
+        told[table.target.name] = _target_facts(table.target)
+    out = []
+    for name, column in policy.columns.items():
+        entry = {"name": name, "role": str(column.role), "sensitive": column.is_sensitive}
+        if name in told:
+            out.append({**entry, **told[name]})
+        else:
+            reason = (
+                "identifiers are never released"
+                if column.role in (Role.IDENTIFIER, Role.UNIT)
+                else f"declared {column.role}: only what is randomized is released"
+            )
+            out.append({**entry, "action": "dropped", "reason": reason})
+    if table.asked_column is not None:
+        reason = "which attribute the row answers; drawn without a look at the data"
+        out.append({"name": table.asked_column, "role": "insensitive", "action": "synthesized", "reason": reason})
+    return out
+
+
+def _facts(attribute: PublishedAttribute) -> dict[str, Any]:
+    mechanism = attribute.mechanism
+    facts: dict[str, Any] = {
+        "action": "randomized",
+        "mechanism": mechanism.mechanism,
+        "epsilon": loss_json(attribute.epsilon),
+    }
+    if isinstance(mechanism, RandomizedResponse):
+        facts["p_keep"] = mechanism.truth_probability
+    if isinstance(mechanism, RandomizedResponse | ResponseMatrix):
+        facts["breach"] = float(mechanism.breach().max())
+    domain = attribute.answers()
+    if domain is not None:
+        facts["released_values"] = domain.size
+    return {**facts, **_told_twice(attribute)}
+
+
+def _told_twice(column: PublishedAttribute | PublishedTarget) -> dict[str, Any]:
+    """Return the domain and the parameters as `params.json` has them: no single file can be changed unseen."""
+    told = column.to_params()
+    return {"domain": told["domain"], "parameters": told["parameters"]}
+
+
+def _target_facts(target: PublishedTarget) -> dict[str, Any]:
+    mechanism, twice = target.mechanism, _told_twice(target)
+    if mechanism is None:
+        return {"action": "randomized", "reason": "hidden together with each answer", **twice}
+    if _is_clear(mechanism):
+        reason = "the class label is published unchanged, as the method does or as asked"
+        return {"action": "kept", "reason": reason, **twice}
+    loss = loss_json(mechanism.epsilon)
+    return {"action": "randomized", "mechanism": mechanism.mechanism, "epsilon": loss, **twice}
+
+
+def _published_measures(table: PublishedTable) -> dict[str, Any]:
+    """Return the measures of the method's own paper; they come second to epsilon."""
+    out: dict[str, Any] = {}
+    answered = [each for each in table.attributes if isinstance(each.mechanism, RandomizedResponse | ResponseMatrix)]
+    if answered:
+        out["breach"] = {
+            "how": "share of true answers times the chance that a true answer is believed; read epsilon first",
+            **{each.name: float(each.mechanism.breach().max()) for each in answered},  # type: ignore[union-attr]
+        }
+    if any(isinstance(each.mechanism, TransformedResponse) for each in table.attributes):
+        out["breach_width"] = breach_widths()
+    return out
+
+
+def breach_widths() -> Mapping[str, Any]:
+    """Return table 2 of the paper: the width of the interval that holds a normal value, in standard deviations."""
+    return {
+        "how": "in standard deviations of the attribute; it ignores what is shown, so it describes the data, not the "
+        "protection",
+        **{
+            f"{confidence:.1%}".replace(".0%", "%"): round(breach_width(1.0, confidence), 2)
+            for confidence in _CONFIDENCES
+        },
+    }

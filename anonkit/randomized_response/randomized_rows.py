@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches of a table as randomized answers: the one place where true cells meet the noise of a release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anonkit.domains.attribute_domains import UNKNOWN, Categories
+from anonkit.domains.domain_codes import codes_of_cells, labels_of_cells, numbers_of_cells
+from anonkit.mechanisms.channel import Channel, Codes
+from anonkit.mechanisms.keyed_words import asked_attribute
+from anonkit.mechanisms.transformed_response import TransformedResponse
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
+
+_LABEL_STREAM, _ASKED_STREAM, _UNLABELLED_STREAM = 2**32 - 1, 2**32 - 2, 2**32 - 3
+"""Streams of the noise key that no attribute has: attribute i has stream i."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomizeBatch:
+    """Randomizes a batch: a pure function of the batch and its first row number."""
+
+    table: PublishedTable
+    key: bytes = field(repr=False)
+    schema: pa.Schema
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Public bounds of numbers without a grid."""
+
+    def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
+        """Return the answers of the rows, in the columns of the schema."""
+        shown = dict(self._answers(batch, row))
+        return pa.RecordBatch.from_arrays([shown[name] for name in self.schema.names], schema=self.schema)
+
+    def _answers(self, batch: pa.RecordBatch, row: int) -> Iterator[tuple[str, pa.Array]]:
+        table, asked = self.table, None
+        if table.asked_column is not None:
+            names = [attribute.name for attribute in table.attributes]
+            asked = asked_attribute(self.key, _ASKED_STREAM, row, batch.num_rows, len(names))
+            yield table.asked_column, _labelled(asked, names, None)
+        target = table.target
+        labels = None if target is None else self._labels(batch, row, target)
+        classes = None if labels is None else labels.copy()
+        for stream, attribute in enumerate(table.attributes):
+            blank = None if asked is None else asked != stream
+            if isinstance(attribute.mechanism, TransformedResponse):
+                yield attribute.name, self._transformed(attribute, attribute.mechanism, batch, row, stream, blank)
+                continue
+            answers = self._randomized(attribute, batch, row, stream, labels)
+            if attribute.joint_with_target and classes is not None:
+                size = _size(attribute)
+                np.copyto(classes, answers // size, where=~blank if blank is not None else True)
+                answers = answers % size
+            yield attribute.name, _shown(attribute, answers, blank)
+        if table.target is not None and labels is not None and classes is not None:
+            if table.target.mechanism is not None:
+                small = labels.astype(_small(table.target.mechanism))
+                classes = table.target.mechanism.randomize(
+                    small, key=self.key, stream=_LABEL_STREAM, first_row=row
+                ).astype(np.int64)
+            yield table.target.name, _labelled(classes, list(table.target.domain.labels()), None)
+
+    def _labels(self, batch: pa.RecordBatch, row: int, target: PublishedTarget) -> Codes:
+        """Return the class of each row; one that has none is given one by chance, every class alike.
+
+        Privacy
+        -------
+        Such a row is answered as a mixture of rows with a class: whatever it shows is at most as likely as under the
+        class that makes it likeliest, and at least as likely as under the one that makes it unlikeliest.
+        """
+        labels = labels_of_cells(batch, target.name, target.domain)
+        lost = labels == UNKNOWN
+        if not lost.any():
+            return labels
+        drawn = asked_attribute(self.key, _UNLABELLED_STREAM, row, batch.num_rows, target.domain.size)
+        return np.where(lost, drawn, labels)
+
+    def _randomized(
+        self,
+        attribute: PublishedAttribute,
+        batch: pa.RecordBatch,
+        row: int,
+        stream: int,
+        labels: Codes | None,
+    ) -> Codes:
+        domain, mechanism = attribute.domain, attribute.mechanism
+        assert domain is not None and isinstance(mechanism, Channel)  # noqa: S101, PT018 - TRR was handled before
+        kind = _small(mechanism)
+        if attribute.joint_with_target and labels is not None:
+            codes = codes_of_cells(batch, attribute.name, domain, np.int64)
+            codes = (labels * domain.size + codes).astype(kind)
+        else:
+            codes = codes_of_cells(batch, attribute.name, domain, kind)
+        return mechanism.randomize(codes, key=self.key, stream=stream, first_row=row)
+
+    def _transformed(
+        self,
+        attribute: PublishedAttribute,
+        mechanism: TransformedResponse,
+        batch: pa.RecordBatch,
+        row: int,
+        stream: int,
+        blank: NDArray[np.bool_] | None,
+    ) -> pa.Array:
+        bounds = self.bounds.get(attribute.name)
+        numbers = numbers_of_cells(batch, attribute.name, bounds)
+        if mechanism.presence is None and bounds is not None:
+            numbers = np.where(np.isnan(numbers), bounds[0], numbers)
+        shown = mechanism.randomize(numbers, key=self.key, stream=stream, first_row=row)
+        if mechanism.presence is None and blank is None:
+            return pa.array(shown)
+        return pa.array(shown, mask=np.isnan(shown) if blank is None else np.isnan(shown) | blank)
+
+
+def _size(attribute: PublishedAttribute) -> int:
+    answers = attribute.answers()
+    assert answers is not None  # noqa: S101 - TRR has no codes
+    return answers.size
+
+
+def _small(mechanism: Channel) -> type[np.integer[Any]]:
+    """Return the smallest integer type that holds every code and answer."""
+    largest = max(mechanism.n_inputs, mechanism.n_outputs)
+    return np.uint8 if largest <= 1 << 8 else np.uint16 if largest <= 1 << 16 else np.int32
+
+
+def _shown(attribute: PublishedAttribute, answers: Codes, blank: NDArray[np.bool_] | None) -> pa.Array:
+    domain = attribute.answers()
+    if isinstance(domain, Categories):
+        return _labelled(answers, domain.labels(), blank)
+    assert domain is not None  # noqa: S101 - TRR has no codes
+    numbers = domain.decode(answers)
+    return pa.array(numbers, mask=np.isnan(numbers) if blank is None else np.isnan(numbers) | blank)
+
+
+def _labelled(codes: Codes, labels: Sequence[str | None], blank: NDArray[np.bool_] | None) -> pa.Array:
+    """Return codes as a dictionary array; the code of missing, and what is not asked, is null."""
+    names = [label for label in labels if label is not None]
+    if blank is None and len(names) == len(labels):
+        indices = pa.array(codes.astype(np.int32))
+    else:
+        absent = codes >= len(names)
+        mask = absent if blank is None else absent | blank
+        indices = pa.array(np.where(mask, 0, codes).astype(np.int32), mask=mask)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(names, pa.string()))

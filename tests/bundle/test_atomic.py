@@ -1,0 +1,128 @@
+"""Several files that appear together or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import pytest
+
+import anonkit.bundle.atomic as atomic
+from anonkit.bundle.atomic import Staging, recover
+from anonkit.errors import EngineError
+
+
+def _stage(folder: Path, content: str, *, in_folder: bool = False) -> Staging:
+    """Prepare two files, or a file and a folder of two."""
+    staging = Staging(folder, "out")
+    (staging.folder / "out.a").write_text(content)
+    if in_folder:
+        (staging.folder / "out.b").mkdir()
+        for name in ("0", content):
+            (staging.folder / "out.b" / name).write_text(content)
+    else:
+        (staging.folder / "out.b").write_text(content)
+    return staging
+
+
+def _contents(folder: Path) -> set[str]:
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.parts[len(folder.parts)].startswith(".")]
+    return {path.read_text() for path in files}
+
+
+def test_files_appear_together(tmp_path: Path) -> None:
+    """After a commit all files stand there, and no trace of the staging."""
+    staging = _stage(tmp_path, "new")
+    assert not _contents(tmp_path)
+    staging.commit(["out.a", "out.b"])
+
+    assert _contents(tmp_path) == {"new"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.a", "out.b"]
+
+
+@pytest.mark.parametrize("stop", range(1, 14))
+@pytest.mark.parametrize(("was_folder", "is_folder"), [(False, False), (False, True), (True, False), (True, True)])
+def test_a_stop_at_any_system_call_leaves_the_old_or_the_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int, was_folder: bool, is_folder: bool
+) -> None:
+    """Whatever call is the last one made, recovery ends with one generation, where folders are swapped too."""
+    _stage(tmp_path, "old", in_folder=was_folder).commit(["out.a", "out.b"])
+    staging = _stage(tmp_path, "new", in_folder=is_folder)
+    calls = 0
+
+    class Killed(BaseException):
+        pass
+
+    def counted(real):  # type: ignore[no-untyped-def]
+        def call(*args):  # type: ignore[no-untyped-def]
+            nonlocal calls
+            calls += 1
+            if calls == stop:
+                raise Killed
+            return real(*args)
+
+        return call
+
+    with monkeypatch.context() as patched:
+        patched.setattr(atomic.os, "replace", counted(atomic.os.replace))
+        patched.setattr(atomic.os, "fsync", counted(atomic.os.fsync))
+        with contextlib.suppress(Killed):
+            staging.commit(["out.a", "out.b"])
+    monkeypatch.setattr(atomic, "is_alive", lambda pid: False)
+    recover(tmp_path, "out")
+
+    assert _contents(tmp_path) in ({"old"}, {"new"})
+    in_folder = was_folder if _contents(tmp_path) == {"old"} else is_folder
+    assert (tmp_path / "out.b").is_dir() == in_folder
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.a", "out.b"]
+
+
+@pytest.mark.parametrize("stop", range(1, 12))
+def test_what_must_not_stand_beside_new_files_goes_with_the_old_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
+) -> None:
+    """Whatever call is the last one made, an old signature never stands beside new files after recovery."""
+    _stage(tmp_path, "old").commit(["out.a", "out.b"])
+    (tmp_path / "out.signature").write_text("of the old")
+    staging = _stage(tmp_path, "new")
+    calls = 0
+
+    class Killed(BaseException):
+        pass
+
+    def counted(real):  # type: ignore[no-untyped-def]
+        def call(*args, **settings):  # type: ignore[no-untyped-def]
+            nonlocal calls
+            calls += 1
+            if calls == stop:
+                raise Killed
+            return real(*args, **settings)
+
+        return call
+
+    with monkeypatch.context() as patched:
+        for home, name in ((atomic.os, "replace"), (atomic.os, "fsync"), (atomic.Path, "unlink")):
+            patched.setattr(home, name, counted(getattr(home, name)))
+        with contextlib.suppress(Killed):
+            staging.commit(["out.a", "out.b"], absent=["out.signature"])
+    monkeypatch.setattr(atomic, "is_alive", lambda pid: False)
+    recover(tmp_path, "out")
+
+    assert _contents(tmp_path) in ({"old", "of the old"}, {"new"})
+
+
+def test_staging_of_a_living_process_is_left_alone(tmp_path: Path) -> None:
+    """Recovery does not pull the floor from under a process that still works."""
+    staging = _stage(tmp_path, "new")
+    recover(tmp_path, "out")
+
+    assert staging.folder.exists()
+    staging.discard()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_of_the_engine(tmp_path: Path) -> None:
+    """A file in the way is said in one line."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(EngineError, match="cannot write"):
+        Staging(tmp_path / "file" / "below", "out")

@@ -1,0 +1,152 @@
+"""The data of a release, in one file or in a folder of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import anonkit
+from anonkit.bundle.data_files import count_rows, digest, is_data_folder, iter_batches, parts_of, read_rows, read_schema
+from anonkit.bundle.stored_release import Place
+from anonkit.checks.validation import validate
+from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.errors import ParameterError
+
+N, PART = 1_000, 300
+
+
+def _release(
+    output: Path, method: str = "ppnb", *, part_rows: int | None = PART, force: bool = False
+) -> anonkit.Release:
+    given = {"ppnb": {"p_keep": 0.5}, "mondrian": {"k": 5}, "dp-forest": {"epsilon": 2.0}}[method]
+    return anonkit.release(
+        bank_customers(N, seed=1),
+        method=method,
+        policy=bank_customers_policy(),
+        output=output,
+        part_rows=part_rows,
+        seed=3,
+        ledger=None,
+        force=force,
+        **given,
+    )
+
+
+def _failed(path: Path) -> set[str]:
+    return {check.name for check in validate(path).checks if not check.passed}
+
+
+@pytest.mark.parametrize("method", ["ppnb", "mondrian", "dp-forest"])
+def test_a_folder_holds_the_rows_of_the_file_in_its_order(method: str, tmp_path: Path) -> None:
+    """Under one seed: the same table, whatever it is cut into; everything reads it."""
+    whole = _release(tmp_path / "whole.parquet", method, part_rows=None)
+    parted = _release(tmp_path / "parted.parquet", method)
+    folder = tmp_path / "parted.parquet"
+
+    assert parted.to_arrow().equals(whole.to_arrow())
+    assert parted.to_arrow().schema == whole.to_arrow().schema
+    n_rows = whole.to_arrow().num_rows
+    assert [count_rows(part) for part in parts_of(folder)] == [300] * (n_rows // 300) + [n_rows % 300]
+    assert pq.read_table(folder).num_rows == n_rows
+    assert _failed(folder) == _failed(tmp_path / "whole.parquet") == {"randomness"}
+    assert anonkit.load(folder).place == anonkit.load(f"{folder}/").place == Place.of(folder)
+    assert read_schema(folder).metadata == read_schema(parts_of(folder)[-1]).metadata
+
+
+def test_the_digest_is_what_common_tools_print(tmp_path: Path) -> None:
+    """SHA-256 of the lines of sha256sum; the descriptor names it and every file."""
+    _release(tmp_path / "x.parquet")
+    folder = tmp_path / "x.parquet"
+    command = "sha256sum *.parquet | sha256sum"
+    said = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, check=True).stdout
+    assert said.split()[0] == digest(folder)
+    (data,) = [
+        one for one in json.loads((tmp_path / "x.datapackage.json").read_text())["resources"] if one["name"] == "data"
+    ]
+    assert data["hash"] == f"sha256:{digest(folder)}"
+    assert data["path"] == [f"x.parquet/part-{at:05d}.parquet" for at in range(4)]
+
+
+@pytest.mark.parametrize("change", ["changed", "gone", "added", "added below"])
+def test_a_changed_folder_does_not_validate(change: str, tmp_path: Path) -> None:
+    """A part that was changed, taken away or added is seen."""
+    _release(tmp_path / "x.parquet")
+    folder = tmp_path / "x.parquet"
+    part = parts_of(folder)[1]
+    if change == "changed":
+        pq.write_table(pq.read_table(part, partitioning=None).slice(1), part)
+    elif change == "gone":
+        part.unlink()
+    elif change == "added":
+        shutil.copy(part, folder / "more.parquet")
+    else:
+        (folder / "k=1").mkdir()
+        shutil.copy(part, folder / "k=1" / "0.parquet")
+    assert "hash:data" in _failed(folder)
+
+
+def test_a_file_and_a_folder_replace_each_other(tmp_path: Path) -> None:
+    """With --force: nothing of the old release is left, and nothing beside the new one."""
+    output = tmp_path / "x.parquet"
+    for part_rows in (None, PART, 400, None, PART):
+        release = _release(output, part_rows=part_rows, force=True)
+        assert release.to_arrow().num_rows == N
+        assert is_data_folder(output) == (part_rows is not None)
+        assert len(parts_of(output)) == (1 if part_rows is None else -(-N // part_rows))
+        assert _failed(output) == {"randomness"}
+    with pytest.raises(ParameterError, match="exists"):
+        _release(output)
+    assert sorted(path.suffixes[-1] for path in tmp_path.iterdir()) == [".html", ".json", ".json", ".json", ".parquet"]
+
+
+def test_a_folder_is_copied_whole(tmp_path: Path) -> None:
+    """`save` under another name: the descriptor names the new files."""
+    copy = _release(tmp_path / "x.parquet").save(tmp_path / "to" / "y.parquet")
+    assert copy.to_arrow().num_rows == N
+    assert _failed(tmp_path / "to" / "y.parquet") == {"randomness"}
+    assert '"y.parquet/part-00003.parquet"' in (tmp_path / "to" / "y.datapackage.json").read_text()
+
+
+@pytest.mark.filterwarnings("ignore::anonkit.consumers.naive_bayes.ReconstructionWarning")
+def test_consumers_read_a_folder(tmp_path: Path) -> None:
+    """A reconstructed model is that of the file."""
+    from anonkit.consumers.naive_bayes import NaiveBayes
+
+    models = []
+    for name, part_rows in (("whole", None), ("parted", PART)):
+        _release(tmp_path / f"{name}.parquet", part_rows=part_rows)
+        models.append(NaiveBayes.from_release(tmp_path / f"{name}.parquet"))
+    table = bank_customers(50, seed=2)
+    one, other = (model.predict_proba(table) for model in models)
+    np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+def test_a_release_without_rows_is_a_folder_too(tmp_path: Path) -> None:
+    """One file, that tells names and types."""
+    anonkit.release(
+        bank_customers(10, seed=1).slice(0, 0),
+        method="ppnb",
+        p_keep=0.5,
+        policy=bank_customers_policy(),
+        output=tmp_path / "x.parquet",
+        part_rows=5,
+        ledger=None,
+    )
+    assert [path.name for path in parts_of(tmp_path / "x.parquet")] == ["part-00000.parquet"]
+    assert read_rows(tmp_path / "x.parquet").num_rows == 0
+    assert list(iter_batches(tmp_path / "x.parquet", batch_rows=10)) == []
+
+
+def test_parts_need_a_place_and_rows() -> None:
+    """A release in memory is one file; a part holds a row at least."""
+    table = pa.table({"a": ["x"] * 20})
+    for part_rows, why in ((10, "in memory is one file"), (0, "must be 1 or more")):
+        with pytest.raises(ParameterError, match=why):
+            anonkit.release(table, k=5, part_rows=part_rows)

@@ -1,0 +1,113 @@
+"""The folder raw rows may spill to."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from anonkit.bundle.private_files import PrivateFolder, sweep
+from anonkit.errors import EngineError
+
+
+def everything(folder: Path) -> list[Path]:
+    """Return all files and folders below a folder."""
+    return sorted(folder.rglob("*"))
+
+
+def test_a_forgotten_engine_is_cleaned_up(temporary: Path) -> None:
+    """When nobody closes it, the folder goes with the engine, or with the process."""
+    folder = PrivateFolder()
+    (folder.path / "rows").write_text("raw")
+    del folder
+    gc.collect()
+    assert everything(temporary) == []
+    code = "from anonkit.bundle.private_files import PrivateFolder; kept = PrivateFolder(); print(kept.path)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(str(temporary))
+    assert everything(temporary) == []
+
+
+LIVE = textwrap.dedent(
+    """
+    import sys
+    from anonkit.bundle.private_files import PrivateFolder
+    folder = PrivateFolder()
+    (folder.path / "rows").write_text("raw")
+    print(folder.path, flush=True)
+    sys.stdin.read()
+    """
+)
+
+
+def test_the_folder_of_a_killed_process_is_swept_and_that_of_a_live_one_is_not(temporary: Path) -> None:
+    """The lock of a folder falls with its process; whoever makes a folder next deletes what was left."""
+    live, dead = (
+        subprocess.Popen([sys.executable, "-c", LIVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    )
+    assert live.stdin is not None
+    places = []
+    for process in (live, dead):
+        assert process.stdout is not None
+        places.append(Path(process.stdout.readline().strip()))
+    dead.send_signal(signal.SIGKILL)
+    dead.wait()
+    assert [place.exists() for place in places] == [True, True]
+    own = PrivateFolder()
+    assert own.path.exists()
+    assert [place.exists() for place in places] == [True, False]
+    live.stdin.close()
+    assert live.wait() == 0
+    assert not places[0].exists()
+    own.close()
+    for stream in (live.stdout, dead.stdout, dead.stdin):
+        assert stream is not None
+        stream.close()
+
+
+def test_a_forked_child_does_not_delete_what_its_parent_reads(temporary: Path) -> None:
+    """Only the process that made a folder deletes it at its end."""
+    code = textwrap.dedent(
+        """
+        import os, sys
+        from anonkit.bundle.private_files import PrivateFolder
+        folder = PrivateFolder()
+        (folder.path / "rows").write_text("raw")
+        child = os.fork()
+        if child == 0:
+            folder.close()
+            sys.exit(0)
+        os.waitpid(child, 0)
+        assert (folder.path / "rows").read_text() == "raw"
+        """
+    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert everything(temporary) == []
+
+
+def test_sweeping_touches_nothing_else(temporary: Path) -> None:
+    """A link, a folder without a lock and other names stay."""
+    elsewhere = temporary / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "owner.lock").touch()
+    (temporary / "anonkit-raw-link").symlink_to(elsewhere)
+    (temporary / "anonkit-raw-without-lock").mkdir()
+    before = everything(temporary)
+    sweep()
+    assert everything(temporary) == before
+
+
+def test_no_room_for_private_files_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A temporary folder that is not there is an error of one line."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(EngineError, match="no private folder can be made among temporary files: No such") as caught:
+        _ = PrivateFolder().path
+    assert caught.value.__context__ is None

@@ -1,0 +1,137 @@
+"""The frontier: half of the rows released, everything scored on the other half, and looking has a price."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import anonkit
+from anonkit.comparing.comparison import Comparison, Point
+from anonkit.comparing.frontier import frontier_page
+from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.errors import BudgetError, ParameterError, PolicyError
+from anonkit.ledger import Ledger
+
+FEW: dict[str, Any] = {"target": "customer_value", "policy": bank_customers_policy(), "attacks": 20}
+
+
+@pytest.fixture(scope="module")
+def compared() -> Comparison:
+    """Two methods on 600 customers, a k that cannot be reached among them."""
+    return anonkit.compare(bank_customers(600, seed=1), methods=["mondrian", "rr"], k=[5, 500], epsilon=[2.0], **FEW)
+
+
+def test_every_setting_is_a_point_or_a_reason(compared: Comparison) -> None:
+    """k of the k-anonymous method, epsilon of the other; what cannot be released says why."""
+    labels = [point.label for point in compared.points]
+    assert labels == ["mondrian, k = 5", "mondrian, k = 500", "rr, ε = 2"]
+    assert [point.refused is None for point in compared.points] == [True, False, True]
+    for point in compared.points:
+        if point.refused is None:
+            more = {"reconstructed"} if point.method == "rr" else set()
+            assert set(point.scores) == {"random forest", "boosted trees", "logistic regression"} | more
+            assert {"singling_out", "linkability", "inference", "membership"} <= set(point.attacks)
+            assert point.auc is not None
+            assert 0.3 < point.auc <= 1
+
+
+def test_a_release_keeps_no_more_than_the_rows(compared: Comparison) -> None:
+    """On rows nobody released."""
+    raw = max(one["auc"] for one in compared.raw.values())
+    assert compared.points[0].auc is not None
+    assert compared.points[0].auc < raw + 0.03
+
+
+def test_a_release_with_noise_is_used_as_it_is_meant(compared: Comparison) -> None:
+    """The headline is the best model's; the reconstructed one has a column where there is one."""
+    document = json.loads(json.dumps(compared.to_dict()))
+    for one in document["points"]:
+        if one["refused"] is None:
+            assert one["auc"] == max(model["auc"] for model in one["models"].values())
+            assert one["models"][one["best_model"]]["auc"] == one["auc"]
+    assert "<th>AUC, reconstructed</th>" in frontier_page(document)
+    assert f"<td>{document['points'][2]['models']['reconstructed']['auc']:.3f}</td>" in frontier_page(document)
+    document["points"] = document["points"][:2]
+    assert "AUC, reconstructed" not in frontier_page(document)
+
+
+def test_looking_at_private_rows_has_a_price(compared: Comparison) -> None:
+    """It is said, with the sum of what was looked at; on public rows it is free."""
+    assert compared.price is not None
+    assert 1.9 < compared.epsilon_looked_at <= 2
+    table = bank_customers(300, seed=1)
+    free = anonkit.compare(table, methods=["rr"], epsilon=[2.0], public=bank_customers(300, seed=2), **FEW)
+    assert free.price is None
+    assert replace(compared, epsilon_looked_at=0.0).price is None
+
+
+@pytest.mark.slow
+def test_the_price_can_be_charged(tmp_path: Path) -> None:
+    """Every epsilon is booked; without budget for all of them nothing is compared."""
+    table, ledger = bank_customers(300, seed=1), tmp_path / "l.sqlite"
+    given: dict[str, Any] = {"methods": ["rr"], "charge": ledger, "dataset": "customers", **FEW}
+    anonkit.compare(table, epsilon=[1.0, 2.0], budget=3.0, **given)
+    assert 2.9 < Ledger(ledger).standing("customers").epsilon <= 3
+    with pytest.raises(BudgetError):
+        anonkit.compare(table, epsilon=[1.0], **given)
+
+
+def test_the_page_is_whole_and_for_the_owner(compared: Comparison) -> None:
+    """One file, no script, no reference outside, every point in plot and table, banner and price."""
+    page = frontier_page(json.loads(json.dumps(compared.to_dict())))
+    assert "DO NOT PUBLISH" in page
+    assert "Looking has a price" in page
+    assert "<script" not in page
+    assert "http" not in page.replace("http-equiv", "")
+    for label in ("mondrian, k = 5", "rr, ε = 2"):
+        assert f"<title>{label}</title>" in page
+        assert f"<td>{label}</td>" in page
+    assert "mondrian, k = 500: " in page
+    assert "linkability risk" in page
+
+
+def test_names_on_the_page_are_text(compared: Comparison) -> None:
+    """A column name is no markup."""
+    page = frontier_page(replace(compared, target="<b>x").to_dict())
+    assert "<b>x" not in page
+    assert "&lt;b&gt;x" in page
+
+
+def test_a_method_that_cannot_handle_the_table_is_a_refused_point() -> None:
+    """Bounded numbers beside categories: trr alone cannot release the latter, the others are compared all the same."""
+    found = anonkit.compare(bank_customers(200, seed=1), methods=["trr", "mondrian"], k=[5], **FEW)
+    assert [point.refused is None for point in found.points] == [False, True]
+    assert "column" in str(found.points[0].refused)
+    assert f"<li>trr: {escape(str(found.points[0].refused))}</li>" in frontier_page(found.to_dict())
+
+
+def test_what_no_method_can_handle_is_an_error() -> None:
+    """A policy without domains for local privacy alone, or a target that is not there."""
+    with pytest.raises(PolicyError, match="no column is declared"):
+        anonkit.compare(bank_customers(200, seed=1), methods=["rr"], epsilon=[1.0], target="customer_value")
+    with pytest.raises(PolicyError, match="is not in the table"):
+        anonkit.compare(bank_customers(200, seed=1), methods=["mondrian"], target="customer_worth")
+
+
+@pytest.mark.parametrize(
+    ("loss", "label"),
+    [(2.0, "m, ε = 2"), ("inf", "m, ε = 2 an answer, ∞ a row"), (28.3, "m, ε = 2 an answer, 28.3 a row")],
+)
+def test_an_epsilon_of_one_answer_is_not_shown_as_that_of_a_row(loss: float | str, label: str) -> None:
+    """Beside methods that protect whole rows it would look like the same promise."""
+    promise = {"kind": "local-dp", "parameters": {"epsilon": loss}}
+    point = Point(method="m", parameter="epsilon", value=2.0, scores={}, attacks={}, guarantee=promise)
+    assert point.label == label
+
+
+def test_nothing_to_compare_is_refused() -> None:
+    """No method, or too few rows."""
+    with pytest.raises(ParameterError, match="compare needs methods"):
+        anonkit.compare(bank_customers(200), methods=[], target="customer_value")
+    with pytest.raises(ParameterError, match="100 are needed"):
+        anonkit.compare(bank_customers(50), methods=["mondrian"], target="customer_value")

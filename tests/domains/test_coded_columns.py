@@ -1,0 +1,51 @@
+"""Integer codes: sorting, renumbering, combining."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from anonkit.domains.coded_columns import CodedColumn, combine, densify, ranked
+
+CODES = hnp.arrays(np.int64, st.integers(0, 40), elements=st.integers(0, 8) | st.integers(0, 2**61))
+
+
+@given(CODES)
+def test_ranked_is_the_stable_sort(codes: np.ndarray) -> None:
+    """Small codes, packed with their row number, and huge ones, which do not fit, are sorted alike."""
+    order, ascending = ranked(codes)
+    assert order.tolist() == np.argsort(codes, kind="stable").tolist()
+    assert ascending.tolist() == sorted(codes.tolist())
+
+
+@given(CODES)
+def test_densify_keeps_the_order_and_leaves_no_gap(codes: np.ndarray) -> None:
+    """Equal codes stay equal, a smaller code stays smaller, and 0..m-1 all occur."""
+    dense, m = densify(codes)
+    expected, inverse = np.unique(codes, return_inverse=True)
+    assert m == expected.size
+    assert dense.tolist() == inverse.tolist()
+
+
+@given(
+    hnp.arrays(np.int64, st.tuples(st.integers(0, 5), st.integers(1, 20)), elements=st.integers(0, 3)),
+    st.lists(st.sampled_from([1, 1000, 2**30]), min_size=5, max_size=5),
+)
+def test_combinations_are_numbered_in_their_order(columns: np.ndarray, scales: list[int]) -> None:
+    """Rows are numbered as in the sorted list of distinct rows, also when the product of the sizes overflows."""
+    wide = [column * scale for column, scale in zip(columns, scales, strict=False)]
+    rows = list(zip(*wide, strict=True)) if len(wide) else [()] * columns.shape[1]
+    entry, n_entries = combine(wide, columns.shape[1])
+    distinct = sorted(set(rows))
+    assert n_entries == len(distinct)
+    assert [distinct[number] for number in entry.tolist()] == rows
+
+
+def test_missing_is_the_last_code_or_none() -> None:
+    """A column tells the code of missing from its values."""
+    codes = np.zeros(1, dtype=np.int32)
+    assert CodedColumn(name="a", codes=codes, values=["x", None], ordered=False).missing == 1
+    assert CodedColumn(name="a", codes=codes, values=["x"], ordered=False).missing is None
+    assert CodedColumn(name="a", codes=codes[:0], values=[], ordered=False).missing is None

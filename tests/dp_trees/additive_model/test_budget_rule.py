@@ -1,0 +1,47 @@
+"""The public rule: shares that add up, and choices that depend on public facts alone."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonkit.dp_trees.additive_model.budget_rule import rule_for
+
+FACTS = {
+    "epsilon": st.floats(0.001, 40),
+    "rows": st.floats(-1e4, 1e8),
+    "attributes": st.integers(1, 200),
+    "classes": st.integers(1, 30),
+    "trees": st.integers(1, 50),
+}
+
+
+@given(**FACTS)
+def test_the_shares_are_all_of_epsilon(epsilon: float, rows: float, attributes: int, classes: int, trees: int) -> None:
+    """Splits, counts, weights and histograms add up to 1, and nothing is spent on what is not drawn."""
+    rule = rule_for(epsilon=epsilon, rows=rows, attributes=attributes, classes=classes, trees=trees)
+    assert rule.splits + rule.counts + rule.weights + rule.histograms == 1
+    assert rule.histograms > 0.5
+    assert (rule.splits == 0) == (rule.depth == 0)
+    assert 0 <= rule.region_depth <= rule.depth
+    assert trees == 1 or rule.region_depth == 0
+
+
+@given(**{key: value for key, value in FACTS.items() if key != "trees"})
+def test_more_rows_never_make_the_model_coarser(epsilon: float, rows: float, attributes: int, classes: int) -> None:
+    """Ten times the rows have at least as many cells, levels and regions."""
+    few, many = (
+        rule_for(epsilon=epsilon, rows=n, attributes=attributes, classes=classes) for n in (abs(rows), 10 * abs(rows))
+    )
+    assert (few.cells, few.depth, few.region_depth) <= (many.cells, many.depth, many.region_depth)
+    assert few.depth <= many.depth
+    assert few.region_depth <= many.region_depth
+
+
+def test_what_the_owner_chose_goes_before_the_rule() -> None:
+    """No split costs nothing; a depth that the rule has not gets a share for its splits."""
+    rule = rule_for(epsilon=1.0, rows=30_000, attributes=10, classes=2)
+    flat = rule.with_choices(depth=0, cells=7)
+    assert (flat.splits, flat.region_depth, flat.cells) == (0, 0, 7)
+    assert rule_for(epsilon=0.1, rows=1, attributes=3, classes=2).with_choices(depth=2, cells=None).splits > 0
+    assert rule.with_choices(depth=None, cells=None) == rule

@@ -1,0 +1,58 @@
+"""A copied Parquet file: the same rows and types under other metadata."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from anonkit.engines.writing.parquet_writer import write_parquet
+from anonkit.engines.writing.relabelling import relabelled
+from anonkit.errors import EngineError
+
+TABLE = pa.table(
+    {
+        "category": pa.array(["x", "y", None] * 5).dictionary_encode(),
+        "text": ["u", "v", "w"] * 5,
+        "number": [1.5, None, 3.0] * 5,
+        "small": pa.array([1, 2, 3] * 5, pa.int8()),
+        "large": pa.array([2**63] * 15, pa.uint64()),
+        "flag": [True, False, None] * 5,
+        "day": [datetime.date(2020, 1, 31)] * 15,
+        "moment": pa.array([datetime.datetime(2020, 1, 1)] * 15, pa.timestamp("ms", tz="UTC")),
+        "amount": [decimal.Decimal("1.50")] * 15,
+        "nothing": pa.nulls(15),
+    }
+)
+
+
+@pytest.mark.parametrize("rows", [0, 15])
+def test_rows_types_and_metadata_are_those_of_a_file_written_anew(tmp_path: Path, rows: int) -> None:
+    """Row groups, types and statistics are kept; pyarrow and DuckDB read it like the original."""
+    table, labels = TABLE.slice(0, rows), {"anonkit": "{}"}
+    first, copy, anew = (tmp_path / f"{name}.parquet" for name in ("first", "copy", "anew"))
+    write_parquet([table.slice(0, 7), table.slice(7)], table.schema, first, {})
+    write_parquet([table.slice(0, 7), table.slice(7)], table.schema, anew, labels)
+
+    assert relabelled(first, copy, labels) == rows
+    read, expected = pq.read_table(copy), pq.read_table(anew)
+    assert read.equals(expected)
+    assert read.schema.equals(expected.schema, check_metadata=True)
+    assert dict(pq.read_metadata(copy).metadata) == dict(pq.read_metadata(anew).metadata)
+    assert pq.read_metadata(copy).num_row_groups == pq.read_metadata(first).num_row_groups
+    assert duckdb.sql(f"SELECT count(*) FROM '{copy}'").fetchall() == [(rows,)]
+    if rows:
+        assert pq.read_metadata(copy).row_group(1).column(2).statistics.max == 3.0
+
+
+def test_a_file_that_is_no_parquet_leaves_no_copy(tmp_path: Path) -> None:
+    """The error is one of the engine, and nothing stands in the place."""
+    (tmp_path / "first.parquet").write_bytes(b"PAR1")
+    with pytest.raises(EngineError):
+        relabelled(tmp_path / "first.parquet", tmp_path / "copy.parquet", {})
+    assert not (tmp_path / "copy.parquet").exists()

@@ -1,0 +1,56 @@
+"""Forests grown in our own threads: scikit-learn's forest, and no warning filter of the process is touched."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonkit.estimators.bagged_trees import grow_trees
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 2**31 - 1),
+    rows=st.integers(12, 80),
+    features=st.integers(1, 6),
+    classes=st.integers(2, 4),
+    leaf=st.sampled_from([1, 5]),
+    bootstrap=st.none() | st.integers(1, 12),
+)
+def test_the_forest_is_that_of_scikit_learn(
+    seed: int, rows: int, features: int, classes: int, leaf: int, bootstrap: int | None
+) -> None:
+    """Same rows, same seed: the same trees, the same samples, the same importances and votes."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    draw = np.random.default_rng(seed)
+    matrix = draw.integers(0, 5, (rows, features)).astype(np.float32)
+    labels = np.concatenate([np.arange(classes), draw.integers(0, classes, rows - classes)])
+    ours = grow_trees(matrix, labels, trees=5, seed=seed, bootstrap_rows=bootstrap, leaf=leaf)
+    theirs = RandomForestClassifier(5, min_samples_leaf=leaf, max_samples=bootstrap, random_state=seed)
+    theirs.fit(matrix, labels)
+
+    for mine, its in zip(ours.estimators_, theirs.estimators_, strict=True):
+        assert (mine.tree_.feature == its.tree_.feature).all()
+        assert (mine.tree_.threshold == its.tree_.threshold).all()
+    for mine, its in zip(ours.estimators_samples_, theirs.estimators_samples_, strict=True):
+        assert (mine == its).all()
+    assert ours.n_classes_ == theirs.n_classes_
+    np.testing.assert_allclose(ours.feature_importances_, theirs.feature_importances_)
+    np.testing.assert_allclose(ours.predict_proba(matrix), theirs.predict_proba(matrix))
+
+
+def test_growing_leaves_the_warning_filters_alone() -> None:
+    """The process has the very same list of filters, with the same entries, after ten forests grown in threads."""
+    draw = np.random.default_rng(1)
+    matrix, labels = draw.integers(0, 9, (300, 4)).astype(np.float32), draw.integers(0, 3, 300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before, entries = warnings.filters, list(warnings.filters)
+        for seed in range(10):
+            grow_trees(matrix, labels, trees=40, seed=seed).predict_proba(matrix)
+            assert warnings.filters is before
+            assert list(warnings.filters) == entries

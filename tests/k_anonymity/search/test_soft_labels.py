@@ -1,0 +1,89 @@
+"""The forest that guides a local recoding."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from anonkit.domains.coded_columns import UNLABELLED, CodedColumn
+from anonkit.k_anonymity.search.soft_labels import GRID, soft_labels
+
+N = 60
+
+
+def _numbers(n: int = N) -> CodedColumn:
+    return CodedColumn(name="x", codes=np.arange(n, dtype=np.int32), values=[float(i) for i in range(n)], ordered=True)
+
+
+def _soft(labels: list[int], seed: int = 0) -> np.ndarray:
+    return soft_labels([_numbers(len(labels))], np.arange(len(labels)), np.array(labels), seed)
+
+
+def test_no_row_learns_from_its_own_label() -> None:
+    """Turning the label of a row round changes what the forest says of others, never what it says of that row."""
+    labels = [int(i > N // 2) for i in range(N)]
+    before = _soft(labels)
+    changed = 0
+    for row in (0, N // 2, N - 1):
+        after = _soft([1 - label if at == row else label for at, label in enumerate(labels)])
+        assert after[row] == before[row]
+        changed += int((after != before).sum())
+    assert changed
+
+
+def test_the_forest_finds_what_there_is_to_find() -> None:
+    """Rows far from the border between two classes are told to be of their class."""
+    told = _soft([int(i >= N // 2) for i in range(N)])[:, 0] / GRID
+    assert told[: N // 2 - 6].max() < 0.3
+    assert told[N // 2 + 6 :].min() > 0.7
+
+
+def test_an_unlabelled_row_is_told_by_its_neighbours() -> None:
+    """Rows without a label get probabilities like the labelled rows around them."""
+    told = _soft([UNLABELLED if i % 3 == 0 else int(i >= N // 2) for i in range(N)])[:, 0] / GRID
+    assert told[::3][: N // 6 - 3].max() < 0.3
+    assert told[::3][N // 6 + 3 :].min() > 0.7
+
+
+@pytest.mark.parametrize("labels", [[UNLABELLED] * N, [1] * N, [UNLABELLED, 4] * (N // 2)])
+def test_without_two_classes_there_is_no_guide(labels: list[int]) -> None:
+    """No label, or one class, tells nothing."""
+    assert _soft(labels).shape == (N, 0)
+
+
+@pytest.mark.parametrize(("n_classes", "n_guides"), [(2, 1), (3, 3), (40, 32)])
+def test_two_classes_need_one_guide_and_rare_classes_share_one(n_classes: int, n_guides: int) -> None:
+    """Two classes are told by one probability, many by one each, up to a limit."""
+    assert _soft([i % n_classes for i in range(120)]).shape == (120, n_guides)
+
+
+def test_probabilities_are_whole_numbers_and_sum_to_the_rows_of_an_entry() -> None:
+    """Guides are integers on the grid; those of three classes sum to the number of rows."""
+    entry = np.repeat(np.arange(20), 3)
+    labels = np.where(np.arange(60) % 4 == 0, UNLABELLED, np.arange(60) // 5 % 3)
+    told = soft_labels([_numbers(20)], entry, labels, 0)
+    assert (told == np.rint(told)).all()
+    assert np.abs(told.sum(axis=1) / GRID - 3).max() < 1e-5
+
+
+def test_a_class_that_only_one_row_holds_is_no_error() -> None:
+    """The fold that holds the only row of a class is learned from rows of the other class alone."""
+    assert np.isfinite(_soft([0] * (N - 1) + [1])).all()
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    """Shuffling the rows of the same entries gives the same sums."""
+    rng = np.random.default_rng(0)
+    entry, labels = rng.integers(0, 20, 200), rng.integers(-1, 3, 200)
+    shuffle = rng.permutation(200)
+    column = [_numbers(20)]
+    assert (soft_labels(column, entry, labels, 3) == soft_labels(column, entry[shuffle], labels[shuffle], 3)).all()
+
+
+def test_the_order_of_entries_that_are_alike_does_not_matter() -> None:
+    """Entries of one combination of codes, told apart by what a requirement looks at, may change places."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 80)
+    column = CodedColumn(name="x", codes=np.repeat(np.arange(20), 4).astype(np.int32), values=range(20), ordered=True)
+    swapped = np.arange(80).reshape(20, 4)[:, ::-1].ravel()
+    assert (soft_labels([column], np.arange(80), labels, 0) == soft_labels([column], swapped, labels, 0)[swapped]).all()

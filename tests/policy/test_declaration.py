@@ -1,0 +1,148 @@
+"""What owners declare, and how mistakes in it are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonkit.errors import PolicyError
+from anonkit.policy.declaration import Column, ColumnType, Missing, Policy, Role
+
+DOCUMENTED = """
+dataset = "adult"
+declared_by = "the data protection office"
+missing_values = ["", "?"]
+[columns]
+name   = { role = "identifier" }
+age    = { role = "quasi_identifier", bounds = [17, 90], ladder = [5, 10, 20] }
+sex    = { role = "quasi_identifier", categories = ["Female", "Male"] }
+zip    = { role = "quasi_identifier", tree = "zip.csv" }
+income = { role = "target", categories = ["<=50K", ">50K"] }
+illness = { role = "sensitive", missing = "drop" }
+note   = { role = "insensitive" }
+"""
+
+
+@pytest.fixture
+def documented(tmp_path: Path) -> Path:
+    """The policy of the product page, with its tree file."""
+    (tmp_path / "zip.csv").write_text("2541,25**,2***\n2542,25**,2***\n3011,30**,3***\n")
+    path = tmp_path / "policy.toml"
+    path.write_text(DOCUMENTED)
+    return path
+
+
+def test_the_documented_policy_loads(documented: Path) -> None:
+    """Every key of the contract is understood."""
+    policy = Policy.load(documented)
+
+    assert policy.dataset == "adult"
+    assert policy.quasi_identifiers == ("age", "sex", "zip")
+    assert policy.target == "income"
+    assert policy.sensitive == ("illness",)
+    assert policy.column("age").ladder == (5, 10, 20)
+    assert policy.column("age").bounds == (17, 90)
+    assert policy.column("zip").tree == (
+        ("2541", "25**", "2***"),
+        ("2542", "25**", "2***"),
+        ("3011", "30**", "3***"),
+    )
+    assert policy.missing_of("illness") is Missing.DROP
+    assert policy.missing_of("age") is Missing.CATEGORY
+    assert policy.missing_values == ("", "?")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("colums = {}", "unknown key 'colums'"),
+        ("[columns]\nage = { rol = 'target' }", "unknown key 'rol'"),
+        ("[columns]\nage = { role = 'quasi' }", "role has an unknown value"),
+        ("[columns]\nage = { bounds = [90, 17] }", "low < high"),
+        ("[columns]\nage = { bounds = [1, 2, 3] }", "[low, high]"),
+        ("[columns]\nage = { bounds = ['a', 'b'] }", "list of numbers"),
+        ("[columns]\nage = { ladder = [10, 5] }", "ascending"),
+        ("[columns]\nage = { ladder = 'fine' }", "ladder must be"),
+        ("[columns]\nsex = { categories = ['F', 'F'] }", "distinct"),
+        ("[columns]\nsex = { categories = [] }", "must not be empty"),
+        ("[columns]\nsex = { categories = [1, 2] }", "texts in quotes"),
+        ("[columns]\nsex = { categories = ['F'], bounds = [0, 1] }", "exclude each other"),
+        ("[columns]\nsex = { tree = 'none.csv' }", "does not exist"),
+        ("[columns]\nsex = { tree = [['a', 'x'], ['b']] }", "same number of levels"),
+        ("[columns]\nsex = { tree = [['a', 'x', 'p'], ['b', 'x', 'q']] }", "two different parents"),
+        ("[columns]\nsex = { tree = [['a', 'x'], ['a', 'y']] }", "stands twice"),
+        ("[columns]\nsex = { sensitive = true }", "sensitive = true"),
+        ("[columns]\nsex = 3", "must be a table"),
+        ("missing = 'keep'", "missing has an unknown value"),
+        ("dataset = 3", "dataset must be a text"),
+        ("this is not toml", "is not TOML"),
+    ],
+)
+def test_a_mistake_is_named(tmp_path: Path, text: str, said: str) -> None:
+    """Each mistake is refused with the column and the rule."""
+    path = tmp_path / "policy.toml"
+    path.write_text(text)
+
+    with pytest.raises(PolicyError) as caught:
+        Policy.load(path)
+
+    assert said in str(caught.value)
+
+
+def test_an_absent_file_points_at_init(tmp_path: Path) -> None:
+    """Who has no policy is told how to get one."""
+    with pytest.raises(PolicyError, match="anonkit init"):
+        Policy.load(tmp_path / "policy.toml")
+
+
+def test_undeclared_columns_are_quasi_identifiers_and_the_last_is_the_target() -> None:
+    """Nothing declared means the cautious choice."""
+    policy = Policy().resolve(["age", "sex", "income"])
+
+    assert policy.quasi_identifiers == ("age", "sex")
+    assert policy.target == "income"
+
+
+def test_a_declared_column_that_is_not_there_is_refused_with_the_closest_name() -> None:
+    """A misspelt identifier must not end up in the output as something else."""
+    policy = Policy().with_roles(identifiers=["custmer_id"])
+
+    with pytest.raises(PolicyError, match="did you mean 'customer_id'"):
+        policy.resolve(["customer_id", "age", "income"])
+
+
+def test_a_target_may_be_sensitive_too_and_no_other_two_roles_go_together() -> None:
+    """Roles from the command line combine in one way only."""
+    policy = Policy().with_roles(target="income", sensitive=["income"]).resolve(["age", "income"])
+    assert (policy.target, policy.sensitive) == ("income", ("income",))
+
+    with pytest.raises(PolicyError, match="two roles"):
+        Policy().with_roles(target="income", identifiers=["income"])
+    with pytest.raises(PolicyError, match="two roles"):
+        Policy().with_roles(unit="who", sensitive=["who"])
+
+
+def test_two_targets_are_refused() -> None:
+    """A table has one target."""
+    columns = {name: Column(name=name, role=Role.TARGET) for name in ("a", "b")}
+    with pytest.raises(PolicyError, match="one at most"):
+        Policy(columns=columns).resolve(["a", "b"])
+
+
+@given(st.dictionaries(st.text(min_size=1), st.sampled_from(list(Role)), max_size=6), st.sampled_from(list(ColumnType)))
+def test_roles_survive_resolution(roles: dict[str, Role], kind: ColumnType) -> None:
+    """Resolving keeps what was declared, in table order, whatever the names are."""
+    declared = {
+        name: Column(name=name, role=role, type=kind)
+        for name, role in roles.items()
+        if role not in (Role.TARGET, Role.UNIT)
+    }
+    names = [*declared, "the last one"]
+    policy = Policy(columns=declared).resolve(names)
+
+    assert list(policy.columns) == names
+    assert all(policy.column(name) == column for name, column in declared.items())
+    assert policy.target == "the last one"

@@ -1,0 +1,71 @@
+"""The published forest: what is not a tree is refused."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from tests.trees.tables import MIXED, attribute, counter_of, schema_of, table_of
+from tests.trees.test_grower import plan_of
+
+from anonkit.dp_trees.grower import grow
+from anonkit.errors import ReleaseFormatError
+from anonkit.published.tree_attributes import Split
+from anonkit.published.tree_model import LeafContent, Node, PublishedForest
+from anonkit.randomness import Randomness
+
+PARAMS = grow(plan_of(), counter_of(*table_of(MIXED, 200)), Randomness.seeded(1)).to_params()
+
+
+def test_cuts_and_categories_are_there_for_readers() -> None:
+    """A cut is said as a number, a category by its name; a cut that only sets missing apart has none."""
+    schema = schema_of(attribute("n", 4, Split.CUT, missing=True), attribute("c", 3, Split.ONE_VS_REST))
+    leaf = Node(leaf=LeafContent(label=1))
+    tree = (
+        Node(attribute=0, at=3, children=(1, 2)),
+        Node(attribute=0, at=0, children=(3, 4)),
+        Node(attribute=1, at=2, children=(5, 6)),
+        *[leaf] * 4,
+    )
+    params = PublishedForest(schema=schema, trees=(tree,), rows_per_tree={"kind": "disjoint"}).to_params()
+    assert [node.get("value") for node in params["trees"][0][:3]] == [None, 1.0, "c2"]
+    assert params["trees"][0][3] == {"label": "c1"}
+
+
+def test_histograms_of_a_leaf_survive() -> None:
+    """A leaf may tell more: a table an attribute."""
+    schema = schema_of(attribute("c", 3), attribute("d", 2))
+    leaf = LeafContent(counts=(5, 4), histograms=(((1, 2), (3, 4), (0, -1)), ((1, 1), (2, 2))))
+    forest = PublishedForest(schema=schema, trees=((Node(leaf=leaf),),), rows_per_tree={"kind": "disjoint"})
+    assert PublishedForest.from_params(forest.to_params()) == forest
+    broken = forest.to_params()
+    broken["trees"][0][0]["histograms"][0].pop()
+    with pytest.raises(ReleaseFormatError, match="histograms"):
+        PublishedForest.from_params(broken)
+
+
+@pytest.mark.parametrize("damage", ["format", "loop", "orphan", "attribute", "counts", "children", "label", "target"])
+def test_damaged_params_are_refused(damage: str) -> None:
+    """The message says what, and no traceback of a look-up."""
+    params: dict[str, Any] = copy.deepcopy(PARAMS)
+    tree = params["trees"][0]
+    leaf = next(node for node in tree if "counts" in node)
+    if damage == "format":
+        params["format"] = "other"
+    elif damage == "loop":
+        tree[0]["children"][0] = 0
+    elif damage == "orphan":
+        tree.append({"counts": [1, 2]})
+    elif damage == "attribute":
+        tree[0]["attribute"] = "nobody"
+    elif damage == "counts":
+        leaf["counts"] = [1]
+    elif damage == "children":
+        tree[0]["children"].pop()
+    elif damage == "label":
+        del leaf["counts"]
+    else:
+        del params["target"]
+    with pytest.raises(ReleaseFormatError):
+        PublishedForest.from_params(params)
