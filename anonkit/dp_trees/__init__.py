@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One grower of differentially private trees; every paper is a set of choices.
 
-`attributes` (what is split), `scores`, `selection`, `leaves`, `allocation`, `rows` (the choices), `plan` (the choices
-with a budget, before any data), `questions` (what the grower asks about the rows), `grower`, `published` (the model as
-JSON, read by consumers), `cells` and `microdata` (a table from a model).
+The choices: ``scores``, ``split_selection``, ``leaves``, ``allocation``, ``tree_rows``, ``pruning``. ``plan`` is the
+choices with a budget, before any data; ``questions`` what the grower asks about the rows, ``grower`` grows.
+``leaf_cells`` and ``microdata`` make a table from a model. ``additive_model`` is the model of `dp-forest` and
+`dp-tree`, ``release`` the way from the policy to the draft. The published form is in `anonkit.published`.
 """

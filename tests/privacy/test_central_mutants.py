@@ -122,7 +122,8 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.scores:_steepest", old="math.log2(max_rows + 1)", new="0", method="diffp-id3",
         parameters={"score": "entropy"}),
     "a choice has twice its rate": Mutant(
-        where="anonkit.dp_trees.split_selection:JointSelection.draws", old="rate = rate_within(units, width * self.slack)",
+        where="anonkit.dp_trees.split_selection:JointSelection.draws", old="rate = rate_within(units,
+        width * self.slack)",
         new="rate = 2 * rate_within(units, width * self.slack)", method="edprf"),
     "rates are rounded up": Mutant(
         where="anonkit.mechanisms.accounting:rate_within", old="rate = units // sensitivity",
@@ -145,7 +146,8 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.plan:_times", old="if trees == 1:", new="if trees >= 1:", method="diffprf",
         parameters={"rows": "shared", "trees": 3}),
     "trees on the same rows get all": Mutant(
-        where="anonkit.dp_trees.tree_rows:Shared.path_units", old="units_of(epsilon) // self.trees", new="units_of(epsilon)",
+        where="anonkit.dp_trees.tree_rows:Shared.path_units", old="units_of(epsilon) // self.trees",
+        new="units_of(epsilon)",
         method="diffprf", parameters={"rows": "shared", "trees": 3}),
     "copies of a bootstrap cost nothing": Mutant(
         where="anonkit.mechanisms.accounting:Bootstrap.loss", old="* self.trees)", new="* 1)", method="diffprfs",
@@ -161,13 +163,16 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.plan:Plan.leaf_units", old="self.path_units - above", new="self.path_units",
         method="edprf"),
     "cuts of a step cost nothing": Mutant(
-        where="anonkit.dp_trees.taxonomy_specialization:SpecializationPlan.choices", old="self.numbers + 2 * self.steps",
+        where="anonkit.dp_trees.taxonomy_specialization:SpecializationPlan.choices",
+        old="self.numbers + 2 * self.steps",
         new="self.steps", method="diffgen", parameters={"steps": 2}),
     "cells get all of epsilon": Mutant(
-        where="anonkit.dp_trees.taxonomy_specialization:SpecializationPlan.count", old="self.path_units - self.choice.units",
+        where="anonkit.dp_trees.taxonomy_specialization:SpecializationPlan.count",
+        old="self.path_units - self.choice.units",
         new="self.path_units", method="dt-diff", parameters={"steps": 2}),
     "replaced rows cost once": Mutant(
-        where="anonkit.promises.pure_central_dp:changed_rows", old="(2 if adjacency == REPLACE else 1)", new="1", method="dp-nb",
+        where="anonkit.promises.pure_central_dp:changed_rows", old="(2 if adjacency == REPLACE else 1)", new="1",
+        method="dp-nb",
         parameters={"adjacency": "replace"}),
     "a step of the weights is free": Mutant(
         where=RULE + "accounting", old="*trees.draws, self.histogram_draw, *learned",
@@ -183,7 +188,8 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.methods.dp_nb:count", old="tables = [np.bincount(batch.labels, minlength=classes)]",
         new="tables = [2 * np.bincount(batch.labels, minlength=classes)]", method="dp-nb"),
     "every row is counted twice in a histogram": Mutant(
-        where="anonkit.dp_trees.additive_model.stacked:HistogramSums.count", old="np.concatenate(found)", new="2 * np.concatenate(found)",
+        where="anonkit.dp_trees.additive_model.stacked:HistogramSums.count", old="np.concatenate(found)",
+        new="2 * np.concatenate(found)",
         method="dp-forest"),
     "every row is in two trees": Mutant(
         where="anonkit.dp_trees.tree_rows:Disjoint.groups",
@@ -209,7 +215,8 @@ REFUSED: dict[str, Mutant] = {
         old="np.arange(codes.size) - np.repeat(starts", new="np.arange(codes.size) // 2 - np.repeat(starts // 2",
         method="dp-nb"),
     "more rows a unit cost as one": Mutant(
-        where="anonkit.promises.pure_central_dp:changed_rows", old="return rows_per_unit * (", new="return 1 * (", method="dp-nb",
+        where="anonkit.promises.pure_central_dp:changed_rows", old="return rows_per_unit * (", new="return 1 * (",
+        method="dp-nb",
         parameters={"rows_per_unit": 3}),
     "the account forgets the rows of a unit": Mutant(
         where="anonkit.mechanisms.accounting:Accounting.to_params", old='"rows_per_unit": self.rows_per_unit',
@@ -362,7 +369,8 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
         Mutant(where="anonkit.dp_trees.scores:_entropy", old="slope = math.ceil(_steepest(max_rows) * _STEPS)",
                new="slope = math.ceil(_steepest(max_rows * 9) * _STEPS)"), sensitivities),
     "an entropy is not capped": (
-        Mutant(where="anonkit.dp_trees.scores:_entropy", old="slope * beyond", new="8 * slope * beyond"), sensitivities),
+        Mutant(where="anonkit.dp_trees.scores:_entropy", old="slope * beyond", new="8 * slope * beyond"),
+               sensitivities),
     "Gini counts a child twice": (
         Mutant(where="anonkit.dp_trees.scores:_gini", old="-steps.sum(axis=-1)", new="-2 * steps.sum(axis=-1)"),
         sensitivities),

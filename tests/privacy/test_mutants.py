@@ -310,11 +310,13 @@ COUNTING: dict[str, Mutant] = {
         refused_by="release", check="k_anonymity", run="rfka suppressing",
     ),
     "rows counted as people": Mutant(
-        where="k_anonymity.search.equivalence:AtLeastK.violated", old="partition.sizes(self.units)", new="partition.sizes()",
+        where="k_anonymity.search.equivalence:AtLeastK.violated", old="partition.sizes(self.units)",
+        new="partition.sizes()",
         refused_by="release", check="k_anonymity_people", run="rfka of people",
     ),
     "rows counted as people in boxes": Mutant(
-        where="k_anonymity.search.equivalence:AtLeastK.violated", old="partition.sizes(self.units)", new="partition.sizes()",
+        where="k_anonymity.search.equivalence:AtLeastK.violated", old="partition.sizes(self.units)",
+        new="partition.sizes()",
         refused_by="release", check="k_anonymity_people", run="mondrian of people",
     ),
     "l off by one": Mutant(
@@ -360,7 +362,8 @@ COUNTING: dict[str, Mutant] = {
         refused_by="tests/privacy/test_mutants.py::check_recoding",
     ),
     "a cut in the interval below": Mutant(
-        where="published.recoding.cutting:parts_of", old='(inside, whole, side="right")', new='(inside, whole, side="left")',
+        where="published.recoding.cutting:parts_of", old='(inside, whole, side="right")',
+        new='(inside, whole, side="left")',
         refused_by="tests/published/test_recoding.py::test_a_cut_belongs_to_the_interval_above_it",
     ),
     "class sizes of the report": Mutant(
@@ -369,7 +372,8 @@ COUNTING: dict[str, Mutant] = {
     ),
     "the order of the source": Mutant(
         where="engines.local.local_engine:LocalEngine.write", old="if randomness is None else", new="if True else",
-        refused_by="tests/bundle/test_stored_release.py::test_rows_are_not_in_the_order_of_the_source", arguments=(CUSTOMERS,),
+        refused_by="tests/bundle/test_stored_release.py::test_rows_are_not_in_the_order_of_the_source",
+        arguments=(CUSTOMERS,),
     ),
 }  # fmt: skip
 """Mutants of k-anonymity."""

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the methods of a trusted owner share: central differential privacy, from the policy to the draft of a release.
 
-``declared`` is what they all take: epsilon, unit, neighbours. ``coded_rows`` counts the table, ``trees`` plans and
-drafts a forest, ``tree_families`` what several published trees have in common, ``stacked_trees`` the default with its
-public rule; ``drawn_rows`` and ``synthesized`` are the released rows and what is told of their columns.
+``declared_schema`` is what they all take: epsilon, unit, neighbours. ``coded_rows`` counts the table,
+``tree_releases`` plans and drafts a forest, ``tree_families`` what several published trees have in common,
+``stacked_trees`` the default with its public rule; ``drawn_rows``, ``row_pieces`` and ``synthesized`` are the released
+rows and what is told of their columns.
 """
