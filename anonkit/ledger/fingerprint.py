@@ -2,13 +2,12 @@
 """What a table is known again by: its rows and columns by content, names apart, under the ledger's key.
 
 Every cell becomes a keyed tag of what it spells (`anonkit.domains.cell_keys`: 12, 12.0 and 1.2e1 are one cell). A row
-is the *sum* of its cells' tags (so the order of the columns and their names do not matter) under a second keyed function,
-and a table the sum of its rows (so their order does not, and a row that stands there twice counts twice). Beside this
-sum of whole rows there is one for each column left out: of what remains of the rows without it. They tell a table
-with a column more, less or other, and they tell rows whose cells were exchanged between columns, which the sum of
+is the *sum* of its cells' tags (so the order of the columns and their names do not matter) under a second keyed
+function, and a table the sum of its rows (so their order does not, and a row that stands there twice counts twice).
+Beside this sum of whole rows there is one for each column left out: of what remains of the rows without it. They tell a
+table with a column more, less or other, and they tell rows whose cells were exchanged between columns, which the sum of
 whole rows cannot. A last sum has every cell under its column's name: it is the same for the same table only. Sums are
-integers of 4 times 32 bits that do not wrap around: two different multisets have the same one with probability
-2**-128.
+integers of 4 times 32 bits that do not wrap around: two different multisets have the same one with probability 2**-128.
 
 The tags of the rows are counted into the bins of sketches, of which one bit a bin is kept (`anonkit.ledger.sketch`).
 """

@@ -122,8 +122,8 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.scores:_steepest", old="math.log2(max_rows + 1)", new="0", method="diffp-id3",
         parameters={"score": "entropy"}),
     "a choice has twice its rate": Mutant(
-        where="anonkit.dp_trees.split_selection:JointSelection.draws", old="rate = rate_within(units,
-        width * self.slack)",
+        where="anonkit.dp_trees.split_selection:JointSelection.draws",
+        old="rate = rate_within(units, width * self.slack)",
         new="rate = 2 * rate_within(units, width * self.slack)", method="edprf"),
     "rates are rounded up": Mutant(
         where="anonkit.mechanisms.accounting:rate_within", old="rate = units // sensitivity",
@@ -370,7 +370,7 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
                new="slope = math.ceil(_steepest(max_rows * 9) * _STEPS)"), sensitivities),
     "an entropy is not capped": (
         Mutant(where="anonkit.dp_trees.scores:_entropy", old="slope * beyond", new="8 * slope * beyond"),
-               sensitivities),
+        sensitivities),
     "Gini counts a child twice": (
         Mutant(where="anonkit.dp_trees.scores:_gini", old="-steps.sum(axis=-1)", new="-2 * steps.sum(axis=-1)"),
         sensitivities),

@@ -3,9 +3,9 @@
 
 Cells of a column with declared categories, and the names of units, stay texts: what they mean is told a cell at a time
 (`anonkit.domains.cell_keys`). Numbers with bounds get one type under k-anonymity, where the texts among them are
-missing. Under differential privacy nothing is guessed. A guess never loses anything: a text column becomes integers or dates only when
-every cell reads back as the same text, and numbers only when no cell looks like a code (01234, or more digits than a
-number keeps).
+missing. Under differential privacy nothing is guessed. A guess never loses anything: a text column becomes integers or
+dates only when every cell reads back as the same text, and numbers only when no cell looks like a code (01234, or more
+digits than a number keeps).
 """
 
 from __future__ import annotations

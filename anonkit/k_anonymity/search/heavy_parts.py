@@ -2,9 +2,10 @@
 """Where an ordered column may be cut without telling anything of fewer than k rows.
 
 All points at which a column may be cut stand in one order that is public, the roundest first
-(`anonkit.domains.interval_ends`). The line is divided at the first point of the order that has values on both sides, if at least k rows (people) are on
-either side; a side with fewer is forgotten, and the other side is looked at alone; sides with k are divided further.
-Rows of a forgotten side are never counted again, so they belong to the part beside them without being told of.
+(`anonkit.domains.interval_ends`). The line is divided at the first point of the order that has values on both sides, if
+at least k rows (people) are on either side; a side with fewer is forgotten, and the other side is looked at alone;
+sides with k are divided further. Rows of a forgotten side are never counted again, so they belong to the part beside
+them without being told of.
 
 **What the cuts tell.** Only that certain intervals hold k rows. Take any set I of values that fewer than k rows have.
 Every interval H that was looked at and not divided holds k rows, hence a value p outside I; move the rows of I in H to

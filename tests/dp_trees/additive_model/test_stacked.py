@@ -165,9 +165,8 @@ def _signs(plan: StackedPlan, table: np.ndarray, others: np.ndarray, seeds: rang
 
 
 def _audit(others: np.ndarray, epsilon: float, runs: int, monkeypatch: pytest.MonkeyPatch) -> float:
-    monkeypatch.setattr(
-        "anonkit.dp_trees.additive_model.combination._CALIBRATION_ROWS", 20
-    )  # post-processing, and slow
+    rows = "anonkit.dp_trees.additive_model.combination._CALIBRATION_ROWS"
+    monkeypatch.setattr(rows, 20)  # post-processing, and slow
     rule = replace(LEARNED, depth=1, region_depth=0, splits=Fraction(3, 100), weights=Fraction(3, 100))
     plan = StackedPlan(rule=rule, schema=AUDITED, trees=1, epsilon=Fraction(epsilon))
     assert plan.weight_units > 0
