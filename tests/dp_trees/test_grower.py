@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.trees.tables import MIXED, attribute, counter_of, schema_of, table_of
 
 from anonkit.checks.central import published_account
 from anonkit.dp_trees.allocation import ALLOCATIONS
@@ -26,6 +25,7 @@ from anonkit.promises.pure_central_dp import REPLACE
 from anonkit.published.tree_attributes import Split
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
+from tests.dp_trees.tables import MIXED, attribute, counter_of, schema_of, table_of
 
 CODES, LABELS = table_of(MIXED, 500)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.trees.tables import MIXED
 
 from anonkit.dp_trees.leaves import LEAVES, LabelOnly, Leaf, Leaves, NoisyClassCounts
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.randomness import Randomness
+from tests.dp_trees.tables import MIXED
 
 ONE = 1 << 52
 

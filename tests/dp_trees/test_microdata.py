@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.trees.tables import attribute, schema_of
 
 from anonkit.dp_trees.leaf_cells import ROWS_WITHOUT_COUNTS, cells_of, label_of
 from anonkit.dp_trees.microdata import UniformRows, consistent, rounded, rows_by_cell
@@ -14,6 +13,7 @@ from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.published.tree_attributes import Split
 from anonkit.published.tree_model import LeafContent, Node, PublishedForest
 from anonkit.randomness import Randomness
+from tests.dp_trees.tables import attribute, schema_of
 
 SCHEMA = schema_of(attribute("a", 3), attribute("n", 4, Split.CUT, missing=True))
 

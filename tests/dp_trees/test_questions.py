@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.trees.tables import MIXED, counter_of, table_of
 
 from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, BatchCounter, CodedBatch, Question, Routing, ask_for
 from anonkit.dp_trees.tree_rows import ROWS, Disjoint, Rows
 from anonkit.randomness import Randomness
+from tests.dp_trees.tables import MIXED, counter_of, table_of
 
 KEY = Randomness.seeded(1).key("rows")
 CODES = [attribute.codes for attribute in MIXED.attributes]

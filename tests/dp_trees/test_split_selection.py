@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import chisquare
-from tests.trees.tables import attribute
 
 from anonkit.dp_trees.scores import MAX_CLASS, noisy_information_gain
 from anonkit.dp_trees.split_selection import CutThenAttribute, JointSelection, NoisyCounts, Selection, Tables, Terms
@@ -13,6 +12,7 @@ from anonkit.mechanisms.accounting import EXPONENTIAL, PERMUTE_AND_FLIP
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.published.tree_attributes import Split
 from anonkit.randomness import Randomness
+from tests.dp_trees.tables import attribute
 from tests.mechanisms.test_private_selection import law_of_exponential, law_of_permute_and_flip
 
 ONE = 1 << 52

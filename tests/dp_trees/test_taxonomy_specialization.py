@@ -7,7 +7,6 @@ import json
 
 import numpy as np
 import pytest
-from tests.trees.tables import attribute, counter_of, schema_of, table_of
 
 from anonkit.domains.attribute_domains import Categories
 from anonkit.dp_trees.leaf_cells import cells_of, label_of
@@ -18,6 +17,7 @@ from anonkit.promises.pure_central_dp import REPLACE
 from anonkit.published.tree_attributes import Attribute, Split
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
+from tests.dp_trees.tables import attribute, counter_of, schema_of, table_of
 
 MIXED = schema_of(
     attribute("a", 3), attribute("b", 4), attribute("n", 6, Split.CUT, missing=True), attribute("m", 5, Split.CUT)

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.trees import test_scores as scores
 
 import anonkit
 import anonkit.dp_trees.scores
@@ -27,6 +26,7 @@ from anonkit.checks.validation import validate
 from anonkit.dp_trees.scores import ENTROPY, GINI, MAX_CLASS
 from anonkit.errors import GuaranteeError, ReleaseFormatError
 from anonkit.policy.declaration import Column, Policy, Role
+from tests.dp_trees import test_scores as scores
 from tests.mechanisms import test_discrete_laplace as laplace
 from tests.mechanisms import test_private_selection as selection
 

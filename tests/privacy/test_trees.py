@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from scipy.stats import chi2_contingency, chisquare
-from tests.trees.tables import counter_of
 
 import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound
@@ -33,6 +32,7 @@ from anonkit.methods import make_method
 from anonkit.policy.declaration import Column, Missing, Policy, Role
 from anonkit.published.tree_model import Node, PublishedForest
 from anonkit.randomness import Randomness
+from tests.dp_trees.tables import counter_of
 
 PRESETS: dict[str, dict[str, Any]] = {
     "edprf": {"trees": 1, "depth": 2, "bins": 4},

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.trees.tables import MIXED, attribute
 
 from anonkit.published.tree_attributes import MOST_BRANCHES, Split
+from tests.dp_trees.tables import MIXED, attribute
 
 
 @pytest.mark.parametrize("at", range(4))

@@ -6,14 +6,14 @@ import copy
 from typing import Any
 
 import pytest
-from tests.trees.tables import MIXED, attribute, counter_of, schema_of, table_of
-from tests.trees.test_grower import plan_of
 
 from anonkit.dp_trees.grower import grow
 from anonkit.errors import ReleaseFormatError
 from anonkit.published.tree_attributes import Split
 from anonkit.published.tree_model import LeafContent, Node, PublishedForest
 from anonkit.randomness import Randomness
+from tests.dp_trees.tables import MIXED, attribute, counter_of, schema_of, table_of
+from tests.dp_trees.test_grower import plan_of
 
 PARAMS = grow(plan_of(), counter_of(*table_of(MIXED, 200)), Randomness.seeded(1)).to_params()
 

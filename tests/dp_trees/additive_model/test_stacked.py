@@ -9,7 +9,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.trees.tables import attribute, schema_of
 
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.dp_trees.additive_model.budget_rule import Rule, rule_for
@@ -19,6 +18,7 @@ from anonkit.mechanisms.accounting import units_of
 from anonkit.published.additive_scores import places_of
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
+from tests.dp_trees.tables import attribute, schema_of
 
 SCHEMA = schema_of(
     attribute("a", 2, Split.ONE_VS_REST),

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.trees.tables import attribute, schema_of
 
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts, rows_by_class
 from anonkit.dp_trees.additive_model.synthetic_population import World
@@ -15,6 +14,7 @@ from anonkit.published.additive_scores import places_of
 from anonkit.published.tree_attributes import Split
 from anonkit.published.tree_model import LeafContent, Node, PublishedForest
 from anonkit.randomness import Randomness
+from tests.dp_trees.tables import attribute, schema_of
 
 SCHEMA = schema_of(attribute("a", 3, Split.ONE_VS_REST), attribute("n", 4, Split.CUT))
 FOREST = PublishedForest(

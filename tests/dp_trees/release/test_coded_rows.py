@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.trees.tables import attribute, schema_of
 
 from anonkit.dp_trees.release import coded_rows
 from anonkit.dp_trees.release.coded_rows import CodedRows, first_rows_of_units, kept_in_memory
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.policy.declaration import Policy
 from anonkit.published.tree_attributes import Split
+from tests.dp_trees.tables import attribute, schema_of
 
 SCHEMA = schema_of(attribute("a", 3), attribute("n", 4, Split.CUT))
 TABLE = pa.table({"a": ["a0", "a2", "a1", "a2"], "n": [0.5, 3.9, 9.0, -1.0], "y": ["c0", "c1", "c1", "c0"]})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import pytest
-from tests.trees.tables import MIXED
 
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
@@ -14,6 +13,7 @@ from anonkit.dp_trees.scores import GINI, INFORMATION_GAIN
 from anonkit.errors import ParameterError
 from anonkit.methods import make_method
 from anonkit.methods.diffp_id3 import DiffPID3
+from tests.dp_trees.tables import MIXED
 
 POLICY = bank_customers_policy()
 

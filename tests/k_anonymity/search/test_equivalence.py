@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.mechanisms.coded_tables import arrays, classes_of, holds, of_people, plainly_meets, requirements, tables
 
 from anonkit.errors import ParameterError
 from anonkit.k_anonymity.search.equivalence import (
@@ -22,6 +21,15 @@ from anonkit.k_anonymity.search.equivalence import (
     TCloseness,
     check_k,
     suppressed_rows,
+)
+from tests.k_anonymity.search.coded_tables import (
+    arrays,
+    classes_of,
+    holds,
+    of_people,
+    plainly_meets,
+    requirements,
+    tables,
 )
 
 

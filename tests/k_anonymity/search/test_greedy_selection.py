@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mechanisms.coded_tables import classes_of, coded, holds, of_people, requirements, tables
 
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.k_anonymity.search.distinct_rows import DistinctRows, released_partition
@@ -15,6 +14,7 @@ from anonkit.k_anonymity.search.equivalence import AtLeastK, DistinctL, Histogra
 from anonkit.k_anonymity.search.features import Feature, column_features, one_hot_features
 from anonkit.k_anonymity.search.greedy_selection import Selection, select_features
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder, automatic_ladder
+from tests.k_anonymity.search.coded_tables import classes_of, coded, holds, of_people, requirements, tables
 
 
 @st.composite

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.mechanisms.coded_tables import coded, tables
 
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.errors import ParameterError
@@ -24,6 +23,7 @@ from anonkit.k_anonymity.search.hierarchy_levels import (
     tree_ladder,
     width_ladder,
 )
+from tests.k_anonymity.search.coded_tables import coded, tables
 
 
 def _column(values: list[object], *, ordered: bool) -> CodedColumn:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mechanisms.coded_tables import coded, tables
 
 from anonkit.domains.coded_columns import UNLABELLED, CodedColumn
 from anonkit.k_anonymity.search.features import Feature, column_features, one_hot_features
@@ -21,6 +20,7 @@ from anonkit.k_anonymity.search.importance import (
     PermutationImportance,
 )
 from anonkit.k_anonymity.search.random_forest import ForestSize
+from tests.k_anonymity.search.coded_tables import coded, tables
 
 SMALL = ForestSize(trees=10)
 Features = Callable[[list[CodedColumn]], tuple[Feature, ...]]

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mechanisms.coded_tables import requirements, tables
 
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.k_anonymity.search.distinct_rows import DistinctRows
@@ -17,6 +16,7 @@ from anonkit.k_anonymity.search.hierarchy_levels import automatic_ladder, full_d
 from anonkit.k_anonymity.search.refinable_column import RefinableColumn, refinable_column
 from anonkit.k_anonymity.search.refinement import Refinable
 from anonkit.k_anonymity.search.target_probabilities import Guide
+from tests.k_anonymity.search.coded_tables import requirements, tables
 
 
 @st.composite
@@ -102,9 +102,8 @@ def test_nothing_is_offered_once_every_value_is_apart(drawn: tuple[Refinable, li
 
 def test_requirements_with_huge_histograms_are_left_to_the_exact_check(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the bound a cut is taken to break nothing; refining still suppresses what breaks."""
-    from tests.mechanisms.coded_tables import coded
-
     from anonkit.k_anonymity.search.equivalence import AlphaK
+    from tests.k_anonymity.search.coded_tables import coded
 
     table = [coded("a", [0, 0, 1, 1], ordered=True)]
     asked = [AlphaK(np.array([0, 0, 1, 1]), 0.5)]

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mechanisms.coded_tables import coded, holds, requirements, tables
 
 from anonkit.domains.coded_columns import UNLABELLED, CodedColumn
 from anonkit.k_anonymity.search.distinct_rows import released_partition
@@ -26,6 +25,7 @@ from anonkit.k_anonymity.search.importance import Evidence, PermutationImportanc
 from anonkit.k_anonymity.search.random_forest import ForestSize
 from anonkit.k_anonymity.search.top_down_specialization import DropReason, Specialization, specialize
 from tests.conftest import USUAL_EIGHT
+from tests.k_anonymity.search.coded_tables import coded, holds, requirements, tables
 
 
 @st.composite
