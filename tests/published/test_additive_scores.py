@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.dp_trees.test_world import FOREST
+from tests.dp_trees.additive_model.test_synthetic_population import FOREST
 
 from anonkit.errors import ReleaseFormatError
 from anonkit.published.additive_scores import UNIT, AdditiveScores, places_of, region_of_nodes, scores_of, softmax

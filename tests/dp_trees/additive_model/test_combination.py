@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.dp_trees.test_world import FOREST, HISTOGRAMS
+from tests.dp_trees.additive_model.test_synthetic_population import FOREST, HISTOGRAMS
 
 from anonkit.dp_trees.additive_model.budget_rule import rule_for
 from anonkit.dp_trees.additive_model.combination import Combination

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.dp_trees.test_world import FOREST, HISTOGRAMS
+from tests.dp_trees.additive_model.test_synthetic_population import FOREST, HISTOGRAMS
 
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts, rows_by_class
 
