@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.dp_trees.additive_model.test_synthetic_population import FOREST
 
 from anonkit.errors import ReleaseFormatError
 from anonkit.published.additive_scores import UNIT, AdditiveScores, places_of, region_of_nodes, scores_of, softmax
+from tests.dp_trees.additive_model.test_synthetic_population import FOREST
 
 SCORES = AdditiveScores(
     leaves=(np.array([[0, 0], [-500, 500], [700, -700]]),),

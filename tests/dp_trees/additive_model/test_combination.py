@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.dp_trees.additive_model.test_synthetic_population import FOREST, HISTOGRAMS
 
 from anonkit.dp_trees.additive_model.budget_rule import rule_for
 from anonkit.dp_trees.additive_model.combination import Combination
@@ -14,6 +13,7 @@ from anonkit.dp_trees.additive_model.weighting import FEATURE_UNIT
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.published.additive_scores import places_of, softmax
 from anonkit.randomness import Randomness
+from tests.dp_trees.additive_model.test_synthetic_population import FOREST, HISTOGRAMS
 
 CODES = np.array([[0, 1, 2, 2], [0, 1, 2, 3]])
 RULE = rule_for(epsilon=1.0, rows=1200, attributes=2, classes=2)

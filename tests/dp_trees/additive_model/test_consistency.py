@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.dp_trees.additive_model.test_synthetic_population import FOREST, HISTOGRAMS
 
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts, rows_by_class
+from tests.dp_trees.additive_model.test_synthetic_population import FOREST, HISTOGRAMS
 
 
 @given(st.integers(0, 10_000), st.floats(0.1, 1000), st.floats(0.1, 1000))
