@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
+from anonkit.consumers.share_estimates import band_interval, reach_from, smoothed_histogram
 from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import ParameterError
 from anonkit.estimators.moments import MomentEstimate, PowerSums, ScoreSums, estimate_moments
@@ -19,9 +20,7 @@ from anonkit.estimators.response_inversion import (
     JointAnswers,
     SeparateAnswers,
     TableChannel,
-    likelihood_errors,
     project_to_simplex,
-    smooth,
 )
 from anonkit.mechanisms.band_response import BandResponse
 from anonkit.mechanisms.channel import Channel, FloatArray, TruthOrBlind
@@ -32,6 +31,7 @@ from anonkit.published.randomized_table import PublishedAttribute, PublishedTarg
 _NEVER = 1e-12  # what the published estimator's probabilities of 0 or less count as
 _CLASS_SPREAD = 0.5  # how much variances of classes are expected to differ, as a share of the pooled one
 _FLOOR = 0.1  # what an uncertain variance is at least, as a share of the pooled one
+_LEVEL = 0.95  # of the intervals behind the errors of a smoothed histogram
 _LEAST = 1e-9  # what any variance is at least, as a share of the attribute's
 
 BoolArray = NDArray[np.bool_]
@@ -184,11 +184,11 @@ def _shares(
     notes: tuple[str, ...] = ()
     unbiased: FloatArray | None = None
     if isinstance(attribute.mechanism, BandResponse):
-        table = smoothed_histogram(attribute, channel, answers)
-        errors = partial(histogram_errors, attribute, channel, answers, table)
+        assert isinstance(attribute.domain, Grid)  # noqa: S101 - checked by PublishedAttribute
+        table, band = smoothed_histogram(attribute.domain, channel, answers), attribute.mechanism
     else:
-        estimate = channel.estimate(answers)
-        unbiased, errors = estimate.shares[:n_classes], partial(_with_noise, estimate.errors, answers, noise)
+        estimate, band = channel.estimate(answers), None
+        unbiased = estimate.shares[:n_classes]
         if estimation.estimator == "likelihood":
             table = channel.maximum_likelihood(answers)
         else:
@@ -202,6 +202,10 @@ def _shares(
     else:
         smoothing = estimation.smoothing + float(np.sqrt(noise))
         probabilities = _smoothed(table[:n_classes], smoothing, float(answers.sum()))
+    if band is None:
+        errors = partial(_with_noise, estimate.errors, answers, noise)
+    else:
+        errors = partial(_reach, band, channel, answers, probabilities)
     return ShareFactor(
         attribute=attribute,
         probabilities=probabilities,
@@ -211,28 +215,18 @@ def _shares(
     )
 
 
+def _reach(band: BandResponse, channel: TableChannel, answers: FloatArray, estimate: FloatArray) -> FloatArray:
+    """Return errors for a smoothed histogram whose 95 % intervals hold the bias of the smoothing too."""
+    lower, upper = band_interval(band, channel, answers, bins=band.positions, level=_LEVEL)
+    return reach_from(estimate, lower[: len(estimate)], upper[: len(estimate)], _LEVEL)
+
+
 def _with_noise(errors: FloatArray, answers: FloatArray, noise: float) -> FloatArray:
     """Return standard errors of shares within classes with those of noise of some variance on every count."""
     if not noise:
         return np.asarray(errors)
     sizes = np.maximum(answers.sum(axis=1, keepdims=True), 1.0)
     return np.asarray(np.sqrt(errors**2 + noise / sizes**2))
-
-
-def smoothed_histogram(attribute: PublishedAttribute, channel: TableChannel, answers: FloatArray) -> FloatArray:
-    """Return likeliest smoothed shares of class × cell behind a band response, whose matrix is too flat to invert."""
-    grid = attribute.domain
-    assert isinstance(grid, Grid)  # noqa: S101 - checked by PublishedAttribute
-    return channel.likeliest(answers, smoothing=lambda shares: smooth(shares, grid.cells), tolerance=1e-4)
-
-
-def histogram_errors(
-    attribute: PublishedAttribute, channel: TableChannel, answers: FloatArray, table: FloatArray
-) -> FloatArray:
-    """Return the standard errors of a smoothed histogram's shares within classes, without the bias of the smoothing."""
-    grid = attribute.domain
-    assert isinstance(grid, Grid)  # noqa: S101 - checked by PublishedAttribute
-    return likelihood_errors(channel, answers, table, smooth(np.eye(grid.size), grid.cells))
 
 
 def _smoothed(table: FloatArray, smoothing: float, n_rows: float) -> FloatArray:

@@ -1,28 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables read off a randomized release: frequencies, histograms, moments, two-way tables, each with intervals.
 
-All are post-processing of the release. Intervals are normal, at the level asked, for each number on its own.
+All are post-processing of the release. Intervals are at the level asked, for each number on its own: normal, with
+what answers too rare to be seen could add; for a number answered by a band they hold for every distribution.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from anonkit.consumers.class_statistics import ClassStatistics, answer_codes
 from anonkit.consumers.columns import Columns
-from anonkit.consumers.estimation import (
-    Estimation,
-    class_moments,
-    histogram_errors,
-    make_factor,
-    smoothed_histogram,
-    table_channel,
-)
-from anonkit.consumers.factors import ShareFactor
+from anonkit.consumers.estimation import class_moments, table_channel
+from anonkit.consumers.share_estimates import ShareEstimates, refuse_bins, share_estimates
 from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
 from anonkit.errors import ParameterError, SourceError
 from anonkit.estimators.moments import MomentEstimate
@@ -37,7 +31,6 @@ if TYPE_CHECKING:
 Axis = tuple[str, tuple[object, ...]]
 Axes = tuple[Axis, ...]
 Params = Mapping[str, Any] | PublishedTable
-_UNSMOOTHED = Estimation(estimator="moment", smoothing=0.0)
 _MOMENTS: Axis = ("moment", ("mean", "variance", "present"))
 
 
@@ -50,7 +43,8 @@ class Estimates:
     estimate: FloatArray
     """Unbiased (likeliest and smoothed for the histogram of a band response); shares may leave [0, 1]."""
     error: FloatArray
-    """Standard errors, rows and noise both random."""
+    """Standard errors, rows and noise both random; for the histogram of a band response half-widths of the interval in
+    the same unit, so that the bias of the smoothing is part of them."""
     lower: FloatArray
     upper: FloatArray
     """Ends of the confidence interval, cut to what is possible."""
@@ -68,8 +62,12 @@ class Estimates:
         return pd.DataFrame({name: getattr(self, name).reshape(-1) for name in columns}, index=index)
 
 
-def frequencies(released: Any, params: Params, name: str, *, level: float = 0.95) -> Estimates:
+def frequencies(released: Any, params: Params, name: str, *, level: float = 0.95, bins: int | None = None) -> Estimates:
     """Estimate the share of each category of an attribute or of the target, or of each cell of a number's grid.
+
+    Where answers come from a band around the value, an interval holds the share at least as often as `level` says,
+    whatever the distribution; the estimate is smoothed and need not be its middle, and single cells are hardly told.
+    Ask for fewer bins to be told more of each.
 
     Parameters
     ----------
@@ -81,24 +79,20 @@ def frequencies(released: Any, params: Params, name: str, *, level: float = 0.95
         An attribute, or the target.
     level : float
         Confidence of each interval, in (0, 1).
+    bins : int, optional
+        Equal bins to merge the cells of a number's grid into, a divisor of their number; the cells when not given.
     """
     attribute, statistics = _marginal(released, params, name)
     counts = _counts(statistics, name)
-    if isinstance(attribute.mechanism, BandResponse):
-        channel = table_channel(attribute, None)
-        table = smoothed_histogram(attribute, channel, counts)
-        return _shares(attribute, table[0], histogram_errors(attribute, channel, counts, table)[0], counts.sum(), level)
-    mechanism, n_rows = attribute.value_channel(1), counts.sum()
-    shares = mechanism.unmix(counts[0]) / n_rows
-    variance = (mechanism.unmix_squares(counts[0]) / n_rows - shares**2) / n_rows
-    return _shares(attribute, shares, np.sqrt(np.maximum(variance, 0)), n_rows, level)
+    found = share_estimates(attribute, table_channel(attribute, None), counts, bins, level)
+    return _shares((_axis(attribute, bins),), found, counts.sum(), level)
 
 
-def histogram(released: Any, params: Params, name: str, *, level: float = 0.95) -> Estimates:
-    """Estimate the share of each cell of a number's grid; parameters are those of `frequencies`."""
+def histogram(released: Any, params: Params, name: str, *, level: float = 0.95, bins: int | None = None) -> Estimates:
+    """Estimate the share of each cell, or bin, of a number's grid; parameters are those of `frequencies`."""
     if not isinstance(_table(params).attribute(name).domain, Grid):
         raise ParameterError(f"attribute {name!r} has no grid", "ask for its moments or frequencies")
-    return frequencies(released, params, name, level=level)
+    return frequencies(released, params, name, level=level, bins=bins)
 
 
 def moments(released: Any, params: Params, name: str, *, level: float = 0.95) -> Estimates:
@@ -112,7 +106,7 @@ def moments(released: Any, params: Params, name: str, *, level: float = 0.95) ->
     return _moments((_MOMENTS,), class_moments(attribute, statistics), statistics, level)
 
 
-def by_class(released: Any, params: Params, name: str, *, level: float = 0.95) -> Estimates:
+def by_class(released: Any, params: Params, name: str, *, level: float = 0.95, bins: int | None = None) -> Estimates:
     """Estimate, within each class of the target, the shares of an attribute's values, or the moments of a number.
 
     Numbers published by TRR have moments, everything else shares. Parameters are those of `frequencies`.
@@ -123,14 +117,15 @@ def by_class(released: Any, params: Params, name: str, *, level: float = 0.95) -
     attribute, statistics = table.attribute(name), ClassStatistics(table, only=(name,))
     statistics.add(Columns(released))
     _refuse_no_rows(statistics.n_rows)
+    n_classes = len(table.target.domain.values)
     classes = (table.target.name, table.target.domain.values)
     if attribute.domain is None:
-        estimate = class_moments(attribute, statistics).head(len(table.target.domain.values))
-        return _moments((_MOMENTS, classes), estimate, statistics, level)
-    factor = make_factor(attribute, statistics, _UNSMOOTHED)
-    assert isinstance(factor, ShareFactor)  # noqa: S101 - it has a domain
-    shares = factor.probabilities if factor.unbiased is None else factor.unbiased
-    return _estimates((classes, _axis(attribute)), shares, factor.errors, level, statistics.n_rows, 0.0, 1.0)
+        refuse_bins(attribute, bins)
+        return _moments((_MOMENTS, classes), class_moments(attribute, statistics).head(n_classes), statistics, level)
+    counts = _counts(statistics, name)
+    channel = table_channel(attribute, table.target)
+    found = share_estimates(attribute, channel, counts[0] if attribute.joint_with_target else counts, bins, level)
+    return _shares((classes, _axis(attribute, bins)), found.head(n_classes), statistics.n_rows, level)
 
 
 def two_way(released: Any, params: Params, rows: str, columns: str, *, level: float = 0.95) -> Estimates:
@@ -166,7 +161,17 @@ def two_way(released: Any, params: Params, rows: str, columns: str, *, level: fl
     shares = first.unmix(second.unmix(counts).T).T / n_rows
     squares = first.unmix_squares(second.unmix_squares(counts).T).T / n_rows
     errors = np.sqrt(np.maximum(squares - shares**2, 0) / n_rows)
-    return _estimates((_axis(sides[0]), _axis(sides[1])), shares, errors, level, n_rows, 0.0, 1.0)
+    rarest = np.outer(first.largest_scores, second.largest_scores) / n_rows
+    lower, upper = interval(shares, errors, level, rarest=rarest, lowest=0.0, highest=1.0)
+    return Estimates(
+        index=(_axis(sides[0]), _axis(sides[1])),
+        estimate=shares,
+        error=errors,
+        lower=lower,
+        upper=upper,
+        level=level,
+        n_rows=int(n_rows),
+    )
 
 
 def _table(params: Params) -> PublishedTable:
@@ -210,19 +215,21 @@ def _refuse_no_rows(n_rows: float) -> float:
     return n_rows
 
 
-def _axis(attribute: PublishedAttribute) -> Axis:
+def _axis(attribute: PublishedAttribute, bins: int | None = None) -> Axis:
     domain = attribute.domain
     if isinstance(domain, Categories):
         return attribute.name, tuple(domain.labels())
     assert isinstance(domain, Grid)  # noqa: S101 - callers have refused TRR
-    middles = tuple(domain.midpoints().tolist())
+    middles = tuple(replace(domain, cells=bins or domain.cells).midpoints().tolist())
     return attribute.name, (*middles, None) if domain.has_missing else middles
 
 
-def _shares(
-    attribute: PublishedAttribute, shares: FloatArray, errors: FloatArray, n_rows: float, level: float
-) -> Estimates:
-    return _estimates((_axis(attribute),), shares, errors, level, n_rows, 0.0, 1.0)
+def _shares(axes: Axes, found: ShareEstimates, n_rows: float, level: float) -> Estimates:
+    """Put shares on their axes; those of a single class have one axis only."""
+    arrays = {name: getattr(found, name) for name in ("estimate", "error", "lower", "upper")}
+    if len(axes) == 1:
+        arrays = {name: values[0] for name, values in arrays.items()}
+    return Estimates(index=axes, **arrays, level=level, n_rows=int(n_rows))
 
 
 def _moments(axes: Axes, estimate: MomentEstimate, statistics: ClassStatistics, level: float) -> Estimates:
@@ -231,19 +238,7 @@ def _moments(axes: Axes, estimate: MomentEstimate, statistics: ClassStatistics, 
     errors = np.stack([estimate.mean_error, estimate.variance_error, estimate.present_error])
     if len(axes) == 1:
         values, errors = values[:, 0], errors[:, 0]
-    return _estimates(axes, values, errors, level, statistics.n_rows, -np.inf, np.inf)
-
-
-def _estimates(
-    axes: Axes,
-    values: FloatArray,
-    errors: FloatArray,
-    level: float,
-    n_rows: float,
-    lowest: float,
-    highest: float,
-) -> Estimates:
-    lower, upper = interval(values, errors, level, lowest=lowest, highest=highest)
+    lower, upper = interval(values, errors, level)
     return Estimates(
-        index=axes, estimate=values, error=errors, lower=lower, upper=upper, level=level, n_rows=int(n_rows)
+        index=axes, estimate=values, error=errors, lower=lower, upper=upper, level=level, n_rows=statistics.n_rows
     )

@@ -105,6 +105,8 @@ class TableEstimate:
     """Counts divided by their class's sum, shape (n_classes, n_values); may leave [0, 1]."""
     errors: FloatArray
     """Standard errors of the shares, rows and noise both random, shape (n_classes, n_values)."""
+    rarest: FloatArray
+    """The most that one more answer could add to each share, shape (n_classes, n_values)."""
 
 
 class TableChannel(ABC):
@@ -174,7 +176,8 @@ class SeparateAnswers(TableChannel):
                 + shares**2 * squares.sum(axis=1, keepdims=True)
             )
             errors = np.sqrt(np.maximum(spread, 0)) / np.abs(size)
-        return TableEstimate(counts=table, shares=shares, errors=errors)
+            rarest = np.outer(self.label.largest_scores, self.value.largest_scores) / np.abs(size)
+        return TableEstimate(counts=table, shares=shares, errors=errors, rarest=rarest)
 
     def maximum_likelihood(self, counts: FloatArray) -> FloatArray:
         """Solve class by class in closed form when labels are clear, else by expectation maximization."""
@@ -216,57 +219,14 @@ class JointAnswers(TableChannel):
             shares = table / size
             influence = weights - shares * weights.sum(axis=2, keepdims=True)
             errors = np.sqrt(np.einsum("y,ycv->cv", counts, influence**2)) / np.abs(size)
-        return TableEstimate(counts=table, shares=shares, errors=errors)
+            rarest = self.joint.largest_scores.reshape(table.shape) / np.abs(size)
+        return TableEstimate(counts=table, shares=shares, errors=errors, rarest=rarest)
 
     def maximum_likelihood(self, counts: FloatArray) -> FloatArray:
         """Solve in closed form for randomized response, else by expectation maximization."""
         if isinstance(self.joint, RandomizedResponse):
             return self.joint.maximum_likelihood(counts).reshape(self.n_classes, self.n_values)
         return self.likeliest(counts)
-
-
-def likelihood_errors(
-    channel: TableChannel, counts: FloatArray, shares: FloatArray, smoothing: FloatArray | None = None
-) -> FloatArray:
-    """Return standard errors of smoothed likeliest shares within their class, by differentiating the fixed point.
-
-    The estimate satisfies π = S(π · Mᵀ(q / Mπ)) for answer shares q; its derivative by q turns the multinomial
-    variance of q into the variance of π (delta method). The bias of the smoothing is not part of it.
-
-    Parameters
-    ----------
-    channel, counts
-        As for `TableChannel.likeliest`.
-    shares : array, shape (n_classes, n_values)
-        The estimate.
-    smoothing : array, shape (n_values, n_values), optional
-        The smoothing step as a matrix acting on the right of the values axis.
-
-    Returns
-    -------
-    array, shape (n_classes, n_values)
-    """
-    size = channel.n_classes * channel.n_values
-    if size > _DENSE_INPUTS:
-        raise ParameterError(f"a table of {size} shares is too large for standard errors", "use fewer cells")
-    matrix = np.stack([channel.forward(unit.reshape(channel.n_classes, -1)).reshape(-1) for unit in np.eye(size)])
-    n_rows = max(float(counts.sum()), 1.0)
-    observed, flat = counts.reshape(-1) / n_rows, shares.reshape(-1)
-    expected = np.maximum(flat @ matrix, 1e-300)
-    smoother = np.eye(channel.n_values) if smoothing is None else smoothing
-    step = np.kron(np.eye(channel.n_classes), smoother).T
-    weighted = flat[:, np.newaxis] * matrix
-    pull = np.diag(matrix @ (observed / expected)) - (weighted * (observed / expected**2)) @ matrix.T
-    by_shares, by_answers = step @ pull, step @ (weighted / expected)
-    jacobian = np.linalg.solve(np.eye(size) - by_shares, by_answers)
-    grouped = jacobian.reshape(channel.n_classes, channel.n_values, -1)
-    sizes = shares.sum(axis=1)[:, np.newaxis]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        within = shares / sizes
-        influence = (grouped - within[..., np.newaxis] * grouped.sum(axis=1, keepdims=True)) / sizes[..., np.newaxis]
-    mean = influence @ observed
-    variance = (influence**2 @ observed - mean**2) / n_rows
-    return np.asarray(np.sqrt(np.maximum(variance, 0)))
 
 
 def normal_quantile(level: float) -> float:
@@ -283,8 +243,30 @@ def normal_quantile(level: float) -> float:
 
 
 def interval(
-    estimate: FloatArray, error: FloatArray, level: float, *, lowest: float = -np.inf, highest: float = np.inf
+    estimate: FloatArray,
+    error: FloatArray,
+    level: float,
+    *,
+    rarest: FloatArray | float = 0.0,
+    lowest: float = -np.inf,
+    highest: float = np.inf,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the normal confidence interval of an unbiased estimate, cut to what is possible."""
-    reach = normal_quantile(level) * error
-    return np.clip(estimate - reach, lowest, highest), np.clip(estimate + reach, lowest, highest)
+    """Return the confidence interval of an unbiased estimate, cut to what is possible: a normal one, widened above.
+
+    Parameters
+    ----------
+    estimate, error : array
+        Unbiased estimates and their standard errors.
+    level : float
+        Confidence, in (0, 1).
+    rarest : array or float
+        The most that one more answer could add to each estimate. Answers too rare to be seen add nothing to the
+        error, yet a share of them may be there: with a count of one answer the upper end is that of Wilson's interval
+        for a Poisson count (1927), where a normal interval would be a point at 0.
+    lowest, highest : float
+        What is possible.
+    """
+    z = normal_quantile(level)
+    unseen = z * rarest / 2
+    upper = estimate + z * unseen + z * np.sqrt(error**2 + unseen**2)
+    return np.clip(estimate - z * error, lowest, highest), np.clip(upper, lowest, highest)

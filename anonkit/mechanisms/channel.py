@@ -158,6 +158,11 @@ class Channel(ABC):
         """Return sums of the squared coefficients `unmix` gives each answer; acts on the last axis."""
         return np.asarray(counts @ self._inverse**2)
 
+    @cached_property
+    def largest_scores(self) -> FloatArray:
+        """The most that one answer adds to the count `unmix` estimates of each true code, shape (n_inputs,)."""
+        return np.asarray(self._inverse.max(axis=0))
+
     def scores(self, targets: FloatArray) -> FloatArray:
         """Return functions of the answer whose mean under each true code is the target.
 

@@ -300,6 +300,11 @@ class RandomizedResponse(TruthOrBlind):
         total = counts.sum(axis=-1, keepdims=True)
         return np.asarray((counts * (1 - 2 * p) + total * p**2) / self.truth_probability**2)
 
+    @cached_property
+    def largest_scores(self) -> FloatArray:
+        """The most that one answer adds to the estimated count of each category: that of the category itself."""
+        return np.asarray((1 - self.blind_probabilities) / self.truth_probability)
+
     def scores(self, targets: FloatArray) -> FloatArray:
         """Return functions of the answer whose mean under each true code is the target."""
         return self.unblinded(targets)

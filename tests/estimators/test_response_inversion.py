@@ -13,7 +13,6 @@ from anonkit.estimators.response_inversion import (
     SeparateAnswers,
     TableChannel,
     interval,
-    likelihood_errors,
     normal_quantile,
     project_to_simplex,
     smooth,
@@ -86,25 +85,6 @@ def test_errors_are_the_spread_of_the_estimates(channel: TableChannel) -> None:
     observed = np.std([draw.shares for draw in draws], axis=0)
     stated = np.mean([draw.errors for draw in draws], axis=0)
     assert stated == pytest.approx(observed, rel=0.2)
-
-
-@pytest.mark.parametrize("segments", [1, 2])
-def test_errors_of_a_smoothed_histogram_are_the_spread_of_the_estimates(segments: int) -> None:
-    """Differentiating the fixed point gives the observed standard deviation, within 30 % for every cell."""
-    band = BandResponse.square_wave(2.0, 12, segments=segments)
-    channel: TableChannel = (
-        JointAnswers(band, 2) if segments == 2 else SeparateAnswers(RandomizedResponse.clear(2), band)
-    )
-    x = np.exp(-0.5 * ((np.arange(12) - np.array([[3.0], [7.0]])) / 2.5) ** 2)
-    truth = x / x.sum() * 1.0
-    rng, expected = np.random.default_rng(3), channel.forward(truth)
-    estimates, stated = [], []
-    for _ in range(60):
-        counts = rng.multinomial(20_000, expected.reshape(-1)).reshape(expected.shape).astype(float)
-        found = channel.likeliest(counts, smoothing=lambda shares: smooth(shares, 12), tolerance=1e-5)
-        estimates.append(found / found.sum(axis=1, keepdims=True))
-        stated.append(likelihood_errors(channel, counts, found, smooth(np.eye(12), 12)))
-    assert np.mean(stated, axis=0) == pytest.approx(np.std(estimates, axis=0), rel=0.3)
 
 
 def test_a_smoothed_histogram_is_near_the_truth() -> None:
