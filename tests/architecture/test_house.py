@@ -1,0 +1,83 @@
+"""The house stays one that a newcomer can live in: each figure of `measure.py` that was agreed on has an upper limit.
+
+A change may lower a limit and never raise it: who needs more names, arguments or climbs draws the house anew first.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from architecture.house import House
+from architecture.measure import COLUMNS, walks_of
+from architecture.walks import Walk
+
+TREE = Path(__file__).parents[2]
+
+LIMITS: dict[str, tuple[int, int]] = {
+    # figure: (limit today, what it shall become)
+    "names at the top": (53, 27),
+    "arrows between rooms": (280, 170),
+    "stems used twice": (12, 0),
+    "files that test a promise's kind": (11, 0),
+    "imports of makers in checks": (10, 0),
+    "imports of makers in consumers": (55, 0),
+    "widest function of the main path": (13, 6),
+    "files that spell search_rows": (10, 4),
+    "files that spell part_rows": (10, 4),
+    "rfka: files a column enters": (19, 12),
+    "rfka: climbs of the source": (27, 6),
+    "rfka: times a column is asked for its domain": (8, 1),
+    "dp-forest: times a column is asked for its domain": (10, 1),
+    "rr: times a column is asked for its domain": (5, 1),
+}
+
+
+@cache
+def _house() -> House:
+    return House(TREE / "anonkit")
+
+
+@cache
+def _walks(method: str) -> dict[str, Walk]:
+    return walks_of(TREE, method)
+
+
+def _in_the_method(method: str) -> list[Walk]:
+    return [_walks(method)[f"{column}, in the method"] for column in COLUMNS]
+
+
+def _figure(what: str) -> int:
+    house = _house()
+    method, _, of_walks = what.partition(": ")
+    match of_walks or what:
+        case "names at the top":
+            return len(house.names_at_the_top)
+        case "arrows between rooms":
+            return len(house.arrows)
+        case "stems used twice":
+            return len(house.stems_used_twice)
+        case "files that test a promise's kind":
+            return len(house.tests_of_kinds)
+        case "imports of makers in checks" | "imports of makers in consumers":
+            return sum(house.imports_of_makers(what.rpartition(" ")[2]).values())
+        case "widest function of the main path":
+            return house.widest_of_the_main_path()[1]
+        case "files that spell search_rows" | "files that spell part_rows":
+            return len(house.files_that_spell(what.rpartition(" ")[2]))
+        case "files a column enters":
+            return max(len(walk.files) for walk in _in_the_method(method))
+        case "climbs of the source":
+            return len(_walks(method)["source"].climbs)
+        case "times a column is asked for its domain":
+            return max(sum(walk.askers.values()) for walk in _in_the_method(method))
+    raise LookupError(what)
+
+
+@pytest.mark.parametrize("what", LIMITS)
+def test_no_figure_of_the_house_grows(what: str) -> None:
+    """Names at the top, double stems, arguments, tests of a promise's kind and walks stay within their limits."""
+    limit, target = LIMITS[what]
+
+    assert _figure(what) <= limit, f"{what}: at most {limit} (it shall become {target})"
