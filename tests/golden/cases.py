@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -78,7 +79,7 @@ def _reconstruct(folder: Path, **release: Any) -> Any:
     """Learn a model from a release; its parameters and its scores."""
     place = _release(folder, output="out.parquet", **release)
     found = anonkit.reconstruct(place, test=tables.datasets.bank_customers(200, seed=9), model=folder / "model.json")
-    return {"found": found.to_dict(), "model": (folder / "model.json").read_text(encoding="utf-8")}
+    return {"found": found.to_dict(), "model": json.loads((folder / "model.json").read_bytes())}
 
 
 def _command(folder: Path, *arguments: str, policy: str, table: pa.Table) -> Path:

@@ -7,6 +7,11 @@
 * **report.json**: all keys, numbers, names and short words. `created` and `anonkit_version` are left out, and the
   strings at `SENTENCES` are prose, of which only the number of sentences counts.
 * **datapackage.json**: the fields of the data, and which files it lists.
+* What consumers learn: scores and the model.
+
+Whole numbers, words, keys and their order are compared exactly, everywhere. So is every float of the data and of
+params.json. A float elsewhere (p-values, the bound of a shuffled file, means of a model) is compared to eight digits:
+numpy's exp and log differ in the last bit from one processor to another.
 
 The page (HTML) is exempt.
 """
@@ -15,10 +20,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -94,6 +101,34 @@ def without_sentences(report: Any, at: str = "") -> Any:
     if isinstance(report, list):
         return [without_sentences(value, f"{at}[]") for value in report]
     return "…" if at in SENTENCES and isinstance(report, str) else report
+
+
+def differences(file: str, content: bytes, stored: bytes) -> list[str]:
+    """Say where what was made differs from what is stored: a line each, at most twenty; empty when it does not."""
+    if content == stored:
+        return []
+    exact = file.endswith(".params.json")
+    found = list(islice(_differ(json.loads(content), json.loads(stored), "", exact=exact), 20))
+    return found or (["in its bytes alone"] if exact else [])
+
+
+def _differ(made: Any, stored: Any, at: str, *, exact: bool) -> Iterator[str]:
+    if isinstance(made, dict) and isinstance(stored, dict) and list(made) == list(stored):
+        for key, value in made.items():
+            yield from _differ(value, stored[key], f"{at}.{key}", exact=exact)
+    elif isinstance(made, list) and isinstance(stored, list) and len(made) == len(stored):
+        for number, (left, right) in enumerate(zip(made, stored, strict=True)):
+            yield from _differ(left, right, f"{at}[{number}]", exact=exact)
+    elif isinstance(made, float) and isinstance(stored, float) and not exact:
+        if not math.isclose(made, stored, rel_tol=1e-8):
+            yield f"{at}: {made!r}, was {stored!r}"
+    elif type(made) is not type(stored) or made != stored:
+        yield f"{at}: {_short(made)}, was {_short(stored)}"
+
+
+def _short(value: Any) -> str:
+    text = f"keys {list(value)}" if isinstance(value, dict) else repr(value)
+    return text if len(text) < 300 else f"{text[:300]}…"
 
 
 def _files(place: Path) -> dict[str, Any]:

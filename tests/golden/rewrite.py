@@ -8,7 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from golden.cases import CASES
-from golden.outcomes import EXPECTED, files_of, other_versions
+from golden.outcomes import EXPECTED, differences, files_of, other_versions
 
 
 def main(names: list[str]) -> int:
@@ -27,7 +27,7 @@ def main(names: list[str]) -> int:
             kept.add(file)
             path = EXPECTED / file
             before = path.read_bytes() if path.exists() else None
-            if content != before:
+            if before is None or differences(file, content, before):
                 path.write_bytes(content)
                 print(f"{'new' if before is None else 'changed'} {file}")
     for path in sorted(EXPECTED.iterdir()):
