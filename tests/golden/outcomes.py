@@ -122,7 +122,7 @@ def _differ(made: Any, stored: Any, at: str, *, exact: bool) -> Iterator[str]:
     elif isinstance(made, float) and isinstance(stored, float) and not exact:
         if not math.isclose(made, stored, rel_tol=1e-8):
             yield f"{at}: {made!r}, was {stored!r}"
-    elif type(made) is not type(stored) or made != stored:
+    elif isinstance(made, dict | list) or type(made) is not type(stored) or made != stored:
         yield f"{at}: {_short(made)}, was {_short(stored)}"
 
 
