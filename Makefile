@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 CORE = $(VENV)/.installed
 STAMP = $(VENV)/.installed-dev
 
-.PHONY: demo test test-random test-slow audit bench lint clean
+.PHONY: demo test test-random test-slow audit bench lint wheel-test matrix release-ready clean
 
 $(CORE): pyproject.toml constraints.txt
 	$(PY) -m venv $(VENV)
@@ -39,9 +39,19 @@ bench: $(STAMP)  ## measure against the named baselines; needs ../shared/data
 	$(BIN)/python tests/benchmarks/randomized_evidence.py
 	$(BIN)/python tests/benchmarks/randomized_figures.py
 
-lint: $(STAMP)
+lint: $(STAMP)  ## what `make test` checks of the text of the code
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+wheel-test: $(STAMP)  ## build the distributions, install the wheel into an empty environment, run it
+	$(BIN)/nox -s build wheel
+
+matrix: $(STAMP)  ## the newest and the oldest dependencies, on every Python that is here
+	$(BIN)/nox -s tests_newest tests_oldest
+
+release-ready:  ## what keeps TAG=v1.2.3 from being published
+	$(PY) tests/release_ready.py "$(TAG)"
+
 clean:
-	rm -rf $(VENV) demo dist build
+	rm -rf $(VENV) .nox .coverage .coverage.* demo dist build

@@ -11,19 +11,28 @@ import pytest
 
 from anonkit.methods import METHODS
 
-TEXT = (".py", ".md", ".toml", ".txt", ".j2", ".json", ".yml", ".yaml", "")
+TEXT = (".py", ".md", ".toml", ".txt", ".j2", ".json", ".yml", ".yaml", ".cff", "")
 
 
 def _run(repository: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", *command], cwd=repository, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.pinned
 def test_ruff_finds_nothing(repository: Path) -> None:
     """The linter has nothing to say."""
     done = _run(repository, "ruff", "check", "--no-cache", ".")
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.pinned
+def test_ruff_would_format_nothing(repository: Path) -> None:
+    """Every file stands in the one format."""
+    done = _run(repository, "ruff", "format", "--check", "--no-cache", ".")
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.pinned
 def test_mypy_finds_nothing(repository: Path, tmp_path: Path) -> None:
     """The package is strictly typed."""
     done = _run(repository, "mypy", "--cache-dir", str(tmp_path))
@@ -57,9 +66,9 @@ def test_every_method_has_one_file_one_test_one_page(repository: Path) -> None:
 
 
 def test_links_between_docs_pages_lead_somewhere(repository: Path) -> None:
-    """No relative link in README or docs is broken."""
+    """No relative link in the pages at the top or in docs is broken."""
     broken = []
-    for page in [repository / "README.md", *(repository / "docs").rglob("*.md")]:
+    for page in [*repository.glob("*.md"), *(repository / "docs").rglob("*.md")]:
         for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             if "://" not in link and not (page.parent / link).exists():
                 broken.append(f"{page.relative_to(repository)} -> {link}")

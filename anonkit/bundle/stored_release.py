@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonkit.bundle.atomic import Staging, recover
 from anonkit.bundle.data_files import SUFFIX, digest, is_data_folder, parts_of, read_rows
-from anonkit.errors import EngineError, GuaranteeError, MissingDependencyError, ParameterError, ReleaseFormatError
+from anonkit.errors import EngineError, GuaranteeError, ParameterError, ReleaseFormatError
 from anonkit.redaction import is_address
 
 if TYPE_CHECKING:
@@ -116,17 +116,7 @@ class Release:
         return read_rows(self.place.file(DATA)).replace_schema_metadata(None)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the data as a pandas data frame.
-
-        Raises
-        ------
-        MissingDependencyError
-            pandas is not installed.
-        """
-        try:
-            import pandas  # noqa: F401
-        except ImportError:
-            raise MissingDependencyError.of_extra("pandas", "pandas") from None
+        """Return the data as a pandas data frame."""
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A checkpoint that blocks publication
 #
-# Needs `pip install 'anonkit[validate,pandas]'`. The publishing step waits for a go-ahead file. The action of the
+# Needs `pip install 'anonkit[validate]'`. The publishing step waits for a go-ahead file. The action of the
 # checkpoint deletes it and writes it anew only when every declared expectation was evaluated and holds.
 
 # %% A release
