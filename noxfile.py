@@ -74,5 +74,10 @@ def wheel(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """Follow the links of the pages, compare the reference with the program, run the examples and recipes."""
     session.install("-c", "constraints.txt", "-e", ".[dev]")
-    pages = ("tests/test_quality.py", "tests/cli/test_reference.py", "tests/test_examples.py", "tests/test_recipe.py")
+    pages = (
+        "tests/test_quality.py",
+        "tests/cli/test_reference.py",
+        "tests/test_examples.py",
+        "tests/pipeline/test_recipe.py",
+    )
     _pytest(session, *pages, *session.posargs)

@@ -26,6 +26,8 @@ import pytest
 from golden.cases import CASES
 from golden.outcomes import EXPECTED, differences, files_of, other_versions, without_sentences
 
+pytestmark = pytest.mark.pinned
+
 REWRITE = "python tests/golden/rewrite.py"
 
 
