@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -75,6 +75,23 @@ def _apply(folder: Path, *, method: str, **options: Any) -> Path:
     return folder / "next.parquet"
 
 
+def _booked(folder: Path, *, table: pa.Table, policy: str, releases: Sequence[tuple[str, dict[str, Any]]]) -> Path:
+    """Release a table several times with one ledger; the last release, and the owner's reports of all."""
+    declared = tables.write_policy(folder, policy)
+    for number, (method, options) in enumerate(releases):
+        anonkit.release(
+            table,
+            method=method,
+            policy=declared,
+            seed=number,
+            ledger=folder / "ledger",
+            output=folder / f"out{number}.parquet",
+            owner_report=folder / f"owner{number}",
+            **options,
+        )
+    return folder / f"out{len(releases) - 1}.parquet"
+
+
 def _reconstruct(folder: Path, **release: Any) -> Any:
     """Learn a model from a release; its parameters and its scores."""
     place = _release(folder, output="out.parquet", **release)
@@ -118,7 +135,7 @@ def _k_anonymous() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "paper", "rfka", {**few, **small, "preset": "paper", "max_suppression": 0.2}
     yield "bins", "rfka", {**few, **small, "bins": 3, "importance": "rf-gini", "search": "greedy"}
     yield "diverse", "rfka", {**few, **small, "l": 2, "t": 0.6, "importance": "mutual-info", "max_suppression": 0.1}
-    yield "entropy-l", "rfka", {**few, **small, "entropy_l": 1.5, "importance": "hamdist", "max_suppression": 0.1}
+    yield "entropy-l", "rfka", {**few, **small, "entropy_l": 2.8, "importance": "hamdist", "max_suppression": 0.1}
     yield "alpha", "rfka", {**few, **small, "alpha": 0.8, "recursive": "3,2", "max_suppression": 0.1}
     yield "sampled", "rfka", {**few, **small, "kind": "parquet", "search_rows": 120, "max_suppression": 0.1}
     yield "awkward", "rfka", {**odd, **small}
@@ -129,7 +146,7 @@ def _k_anonymous() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "plain", "greedy-hamdist", few
     yield "awkward", "greedy-hamdist", {**odd, "bins": 3, "kind": "csv"}
     yield "plain", "mondrian", few
-    yield "diverse", "mondrian", {**few, "l": 2, "t": 0.6, "kind": "parquet", "output": "folder/"}
+    yield "diverse", "mondrian", {**few, "l": 4, "t": 0.35, "kind": "parquet", "output": "folder/"}
     odd = {name: value for name, value in odd.items() if name != "max_suppression"}
     yield "awkward", "mondrian", odd
     yield "sampled", "mondrian", {**odd, "kind": "csv", "search_rows": 90}
@@ -212,6 +229,13 @@ def _cases() -> Iterator[Case]:
     yield Case("reconstruct--ppnb", "ppnb", partial(_reconstruct, method="ppnb", p_keep=0.5, **customers))
     yield Case("reconstruct--dp-nb", "dp-nb", partial(_reconstruct, method="dp-nb", epsilon=1.0, **customers))
     yield Case("reconstruct--edprf", "edprf", partial(_reconstruct, method="edprf", epsilon=2.0, depth=2, **customers))
+    odd = partial(_booked, table=tables.AWKWARD)
+    joint = [("rfka", few), ("mondrian", {"k": 3, "accept_joint_k": 1})]
+    yield Case("ledger--joint", "mondrian", partial(odd, policy=tables.AWKWARD_POLICY, releases=joint))
+    twice = [("rr", {"epsilon": 2.0, "budget": 10.0}), ("errph", {"epsilon": 0.5, "bins": 4})]
+    yield Case("ledger--local", "errph", partial(odd, policy=tables.ROWS_POLICY, releases=twice))
+    spent = [("dp-nb", {"epsilon": 1.0}), ("dp-tree", {"epsilon": 0.5, "budget": 2.0})]
+    yield Case("ledger--central", "dp-tree", partial(odd, policy=tables.DOMAINS_POLICY, releases=spent))
     arguments = ("--method", "rr", "--epsilon", "2.5", "--allocation", "split")
     command = partial(_command, policy=tables.ROWS_POLICY, table=tables.AWKWARD)
     yield Case("command--rr", "rr", lambda folder: command(folder, *arguments))

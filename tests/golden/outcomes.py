@@ -4,8 +4,9 @@
   columns, their Arrow types, the order of categories, the number of rows and the first two rows, to read a difference.
   A folder of data: the rows of each file.
 * **params.json**: byte by byte, but for the version of anonkit.
-* **report.json**: all keys, numbers, names and short words. `created` and `anonkit_version` are left out, and the
-  strings at `SENTENCES` are prose, of which only the number of sentences counts.
+* **report.json**: all keys, numbers, names and short words. Times and `anonkit_version` are left out, and the
+  strings at `SENTENCES` are prose, of which only the number of sentences counts. The owner's report, where one is
+  written, likewise.
 * **datapackage.json**: the fields of the data, and which files it lists.
 * What consumers learn: scores and the model.
 
@@ -60,12 +61,14 @@ SENTENCES = frozenset(
         "shuffle.bound",
         "shuffle.reason",
         "utility.prediction_of_target.protocol",
+        "utility_of_source.prediction_of_target.protocol",
+        "banner",
         "notes[]",
     }
 )
 """Keys of report.json that hold prose; `[]` is any entry of a list."""
 
-_LEFT_OUT = frozenset({"created", "anonkit_version"})
+_LEFT_OUT = frozenset({"created", "anonkit_version", "ledger.previous_release.created"})
 _VERSION = re.compile(rb'"anonkit_version": "[^"]*"')
 
 
@@ -85,6 +88,9 @@ def files_of(case: Case) -> dict[str, bytes]:
         held = _files(made) if isinstance(made, Path) else made.contents
         outcome = {"data": _data(held[".parquet"]), "report": without_sentences(json.loads(held[".report.json"]))}
         outcome["descriptor"] = _descriptor(json.loads(held[".datapackage.json"]))
+        owned = sorted(Path(folder).rglob("*owner.report.json"))
+        if owned:
+            outcome["owner"] = [without_sentences(json.loads(path.read_bytes())) for path in owned]
     return {
         f"{case.name}.json": _shown(outcome),
         f"{case.name}.params.json": _VERSION.sub(b'"anonkit_version": "any"', held[".params.json"], count=1),
