@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from anonkit.domains.coded_columns import CodedColumn
+    from anonkit.report.blocks import Details, JsonObject, ReportColumn
 
 BatchMap = Callable[["pa.RecordBatch", int], "pa.RecordBatch"]
 """A pure, picklable function of a batch and the number of its first row."""
@@ -151,21 +152,25 @@ def is_too_large(source: Source, engine: Engine) -> bool:
     return source.n_rows > engine.search_rows
 
 
+def _no_details() -> Details:
+    return {}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Draft:
     """What a method hands to the pipeline: nothing is on disk yet."""
 
     data: Source
     """The perturbed rows, in source order, the unit column still in it."""
-    params: Mapping[str, Any]
+    params: JsonObject
     """What a consumer needs: public by design."""
-    columns: Sequence[Mapping[str, Any]]
+    columns: Sequence[ReportColumn]
     """The report's `columns` block."""
-    rows: Mapping[str, Any] = field(default_factory=dict)
+    rows: JsonObject = field(default_factory=dict)
     """The report's `rows` block without `out`: rows read and suppressed, when the promise allows telling."""
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Details = field(default_factory=_no_details)
     """Blocks the method adds to the report (`budget`, `utility`, `search`)."""
-    owner: Mapping[str, Any] = field(default_factory=dict)
+    owner: JsonObject = field(default_factory=dict)
     """Measures computed from the source that the promise does not cover: for the owner's eyes only."""
     notes: Sequence[str] = ()
     """What the owner should read before handing the release out; no cell values."""

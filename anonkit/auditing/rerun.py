@@ -201,7 +201,7 @@ def seen_of(records: pa.Table, draft: Draft) -> Seen:
     Noisy counts of the cells, leaves and histograms it would be counted in where the params have them; and the released
     rows with its class and its value, column by column, whatever the method.
     """
-    params = draft.params
+    params: Mapping[str, Any] = draft.params
     domains = {str(one["name"]): _domain(one) for one in (*params["attributes"], params["target"])}
     batch = records.combine_chunks().to_batches()[0]
     codes = {name: codes_of_cells(batch, name, domain) for name, domain in domains.items()}

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from anonkit.drafting.identifying.verdicts import NOTHING_COMMON, Verdict
 from anonkit.drafting.profiling import ColumnProfile, ValueKind, looked_at
 from anonkit.policy.declaration import Policy, Role
 from anonkit.protocols import Engine, Source
+from anonkit.report.blocks import ReportColumn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,11 +72,11 @@ class Undeclared:
             )
         return note
 
-    def marked(self, entries: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    def marked(self, entries: Iterable[ReportColumn]) -> list[ReportColumn]:
         """Return the `columns` block of a report with the rule by which a column was taken for an identifier."""
         return [self._marked(entry) for entry in entries]
 
-    def _marked(self, entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _marked(self, entry: ReportColumn) -> ReportColumn:
         profile = self.taken.get(entry["name"])
         if profile is None or profile.verdict is None:
             return entry

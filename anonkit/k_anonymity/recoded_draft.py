@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.policy.declaration import Column, Outside, Policy, Role
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.published.recoding import GlobalRecoding, Grouping, KeptAxis, Recoding
+from anonkit.report.blocks import Action, ColumnFacts, Details, JsonObject, ReportColumn
 
 
 def draft_recoded(
@@ -26,11 +27,11 @@ def draft_recoded(
     recoding: Recoding,
     kept: NDArray[np.bool_],
     *,
-    params: Mapping[str, Any],
-    columns: Sequence[Mapping[str, Any]],
-    rows: Mapping[str, Any],
-    details: Mapping[str, Any],
-    owner: Mapping[str, Any],
+    params: JsonObject,
+    columns: Sequence[ReportColumn],
+    rows: JsonObject,
+    details: Details,
+    owner: JsonObject,
     notes: Sequence[str],
 ) -> Draft:
     """Return the draft of a table whose quasi-identifiers are recoded and whose other columns stay.
@@ -130,17 +131,23 @@ def domain_of(column: Column) -> dict[str, Any]:
     }
 
 
-def column_entry(policy: Policy, name: str, action: str, **more: Any) -> dict[str, Any]:
+def column_entry(policy: Policy, name: str, action: Action, **more: Unpack[ColumnFacts]) -> ReportColumn:
     """Return one entry of the report's `columns` block."""
     column = policy.column(name)
-    entry = {"name": name, "role": str(column.role), "sensitive": column.is_sensitive, "action": action, **more}
+    entry: ReportColumn = {
+        "name": name,
+        "role": str(column.role),
+        "sensitive": column.is_sensitive,
+        "action": action,
+        **more,
+    }
     if action == "dropped" or column.bounds is None or column.outside not in (None, Outside.CLAMP):
         return entry
     low, high = (f"{bound:.15g}" for bound in column.bounds)
     return {**entry, "coding": f"top and bottom coded: below {low} is {low}, above {high} is {high}"}
 
 
-def other_columns(policy: Policy) -> list[dict[str, Any]]:
+def other_columns(policy: Policy) -> list[ReportColumn]:
     """Return the entries of the columns that are no quasi-identifiers."""
     out = []
     for name, column in policy.columns.items():
@@ -151,7 +158,7 @@ def other_columns(policy: Policy) -> list[dict[str, Any]]:
     return out
 
 
-def describe_recoded(column: KeptAxis | Grouping) -> dict[str, Any]:
+def describe_recoded(column: KeptAxis | Grouping) -> ColumnFacts:
     """Return how one column was recoded, for the report."""
     if isinstance(column, KeptAxis):
         return {"detail": "full"}
@@ -159,7 +166,7 @@ def describe_recoded(column: KeptAxis | Grouping) -> dict[str, Any]:
     return {"detail": "generalized", "released_values": len(values), "values": values}
 
 
-def describe_columns(recoding: Recoding) -> dict[str, dict[str, Any]]:
+def describe_columns(recoding: Recoding) -> dict[str, ColumnFacts]:
     """Return how each column of a recoding is recoded, for the report."""
     if isinstance(recoding, GlobalRecoding):
         return {column.name: describe_recoded(column) for column in recoding.columns}

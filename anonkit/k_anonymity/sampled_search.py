@@ -42,6 +42,7 @@ from anonkit.published.recoding import (
     unique_labels,
 )
 from anonkit.randomness import Randomness
+from anonkit.report.blocks import ColumnFacts, Json, ReportColumn
 
 BoolArray = NDArray[np.bool_]
 
@@ -79,11 +80,12 @@ def draft_from_sample(
     progress("drawing a sample", 0.0)
     sample = engine.sample(source, engine.search_rows, rng.child("search"))
     found = search(sample)
-    recoding = opened(recoding_from_dict(found.params["recoding"]))
+    params: Mapping[str, Any] = found.params
+    recoding = opened(recoding_from_dict(params["recoding"]))
     applied = apply_recoding(
         model, source, policy, engine=engine, progress=progress, recoding=recoding, max_suppression=max_suppression
     )
-    told = {
+    told: dict[str, Json] = {
         "rows": sample.n_rows,
         "of": source.n_rows,
         "how": "keyed by row number, each row alike; the search saw these rows only",
@@ -93,7 +95,7 @@ def draft_from_sample(
     described = describe_columns(recoding)
     return replace(
         found,
-        columns=[{**column, **described.get(column["name"], {})} for column in found.columns],
+        columns=[_described(column, described) for column in found.columns],
         data=applied.data,
         params=anonymity_params(policy, source.schema, model, recoding, max_suppression),
         rows=applied.rows,
@@ -103,6 +105,11 @@ def draft_from_sample(
             f"The detail was chosen on {sample.n_rows:,} of {source.n_rows:,} rows.",
         ],
     )
+
+
+def _described(column: ReportColumn, facts: Mapping[str, ColumnFacts]) -> ReportColumn:
+    """Return the entry of a column as its recoding is, which was searched on a sample."""
+    return {**column, **facts[column["name"]]} if column["name"] in facts else column
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -39,6 +39,7 @@ from anonkit.published.recoding import (
     recoding_from_dict,
 )
 from anonkit.randomness import Randomness
+from anonkit.report.blocks import Action, ReportColumn
 
 _NOTES = ("The recoding was taken from an earlier release; k was counted in this table alone.",)
 
@@ -262,13 +263,13 @@ class Recoded(AnonymityModel):
         )
 
 
-def _entries(policy: Policy, recoding: Recoding) -> list[dict[str, Any]]:
+def _entries(policy: Policy, recoding: Recoding) -> list[ReportColumn]:
     """Return what the report says of the quasi-identifiers, as the recoding was applied."""
-    told, out = describe_columns(recoding), []
+    facts, out = describe_columns(recoding), []
     for name in policy.quasi_identifiers:
-        if name in told:
-            action = "kept" if told[name]["detail"] == "full" else "generalized"
-            out.append(column_entry(policy, name, action, **told[name]))
+        if name in facts:
+            action: Action = "kept" if facts[name]["detail"] == "full" else "generalized"
+            out.append(column_entry(policy, name, action, **facts[name]))
         else:
             out.append(column_entry(policy, name, "dropped", reason="dropped in the earlier release"))
     return out

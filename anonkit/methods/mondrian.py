@@ -20,6 +20,7 @@ from anonkit.promises.guarantee import KAnonymity
 from anonkit.protocols import Draft, Engine, Progress, Source, is_too_large, no_progress
 from anonkit.published.recoding import LocalRecoding
 from anonkit.randomness import Randomness
+from anonkit.report.blocks import ReportColumn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +95,7 @@ class Mondrian(AnonymityModel):
         )
 
 
-def _entries(policy: Policy, prepared: Prepared, recoding: LocalRecoding) -> list[dict[str, object]]:
+def _entries(policy: Policy, prepared: Prepared, recoding: LocalRecoding) -> list[ReportColumn]:
     boxes = list(recoding.boxes().values())
     cuts = np.bincount([node.axis for node in recoding.nodes if node is not None], minlength=len(recoding.axes))
     by_name = {axis.name: at for at, axis in enumerate(recoding.axes)}

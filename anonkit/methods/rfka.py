@@ -48,6 +48,7 @@ from anonkit.promises.guarantee import KAnonymity
 from anonkit.protocols import Draft, Engine, Progress, Source, is_too_large, no_progress
 from anonkit.published.recoding import GlobalRecoding, Grouping, KeptAxis
 from anonkit.randomness import Randomness
+from anonkit.report.blocks import Action, ColumnFacts, ReportColumn
 
 FEATURES = ("columns", "one-hot")
 SEARCHES = ("specialization", "greedy")
@@ -410,16 +411,17 @@ def _entries(
     recoding: GlobalRecoding,
     importance: Importance,
     found: _Found,
-) -> list[dict[str, Any]]:
+) -> list[ReportColumn]:
     recoded = {column.name: column for column in recoding.columns}
     values = importance.by_column
     out = []
     for column in columns:
-        name, more = column.name, {"importance": _rounded(values.get(column.name, 0.0))}
+        name, value = column.name, _rounded(values.get(column.name, 0.0))
         if name not in recoded:
             reason = found.reasons.get(name, "nothing of it could be kept")
-            out.append(column_entry(policy, name, "dropped", reason=reason, **more))
+            out.append(column_entry(policy, name, "dropped", reason=reason, importance=value))
             continue
-        action = "kept" if isinstance(recoded[name], KeptAxis) else "generalized"
-        out.append(column_entry(policy, name, action, **more, **describe_recoded(recoded[name])))
+        action: Action = "kept" if isinstance(recoded[name], KeptAxis) else "generalized"
+        facts: ColumnFacts = {"importance": value, **describe_recoded(recoded[name])}
+        out.append(column_entry(policy, name, action, **facts))
     return out

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -19,9 +19,10 @@ from anonkit.checks.disclosure import scanned
 from anonkit.errors import GuaranteeError
 from anonkit.policy.declaration import Policy, Role
 from anonkit.protocols import Draft
+from anonkit.report.blocks import ReportColumn
 
 _REASON = "every released row shows the same value"
-_GONE = ("detail", "released_values", "values")
+_HOW_RELEASED: tuple[Literal["detail", "released_values", "values"], ...] = ("detail", "released_values", "values")
 """Keys of a column's entry that say how it was released."""
 
 
@@ -60,7 +61,8 @@ def as_written(draft: Draft, spool: Path, policy: Policy) -> Settled:
             "allow more suppression, or ask for a smaller k",
         )
     columns = [_entry(one, counts, values, constant) for one in draft.columns]
-    params = {**draft.params, "recoding": _without(draft.params["recoding"], constant)}
+    params: Mapping[str, Any] = draft.params
+    params = {**params, "recoding": _without(params["recoding"], constant)}
     schema = pa.schema([draft.data.schema.field(name) for name in left])
     return Settled(draft=replace(draft, columns=columns, params=params), constant=constant, schema=schema)
 
@@ -80,16 +82,18 @@ def _counted(
 
 
 def _entry(
-    entry: Mapping[str, Any], counts: Mapping[str, int], values: Mapping[str, set[str | None]], constant: Sequence[str]
-) -> dict[str, Any]:
+    entry: ReportColumn, counts: Mapping[str, int], values: Mapping[str, set[str | None]], constant: Sequence[str]
+) -> ReportColumn:
     """Return what the report says of a column."""
     name = entry["name"]
     if name in constant:
-        kept = {key: value for key, value in entry.items() if key not in _GONE}
-        return {**kept, "action": "dropped", "reason": _REASON}
+        dropped: ReportColumn = {**entry, "action": "dropped", "reason": _REASON}
+        for key in _HOW_RELEASED:
+            dropped.pop(key, None)
+        return dropped
     if name not in counts:
-        return dict(entry)
-    out = {**entry, "released_values": counts[name]}
+        return entry
+    out: ReportColumn = {**entry, "released_values": counts[name]}
     if name in values:
         out["values"] = [value for value in entry["values"] if value in values[name]]
     return out

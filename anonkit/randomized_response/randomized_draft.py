@@ -22,6 +22,7 @@ from anonkit.published.randomized_table import PublishedAttribute, PublishedTabl
 from anonkit.randomized_response.randomized_rows import RandomizeBatch
 from anonkit.randomized_response.shuffled_view import shuffled_view
 from anonkit.randomness import Randomness
+from anonkit.report.blocks import ColumnFacts, ReportColumn
 
 ASKED_COLUMN = "asked_attribute"
 """Name of the column that tells which attribute a row answers."""
@@ -176,35 +177,38 @@ def _types(table: PublishedTable) -> dict[str, pa.DataType]:
 # --- the report --------------------------------------------------------------------------------------------------
 
 
-def _column_entries(policy: Policy, table: PublishedTable) -> list[dict[str, Any]]:
-    told: dict[str, dict[str, Any]] = {each.name: _facts(each) for each in table.attributes}
+def _column_entries(policy: Policy, table: PublishedTable) -> list[ReportColumn]:
+    facts = {each.name: _facts(each) for each in table.attributes}
+    kept = table.target is not None and table.target.mechanism is not None and _is_clear(table.target.mechanism)
     if table.target is not None:
-        told[table.target.name] = _target_facts(table.target)
-    out = []
+        facts[table.target.name] = _target_facts(table.target)
+    out: list[ReportColumn] = []
     for name, column in policy.columns.items():
-        entry = {"name": name, "role": str(column.role), "sensitive": column.is_sensitive}
-        if name in told:
-            out.append({**entry, **told[name]})
+        is_kept = kept and table.target is not None and name == table.target.name
+        entry: ReportColumn = {
+            "name": name,
+            "role": str(column.role),
+            "sensitive": column.is_sensitive,
+            "action": "kept" if is_kept else "randomized" if name in facts else "dropped",
+        }
+        if name in facts:
+            out.append({**entry, **facts[name]})
         else:
             reason = (
                 "identifiers are never released"
                 if column.role in (Role.IDENTIFIER, Role.UNIT)
                 else f"declared {column.role}: only what is randomized is released"
             )
-            out.append({**entry, "action": "dropped", "reason": reason})
+            out.append({**entry, "reason": reason})
     if table.asked_column is not None:
         reason = "which attribute the row answers; drawn without a look at the data"
         out.append({"name": table.asked_column, "role": "insensitive", "action": "synthesized", "reason": reason})
     return out
 
 
-def _facts(attribute: PublishedAttribute) -> dict[str, Any]:
+def _facts(attribute: PublishedAttribute) -> ColumnFacts:
     mechanism = attribute.mechanism
-    facts: dict[str, Any] = {
-        "action": "randomized",
-        "mechanism": mechanism.mechanism,
-        "epsilon": loss_json(attribute.epsilon),
-    }
+    facts: ColumnFacts = {"mechanism": mechanism.mechanism, "epsilon": loss_json(attribute.epsilon)}
     if isinstance(mechanism, RandomizedResponse):
         facts["p_keep"] = mechanism.truth_probability
     if isinstance(mechanism, RandomizedResponse | ResponseMatrix):
@@ -215,21 +219,21 @@ def _facts(attribute: PublishedAttribute) -> dict[str, Any]:
     return {**facts, **_told_twice(attribute)}
 
 
-def _told_twice(column: PublishedAttribute | PublishedTarget) -> dict[str, Any]:
+def _told_twice(column: PublishedAttribute | PublishedTarget) -> ColumnFacts:
     """Return the domain and the parameters as `params.json` has them: no single file can be changed unseen."""
-    told = column.to_params()
-    return {"domain": told["domain"], "parameters": told["parameters"]}
+    params = column.to_params()
+    return {"domain": params["domain"], "parameters": params["parameters"]}
 
 
-def _target_facts(target: PublishedTarget) -> dict[str, Any]:
+def _target_facts(target: PublishedTarget) -> ColumnFacts:
     mechanism, twice = target.mechanism, _told_twice(target)
     if mechanism is None:
-        return {"action": "randomized", "reason": "hidden together with each answer", **twice}
+        return {"reason": "hidden together with each answer", **twice}
     if _is_clear(mechanism):
         reason = "the class label is published unchanged, as the method does or as asked"
-        return {"action": "kept", "reason": reason, **twice}
+        return {"reason": reason, **twice}
     loss = loss_json(mechanism.epsilon)
-    return {"action": "randomized", "mechanism": mechanism.mechanism, "epsilon": loss, **twice}
+    return {"mechanism": mechanism.mechanism, "epsilon": loss, **twice}
 
 
 def _published_measures(table: PublishedTable) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.policy.declaration import Policy, Role
+from anonkit.report.blocks import ReportColumn
 
 COUNT_COLUMN = "count"
 
@@ -37,7 +38,7 @@ def described(name: str, domain: Categories | Grid) -> dict[str, Any]:
     return {"name": name, "type": kind, "domain": domain.to_params()}
 
 
-def column_entries(policy: Policy, sizes: Mapping[str, int], released: list[str]) -> list[dict[str, Any]]:
+def column_entries(policy: Policy, sizes: Mapping[str, int], released: list[str]) -> list[ReportColumn]:
     """Return the `columns` block of the report.
 
     Parameters
@@ -48,16 +49,21 @@ def column_entries(policy: Policy, sizes: Mapping[str, int], released: list[str]
     released : list of str
         Columns of the released table.
     """
-    out: list[dict[str, Any]] = []
+    out: list[ReportColumn] = []
     for name, column in policy.columns.items():
-        entry = {"name": name, "role": str(column.role), "sensitive": column.is_sensitive}
+        entry: ReportColumn = {
+            "name": name,
+            "role": str(column.role),
+            "sensitive": column.is_sensitive,
+            "action": "synthesized" if name in released else "dropped",
+        }
         if name in released:
-            out.append({**entry, "action": "synthesized", "released_values": sizes[name]})
+            out.append({**entry, "released_values": sizes[name]})
         else:
             hidden = column.role in (Role.IDENTIFIER, Role.UNIT)
             reason = f"declared {column.role}: only what is synthesized is released"
             reason = "identifiers are never released" if hidden else reason
-            out.append({**entry, "action": "dropped", "reason": reason})
+            out.append({**entry, "reason": reason})
     if COUNT_COLUMN in released and COUNT_COLUMN not in policy.columns:
         reason = "noisy count of the rows in the cell"
         out.append({"name": COUNT_COLUMN, "role": "insensitive", "action": "synthesized", "reason": reason})

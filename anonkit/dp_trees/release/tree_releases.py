@@ -34,6 +34,7 @@ from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
+from anonkit.report.blocks import Expense
 
 
 class TreePlan(Protocol):
@@ -194,7 +195,7 @@ def forest_draft(
     )
 
 
-def per_level(accounting: Accounting) -> list[dict[str, Any]]:
+def per_level(accounting: Accounting) -> list[Expense]:
     """Return what is drawn on each level, per tree, as the account has it."""
     lines: dict[tuple[int | None, bool], float] = {}
     for draw in accounting.draws:

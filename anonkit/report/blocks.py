@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Types of what a method says about its release: the columns, the privacy budget and further blocks of the report.
+
+A method fills these in as plain dictionaries; `report.json` holds them key by key (`anonkit.schemas`). Types are
+checked before anything runs: a misspelt key is found by mypy, not by a reader of the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias, TypedDict
+
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+"""A value that JSON can hold."""
+
+JsonObject: TypeAlias = Mapping[str, Json]
+"""An object of JSON."""
+
+Action: TypeAlias = Literal["kept", "dropped", "generalized", "randomized", "synthesized"]
+"""What was done to a column."""
+
+Loss: TypeAlias = float | str | None
+"""A privacy loss: a number, "inf", or None where the promise has none."""
+
+
+class ColumnFacts(TypedDict, total=False):
+    """What a method may tell of one column; a key that does not apply is left out."""
+
+    reason: str
+    """Why the column was treated so."""
+    detail: Json
+    """How far it was generalized: "full", "generalized", or what the method says."""
+    values: Sequence[Json]
+    """Distinct values it can have in the release; None is missing."""
+    released_values: int
+    """How many these are."""
+    importance: float
+    """What the column is worth for the target, in the method's unit."""
+    coding: str
+    """How numbers beyond declared bounds are shown."""
+    mechanism: str
+    """Name of the randomizer of its cells."""
+    epsilon: Loss
+    """Loss of one answer of it."""
+    p_keep: float
+    """Probability that the true value is reported, in [0, 1]."""
+    breach: float
+    """Largest probability with which a true answer is believed, in [0, 1]."""
+    domain: JsonObject | None
+    """Public domain of a randomized column, as `params.json` has it."""
+    parameters: JsonObject | None
+    """Parameters of its mechanism, as `params.json` has them."""
+    domain_from_data: bool
+    """True where the domain was read from the table."""
+    taken_for: str
+    """Role of a column that nobody declared."""
+    rule: str
+    """Name of the rule by which it was taken for an identifier."""
+
+
+class _ColumnRole(TypedDict):
+    """What every entry has."""
+
+    name: str
+    role: str
+    action: Action
+
+
+class ReportColumn(_ColumnRole, ColumnFacts, total=False):
+    """One entry of the report's `columns` block."""
+
+    sensitive: bool
+    """True when the classes have to be diverse in it."""
+
+
+class Expense(TypedDict, total=False):
+    """Privacy budget of one level or one attribute; `name` or the other keys say which."""
+
+    name: str
+    level: int | None
+    part: str
+    """What of a level: its splits or its leaves."""
+    epsilon: Loss
+    delta: float
+
+
+class Budget(TypedDict, total=False):
+    """The report's `budget` block: what the release spends, and on what."""
+
+    epsilon: Loss
+    delta: float | None
+    per_level: Sequence[Expense]
+    per_attribute: Sequence[Expense]
+
+
+class Details(TypedDict, total=False):
+    """Blocks that a method adds to the report."""
+
+    budget: Budget
+    search: JsonObject
+    """How a k-anonymous recoding was found."""
+    utility: JsonObject
+    forest: JsonObject
+    """Size of the trees that are published."""
+    published_measures: JsonObject
+    """Measures of the method's own paper."""
+    shuffle: JsonObject
+    """What the secret order of the rows adds to a local promise."""
