@@ -12,7 +12,9 @@ from typing import Any
 
 from anonkit.checks.sameness import counted, differing, named, none_of, repeated, same
 from anonkit.errors import ReleaseFormatError
-from anonkit.promises.guarantee import Check, Guarantee, KAnonymity, NoGuarantee
+from anonkit.promises.anonymous_classes import KAnonymity
+from anonkit.promises.guarantee import Check, Guarantee
+from anonkit.promises.no_guarantee import NoGuarantee
 from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.promises.pure_local_dp import LocalDP
 

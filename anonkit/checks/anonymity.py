@@ -14,7 +14,8 @@ from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.people import PeopleCounts
 from anonkit.checks.sameness import counted, differing, named, none_of, repeated, same, same_figure
 from anonkit.errors import UncheckedError
-from anonkit.promises.guarantee import Check, KAnonymity
+from anonkit.promises.anonymous_classes import KAnonymity
+from anonkit.promises.guarantee import Check
 
 AT_RISK = 0.2
 """Records whose re-identification risk is above this count as at risk."""

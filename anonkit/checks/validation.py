@@ -29,7 +29,8 @@ from anonkit.checks.written_files import (
     refuse_other_formats,
 )
 from anonkit.errors import AnonkitError, EngineError, ParameterError, ReleaseFormatError, did_you_mean
-from anonkit.promises.guarantee import Check, Diversity, KAnonymity
+from anonkit.promises.anonymous_classes import Diversity, KAnonymity
+from anonkit.promises.guarantee import Check
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

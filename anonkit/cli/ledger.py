@@ -115,7 +115,7 @@ def _figure(loss: float) -> str:
 
 
 def _document(standing: Standing) -> dict[str, Any]:
-    from anonkit.promises.pure_local_dp import loss_json
+    from anonkit.promises.guarantee import loss_json
 
     left = None if standing.budget is None else max(0.0, standing.budget - standing.epsilon)
     return {

@@ -31,7 +31,7 @@ from anonkit.methods import method_class
 from anonkit.parameters import parameters_of
 from anonkit.pipeline.release_path import release
 from anonkit.policy.declaration import Policy
-from anonkit.promises.pure_local_dp import loss_json
+from anonkit.promises.guarantee import loss_json
 from anonkit.protocols import Progress, no_progress
 from anonkit.published.recoding import recoding_from_dict
 

@@ -24,7 +24,7 @@ from anonkit.k_anonymity.search.equivalence import (
 )
 from anonkit.parameters import check_number, parameter
 from anonkit.policy.declaration import Policy
-from anonkit.promises.guarantee import Diversity, KAnonymity
+from anonkit.promises.anonymous_classes import Diversity, KAnonymity
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,7 @@ from anonkit.k_anonymity.search.equivalence import Partition, Requirement, suppr
 from anonkit.k_anonymity.unit_keys import nobody_notes, unit_codes
 from anonkit.parameters import check_number, parameter
 from anonkit.policy.declaration import Column, ColumnType, Missing, Outside, Policy, Role, TargetUse
-from anonkit.promises.guarantee import KAnonymity
+from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.protocols import Draft, Engine, Progress, Source, is_too_large, no_progress
 from anonkit.published.recoding import (
     UNKNOWN,

@@ -19,8 +19,7 @@ from anonkit.ledger.recognition import Marks, Recognition, Sighting, recognised
 from anonkit.ledger.standing import Claim, Entry, Standing, total
 from anonkit.ledger.store import Ledger
 from anonkit.policy.declaration import Policy
-from anonkit.promises.guarantee import Check, Guarantee, KAnonymity, NoGuarantee
-from anonkit.promises.pure_local_dp import LocalDP, loss_json
+from anonkit.promises.guarantee import Check, Guarantee, loss_json
 from anonkit.protocols import Engine, Source
 
 _NO_BOUND = (
@@ -50,7 +49,7 @@ class Spending:
     ----------
     account : Account
     promise : Guarantee
-        Its `epsilon` and `delta`, where it has them, are what is spent.
+        Its loss is what is spent.
     table : Source
         The source, opened.
     engine : Engine
@@ -74,12 +73,15 @@ class Spending:
 
     @property
     def _epsilon(self) -> float | None:
-        found: float | None = getattr(self._promise, "epsilon", None)
-        return math.inf if found is None and self._promise.kind == NoGuarantee.kind else found
+        """Privacy loss of the release, possibly infinite; None where none is counted."""
+        loss = self._promise.loss()
+        return None if loss is None else loss.epsilon
 
     @property
-    def _redrawn(self) -> bool:
-        return self._promise.kind in (LocalDP.kind, NoGuarantee.kind)
+    def _delta(self) -> float | None:
+        """Probability of outcomes that epsilon does not cover; None under a promise that leaves none uncovered."""
+        loss = self._promise.loss()
+        return None if loss is None or not loss.delta else loss.delta
 
     @property
     def _is_booked(self) -> bool:
@@ -177,14 +179,15 @@ class Spending:
         return replace(known, budget=budget)
 
     def _claim(self, sighting: Sighting, method: str, params: Mapping[str, Any], place: Place | None) -> Claim:
+        classes = self._promise.counted_classes
         return Claim(
             dataset=self._named or self._name,
             method=method,
             kind=self._promise.kind,
             epsilon=self._epsilon,
-            delta=getattr(self._promise, "delta", None),
-            k=self._promise.k if isinstance(self._promise, KAnonymity) else None,
-            redrawn=self._redrawn,
+            delta=self._delta,
+            k=None if classes is None else classes.k,
+            redrawn=self._promise.redraw_costs,
             output=None if place is None else str(place.file(DATA).absolute()),
             params=pack(params),
             fingerprint=sighting.found,
@@ -200,7 +203,7 @@ class Spending:
         if budget is not None and after > budget:
             raise BudgetError(*_overspent(standing, epsilon, budget))
         earlier = [entry for entry in standing.counted if entry.redrawn]
-        if budget is None and self._redrawn and earlier:
+        if budget is None and self._promise.redraw_costs and earlier:
             raise BudgetError(*_second_draw(standing, earlier[-1].number, after))
 
     # --- where it stands ---------------------------------------------------------------------------------------
@@ -218,10 +221,11 @@ class Spending:
 
     @property
     def _floor(self) -> JointFloor | None:
-        if not isinstance(self._promise, KAnonymity):
+        classes = self._promise.counted_classes
+        if classes is None:
             return None
         given = self._account.accept_joint_k
-        return JointFloor(k=self._promise.k, asked=self._policy.joint_k if given is None else given)
+        return JointFloor(k=classes.k, asked=self._policy.joint_k if given is None else given)
 
     def _told(self, position: Position, seen: Recognition) -> Position:
         """Keep from the report what only the rows told: that a table without a name is one the ledger knows.

@@ -10,7 +10,7 @@ from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.methods.rfka import RFKA
 from anonkit.parameters import parameter
 from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.promises.guarantee import KAnonymity
+from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.randomness import Randomness
 

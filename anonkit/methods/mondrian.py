@@ -16,7 +16,7 @@ from anonkit.k_anonymity.recoded_draft import anonymity_params, column_entry, dr
 from anonkit.k_anonymity.sampled_search import draft_from_sample
 from anonkit.k_anonymity.search.box_tree import grow_boxes
 from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.promises.guarantee import KAnonymity
+from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.protocols import Draft, Engine, Progress, Source, is_too_large, no_progress
 from anonkit.published.recoding import LocalRecoding
 from anonkit.randomness import Randomness

@@ -44,7 +44,7 @@ from anonkit.k_anonymity.search.random_forest import PUBLISHED, ForestSize
 from anonkit.k_anonymity.search.top_down_specialization import Drop, DropReason, specialize
 from anonkit.parameters import check_choice, check_number, parameter
 from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.promises.guarantee import KAnonymity
+from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.protocols import Draft, Engine, Progress, Source, is_too_large, no_progress
 from anonkit.published.recoding import GlobalRecoding, Grouping, KeptAxis
 from anonkit.randomness import Randomness

@@ -14,7 +14,7 @@ from anonkit.mechanisms.randomized_response import RandomizedResponse
 from anonkit.mechanisms.transformed_response import NO_GUARANTEE, PUBLISHED, TransformedResponse
 from anonkit.parameters import check_choice, parameter
 from anonkit.policy.declaration import Column, Policy, TargetUse
-from anonkit.promises.guarantee import NoGuarantee
+from anonkit.promises.no_guarantee import NoGuarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 from anonkit.randomized_response.answer_strength import refuse_designs

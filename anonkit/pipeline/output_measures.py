@@ -16,30 +16,29 @@ from anonkit.checks.people import PeopleCounts
 from anonkit.checks.utility import SAMPLE, predictive_utility
 from anonkit.k_anonymity.unit_keys import with_keys
 from anonkit.policy.declaration import Policy
-from anonkit.promises.guarantee import Check, Guarantee, KAnonymity
+from anonkit.promises.anonymous_classes import KAnonymity
+from anonkit.promises.guarantee import Check, Guarantee
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.randomness import Randomness
 
 
-def recount(
-    promise: Guarantee, data: Path, schema: pa.Schema, *, people: PeopleCounts | None = None
-) -> Disclosure | None:
-    """Count the released cells anew, when the promise is one that can be counted.
+def recount(classes: KAnonymity, data: Path, schema: pa.Schema, *, people: PeopleCounts | None = None) -> Disclosure:
+    """Count the released cells anew.
 
     Parameters
     ----------
+    classes : KAnonymity
+        What the promise says of equivalence classes (`Guarantee.counted_classes`).
     people : PeopleCounts, optional
         The people of a table whose unit column is gone already.
     """
-    if not isinstance(promise, KAnonymity):
-        return None
-    recursive = promise.diversity.recursive
+    recursive = classes.diversity.recursive
     return measure(
         data,
-        [name for name in promise.quasi_identifiers if name in schema.names],
-        sensitive=[name for name in promise.sensitive if name in schema.names],
-        missing_is_value=promise.missing_is_value,
-        unit=promise.unit if people is None else None,
+        [name for name in classes.quasi_identifiers if name in schema.names],
+        sensitive=[name for name in classes.sensitive if name in schema.names],
+        missing_is_value=classes.missing_is_value,
+        unit=classes.unit if people is None else None,
         people=people,
         recursive=(2, 3) if recursive is None else tuple(sorted({2, 3, recursive[1]})),
     )
@@ -53,7 +52,7 @@ def answer_checks(promise: Guarantee, data: Path, draft: Draft, method: Mapping[
     method : mapping
         The `method` block of the report.
     """
-    if isinstance(promise, KAnonymity):
+    if promise.counted_classes is not None:
         return []
     if "accounting" in draft.params:
         return list(central_checks(data, draft.params, promise.to_dict()))
@@ -84,10 +83,11 @@ def owner_measures(
     promise: Guarantee, table: Source, engine: Engine, policy: Policy, randomness: Randomness
 ) -> dict[str, Any]:
     """Measure the source in the same way: for the owner alone."""
-    if not isinstance(promise, KAnonymity):
+    classes = promise.counted_classes
+    if classes is None:
         return {}
-    counted = table if promise.unit is None else with_keys(table, engine, promise.unit, promise.quasi_identifiers)
-    before = engine.class_sizes(counted, promise.quasi_identifiers, promise.k, promise.unit)
+    counted = table if classes.unit is None else with_keys(table, engine, classes.unit, classes.quasi_identifiers)
+    before = engine.class_sizes(counted, classes.quasi_identifiers, classes.k, classes.unit)
     sizes = dict(before.histogram)
     source = {"rows": before.rows, "classes": before.classes, "k": before.smallest, "uniques": sizes.get(1, 0)}
     return {"source": source, "utility_of_source": _predictive(engine, table, policy, randomness)}

@@ -28,7 +28,7 @@ from anonkit.pipeline.output_measures import answer_checks, owner_measures, reco
 from anonkit.pipeline.publishing import VerifiedDraft, method_block, publish, refuse_beside_release, write_owner_report
 from anonkit.pipeline.released_values import as_written
 from anonkit.policy.declaration import Policy
-from anonkit.promises.guarantee import Check, Guarantee, KAnonymity
+from anonkit.promises.guarantee import Check, Guarantee
 from anonkit.protocols import Draft, Engine, Method, Progress, Source, no_progress
 from anonkit.randomness import Randomness
 from anonkit.redaction import table_name
@@ -161,7 +161,7 @@ def release(
     )
     # what cannot be promised is refused before any data is opened
     early = None if domains_from_data else method.guarantee(declared)
-    if early is not None and not isinstance(early, KAnonymity):
+    if early is not None and early.cell_by_cell:
         declared = replace(declared, cell_by_cell=True)
     randomness = Randomness.secure() if seed is None else Randomness.seeded(seed)
     account = Account.of(ledger, place, dataset, budget, accept_joint_k)
@@ -171,7 +171,7 @@ def release(
         closing(PrivateFolder()) as private,
     ):
         progress("reading", 0.0)
-        judged = domains_from_data or isinstance(early, KAnonymity)
+        judged = early is None or not early.cell_by_cell
         read, resolved, promise, undeclared = _promised(
             source,
             method,
@@ -322,7 +322,7 @@ def _promised(
         policy = with_domains_of(policy, table, engine, min_people)
         undeclared = undeclared.with_rare(policy.identifiers_from_data)
     promise = method.guarantee(policy)
-    if min_people is not None and isinstance(promise, KAnonymity):
+    if min_people is not None and not promise.cell_by_cell:
         raise ParameterError(f"method {method.name!r} needs no public domains", "leave --domains-from-data out")
     if min_people is not None:
         policy = replace(policy, cell_by_cell=True)
@@ -356,9 +356,10 @@ def _perturb(
     spool = private.path / "draft.parquet"
     n_rows = engine.write(draft.data, spool, metadata={}, randomness=randomness, part_rows=part_rows)
     draft, hidden, schema = _as_written(promise, draft, spool, policy)
-    counted = recount(promise, spool, schema)
+    classes = promise.counted_classes
+    counted = None if classes is None else recount(classes, spool, schema)
     checks = [
-        *([] if counted is None else promise.verify(counted)),
+        *([] if classes is None or counted is None else classes.verify(counted)),
         *answer_checks(promise, spool, draft, method_block(method)),
         *_structure_checks(draft, policy),
     ]
@@ -405,7 +406,7 @@ def _as_written(
 ) -> tuple[Draft, frozenset[str], pa.Schema]:
     """Describe a draft as its table is; return it, the columns that are not released, and the schema to count."""
     schema, unit = draft.data.schema, frozenset({policy.unit} & set(draft.data.schema.names))
-    if not isinstance(promise, KAnonymity):
+    if promise.counted_classes is None:
         return draft, frozenset(name for name in unit if name is not None), schema
     found = as_written(draft, spool, policy)
     return found.draft, frozenset({*found.constant, *(name for name in unit if name is not None)}), found.schema

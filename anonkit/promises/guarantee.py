@@ -1,15 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promises as values: what a method claims before it has seen any data, and how the claim is checked.
+"""What every promise can say of itself, so that nobody has to ask which promise it is.
 
-A promise is computed from a method's parameters and the policy alone. It can say itself in plain words and
-formally, say what it does not protect, and compare itself with what was measured on the output.
+A promise is a value, computed from a method's parameters and the policy alone, before any data is seen. Every step of
+a release needs something of it: reading (may a cell be read in the light of others?), counting (what on the released
+table shows whether it holds?), the ledger (what does it cost, and what does a second draw?), and the report (what does
+it say, and what does it not protect?). Each of these is an attribute of `Guarantee`. So a new kind of promise is a new
+file beside this one; no step of a release has to learn its name.
+
+Three things cannot stand in the value, since they work on files, where a promise is only the word `kind` of a report:
+
+- whoever checks a release (`anonkit.checks.promise_checkers`), which must share no code with what makes it;
+- the words of the page (`anonkit.report.promise_words`);
+- the schema of the report's block (`anonkit/schemas`).
+
+Each is a table with one line per kind.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+from anonkit.errors import ParameterError
+
+if TYPE_CHECKING:
+    from anonkit.promises.anonymous_classes import KAnonymity
 
 CHECKED = "checked on output"
 BY_CONSTRUCTION = "by construction"
@@ -30,251 +47,86 @@ class Check:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Diversity:
-    """What is asked of the sensitive values in every equivalence class; None asks nothing."""
+class PrivacyLoss:
+    """What a release costs the people in it, in the currency of differential privacy.
 
-    l: float | None = None  # noqa: E741 - the field's own letter
-    """Distinct l-diversity."""
-    entropy_l: float | None = None
-    """Entropy l-diversity: exp(entropy) at least this."""
-    recursive: tuple[float, int] | None = None
-    """Recursive (c, l)-diversity."""
-    t: float | None = None
-    """t-closeness: earth mover's distance at most this."""
-    alpha: float | None = None
-    """(alpha, k)-anonymity: no value above this share."""
+    Raises
+    ------
+    ParameterError
+        A figure is outside its range.
+    """
 
-    def asked(self) -> dict[str, Any]:
-        """Return what is asked, by the field's names, without what is not asked."""
-        raw = {
-            "l_diversity": self.l,
-            "entropy_l_diversity": self.entropy_l,
-            "recursive_c_l_diversity": self.recursive,
-            "t_closeness": self.t,
-            "alpha_k_anonymity": self.alpha,
-        }
-        return {name: value for name, value in raw.items() if value is not None}
+    epsilon: float
+    """In [0, inf]; infinite where no bound holds."""
+    delta: float = 0.0
+    """Probability of outcomes that the bound does not cover, in [0, 1); 0 for pure differential privacy."""
 
-
-class Measured(Protocol):
-    """What an independent recount found on the released table."""
-
-    @property
-    def k(self) -> int:
-        """Rows in the smallest equivalence class; 0 for an empty table."""
-        ...
-
-    @property
-    def people(self) -> int | None:
-        """Distinct units in the smallest class, when they could still be counted."""
-        ...
-
-    @property
-    def sensitive(self) -> Mapping[str, Mapping[str, float]]:
-        """Per sensitive attribute: l, entropy_l, t, alpha, and recursive_c_<l> for each l asked."""
-        ...
+    def __post_init__(self) -> None:
+        if not self.epsilon >= 0:
+            raise ParameterError(f"epsilon ({self.epsilon:g}) must be in [0, inf]")
+        if not 0 <= self.delta < 1:
+            raise ParameterError(f"delta ({self.delta:g}) must be in [0, 1)")
 
 
 class Guarantee(Protocol):
-    """What every promise can do."""
+    """What every promise says of itself.
+
+    Notes
+    -----
+    `to_dict` and `from_dict` are inverse to each other: the block of a report is made again from its own parameters
+    when a release is validated, so that no sentence of a promise can be changed without its figures.
+    """
 
     kind: ClassVar[str]
+    """The word by which report, ledger and page know the promise."""
+    cell_by_cell: ClassVar[bool]
+    """True when how a row is read must not depend on any other row.
 
-    def statement(self) -> str: ...
+    Differential privacy compares two tables that differ in one row. A type, a domain or a role that is inferred from
+    all cells can change with that row for everybody else, which no bound accounts for. So all of them are declared
+    then. Under k-anonymity, which is about the table that is released, they may be inferred.
+    """
+    redraw_costs: ClassVar[bool]
+    """True when a second release of the same rows is refused unless a budget is set.
 
-    def formal(self) -> str: ...
+    A randomized table shows every row with noise of its own. The mean of two such tables shows it with half the
+    variance, which nobody expects who asks for "the same release again".
+    """
 
-    def not_protected(self) -> tuple[str, ...]: ...
-
-    def verify(self, measured: Any) -> list[Check]: ...
-
-    def to_dict(self) -> dict[str, Any]: ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class KAnonymity:
-    """Every released combination of quasi-identifiers is shared by at least k rows, or people."""
-
-    kind: ClassVar[str] = "k-anonymity"
-
-    k: int
-    quasi_identifiers: tuple[str, ...]
-    sensitive: tuple[str, ...] = ()
-    missing_is_value: tuple[str, ...] = ()
-    """Sensitive attributes in which a missing cell is a value like any other; in all others it is none."""
-    diversity: Diversity = field(default_factory=Diversity)
-    unit: str | None = None
-    """Name of the column whose distinct values are counted as people."""
-    assumptions: tuple[str, ...] = ()
-    """What has to be true besides, as said by the method."""
+    def loss(self) -> PrivacyLoss | None:
+        """Return what the ledger books; None where no loss is counted, as under k-anonymity."""
+        ...
 
     @property
-    def _who(self) -> str:
-        return "people" if self.unit else "records"
+    def counted_classes(self) -> KAnonymity | None:
+        """What is counted on the released table to see whether the promise holds; None where no table shows it."""
+        ...
 
     def statement(self) -> str:
         """Say the promise in plain words."""
-        text = (
-            f"Nobody who knows only a person's quasi-identifiers can narrow that person down to fewer than {self.k} "
-            f"{self._who} in this table: every combination of quasi-identifiers that occurs in it is shared by at "
-            f"least {self.k} {self._who}."
-        )
-        extra = self._diversity_words()
-        return f"{text} {extra}" if extra else text
-
-    def _diversity_words(self) -> str:
-        d, parts = self.diversity, []
-        if d.l is not None:
-            parts.append(f"at least {d.l:g} different sensitive values")
-        if d.entropy_l is not None:
-            parts.append(f"sensitive values spread at least as evenly as {d.entropy_l:g} equally likely ones")
-        if d.recursive is not None:
-            parts.append(
-                f"no sensitive value that outweighs the rest (recursive ({d.recursive[0]:g}, {d.recursive[1]}))"
-            )
-        if d.t is not None:
-            parts.append(f"sensitive values distributed within a distance of {d.t:g} of the whole table's")
-        if d.alpha is not None:
-            parts.append(
-                f"no sensitive value held by more than {d.alpha:.0%} of its {'people' if self.unit else 'rows'}"
-            )
-        return f"Each such group has {'; and '.join(parts)}." if parts else ""
+        ...
 
     def formal(self) -> str:
         """Say the promise as the field does."""
-        unit = f"distinct values of {self.unit!r}" if self.unit else "rows"
-        text = (
-            "For the released quasi-identifiers Q, every non-empty equivalence class of the table under Q holds at "
-            f"least k = {self.k} {unit}"
-        )
-        extra = ", ".join(f"{name} = {value}" for name, value in self.diversity.asked().items())
-        if not extra:
-            return f"{text}."
-        return f"{text}; in every class and for each sensitive attribute: {extra}. {self._value_words()}"
-
-    def _value_words(self) -> str:
-        """Say what counts as a sensitive value, and who holds it."""
-        declared = ", ".join(map(repr, self.missing_is_value))
-        text = "A missing cell is no sensitive value"
-        text += f", except in {declared}, where it is one like any other." if declared else "."
-        if self.unit is None:
-            return text
-        return (
-            f"{text} Every person counts once in a class, at one of the values held there, in the way that makes the "
-            "class least diverse."
-        )
+        ...
 
     def not_protected(self) -> tuple[str, ...]:
         """Say what an attacker may still learn."""
-        out = []
-        if not self.diversity.asked():
-            out.append(
-                "Homogeneity: when all members of a group share a value of another column (the target included), that "
-                "value is learned about each of them without telling them apart."
-            )
-        elif set(self.diversity.asked()) == {"l_diversity"}:
-            out.append(
-                "Skewness: distinct l-diversity counts values, not how often they occur. A value that nearly all "
-                "members of a group share can be guessed with little risk of error; t-closeness and entropy "
-                "l-diversity limit that."
-            )
-        out += [
-            "Background knowledge: who knows more about a person than the quasi-identifiers declared here can narrow "
-            "the group down further.",
-            "Columns declared insensitive, sensitive or target are released as they are; if an attacker knows one "
-            "of them, it should have been a quasi-identifier.",
-            "Other releases: two k-anonymous releases of the same people can be combined into groups smaller than k.",
-            "Membership: that a person is in the table is not hidden.",
-        ]
-        if self.unit is None:
-            out.append(
-                "Rows are counted, not people: a person with several rows is covered only if a unit column is declared."
-            )
-        else:
-            out.append(
-                "Numbers of rows: the people of a group count alike. A row drawn from a group is more often one of a "
-                "person who has many rows in it, and a person whose rows are in several groups can be looked for in "
-                "what these groups share."
-            )
-        return tuple(out)
-
-    def verify(self, measured: Measured) -> list[Check]:
-        """Compare the promise with an independent recount of the output."""
-        checks = [Check(name="k_anonymity", passed=measured.k >= self.k, observed=measured.k, required=self.k)]
-        if self.unit is not None:
-            people = measured.people
-            checks.append(
-                Check(
-                    name="k_anonymity_people",
-                    passed=people is not None and people >= self.k,
-                    observed=people,
-                    required=self.k,
-                )
-            )
-        for name in self.sensitive:
-            found = measured.sensitive.get(name, {})
-            checks += self._diversity_checks(name, found)
-        return checks
-
-    def _diversity_checks(self, name: str, found: Mapping[str, float]) -> list[Check]:
-        d, checks = self.diversity, []
-        for key, asked in (("l", d.l), ("entropy_l", d.entropy_l)):
-            if asked is not None:
-                value = found.get(key)
-                label = "l_diversity" if key == "l" else "entropy_l_diversity"
-                passed = value is not None and value >= asked - 1e-9
-                checks.append(Check(name=f"{label}:{name}", passed=passed, observed=value, required=asked))
-        for key, asked in (("t", d.t), ("alpha", d.alpha)):
-            if asked is not None:
-                value = found.get(key)
-                label = "t_closeness" if key == "t" else "alpha_k_anonymity"
-                passed = value is not None and value <= asked + 1e-9
-                checks.append(Check(name=f"{label}:{name}", passed=passed, observed=value, required=asked))
-        if d.recursive is not None:
-            c, l = d.recursive  # noqa: E741
-            value = found.get(f"recursive_c_{l}")
-            passed = value is not None and value < c
-            checks.append(Check(name=f"recursive_c_l_diversity:{name}", passed=passed, observed=value, required=c))
-        return checks
+        ...
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the guarantee block of the report."""
-        return guarantee_block(
-            self,
-            parameters={
-                "k": self.k,
-                "quasi_identifiers": list(self.quasi_identifiers),
-                "sensitive": list(self.sensitive),
-                "missing_is_value": list(self.missing_is_value),
-                "unit": self.unit,
-                **_jsonable(self.diversity.asked()),
-            },
-            unit=f"one value of column {self.unit!r}" if self.unit else "one row",
-            adjacency=None,
-            assumptions=self.assumptions,
-            basis=CHECKED,
-        )
+        """Return the `guarantee` block of the report."""
+        ...
 
     @classmethod
-    def from_dict(cls, block: Mapping[str, Any]) -> KAnonymity:
-        """Read the promise back from the guarantee block of a report."""
-        asked = block["parameters"]
-        recursive = asked.get("recursive_c_l_diversity")
-        return cls(
-            k=int(asked["k"]),
-            quasi_identifiers=tuple(asked["quasi_identifiers"]),
-            sensitive=tuple(asked["sensitive"]),
-            missing_is_value=tuple(asked.get("missing_is_value", ())),
-            unit=asked["unit"],
-            diversity=Diversity(
-                l=asked.get("l_diversity"),
-                entropy_l=asked.get("entropy_l_diversity"),
-                recursive=None if recursive is None else (float(recursive[0]), int(recursive[1])),
-                t=asked.get("t_closeness"),
-                alpha=asked.get("alpha_k_anonymity"),
-            ),
-            assumptions=tuple(block["assumptions"]),
-        )
+    def from_dict(cls, block: Mapping[str, Any]) -> Self:
+        """Read the promise back from the `guarantee` block of a report."""
+        ...
+
+
+def loss_json(epsilon: float) -> float | str:
+    """Return a privacy loss for JSON, which has no infinity."""
+    return "inf" if math.isinf(epsilon) else epsilon
 
 
 def guarantee_block(
@@ -298,61 +150,6 @@ def guarantee_block(
         "basis": basis,
         "not_protected": list(promise.not_protected()),
     }
-
-
-def _jsonable(asked: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in asked.items()}
-
-
-@dataclass(frozen=True, kw_only=True)
-class NoGuarantee:
-    """No formal protection: the release says so, and why."""
-
-    kind: ClassVar[str] = "none"
-
-    reason: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    assumptions: tuple[str, ...] = ()
-    conditional: tuple[str, ...] = ()
-    """Columns whose domain was read from the table."""
-
-    def statement(self) -> str:
-        """Say that nothing is promised."""
-        return f"This release carries no formal privacy guarantee. {self.reason}"
-
-    def formal(self) -> str:
-        """Say that nothing is promised."""
-        return "No formal guarantee."
-
-    def not_protected(self) -> tuple[str, ...]:
-        """Say what an attacker may learn: anything."""
-        return ("Everything: treat the release like the source table.",)
-
-    def verify(self, measured: object) -> list[Check]:
-        """Nothing is promised, so nothing is checked."""
-        return []
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the guarantee block of the report."""
-        return guarantee_block(
-            self,
-            parameters={**self.parameters, "reason": self.reason, "domains_from_data": list(self.conditional)},
-            unit=None,
-            adjacency=None,
-            assumptions=self.assumptions,
-            basis=BY_CONSTRUCTION,
-        )
-
-    @classmethod
-    def from_dict(cls, block: Mapping[str, Any]) -> NoGuarantee:
-        """Read the statement back from the guarantee block of a report."""
-        told = dict(block["parameters"])
-        return cls(
-            reason=str(told.pop("reason")),
-            conditional=tuple(told.pop("domains_from_data")),
-            parameters=told,
-            assumptions=tuple(block["assumptions"]),
-        )
 
 
 def conditional_words(domains: Sequence[str], identifiers: Sequence[str]) -> str:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
-from anonkit.promises.guarantee import BY_CONSTRUCTION, Check, conditional_words, guarantee_block
+from anonkit.promises.guarantee import BY_CONSTRUCTION, PrivacyLoss, conditional_words, guarantee_block
 
 ADD_OR_REMOVE = "add or remove one record"
 REPLACE = "replace one record"
@@ -19,30 +19,13 @@ def changed_rows(rows_per_unit: int, adjacency: str) -> int:
     return rows_per_unit * (2 if adjacency == REPLACE else 1)
 
 
-class MeasuredAccount(Protocol):
-    """What the published account of a release says when it is added up anew."""
-
-    @property
-    def epsilon(self) -> float:
-        """Privacy loss of the unit, recomputed from the rates of the mechanisms."""
-        ...
-
-    @property
-    def rows_per_unit(self) -> int:
-        """Most rows of one unit that were used."""
-        ...
-
-    @property
-    def adjacency(self) -> str:
-        """Which two tables are compared."""
-        ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class CentralDP:
     """Nothing in the release depends much on any one row, or person: pure epsilon, delta 0."""
 
     kind: ClassVar[str] = "central-dp"
+    cell_by_cell: ClassVar[bool] = True
+    redraw_costs: ClassVar[bool] = False
 
     epsilon: float
     """Privacy loss of the unit of privacy, realised, in (0, inf)."""
@@ -59,6 +42,15 @@ class CentralDP:
     """Columns whose domain was read from the table: the promise holds only if it is public all the same."""
     identifiers_from_data: tuple[str, ...] = ()
     """Columns that were left out because their cells look like identifiers: as above."""
+
+    def loss(self) -> PrivacyLoss:
+        """Return the loss of one unit of privacy; releases of one dataset add up."""
+        return PrivacyLoss(epsilon=self.epsilon)
+
+    @property
+    def counted_classes(self) -> None:
+        """Noise cannot be counted: the account of the params is added up instead."""
+        return None
 
     @property
     def _whose(self) -> str:
@@ -105,29 +97,6 @@ class CentralDP:
             "What the owner does with the table besides: only the files of the release are covered.",
         )
 
-    def verify(self, measured: MeasuredAccount) -> list[Check]:
-        """Compare the promise with the published account, added up anew."""
-        return [
-            Check(
-                name="epsilon",
-                passed=measured.epsilon <= self.epsilon,
-                observed=measured.epsilon,
-                required=self.epsilon,
-            ),
-            Check(
-                name="adjacency",
-                passed=measured.adjacency == self.adjacency,
-                observed=measured.adjacency,
-                required=self.adjacency,
-            ),
-            Check(
-                name="rows_per_unit",
-                passed=measured.rows_per_unit == self.rows_per_unit,
-                observed=measured.rows_per_unit,
-                required=self.rows_per_unit,
-            ),
-        ]
-
     def to_dict(self) -> dict[str, Any]:
         """Return the guarantee block of the report."""
         return guarantee_block(
@@ -150,14 +119,14 @@ class CentralDP:
     @classmethod
     def from_dict(cls, block: Mapping[str, Any]) -> CentralDP:
         """Read the promise back from the guarantee block of a report."""
-        told = block["parameters"]
+        parameters = block["parameters"]
         return cls(
-            epsilon=float(told["epsilon"]),
+            epsilon=float(parameters["epsilon"]),
             adjacency=str(block["adjacency"]),
-            unit=told["unit_column"],
-            rows_per_unit=int(told["rows_per_unit"]),
-            published_claim=told["published_claim"],
+            unit=parameters["unit_column"],
+            rows_per_unit=int(parameters["rows_per_unit"]),
+            published_claim=parameters["published_claim"],
             assumptions=tuple(block["assumptions"]),
-            conditional=tuple(told["domains_from_data"]),
-            identifiers_from_data=tuple(told.get("identifiers_from_data", ())),
+            conditional=tuple(parameters["domains_from_data"]),
+            identifiers_from_data=tuple(parameters.get("identifiers_from_data", ())),
         )

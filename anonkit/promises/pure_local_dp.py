@@ -6,23 +6,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
-from anonkit.promises.guarantee import BY_CONSTRUCTION, Check, conditional_words, guarantee_block
-
-
-class MeasuredLoss(Protocol):
-    """What the published parameters of a randomized table say when they are read anew."""
-
-    @property
-    def epsilon(self) -> float:
-        """Privacy loss of a whole row, recomputed from the published integers."""
-        ...
-
-    @property
-    def attributes(self) -> Mapping[str, float]:
-        """Privacy loss of each answer, recomputed."""
-        ...
+from anonkit.promises.guarantee import BY_CONSTRUCTION, PrivacyLoss, conditional_words, guarantee_block, loss_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +16,8 @@ class LocalDP:
     """Every row was randomized by itself: what is shown is nearly as likely under any other true row."""
 
     kind: ClassVar[str] = "local-dp"
+    cell_by_cell: ClassVar[bool] = True
+    redraw_costs: ClassVar[bool] = True
 
     epsilon: float
     """Privacy loss of a whole row, realised, in [0, inf]."""
@@ -50,6 +38,15 @@ class LocalDP:
     """Columns whose domain was read from the table: the promise holds only if it is public all the same."""
     identifiers_from_data: tuple[str, ...] = ()
     """Columns that were left out because their cells look like identifiers: as above."""
+
+    def loss(self) -> PrivacyLoss:
+        """Return the loss of a whole row, infinite where some column has no bound."""
+        return PrivacyLoss(epsilon=self.epsilon)
+
+    @property
+    def counted_classes(self) -> None:
+        """A randomized table has no classes to count: its response matrices are rebuilt from the params instead."""
+        return None
 
     @property
     def _bounded(self) -> dict[str, float]:
@@ -132,24 +129,6 @@ class LocalDP:
             "The number of rows is published.",
         )
 
-    def verify(self, measured: MeasuredLoss) -> list[Check]:
-        """Compare the promise with the loss that the published parameters have."""
-        same = measured.attributes == dict(self.attributes)
-        return [
-            Check(
-                name="epsilon",
-                passed=measured.epsilon <= self.epsilon,
-                observed=loss_json(measured.epsilon),
-                required=loss_json(self.epsilon),
-            ),
-            Check(
-                name="epsilon_per_attribute",
-                passed=same,
-                observed=len(measured.attributes),
-                required=len(self.attributes),
-            ),
-        ]
-
     def to_dict(self) -> dict[str, Any]:
         """Return the guarantee block of the report."""
         return guarantee_block(
@@ -176,18 +155,18 @@ class LocalDP:
     @classmethod
     def from_dict(cls, block: Mapping[str, Any]) -> LocalDP:
         """Read the promise back from the guarantee block of a report."""
-        told = block["parameters"]
+        parameters = block["parameters"]
         return cls(
-            epsilon=float(told["epsilon"]),
-            attributes=dict(zip(told["answers"], (float(loss) for loss in told["losses"]), strict=True)),
-            one_answer=bool(told["one_answer_per_row"]),
-            clear=tuple(told["clear"]),
-            unbounded=tuple(told.get("unbounded", ())),
-            transformed=tuple(told["transformed"]),
-            hidden_with=told["hidden_with_each_answer"],
+            epsilon=float(parameters["epsilon"]),
+            attributes=dict(zip(parameters["answers"], (float(loss) for loss in parameters["losses"]), strict=True)),
+            one_answer=bool(parameters["one_answer_per_row"]),
+            clear=tuple(parameters["clear"]),
+            unbounded=tuple(parameters.get("unbounded", ())),
+            transformed=tuple(parameters["transformed"]),
+            hidden_with=parameters["hidden_with_each_answer"],
             assumptions=tuple(block["assumptions"]),
-            conditional=tuple(told["domains_from_data"]),
-            identifiers_from_data=tuple(told.get("identifiers_from_data", ())),
+            conditional=tuple(parameters["domains_from_data"]),
+            identifiers_from_data=tuple(parameters.get("identifiers_from_data", ())),
         )
 
 
@@ -219,8 +198,3 @@ def shuffle_obstacle(names: Sequence[str], unit: str | None) -> str:
             "known again by it"
         )
     return "no column is released" if unit is None else f"a person may have several rows (column {unit!r})"
-
-
-def loss_json(epsilon: float) -> float | str:
-    """Return a privacy loss for JSON, which has no infinity."""
-    return "inf" if math.isinf(epsilon) else epsilon

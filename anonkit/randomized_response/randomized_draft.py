@@ -16,7 +16,8 @@ from anonkit.mechanisms.randomized_response import RandomizedResponse
 from anonkit.mechanisms.response_matrix import ResponseMatrix
 from anonkit.mechanisms.transformed_response import TransformedResponse, breach_width
 from anonkit.policy.declaration import Policy, Role
-from anonkit.promises.pure_local_dp import LocalDP, loss_json
+from anonkit.promises.guarantee import loss_json
+from anonkit.promises.pure_local_dp import LocalDP
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.randomized_response.randomized_rows import RandomizeBatch

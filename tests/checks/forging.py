@@ -10,7 +10,7 @@ from checks.forgeries import Edit, Files
 
 from anonkit.checks.agreement import promise_of
 from anonkit.checks.disclosure import measure
-from anonkit.promises.guarantee import KAnonymity
+from anonkit.promises.anonymous_classes import KAnonymity
 
 SEEDED = "seeded: not for release"
 

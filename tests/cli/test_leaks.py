@@ -241,8 +241,8 @@ PLACES = [
     "anonkit.engines.local.local_engine.LocalEngine.scan",
     "anonkit.methods.mondrian.Mondrian.release",
     "anonkit.engines.local.local_engine.LocalEngine.write",
-    "anonkit.promises.guarantee.KAnonymity.verify",
-    "anonkit.promises.guarantee.KAnonymity.to_dict",
+    "anonkit.promises.anonymous_classes.KAnonymity.verify",
+    "anonkit.promises.anonymous_classes.KAnonymity.to_dict",
 ]
 KINDS = [KeyError, RuntimeError, pa.ArrowInvalid, MemoryError, AssertionError, OSError]
 

@@ -173,21 +173,20 @@ STEPS = (
 )
 
 _KILLED = """
-import os, sys, importlib
+import os, sys
 from pathlib import Path
 import anonkit
+from pkgutil import resolve_name
 from anonkit.datasets import bank_customers, bank_customers_policy
 place, when = sys.argv[2], sys.argv[3]
-parts = place.split(".")
-owner = importlib.import_module(".".join(parts[:2]))
-for part in parts[2:-1]:
-    owner = getattr(owner, part)
-inner = getattr(owner, parts[-1])
+owner, _, name = place.rpartition(".")
+owner = resolve_name(owner)
+inner = getattr(owner, name)
 def killed(*args, **kwargs):
     if when == "after":
         inner(*args, **kwargs)
     os.kill(os.getpid(), 9)
-setattr(owner, parts[-1], killed)
+setattr(owner, name, killed)
 anonkit.release(bank_customers(10, seed=1), method="rr", epsilon=1.0, policy=bank_customers_policy(),
                 output=Path(sys.argv[1]) / "a.parquet", budget=1.0)
 """

@@ -1,101 +1,72 @@
-"""Promises as values: what they say, what they leave open, and how they are compared with a recount."""
+"""Promises answer for themselves: what they cost, what is counted, and how a table must be read under them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from anonkit.promises.guarantee import Diversity, KAnonymity, NoGuarantee
+from anonkit.errors import ParameterError
+from anonkit.promises.anonymous_classes import KAnonymity
+from anonkit.promises.guarantee import Guarantee, PrivacyLoss
+from anonkit.promises.no_guarantee import NoGuarantee
+from anonkit.promises.pure_central_dp import CentralDP
+from anonkit.promises.pure_local_dp import LocalDP
 
-
-@dataclass(frozen=True)
-class Counted:
-    """A recount, made up."""
-
-    k: int = 10
-    people: int | None = None
-    sensitive: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-
-
-DIVERSITIES = st.builds(
-    Diversity,
-    l=st.none() | st.floats(1, 9),
-    entropy_l=st.none() | st.floats(1, 9),
-    recursive=st.none() | st.tuples(st.floats(0.5, 9), st.integers(2, 5)),
-    t=st.none() | st.floats(0, 1),
-    alpha=st.none() | st.floats(0.1, 1),
-)
-PROMISES = st.builds(
-    KAnonymity,
-    k=st.integers(2, 100),
-    quasi_identifiers=st.lists(st.text(min_size=1), max_size=3).map(tuple),
-    sensitive=st.just(("s",)),
-    diversity=DIVERSITIES,
-    unit=st.none() | st.just("who"),
-    assumptions=st.lists(st.text(), max_size=2).map(tuple),
-)
-
-
-@given(PROMISES)
-def test_a_promise_reads_back_from_its_report(promise: KAnonymity) -> None:
-    """What stands in the report is the whole promise."""
-    assert KAnonymity.from_dict(json.loads(json.dumps(promise.to_dict()))) == promise
-
-
-@given(PROMISES)
-def test_every_part_of_a_promise_is_checked(promise: KAnonymity) -> None:
-    """As many checks as things asked, and a recount that measured nothing passes none of them."""
-    checks = promise.verify(Counted(k=0))
-    asked = 1 + (promise.unit is not None) + len(promise.diversity.asked())
-    assert len(checks) == asked
-    assert not any(check.passed for check in checks)
+CLASSES = KAnonymity(k=5, quasi_identifiers=("q",))
+LOCAL = LocalDP(epsilon=1.5, attributes={"a": 1.0, "b": 0.5})
+UNBOUNDED = LocalDP(epsilon=math.inf, attributes={"a": math.inf}, unbounded=("a",))
+CENTRAL = CentralDP(epsilon=2.0)
+NOTHING = NoGuarantee(reason="The published noise has no finite epsilon.")
 
 
 @pytest.mark.parametrize(
-    ("diversity", "found", "passed"),
+    ("promise", "epsilon"), [(CLASSES, None), (LOCAL, 1.5), (UNBOUNDED, math.inf), (CENTRAL, 2.0), (NOTHING, math.inf)]
+)
+def test_what_a_promise_costs(promise: Guarantee, epsilon: float | None) -> None:
+    """Nothing under k-anonymity, epsilon under differential privacy, and without a bound where nothing is promised."""
+    loss = promise.loss()
+
+    assert (None if loss is None else loss.epsilon) == epsilon
+    assert loss is None or loss.delta == 0
+
+
+@pytest.mark.parametrize(
+    ("promise", "cell_by_cell", "redraw_costs", "is_counted"),
     [
-        (Diversity(l=2), {"l": 2.0}, True),
-        (Diversity(l=2), {"l": 1.0}, False),
-        (Diversity(entropy_l=1.5), {"entropy_l": 1.5}, True),
-        (Diversity(entropy_l=1.5), {"entropy_l": 1.4}, False),
-        (Diversity(t=0.2), {"t": 0.2}, True),
-        (Diversity(t=0.2), {"t": 0.21}, False),
-        (Diversity(alpha=0.7), {"alpha": 0.7}, True),
-        (Diversity(alpha=0.7), {"alpha": 0.8}, False),
-        (Diversity(recursive=(3.0, 2)), {"recursive_c_2": 2.9}, True),
-        (Diversity(recursive=(3.0, 2)), {"recursive_c_2": 3.0}, False),
-        (Diversity(recursive=(3.0, 2)), {}, False),
+        (CLASSES, False, False, True),
+        (LOCAL, True, True, False),
+        (CENTRAL, True, False, False),
+        (NOTHING, True, True, False),
     ],
 )
-def test_each_model_is_compared_in_its_own_direction(
-    diversity: Diversity, found: dict[str, float], passed: bool
+def test_what_a_release_has_to_know_of_a_promise(
+    promise: Guarantee, cell_by_cell: bool, redraw_costs: bool, is_counted: bool
 ) -> None:
-    """At least for l, at most for t and alpha, strictly below for c."""
-    promise = KAnonymity(k=2, quasi_identifiers=("q",), sensitive=("s",), diversity=diversity)
-    assert promise.verify(Counted(sensitive={"s": found}))[-1].passed is passed
+    """Only k-anonymity is counted, and only under it may cells be read in the light of others."""
+    assert promise.cell_by_cell is cell_by_cell
+    assert promise.redraw_costs is redraw_costs
+    assert (promise.counted_classes is not None) is is_counted
 
 
-def test_a_promise_says_what_it_leaves_open() -> None:
-    """Homogeneity is named unless diversity is asked; distinct l alone leaves skewness; rows are not people."""
-    plain = KAnonymity(k=5, quasi_identifiers=("q",))
-    distinct = KAnonymity(k=5, quasi_identifiers=("q",), sensitive=("s",), diversity=Diversity(l=2))
-    close = KAnonymity(k=5, quasi_identifiers=("q",), sensitive=("s",), diversity=Diversity(t=0.2), unit="who")
+@pytest.mark.parametrize("promise", [CLASSES, LOCAL, UNBOUNDED, CENTRAL, NOTHING], ids=lambda promise: promise.kind)
+def test_every_promise_reads_back_from_its_report(promise: Guarantee) -> None:
+    """What stands in the report is the whole promise, its sentences included."""
+    block = json.loads(json.dumps(promise.to_dict()))
 
-    assert any(text.startswith("Homogeneity") for text in plain.not_protected())
-    assert any(text.startswith("Skewness") for text in distinct.not_protected())
-    assert not any(text.startswith(("Homogeneity", "Skewness", "Rows")) for text in close.not_protected())
-    assert any(text.startswith("Rows are counted") for text in plain.not_protected())
-    assert "5 people" in close.statement()
+    assert type(promise).from_dict(block).to_dict() == promise.to_dict()
+    assert block["kind"] == promise.kind
 
 
-def test_no_guarantee_promises_nothing() -> None:
-    """Nothing on the page looks like a promise."""
-    nothing = NoGuarantee(reason="The published noise has no finite epsilon.")
-    assert nothing.verify(Counted()) == []
-    assert nothing.to_dict()["kind"] == "none"
-    assert "no formal privacy guarantee" in nothing.statement()
+@pytest.mark.parametrize(("epsilon", "delta"), [(-0.1, 0), (math.nan, 0), (1, -1e-9), (1, 1), (1, math.nan)])
+def test_a_loss_outside_its_range_is_refused(epsilon: float, delta: float) -> None:
+    """Epsilon is not negative, and delta a probability below 1: at 1 everything may be shown."""
+    with pytest.raises(ParameterError):
+        PrivacyLoss(epsilon=epsilon, delta=delta)
+
+
+def test_no_guarantee_looks_like_no_promise() -> None:
+    """Its sentence says so, and so does its kind."""
+    assert NOTHING.to_dict()["kind"] == "none"
+    assert "no formal privacy guarantee" in NOTHING.statement()

@@ -14,7 +14,9 @@ import pytest
 
 from anonkit.checks.disclosure import Disclosure
 from anonkit.policy.declaration import Role
-from anonkit.promises.guarantee import BY_CONSTRUCTION, CHECKED, Check, Diversity, KAnonymity, NoGuarantee
+from anonkit.promises.anonymous_classes import Diversity, KAnonymity
+from anonkit.promises.guarantee import BY_CONSTRUCTION, CHECKED, Check
+from anonkit.promises.no_guarantee import NoGuarantee
 from anonkit.randomness import SECURE, SEEDED
 from anonkit.report.document import FORMAT, build_report
 from anonkit.schemas import report_schema

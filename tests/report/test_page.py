@@ -26,7 +26,9 @@ from hypothesis import strategies as st
 
 from anonkit.checks.disclosure import Disclosure
 from anonkit.errors import ReleaseFormatError
-from anonkit.promises.guarantee import BY_CONSTRUCTION, Check, Diversity, KAnonymity, NoGuarantee
+from anonkit.promises.anonymous_classes import Diversity, KAnonymity
+from anonkit.promises.guarantee import BY_CONSTRUCTION, Check
+from anonkit.promises.no_guarantee import NoGuarantee
 from anonkit.randomness import SECURE, SEEDED
 from anonkit.report.charts import safe_text
 from anonkit.report.document import build_report

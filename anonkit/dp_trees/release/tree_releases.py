@@ -29,7 +29,8 @@ from anonkit.mechanisms.accounting import Accounting
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.parameters import check_number
 from anonkit.policy.declaration import Policy
-from anonkit.promises.guarantee import Guarantee, NoGuarantee
+from anonkit.promises.guarantee import Guarantee
+from anonkit.promises.no_guarantee import NoGuarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 from anonkit.published.tree_model import PublishedForest

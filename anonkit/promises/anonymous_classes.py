@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""k-anonymity as a promise: how large, and how diverse, every equivalence class of the released table is.
+
+It is the one promise that a released table shows by itself: whoever groups the rows by their quasi-identifiers can
+count whether it holds. That is why it carries `verify`, and why `counted_classes` returns it: the pipeline counts the
+classes of the draft, and `anonkit validate` counts those of the file, each with code that no method shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+from anonkit.promises.guarantee import CHECKED, Check, PrivacyLoss, guarantee_block
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diversity:
+    """What is asked of the sensitive values in every equivalence class; None asks nothing."""
+
+    l: float | None = None  # noqa: E741 - the field's own letter
+    """Distinct l-diversity."""
+    entropy_l: float | None = None
+    """Entropy l-diversity: exp(entropy) at least this."""
+    recursive: tuple[float, int] | None = None
+    """Recursive (c, l)-diversity."""
+    t: float | None = None
+    """t-closeness: earth mover's distance at most this."""
+    alpha: float | None = None
+    """(alpha, k)-anonymity: no value above this share."""
+
+    def asked(self) -> dict[str, Any]:
+        """Return what is asked, by the field's names, without what is not asked."""
+        raw = {
+            "l_diversity": self.l,
+            "entropy_l_diversity": self.entropy_l,
+            "recursive_c_l_diversity": self.recursive,
+            "t_closeness": self.t,
+            "alpha_k_anonymity": self.alpha,
+        }
+        return {name: value for name, value in raw.items() if value is not None}
+
+
+class Measured(Protocol):
+    """What an independent recount found on the released table."""
+
+    @property
+    def k(self) -> int:
+        """Rows in the smallest equivalence class; 0 for an empty table."""
+        ...
+
+    @property
+    def people(self) -> int | None:
+        """Distinct units in the smallest class, when they could still be counted."""
+        ...
+
+    @property
+    def sensitive(self) -> Mapping[str, Mapping[str, float]]:
+        """Per sensitive attribute: l, entropy_l, t, alpha, and recursive_c_<l> for each l asked."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class KAnonymity:
+    """Every released combination of quasi-identifiers is shared by at least k rows, or people."""
+
+    kind: ClassVar[str] = "k-anonymity"
+    cell_by_cell: ClassVar[bool] = False
+    redraw_costs: ClassVar[bool] = False
+
+    k: int
+    quasi_identifiers: tuple[str, ...]
+    sensitive: tuple[str, ...] = ()
+    missing_is_value: tuple[str, ...] = ()
+    """Sensitive attributes in which a missing cell is a value like any other; in all others it is none."""
+    diversity: Diversity = field(default_factory=Diversity)
+    unit: str | None = None
+    """Name of the column whose distinct values are counted as people."""
+    assumptions: tuple[str, ...] = ()
+    """What has to be true besides, as said by the method."""
+
+    def loss(self) -> PrivacyLoss | None:
+        """Return None: what a group of k tells is not bounded by any epsilon, so that none is booked."""
+        return None
+
+    @property
+    def counted_classes(self) -> KAnonymity:
+        """The promise itself: its classes are counted on every table that is released under it."""
+        return self
+
+    @property
+    def _who(self) -> str:
+        return "people" if self.unit else "records"
+
+    def statement(self) -> str:
+        """Say the promise in plain words."""
+        text = (
+            f"Nobody who knows only a person's quasi-identifiers can narrow that person down to fewer than {self.k} "
+            f"{self._who} in this table: every combination of quasi-identifiers that occurs in it is shared by at "
+            f"least {self.k} {self._who}."
+        )
+        extra = self._diversity_words()
+        return f"{text} {extra}" if extra else text
+
+    def _diversity_words(self) -> str:
+        d, parts = self.diversity, []
+        if d.l is not None:
+            parts.append(f"at least {d.l:g} different sensitive values")
+        if d.entropy_l is not None:
+            parts.append(f"sensitive values spread at least as evenly as {d.entropy_l:g} equally likely ones")
+        if d.recursive is not None:
+            parts.append(
+                f"no sensitive value that outweighs the rest (recursive ({d.recursive[0]:g}, {d.recursive[1]}))"
+            )
+        if d.t is not None:
+            parts.append(f"sensitive values distributed within a distance of {d.t:g} of the whole table's")
+        if d.alpha is not None:
+            parts.append(
+                f"no sensitive value held by more than {d.alpha:.0%} of its {'people' if self.unit else 'rows'}"
+            )
+        return f"Each such group has {'; and '.join(parts)}." if parts else ""
+
+    def formal(self) -> str:
+        """Say the promise as the field does."""
+        unit = f"distinct values of {self.unit!r}" if self.unit else "rows"
+        text = (
+            "For the released quasi-identifiers Q, every non-empty equivalence class of the table under Q holds at "
+            f"least k = {self.k} {unit}"
+        )
+        extra = ", ".join(f"{name} = {value}" for name, value in self.diversity.asked().items())
+        if not extra:
+            return f"{text}."
+        return f"{text}; in every class and for each sensitive attribute: {extra}. {self._value_words()}"
+
+    def _value_words(self) -> str:
+        """Say what counts as a sensitive value, and who holds it."""
+        declared = ", ".join(map(repr, self.missing_is_value))
+        text = "A missing cell is no sensitive value"
+        text += f", except in {declared}, where it is one like any other." if declared else "."
+        if self.unit is None:
+            return text
+        return (
+            f"{text} Every person counts once in a class, at one of the values held there, in the way that makes the "
+            "class least diverse."
+        )
+
+    def not_protected(self) -> tuple[str, ...]:
+        """Say what an attacker may still learn."""
+        out = []
+        if not self.diversity.asked():
+            out.append(
+                "Homogeneity: when all members of a group share a value of another column (the target included), that "
+                "value is learned about each of them without telling them apart."
+            )
+        elif set(self.diversity.asked()) == {"l_diversity"}:
+            out.append(
+                "Skewness: distinct l-diversity counts values, not how often they occur. A value that nearly all "
+                "members of a group share can be guessed with little risk of error; t-closeness and entropy "
+                "l-diversity limit that."
+            )
+        out += [
+            "Background knowledge: who knows more about a person than the quasi-identifiers declared here can narrow "
+            "the group down further.",
+            "Columns declared insensitive, sensitive or target are released as they are; if an attacker knows one "
+            "of them, it should have been a quasi-identifier.",
+            "Other releases: two k-anonymous releases of the same people can be combined into groups smaller than k.",
+            "Membership: that a person is in the table is not hidden.",
+        ]
+        if self.unit is None:
+            out.append(
+                "Rows are counted, not people: a person with several rows is covered only if a unit column is declared."
+            )
+        else:
+            out.append(
+                "Numbers of rows: the people of a group count alike. A row drawn from a group is more often one of a "
+                "person who has many rows in it, and a person whose rows are in several groups can be looked for in "
+                "what these groups share."
+            )
+        return tuple(out)
+
+    def verify(self, measured: Measured) -> list[Check]:
+        """Compare the promise with an independent recount of the output."""
+        checks = [Check(name="k_anonymity", passed=measured.k >= self.k, observed=measured.k, required=self.k)]
+        if self.unit is not None:
+            people = measured.people
+            checks.append(
+                Check(
+                    name="k_anonymity_people",
+                    passed=people is not None and people >= self.k,
+                    observed=people,
+                    required=self.k,
+                )
+            )
+        for name in self.sensitive:
+            checks += self._diversity_checks(name, measured.sensitive.get(name, {}))
+        return checks
+
+    def _diversity_checks(self, name: str, measured: Mapping[str, float]) -> list[Check]:
+        d, checks = self.diversity, []
+        for key, asked in (("l", d.l), ("entropy_l", d.entropy_l)):
+            if asked is not None:
+                value = measured.get(key)
+                label = "l_diversity" if key == "l" else "entropy_l_diversity"
+                passed = value is not None and value >= asked - 1e-9
+                checks.append(Check(name=f"{label}:{name}", passed=passed, observed=value, required=asked))
+        for key, asked in (("t", d.t), ("alpha", d.alpha)):
+            if asked is not None:
+                value = measured.get(key)
+                label = "t_closeness" if key == "t" else "alpha_k_anonymity"
+                passed = value is not None and value <= asked + 1e-9
+                checks.append(Check(name=f"{label}:{name}", passed=passed, observed=value, required=asked))
+        if d.recursive is not None:
+            c, l = d.recursive  # noqa: E741
+            value = measured.get(f"recursive_c_{l}")
+            passed = value is not None and value < c
+            checks.append(Check(name=f"recursive_c_l_diversity:{name}", passed=passed, observed=value, required=c))
+        return checks
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the guarantee block of the report."""
+        return guarantee_block(
+            self,
+            parameters={
+                "k": self.k,
+                "quasi_identifiers": list(self.quasi_identifiers),
+                "sensitive": list(self.sensitive),
+                "missing_is_value": list(self.missing_is_value),
+                "unit": self.unit,
+                **_jsonable(self.diversity.asked()),
+            },
+            unit=f"one value of column {self.unit!r}" if self.unit else "one row",
+            adjacency=None,
+            assumptions=self.assumptions,
+            basis=CHECKED,
+        )
+
+    @classmethod
+    def from_dict(cls, block: Mapping[str, Any]) -> KAnonymity:
+        """Read the promise back from the guarantee block of a report."""
+        asked = block["parameters"]
+        recursive = asked.get("recursive_c_l_diversity")
+        return cls(
+            k=int(asked["k"]),
+            quasi_identifiers=tuple(asked["quasi_identifiers"]),
+            sensitive=tuple(asked["sensitive"]),
+            missing_is_value=tuple(asked.get("missing_is_value", ())),
+            unit=asked["unit"],
+            diversity=Diversity(
+                l=asked.get("l_diversity"),
+                entropy_l=asked.get("entropy_l_diversity"),
+                recursive=None if recursive is None else (float(recursive[0]), int(recursive[1])),
+                t=asked.get("t_closeness"),
+                alpha=asked.get("alpha_k_anonymity"),
+            ),
+            assumptions=tuple(block["assumptions"]),
+        )
+
+
+def _jsonable(asked: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in asked.items()}
