@@ -102,6 +102,17 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
         raise ParameterError(f"{name} ({value}) must be one of {', '.join(choices)}", did_you_mean(str(value), choices))
 
 
+def check_integer(name: str, value: object, low: int, high: int | None = None) -> None:
+    """Refuse what is not an integer in [low, high]; without `high` in [low, inf).
+
+    2.5 and 5.0 are refused too: rows, bins and levels are counted with it, and it is published as it was given.
+    """
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or value < low or (high is not None and value > high):  # type: ignore[operator]
+        interval = f"[{low}, inf)" if high is None else f"[{low}, {high}]"
+        raise ParameterError(f"{name} ({value}) must be an integer in {interval}")
+
+
 def check_number(
     name: str, value: object, low: float, high: float, *, open_low: bool = False, open_high: bool = False
 ) -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from anonkit.dp_trees.questions import Counter
 from anonkit.dp_trees.release.tree_releases import TreeMethod
 from anonkit.dp_trees.taxonomy_specialization import SCORES, SpecializationPlan, specialize
-from anonkit.parameters import check_choice, check_number, parameter
+from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.protocols import Progress
 from anonkit.published.tree_attributes import TreeSchema
 from anonkit.published.tree_model import PublishedForest
@@ -42,7 +42,7 @@ class DiffGen(TreeMethod[SpecializationPlan]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("steps", self.steps, 1, 100)
+        check_integer("steps", self.steps, 1, 100)
         check_choice("score", self.score, tuple(SCORES))
 
     @property

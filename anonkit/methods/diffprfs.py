@@ -19,7 +19,7 @@ from anonkit.dp_trees.release.tree_families import (
 from anonkit.dp_trees.scores import SCORES
 from anonkit.dp_trees.split_selection import CutThenAttribute, Selection
 from anonkit.dp_trees.tree_rows import ROWS, Rows
-from anonkit.parameters import check_choice, check_number, parameter
+from anonkit.parameters import check_choice, check_integer, parameter
 
 DRAWN = tuple(ROWS)
 
@@ -59,7 +59,7 @@ class DiffPRFs(ScoredTree):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("trees", self.trees, 1, 1000)
+        check_integer("trees", self.trees, 1, 1000)
         check_choice("rows", self.rows, DRAWN)
         check_choice("score", self.score, tuple(SCORES))
         check_choice("rate", self.rate, RATES)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from anonkit.dp_trees.release.stacked_trees import StackedMethod
-from anonkit.parameters import check_number, parameter
+from anonkit.parameters import check_integer, parameter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class DPForest(StackedMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("trees", self.trees, 0, 1000)
+        check_integer("trees", self.trees, 0, 1000)
 
     @property
     def n_trees(self) -> int:

@@ -20,7 +20,7 @@ from anonkit.dp_trees.release.drawn_rows import DrawnPiece
 from anonkit.dp_trees.release.synthesized import column_entries
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares, units_of
 from anonkit.mechanisms.discrete_laplace import Words
-from anonkit.parameters import check_number
+from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Policy
 from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
@@ -62,7 +62,7 @@ class DPNB(CentralMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("bins", self.bins, 2, 1024)
+        check_integer("bins", self.bins, 2, 1024)
 
     def schema(self, policy: Policy) -> TreeSchema:
         """Return attributes and classes, from public domains alone."""

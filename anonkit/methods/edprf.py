@@ -15,7 +15,7 @@ from anonkit.dp_trees.release.tree_releases import GrownTrees
 from anonkit.dp_trees.scores import GINI
 from anonkit.dp_trees.split_selection import JointSelection
 from anonkit.dp_trees.tree_rows import Disjoint
-from anonkit.parameters import check_choice, check_number, parameter
+from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.published.tree_attributes import Split, TreeSchema
 
 STOPS = ("depth", "pure")
@@ -58,8 +58,8 @@ class EDPRF(GrownTrees):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("trees", self.trees, 1, 1000)
-        check_number("depth", self.depth, 1, 20)
+        check_integer("trees", self.trees, 1, 1000)
+        check_integer("depth", self.depth, 1, 20)
         check_choice("leaf", self.leaf, tuple(LEAVES))
         check_choice("stop", self.stop, STOPS)
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 from anonkit.domains.attribute_domains import Grid
 from anonkit.domains.public_domains import attributes_of, bounds_of, categories_of, may_be_missing
 from anonkit.errors import PolicyError
-from anonkit.parameters import check_choice, check_number, parameter
+from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.policy.declaration import Column, Policy, TargetUse
 from anonkit.promises.pure_local_dp import LocalDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
@@ -64,7 +64,7 @@ class ERRPH(ShuffleDelta, AnswerStrength):
         ShuffleDelta.__post_init__(self)
         AnswerStrength.__post_init__(self)
         if self.bins is not None:
-            check_number("bins", self.bins, 2, 4096)
+            check_integer("bins", self.bins, 2, 4096)
         check_choice("label", self.label, LABELS)
         refuse_unclear_strength(self)
 

@@ -42,7 +42,7 @@ from anonkit.k_anonymity.search.hierarchy_levels import (
 from anonkit.k_anonymity.search.importance import IMPORTANCE_STRATEGIES, Evidence, Importance
 from anonkit.k_anonymity.search.random_forest import PUBLISHED, ForestSize
 from anonkit.k_anonymity.search.top_down_specialization import Drop, DropReason, specialize
-from anonkit.parameters import check_choice, check_number, parameter
+from anonkit.parameters import check_choice, check_integer, check_number, parameter
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.protocols import Draft, Engine, Progress, Source, is_too_large, no_progress
@@ -155,9 +155,9 @@ class RFKA(AnonymityModel):
         check_choice("search", self.search, SEARCHES)
         check_choice("ladder", self.ladder, LADDERS)
         check_choice("forest", self.forest, FORESTS)
-        check_number("trees", self.trees, 1, np.inf, open_high=True)
+        check_integer("trees", self.trees, 1)
         if self.bins is not None:
-            check_number("bins", self.bins, 2, np.inf, open_high=True)
+            check_integer("bins", self.bins, 2)
         if self.features == "one-hot" and (self.search != "greedy" or self.ladder != "none"):
             raise PolicyError(
                 "features=one-hot keeps or drops single values: it needs search=greedy and ladder=none",

@@ -13,7 +13,7 @@ from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.public_domains import attributes_of, bounds_of, categories_of, conditions_of, may_be_missing
 from anonkit.dp_trees.release.coded_rows import first_rows_of_units
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.parameters import check_choice, check_number, parameter, parameters_of
+from anonkit.parameters import check_choice, check_integer, check_number, parameter, parameters_of
 from anonkit.policy.declaration import Column, Policy, TargetUse
 from anonkit.promises.pure_central_dp import ADD_OR_REMOVE, REPLACE, CentralDP, changed_rows
 from anonkit.protocols import Engine, Source
@@ -45,7 +45,7 @@ class CentralMethod:
     def __post_init__(self) -> None:
         check_number("epsilon", self.epsilon, 0, 40, open_low=True)
         check_choice("adjacency", self.adjacency, tuple(ADJACENCIES))
-        check_number("rows_per_unit", self.rows_per_unit, 1, 1000)
+        check_integer("rows_per_unit", self.rows_per_unit, 1, 1000)
 
     @property
     def neighbours(self) -> str:

@@ -27,7 +27,7 @@ from anonkit.dp_trees.release.tree_releases import generalized, per_level
 from anonkit.dp_trees.scores import LARGEST_TABLE
 from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within, rounded_up, units_of
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
-from anonkit.parameters import check_number, parameter
+from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
@@ -66,14 +66,14 @@ class StackedMethod(CellMethod):
     depth: int = parameter(
         default=0, range="[0, 12]", help="levels of a tree, the leaves' included; 0: by the public rule"
     )
-    bins: int = parameter(default=0, range="[0, 1024]", help="equal bins of each number; 0: by the public rule")
+    bins: int = parameter(default=0, range="0 or [2, 1024]", help="equal bins of each number; 0: by the public rule")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("n_rows", self.n_rows, 0, LARGEST_TABLE)
-        check_number("depth", self.depth, 0, 12)
+        check_integer("n_rows", self.n_rows, 0, LARGEST_TABLE)
+        check_integer("depth", self.depth, 0, 12)
         if self.bins != 0:
-            check_number("bins", self.bins, 2, 1024)
+            check_integer("bins", self.bins, 2, 1024)
 
     @property
     def n_trees(self) -> int:

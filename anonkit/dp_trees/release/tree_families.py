@@ -20,7 +20,7 @@ from anonkit.dp_trees.release.tree_releases import GrownTrees
 from anonkit.dp_trees.scores import LARGEST_TABLE, SCORES, Score, noisy_gain_ratio
 from anonkit.dp_trees.split_selection import NoisyCounts, Selection
 from anonkit.dp_trees.tree_rows import Disjoint, Rows
-from anonkit.parameters import check_choice, check_number, parameter
+from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.protocols import Progress
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.published.tree_model import PublishedForest
@@ -95,7 +95,7 @@ class StoppingTree(GrownTrees):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("depth", self.depth, 1, 20)
+        check_integer("depth", self.depth, 1, 20)
         check_choice("stop", self.stop, STOPS)
 
     @property
@@ -163,7 +163,7 @@ class ScoredTree(StoppingTree):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("max_rows", self.max_rows, 1, LARGEST_TABLE)
+        check_integer("max_rows", self.max_rows, 1, LARGEST_TABLE)
 
     @property
     def rows_scored(self) -> int:

@@ -27,7 +27,7 @@ from anonkit.dp_trees.release.synthesized import COUNT_COLUMN, column_entries, d
 from anonkit.errors import PolicyError
 from anonkit.mechanisms.accounting import Accounting
 from anonkit.mechanisms.discrete_laplace import Words
-from anonkit.parameters import check_number
+from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Guarantee
 from anonkit.promises.no_guarantee import NoGuarantee
@@ -76,7 +76,7 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("bins", self.bins, 2, 1024)
+        check_integer("bins", self.bins, 2, 1024)
 
     @abstractmethod
     def plan_of(self, schema: TreeSchema) -> P:
