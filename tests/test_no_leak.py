@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import anonkit
-from anonkit.checks.validation import Validation
+from anonkit.checks.requirements import Validation
 from anonkit.errors import AnonkitError, GuaranteeError
 from anonkit.policy.declaration import Policy
 

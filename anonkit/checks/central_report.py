@@ -14,7 +14,9 @@ from anonkit.promises.guarantee import Check
 _STEP = Fraction(1, 1 << 52)
 
 
-def report_checks(params: Mapping[str, Any], report: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
+def report_checks(
+    params: Mapping[str, Any], report: Mapping[str, Any], facts: PublicFacts, *, is_promised: bool
+) -> Iterator[Check]:
     """Compare method, parameters, budget, forest and columns of the report with the params.
 
     Parameters
@@ -23,13 +25,15 @@ def report_checks(params: Mapping[str, Any], report: Mapping[str, Any], facts: P
     report : mapping
     facts : PublicFacts
         Read from the params.
+    is_promised : bool
+        False where nothing is promised: then nothing was spent, either.
     """
     method, stated = report["method"], (facts.method, dict(facts.parameters))
     same = (method["name"], method["parameters"]) == stated and _alike(method["parameters"], facts.parameters)
     yield Check(name="parameters", passed=same, observed=str(method["name"]), required=facts.method)
-    if report["guarantee"]["kind"] == "central-dp":
+    if is_promised:
         yield _claim_check(report["guarantee"], facts)
-    yield from _budget_checks(params, report)
+    yield from _budget_checks(params, report["budget"]) if is_promised else _nothing_spent(report["budget"])
     columns = {one["name"]: one for one in report["columns"]}
     released = [one["name"] for one in params["columns"]]
     made = [name for name, one in columns.items() if one["action"] == "synthesized"]
@@ -69,13 +73,14 @@ def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts) -> Check:
     return Check(name="published_claim", passed=wrong == 0, observed=wrong, required=0)
 
 
-def _budget_checks(params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[Check]:
+def _nothing_spent(budget: Mapping[str, Any]) -> Iterator[Check]:
+    """Check that the budget of a release without a promise is empty."""
+    lines = len(budget["per_level"]) + len(budget["per_attribute"]) + (budget["epsilon"] is not None)
+    yield Check(name="budget_lines", passed=lines == 0, observed=lines, required=0)
+
+
+def _budget_checks(params: Mapping[str, Any], budget: Mapping[str, Any]) -> Iterator[Check]:
     """Compare the budget block with the lines of the account."""
-    budget = report["budget"]
-    if report["guarantee"]["kind"] != "central-dp":
-        lines = len(budget["per_level"]) + len(budget["per_attribute"]) + (budget["epsilon"] is not None)
-        yield Check(name="budget_lines", passed=lines == 0, observed=lines, required=0)
-        return
     yield Check(name="delta", passed=budget["delta"] == 0, observed=str(budget["delta"]), required=0)
     costs = [(line, line["rate"] * line["sensitivity"] * line["times"] * _STEP) for line in params["accounting"]]
     if "trees" in params:

@@ -22,7 +22,7 @@ _SHUFFLED = ("rr", "errph", "trr", "ppnb")
 
 
 def local_checks(
-    data: Path, params: Mapping[str, Any], report: Mapping[str, Any], *, rates: bool = True
+    data: Path, params: Mapping[str, Any], report: Mapping[str, Any], *, rates: bool = True, is_promised: bool
 ) -> Iterator[Check]:
     """Check a randomized table against its parameters, and the report against both.
 
@@ -36,6 +36,8 @@ def local_checks(
         What `report.json` holds, or the blocks of it that `promise_checks` looks at.
     rates : bool
         Compare how often each answer was given with the mechanism too.
+    is_promised : bool
+        False where nothing is promised, because numbers were multiplied and shifted at random.
 
     Raises
     ------
@@ -43,7 +45,7 @@ def local_checks(
         The parameters contradict themselves, or a file is damaged.
     """
     table = read_answers(params)
-    yield from promise_checks(table, report)
+    yield from promise_checks(table, report, is_promised=is_promised)
     if rates and ("shuffle" in report or report["method"]["name"] in _SHUFFLED):
         yield from shuffle_checks(table, report, published_loss(table).epsilon)
     counts = count_answers(data, table)

@@ -24,7 +24,7 @@ from anonkit.errors import (
 )
 
 if TYPE_CHECKING:
-    from anonkit.checks.validation import Validation
+    from anonkit.checks.requirements import Validation
     from anonkit.promises.guarantee import Check
 
 _FILE_CHECKS = ("hash:", "manifest", "signed_files")

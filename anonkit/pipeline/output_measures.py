@@ -9,10 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from anonkit.checks.central import central_checks
 from anonkit.checks.disclosure import Disclosure, measure
-from anonkit.checks.local_table import local_checks
 from anonkit.checks.people import PeopleCounts
+from anonkit.checks.promise_checkers import checker_of
 from anonkit.checks.utility import SAMPLE, predictive_utility
 from anonkit.k_anonymity.unit_keys import with_keys
 from anonkit.policy.declaration import Policy
@@ -45,25 +44,21 @@ def recount(classes: KAnonymity, data: Path, schema: pa.Schema, *, people: Peopl
 
 
 def answer_checks(promise: Guarantee, data: Path, draft: Draft, method: Mapping[str, Any]) -> list[Check]:
-    """Check a table with noise against its own parameters; nothing for a table without.
+    """Check a draft against its own parameters, by the checker of its promise.
 
     Parameters
     ----------
     method : mapping
         The `method` block of the report.
     """
-    if promise.counted_classes is not None:
-        return []
-    if "accounting" in draft.params:
-        return list(central_checks(data, draft.params, promise.to_dict()))
-    report = {
+    report: dict[str, Any] = {
         **draft.details,
         "method": method,
         "guarantee": promise.to_dict(),
         "columns": draft.columns,
-        "budget": {"per_level": [], **draft.details["budget"]},
+        "budget": {"per_level": [], **draft.details.get("budget", {})},
     }
-    return list(local_checks(data, draft.params, report, rates=False))
+    return list(checker_of(report["guarantee"]).draft_checks(data, draft.params, report))
 
 
 def release_utility(

@@ -68,6 +68,7 @@ class KAnonymity:
     kind: ClassVar[str] = "k-anonymity"
     cell_by_cell: ClassVar[bool] = False
     redraw_costs: ClassVar[bool] = False
+    shows_rows: ClassVar[bool] = True
 
     k: int
     quasi_identifiers: tuple[str, ...]

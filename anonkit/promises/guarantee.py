@@ -93,6 +93,13 @@ class Guarantee(Protocol):
     variance, which nobody expects who asks for "the same release again".
     """
 
+    shows_rows: ClassVar[bool]
+    """True when a released row may be the changed row of a person, who can then be looked for in it.
+
+    Under central differential privacy no row may be that: were it, its person's absence would show. Rows are drawn
+    from noisy statistics there, and linking them to people means nothing.
+    """
+
     def loss(self) -> PrivacyLoss | None:
         """Return what the ledger books; None where no loss is counted, as under k-anonymity."""
         ...

@@ -22,6 +22,7 @@ class NoGuarantee:
     kind: ClassVar[str] = "none"
     cell_by_cell: ClassVar[bool] = True
     redraw_costs: ClassVar[bool] = True
+    shows_rows: ClassVar[bool] = True
 
     reason: str
     parameters: Mapping[str, Any] = field(default_factory=dict)

@@ -26,6 +26,7 @@ class CentralDP:
     kind: ClassVar[str] = "central-dp"
     cell_by_cell: ClassVar[bool] = True
     redraw_costs: ClassVar[bool] = False
+    shows_rows: ClassVar[bool] = False
 
     epsilon: float
     """Privacy loss of the unit of privacy, realised, in (0, inf)."""

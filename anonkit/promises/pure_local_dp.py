@@ -18,6 +18,7 @@ class LocalDP:
     kind: ClassVar[str] = "local-dp"
     cell_by_cell: ClassVar[bool] = True
     redraw_costs: ClassVar[bool] = True
+    shows_rows: ClassVar[bool] = True
 
     epsilon: float
     """Privacy loss of a whole row, realised, in [0, inf]."""

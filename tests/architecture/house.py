@@ -24,6 +24,9 @@ MAKERS = frozenset(
 )
 """Rooms, by their names then and now, in which promises are made: whoever checks or reads a release does without."""
 
+CHECKERS = "checks/promise_checkers.py"
+"""The one table outside the promises that may have a line for each kind."""
+
 RELEASE_OPTIONS = ("search_rows", "part_rows")
 """Options of `release` whose way through the package is counted."""
 
@@ -247,14 +250,14 @@ class House:
 
     @cached_property
     def promises(self) -> dict[str, File]:
-        """Return the classes of promises and the files that define them: they state their kind and `verify`."""
+        """Return the classes of promises and the files that define them: they state a kind and a promise."""
         return {
             node.name: file
             for file in self.files
             for node in file.nodes
             if isinstance(node, ast.ClassDef)
             and _states_a_kind(node)
-            and any(isinstance(each, ast.FunctionDef) and each.name == "verify" for each in node.body)
+            and any(isinstance(each, ast.FunctionDef) and each.name == "statement" for each in node.body)
         }
 
     @cached_property
@@ -276,7 +279,8 @@ class House:
     def tests_of_kinds(self) -> dict[str, list[int]]:
         """Return the files that test the kind of a promise, and the lines in which they do.
 
-        The files that define promises and the folder which holds nothing else but them are left out. A test is
+        The files that define promises and the folder which holds nothing else but them are left out, and the one table
+        that names the checker of each kind, since files are checked by code that no promise may bring along. A test is
         `isinstance`, `issubclass` or a `case` with a class of promises; `getattr(promise, …)`; a comparison of
         `.kind`, `["kind"]` or `.get("kind")`, or of a name in which it was put, with a kind; a lookup by the kind;
         and a display in which two kinds or more stand, by their classes or words.
@@ -286,7 +290,7 @@ class House:
         tests = {
             file.name: sorted({node.lineno for node in file.nodes if self._tests_a_kind(node)})
             for file in self.files
-            if file.path not in homes and file.path.parent not in rooms
+            if file.path not in homes and file.path.parent not in rooms and file.name != CHECKERS
         }
         return {name: lines for name, lines in tests.items() if lines}
 

@@ -12,7 +12,7 @@ PROMISE = """
     class {name}:
         kind: ClassVar[str] = "{kind}"
 
-        def verify(self, found): ...
+        def statement(self): ...
 """
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 from checks.forgeries import Edit, Files
 
-from anonkit.checks.agreement import promise_of
 from anonkit.checks.disclosure import measure
 from anonkit.promises.anonymous_classes import KAnonymity
+from anonkit.promises.promise_kinds import read_promise
 
 SEEDED = "seeded: not for release"
 
@@ -52,7 +52,7 @@ def stated_anew(edit: Edit) -> Edit:
 
     def careful(files: Files) -> None:
         edit(files)
-        files.report["guarantee"] = promise_of(files.report).to_dict()
+        files.report["guarantee"] = read_promise(files.report["guarantee"]).to_dict()
 
     return careful
 

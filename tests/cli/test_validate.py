@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from anonkit.checks.validation import Validation
+from anonkit.checks.requirements import Validation
 
 
 def test_a_release_validates_as_it_was_made(cli: Any, released: Path) -> None:

@@ -19,6 +19,7 @@ from anonkit.auditing.attacks.membership import membership
 from anonkit.auditing.attacks.rates import Attack, Rate
 from anonkit.auditing.attacks.singling_out import predicates, singled_out
 from anonkit.errors import ParameterError
+from anonkit.promises.promise_kinds import read_promise
 from anonkit.published.randomized_table import FORMAT, PublishedTable
 
 ATTACKS = 500
@@ -143,13 +144,14 @@ class _Auditor:
         if not self.names or not original.num_rows or not released.num_rows:
             raise ParameterError("the release and its source have no rows or no columns in common")
         self._weaker = [name for name in quasi_identifiers if name in self.names]
-        promised = guarantee.get("kind") == "k-anonymity"
-        self.known = self._weaker if promised and self._weaker else self.names
+        promise = read_promise(guarantee) if guarantee else None
+        is_counted = promise is not None and promise.counted_classes is not None
+        self.known = self._weaker if is_counted and self._weaker else self.names
         self._random = np.random.default_rng(seed)
         self._source = original.select(self.names)
         self._values, others = _in_common(self._source, control)
         self._randomized = PublishedTable.from_params(params) if params.get("format") == FORMAT else None
-        self._synthetic = guarantee.get("kind") == "central-dp"
+        self._synthetic = promise is not None and not promise.shows_rows
         self._released = released
         self._people_of_rows = people
         self._targets = self._drawn(original.num_rows)[:attacks].tolist()

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who checks which promise: one line per kind of promise that a report can state.
+
+A promise cannot bring its own checker along. What is validated is a folder of files, perhaps changed by somebody; and a
+check that shares code with what it checks finds no fault that both have. So the word `kind` of the report chooses among
+the modules named here, none of which imports a method, a mechanism or the room of a family (`tests/test_imports.py`).
+
+Two moments are told apart. *While a release is made* its draft is checked: a promise that does not hold on it is never
+written. *Validated* are the files: everything the draft was checked for, and that the files agree with each other, that
+every figure of the report follows from the params, and that `verification` says what comes out now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anonkit.bundle.stored_release import DATA
+from anonkit.checks.agreement import budget_checks, verification_checks
+from anonkit.checks.central import central_checks
+from anonkit.checks.class_promise import Evidence, validate_classes
+from anonkit.checks.local_table import local_checks
+from anonkit.checks.requirements import Validation
+from anonkit.errors import ParameterError
+from anonkit.promises.guarantee import Check
+from anonkit.promises.promise_kinds import of_kind
+
+Facts = Mapping[str, Any]
+"""A JSON document: the params, or the report (while a release is made, the blocks of it that are known by then)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromiseChecker:
+    """How the releases under one kind of promise are checked."""
+
+    draft_checks: Callable[[Path, Facts, Facts], Iterable[Check]]
+    """Checks of a draft, from its data file, its params and the known blocks of its report."""
+    validate: Callable[[Evidence], Validation]
+    """Everything that can be told from the files of a release."""
+
+
+def checker_of(guarantee: Mapping[str, Any]) -> PromiseChecker:
+    """Return who checks the promise of a report.
+
+    Parameters
+    ----------
+    guarantee : mapping
+        The `guarantee` block.
+
+    Raises
+    ------
+    ReleaseFormatError
+        There is no such promise.
+    """
+    return of_kind(CHECKERS, guarantee)
+
+
+# --- promises about classes ----------------------------------------------------------------------------------------
+
+
+def _no_checks(data: Path, params: Facts, report: Facts) -> tuple[Check, ...]:
+    """Return no check: the classes of a draft are counted with the people in them, which no file has yet."""
+    return ()
+
+
+# --- promises about noise ------------------------------------------------------------------------------------------
+
+
+def _local_draft(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
+    return local_checks(data, params, report, rates=False, is_promised=True)
+
+
+def _local_files(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
+    return local_checks(data, params, report, is_promised=True)
+
+
+def _central_draft(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
+    return central_checks(data, params, report["guarantee"], is_promised=True)
+
+
+def _central_files(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
+    return central_checks(data, params, report["guarantee"], report, is_promised=True)
+
+
+def _unpromised_draft(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
+    """Check what a release without a promise says of itself; its params tell which family of methods made it."""
+    if "accounting" in params:
+        return central_checks(data, params, report["guarantee"], is_promised=False)
+    return local_checks(data, params, report, rates=False, is_promised=False)
+
+
+def _unpromised_files(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
+    if "accounting" in params:
+        return central_checks(data, params, report["guarantee"], report, is_promised=False)
+    return local_checks(data, params, report, is_promised=False)
+
+
+def _validate_noise(
+    evidence: Evidence, checks_of: Callable[[Path, Facts, Facts], Iterable[Check]], *, has_budget: bool = True
+) -> Validation:
+    """Check a release whose promise is about noise: there are no classes that a k could be asked of."""
+    if evidence.asked.anything:
+        raise ParameterError("k, l and t can be asked of k-anonymous releases only", "this one promises something else")
+    params, report = evidence.release.params, evidence.release.report
+    spent: Sequence[Check] = tuple(budget_checks(report)) if has_budget else ()
+    answers = list(checks_of(evidence.place.file(DATA), params, report))
+    repeated = verification_checks(report, [*answers, *evidence.repeated], ())
+    return Validation(checks=(*evidence.checks, *spent, *answers, *repeated), disclosure=None)
+
+
+CHECKERS: Mapping[str, PromiseChecker] = {
+    "k-anonymity": PromiseChecker(draft_checks=_no_checks, validate=validate_classes),
+    "local-dp": PromiseChecker(
+        draft_checks=_local_draft, validate=lambda evidence: _validate_noise(evidence, _local_files)
+    ),
+    "central-dp": PromiseChecker(
+        draft_checks=_central_draft, validate=lambda evidence: _validate_noise(evidence, _central_files)
+    ),
+    "none": PromiseChecker(
+        draft_checks=_unpromised_draft,
+        validate=lambda evidence: _validate_noise(evidence, _unpromised_files, has_budget=False),
+    ),
+}
+"""By the kind that stands in the report."""

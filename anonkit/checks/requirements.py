@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a caller of `validate` asks of a table on top of its promise, and the result that is handed back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from anonkit.checks.disclosure import Disclosure
+from anonkit.errors import ParameterError, did_you_mean
+from anonkit.promises.anonymous_classes import Diversity, KAnonymity
+from anonkit.promises.guarantee import Check
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What the caller asks, on top of what a release promises."""
+
+    quasi_identifiers: Sequence[str] | None
+    """Columns an attacker may know; None: those of the report."""
+    sensitive: Sequence[str]
+    k: int | None
+    l: float | None  # noqa: E741 - the field's own letter
+    t: float | None
+    alpha: float | None
+    beta: float | None
+
+    @property
+    def about_sensitive(self) -> bool:
+        """Tell whether something is asked that is about sensitive attributes."""
+        return not (self.l is self.t is self.alpha is self.beta is None)
+
+    @property
+    def anything(self) -> bool:
+        """Tell whether some k, l, t, alpha or beta is asked."""
+        return self.k is not None or self.about_sensitive
+
+    def checks(self, disclosure: Disclosure, sensitive: Sequence[str], unit: str | None = None) -> Iterator[Check]:
+        """Compare with a recount; an empty table keeps no promise. With a `unit` the k asked is of people."""
+        promise = KAnonymity(
+            k=1 if self.k is None else self.k,
+            quasi_identifiers=(),
+            sensitive=tuple(sensitive),
+            diversity=Diversity(l=self.l, t=self.t, alpha=self.alpha),
+            unit=unit,
+        )
+        unasked = ("k_anonymity", "k_anonymity_people") if self.k is None else ()
+        yield from (check for check in promise.verify(disclosure) if check.name not in unasked)
+        if self.beta is not None:
+            for name in sensitive:
+                beta = disclosure.sensitive[name]["beta"]
+                passed = disclosure.rows > 0 and beta <= self.beta + 1e-9
+                yield Check(name=f"basic_beta_likeness:{name}", passed=passed, observed=beta, required=self.beta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Validation:
+    """What was looked at, and what was found."""
+
+    checks: tuple[Check, ...]
+    disclosure: Disclosure | None
+    """The recount, where there was something to count."""
+
+    @property
+    def passed(self) -> bool:
+        """True when something was checked and all of it holds."""
+        return bool(self.checks) and all(check.passed for check in self.checks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the validation for `--json`."""
+        return {
+            "passed": self.passed,
+            "checks": [check.to_dict() for check in self.checks],
+            "disclosure_risk": None if self.disclosure is None else self.disclosure.to_dict(0.2),
+        }
+
+
+def refuse_unknown(names: Sequence[str], columns: Sequence[str]) -> None:
+    """Refuse columns that are named and are not in the table.
+
+    Raises
+    ------
+    ParameterError
+        There is one.
+    """
+    for name in names:
+        if name not in columns:
+            raise ParameterError(f"column {name!r} is not in the table", did_you_mean(name, columns))

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All kinds of promise by the word that stands in a report, and the promise read back from it.
+
+A file knows a promise by its `kind` alone. This is where the word becomes a value again; whoever has read it asks the
+value (`anonkit.promises.guarantee`), and nobody compares words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from anonkit.errors import ReleaseFormatError
+from anonkit.promises.anonymous_classes import KAnonymity
+from anonkit.promises.guarantee import Guarantee
+from anonkit.promises.no_guarantee import NoGuarantee
+from anonkit.promises.pure_central_dp import CentralDP
+from anonkit.promises.pure_local_dp import LocalDP
+
+KINDS: Mapping[str, type[Guarantee]] = {
+    promise.kind: promise for promise in (KAnonymity, LocalDP, CentralDP, NoGuarantee)
+}
+"""A new promise is added here, and to the three tables that `anonkit.promises.guarantee` names."""
+
+Entry = TypeVar("Entry")
+
+
+def read_promise(block: Mapping[str, Any]) -> Guarantee:
+    """Read a promise back from the `guarantee` block of a report.
+
+    Raises
+    ------
+    ReleaseFormatError
+        There is no such promise, or its parameters are not those of one.
+    """
+    try:
+        return of_kind(KINDS, block).from_dict(block)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        raise ReleaseFormatError("the guarantee of the report is damaged") from None
+
+
+def of_kind(table: Mapping[str, Entry], block: Mapping[str, Any]) -> Entry:
+    """Return what a table with one entry per kind holds for a promise.
+
+    Parameters
+    ----------
+    table : mapping
+        By kind.
+    block : mapping
+        The `guarantee` block of a report.
+
+    Raises
+    ------
+    ReleaseFormatError
+        anonkit knows no such promise: the report is damaged, or of a later version.
+    """
+    kind = block.get("kind")
+    if not isinstance(kind, str) or kind not in table:
+        raise ReleaseFormatError(
+            "the report states a promise that this version of anonkit does not know",
+            "a later version may have made the release",
+        )
+    return table[kind]
