@@ -7,7 +7,6 @@ Everything that came with the table (column names, labels, notes) is untrusted t
 
 from __future__ import annotations
 
-import math
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -16,14 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonkit.errors import ReleaseFormatError
-from anonkit.promises.guarantee import CHECKED
 from anonkit.randomness import SECURE
 from anonkit.report import review
 from anonkit.report.charts import Bar, Fill, bar_chart, class_size_bins, histogram, safe_text, size_ticks
 from anonkit.report.document import OWNER_BANNER
+from anonkit.report.promise_words import words_of
 from anonkit.report.tabulation import bounded, budget_tables, column_row, measures, row_counts
 from anonkit.report.wording import (
-    bound,
     check_words,
     date_text,
     gathered,
@@ -43,7 +41,6 @@ SHOWN_BARS = 30
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _FILLS = {"generalized": Fill.HATCHED, "dropped": Fill.OPEN}
-_MODELS = ("l_diversity", "entropy_l_diversity", "recursive_c_l_diversity", "t_closeness", "alpha_k_anonymity")
 _REPORT_KEYS = (
     "format", "anonkit_version", "created", "dataset", "method", "guarantee", "budget", "columns", "rows",
     "disclosure_risk", "utility", "verification", "randomness", "domains_declared_by", "notes",
@@ -93,17 +90,23 @@ def render_page(
 def _view(report: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the template shows: the report, and the parts of it that have to be put into words or drawn."""
     checks = [_check(one) for one in report["verification"]["checks"]]
+    promise, words = report["guarantee"], words_of(report["guarantee"])
+    names = {check["name"] for check in report["verification"]["checks"]}
     return {
         "report": report,
         "created": date_text(report["created"]),
         "seeded": report["randomness"] != SECURE,
-        "boundless": report["guarantee"]["parameters"].get("epsilon") == "inf",
-        "unchecked": _unchecked(report["guarantee"], report["verification"]["checks"]),
+        "headline": words.headline(promise),
+        "verdict": words.verdict(promise, len(checks)),
+        "questions": list(words.questions(report)),
+        "uncounted_risk": words.uncounted_risk(promise),
+        "needs_public_domains": words.needs_public_domains,
+        "unchecked": [check_words(name)[0] for name in words.unchecked(promise, names)],
         "checks": checks,
         "evidence": [_check(one) for one in gathered(report["verification"]["checks"])],
         "broken": [one for one in checks if not one["passed"]],
-        "figures": _figures(report),
-        "parameters": _parameters(report["guarantee"]["parameters"]),
+        "figures": words.figures(report),
+        "parameters": _parameters(promise["parameters"]),
         "risk": _risk(report["disclosure_risk"]),
         "columns": [column_row(one) for one in report["columns"]],
         "importance": _importance(report["columns"]),
@@ -169,55 +172,6 @@ def _check(check: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _unchecked(promise: Mapping[str, Any], checks: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what a promise that has to be checked on the output says and no check looked at."""
-    if promise["basis"] != CHECKED:
-        return []
-    parameters = promise["parameters"]
-    needed = ["k_anonymity", *(["k_anonymity_people"] if parameters.get("unit") else [])]
-    needed += [
-        f"{model}:{name}" for model in _MODELS if model in parameters for name in parameters.get("sensitive", ())
-    ]
-    found = {check["name"] for check in checks}
-    return [check_words(name)[0] for name in needed if name not in found]
-
-
-def _figures(report: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the few figures that stand beside the claim: (figure, what it is)."""
-    kind, parameters = report["guarantee"]["kind"], report["guarantee"]["parameters"]
-    if kind == "k-anonymity":
-        return _anonymity_figures(report, parameters)
-    if kind == "none":
-        return []
-    epsilon = parameters.get("epsilon", report["budget"]["epsilon"])
-    delta = parameters.get("delta", report["budget"]["delta"])
-    limit = "without a bound" if epsilon == "inf" else "at most"
-    out = [(f"ε = {bound(epsilon)}", f"privacy loss, {limit}, per {_short_unit(report)}")]
-    if delta:
-        out.append((f"δ = {bound(delta)}", "probability left outside the bound, at most"))
-    elif isinstance(epsilon, int | float) and epsilon < 700:
-        factor = math.exp(epsilon)
-        shown = number(math.ceil(factor)) if factor >= 100 else f"{math.ceil(factor * 100) / 100:g}"
-        out.append(
-            (f"× {shown}", f"most that one {_short_unit(report)} changes the probability of any outcome (e to the ε)")
-        )
-    return [*out, (number(report["rows"].get("out")), "rows released")]
-
-
-def _anonymity_figures(report: Mapping[str, Any], parameters: Mapping[str, Any]) -> list[tuple[str, str]]:
-    risk, rows = report["disclosure_risk"], report["rows"]
-    out = [(f"k = {number(parameters['k'])}", "asked for")]
-    out += [(f"l = {number(parameters['l_diversity'])}", "asked for")] if "l_diversity" in parameters else []
-    out += [(f"t = {number(parameters['t_closeness'])}", "asked for")] if "t_closeness" in parameters else []
-    if risk:
-        people = risk["k_anonymity"]["people"]
-        out += [(number(people), "people in the smallest class found")] if people is not None else []
-        out.append((number(risk["k_anonymity"]["k"]), "rows in the smallest class found"))
-        out.append((one_in(risk["prosecutor"]["max"]), "highest risk of re-identification"))
-    out.append((number(rows.get("out")), "rows released"))
-    return out
-
-
 def _parameters(parameters: Mapping[str, Any]) -> list[tuple[str, str, Sequence[str]]]:
     """Return what is promised as (parameter, text, names); names instead of a text where it is a list of columns."""
     out: list[tuple[str, str, Sequence[str]]] = []
@@ -227,10 +181,6 @@ def _parameters(parameters: Mapping[str, Any]) -> list[tuple[str, str, Sequence[
         elif value is not None:
             out.append((heading(key), bounded(key, value), ()))
     return out
-
-
-def _short_unit(report: Mapping[str, Any]) -> str:
-    return (report["guarantee"]["unit"] or "record").removeprefix("one ")
 
 
 # --- disclosure risk -----------------------------------------------------------------------------------------

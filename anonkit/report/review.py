@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anonkit.report.differences import diff_reports
+from anonkit.report.promise_words import words_of
+from anonkit.report.promise_words.phrases import capital
 from anonkit.report.tabulation import measures
 from anonkit.report.wording import bound, date_text, heading, number, one_in, percent
 
@@ -24,17 +26,7 @@ _FOUND, _WEAK = "risk", "attack too weak"
 
 def protected_words(promise: Mapping[str, Any]) -> str:
     """Return whom the promise is for, and which tables it compares."""
-    if promise["kind"] == "none":
-        return "Nobody: nothing is claimed."
-    unit = str(promise["unit"] or "one row")
-    if promise["kind"] == "k-anonymity":
-        names = promise["parameters"].get("quasi_identifiers", ())
-        if promise["parameters"].get("unit"):
-            return f"Each person ({unit}), among those who share the released values of {len(names)} quasi-identifiers."
-        return f"{_capital(unit)}, among those that share its values of {len(names)} quasi-identifiers."
-    if promise["parameters"].get("epsilon") == "inf":
-        return f"No whole row: at most single columns, taken alone. Neighbouring tables: {promise['adjacency']}."
-    return f"{_capital(unit)}. Neighbouring tables: {promise['adjacency']}."
+    return words_of(promise).protected(promise)
 
 
 def risk_words(report: Mapping[str, Any], audit: Mapping[str, Any] | None) -> list[str]:
@@ -62,7 +54,7 @@ def _attack_words(audit: Mapping[str, Any]) -> list[str]:
         one = found[worst]
         secret = f" of {one['secret']}" if "secret" in one else ""
         told = (
-            f"{_capital(_name(worst))}{secret}: {percent(one['risk'])} of the people "
+            f"{capital(_name(worst))}{secret}: {percent(one['risk'])} of the people "
             f"({' to '.join(percent(end) for end in one['ci'])}, 95% interval). The attack succeeds for "
             f"{percent(one['attack_rate'])}, its control for {percent(one['control_rate'])}."
         )
@@ -124,7 +116,7 @@ def change_words(report: Mapping[str, Any], difference: Mapping[str, Any] | None
         keys = [heading(one["key"].rpartition(".")[2]) for one in difference["rows"]]
         more = f", and {len(keys) - _FEW} more" if len(keys) > _FEW else ""
         named = f": {', '.join(keys[:_FEW])}{more}" if keys else ""
-        return f"{_capital(difference['promise'])}. {len(keys)} figures differ{named}."
+        return f"{capital(difference['promise'])}. {len(keys)} figures differ{named}."
     earlier = (report.get("ledger") or {}).get("previous_release")
     if earlier is None:
         is_named = "release_of_dataset" in (report.get("ledger") or {})
@@ -162,7 +154,7 @@ def attack_rows(audit: Mapping[str, Any] | None) -> list[dict[str, str]]:
         none = not one["n_attacks"]
         out.append(
             {
-                "name": _capital(_name(name)) + (f" of {one['secret']}" if "secret" in one else ""),
+                "name": capital(_name(name)) + (f" of {one['secret']}" if "secret" in one else ""),
                 "rate": "–" if none else percent(one["attack_rate"]),
                 "control": "–" if none else percent(one["control_rate"]),
                 "risk": "–" if none else percent(one["risk"]),
@@ -184,17 +176,13 @@ def loss_rows(audit: Mapping[str, Any] | None) -> Sequence[tuple[str, str]]:
         ("Claimed", claim),
         ("At least", f"ε = {told['lower_bound']:.3g}, with 95% confidence: {told['verdict']}"),
         ("Most that could be shown", f"ε = {told['most_measurable']:.3g}"),
-        ("Told apart", _capital(told["neighbours"])),
-        ("How", _capital(told["how"])),
+        ("Told apart", capital(told["neighbours"])),
+        ("How", capital(told["how"])),
     )
 
 
 def _name(attack: str) -> str:
     return attack.replace("_", " ")
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _shown(value: Any) -> str:

@@ -28,8 +28,14 @@ def test_a_kind_is_the_word_of_its_promise(kind: str) -> None:
 
 @pytest.mark.parametrize(
     "block",
-    [{}, {"kind": None}, {"kind": ["k-anonymity"]}, {"kind": "strong"}, {**BLOCK, "kind": "local-dp"}]
-    + [{name: value for name, value in BLOCK.items() if name != "parameters"}],
+    [
+        {},
+        {"kind": None},
+        {"kind": ["k-anonymity"]},
+        {"kind": "strong"},
+        {**BLOCK, "kind": "local-dp"},
+        {name: value for name, value in BLOCK.items() if name != "parameters"},
+    ],
 )
 def test_a_promise_that_is_none_is_refused(block: dict[str, Any]) -> None:
     """An unknown kind, and one whose parameters are another's, are format errors and no crash."""

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the page says of each kind of promise: one file a kind, and the table in which the page looks it up.
+
+The words work on the `guarantee` block of a report, not on the promise as a value: a page is also made of reports that
+were read from a file, and shows a damaged one rather than nothing. The page itself (`anonkit.report.page`, its template
+and `anonkit.report.review`) knows no kind: it asks the words for their headline, figures and questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from anonkit.promises.promise_kinds import of_kind
+from anonkit.report.promise_words.central_dp_words import CentralDPWords
+from anonkit.report.promise_words.class_words import ClassWords
+from anonkit.report.promise_words.local_dp_words import LocalDPWords
+from anonkit.report.promise_words.no_promise_words import NoPromiseWords
+from anonkit.report.promise_words.phrases import PromiseWords
+
+_WORDS: Mapping[str, PromiseWords] = {
+    words.kind: words for words in (ClassWords(), LocalDPWords(), CentralDPWords(), NoPromiseWords())
+}
+
+
+def words_of(promise: Mapping[str, Any]) -> PromiseWords:
+    """Return the words for the promise of a report.
+
+    Parameters
+    ----------
+    promise : mapping
+        The `guarantee` block.
+
+    Raises
+    ------
+    ReleaseFormatError
+        There is no such promise.
+    """
+    return of_kind(_WORDS, promise)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the page says of k-anonymity: sizes of classes, what they tell of sensitive values, and who is among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from anonkit.report.promise_words.phrases import Json, Phrase, Verdict, capital, named, plain
+from anonkit.report.wording import number, one_in
+
+_MODELS = ("l_diversity", "entropy_l_diversity", "recursive_c_l_diversity", "t_closeness", "alpha_k_anonymity")
+
+
+class ClassWords:
+    """Words for k-anonymity and the diversity of sensitive values."""
+
+    kind: ClassVar[str] = "k-anonymity"
+    needs_public_domains: ClassVar[bool] = False
+
+    def headline(self, promise: Json) -> Phrase:
+        """Name the promise."""
+        return Phrase("k-anonymity")
+
+    def figures(self, report: Json) -> list[tuple[str, str]]:
+        """Return what was asked for, and what the recount found."""
+        parameters, risk = report["guarantee"]["parameters"], report["disclosure_risk"]
+        out = [(f"k = {number(parameters['k'])}", "asked for")]
+        out += [(f"l = {number(parameters['l_diversity'])}", "asked for")] if "l_diversity" in parameters else []
+        out += [(f"t = {number(parameters['t_closeness'])}", "asked for")] if "t_closeness" in parameters else []
+        if risk:
+            people = risk["k_anonymity"]["people"]
+            out += [(number(people), "people in the smallest class found")] if people is not None else []
+            out.append((number(risk["k_anonymity"]["k"]), "rows in the smallest class found"))
+            out.append((one_in(risk["prosecutor"]["max"]), "highest risk of re-identification"))
+        return [*out, (number(report["rows"].get("out")), "rows released")]
+
+    def verdict(self, promise: Json, n_checks: int) -> Verdict:
+        """Say that classes were counted on the released table."""
+        rest = f" by an independent recount: {n_checks} of {n_checks} checks passed."
+        return Verdict(stressed="✓ Checked on the released table", rest=rest, is_good=True)
+
+    def protected(self, promise: Json) -> str:
+        """Say among whom a person or a row is hidden."""
+        unit, names = str(promise["unit"] or "one row"), promise["parameters"].get("quasi_identifiers", ())
+        if promise["parameters"].get("unit"):
+            return f"Each person ({unit}), among those who share the released values of {len(names)} quasi-identifiers."
+        return f"{capital(unit)}, among those that share its values of {len(names)} quasi-identifiers."
+
+    def questions(self, report: Json) -> Iterator[list[Phrase]]:
+        """Ask about what outsiders know, homogeneity and other releases."""
+        clear = [
+            column["name"]
+            for column in report["columns"]
+            if column["action"] == "kept" and column["role"] != "quasi_identifier"
+        ]
+        first = [Phrase("Every column that outsiders may know is a quasi-identifier")]
+        if clear:
+            first += [Phrase("; they do not know what is released unchanged: "), *named(clear)]
+        yield [*first, Phrase(".")]
+        yield plain("What a class tells about its members (homogeneity) is acceptable.")
+        yield plain("No other release about the same people can be combined with this one.")
+
+    def uncounted_risk(self, promise: Json) -> str:
+        """Say that a report of a k-anonymous release should have counted its classes."""
+        return "this report does not say how large the classes are. Treat the risk as that of the source table."
+
+    def unchecked(self, promise: Json, names: set[str]) -> list[str]:
+        """Return which of k and the diversities asked for no check looked at."""
+        parameters = promise["parameters"]
+        needed = ["k_anonymity", *(["k_anonymity_people"] if parameters.get("unit") else [])]
+        needed += [
+            f"{model}:{name}" for model in _MODELS if model in parameters for name in parameters.get("sensitive", ())
+        ]
+        return [name for name in needed if name not in names]

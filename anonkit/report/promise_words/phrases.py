@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the words of every promise have to give, and the pieces of text they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A piece of a sentence. The template escapes it: the words never write markup, since names come from the table."""
+
+    text: str
+    is_name: bool = False
+    """True for the name of a column, which is set apart from the direction of the text around it."""
+    is_bad: bool = False
+    """True for what the reader must not overlook."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Whether the promise holds, in one line: what is stressed, and the rest of the line."""
+
+    stressed: str
+    rest: str
+    is_good: bool
+
+
+class PromiseWords(Protocol):
+    """The words of one kind of promise."""
+
+    kind: ClassVar[str]
+    needs_public_domains: ClassVar[bool]
+    """True when the promise holds only while the domains in use are public knowledge, so that somebody vouches."""
+
+    def headline(self, promise: Json) -> Phrase:
+        """Name the promise; bad when it protects no row as a whole."""
+        ...
+
+    def figures(self, report: Json) -> list[tuple[str, str]]:
+        """Return the few figures that stand beside the claim: (figure, what it is)."""
+        ...
+
+    def verdict(self, promise: Json, n_checks: int) -> Verdict:
+        """Say why the promise holds, when no check failed."""
+        ...
+
+    def protected(self, promise: Json) -> str:
+        """Say whom the promise is for, and which tables it compares."""
+        ...
+
+    def questions(self, report: Json) -> Iterator[list[Phrase]]:
+        """Yield what no program can answer and the reviewer has to."""
+        ...
+
+    def uncounted_risk(self, promise: Json) -> str:
+        """Say what is known of re-identification where class sizes mean nothing."""
+        ...
+
+    def unchecked(self, promise: Json, names: set[str]) -> list[str]:
+        """Return the names of the checks that the promise needs and that are not among those made."""
+        ...
+
+
+def plain(text: str) -> list[Phrase]:
+    """Return a sentence without names."""
+    return [Phrase(text)]
+
+
+def named(columns: Sequence[str], *, is_bad: bool = False) -> Iterator[Phrase]:
+    """Yield the names of columns with commas between them."""
+    for at, name in enumerate(columns):
+        if at:
+            yield Phrase(", ", is_bad=is_bad)
+        yield Phrase(str(name), is_name=True, is_bad=is_bad)
+
+
+def capital(text: str) -> str:
+    """Return a text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
+def passed_words(n_checks: int, what: str) -> str:
+    """Say how many checks passed, and of what; nothing when there were none."""
+    return f" {n_checks} of {n_checks} checks of {what} passed." if n_checks else ""
