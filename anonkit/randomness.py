@@ -9,16 +9,23 @@ from __future__ import annotations
 
 import hashlib
 import os
+from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
+from anonkit.errors import ParameterError
+
 SECURE = "secure"
 SEEDED = "seeded: not for release"
 
+KeyedWords = NDArray[np.unsignedinteger[Any]]
+"""Uniform words of 16, 32 or 64 bits, each a function of (key, stream, row number)."""
+
 _BLOCK = 16
 _ZEROS = bytes(1 << 18)
+_WORD_TYPES: dict[int, type[np.unsignedinteger[Any]]] = {16: np.uint16, 32: np.uint32, 64: np.uint64}
 
 
 def keystream(key: bytes, stream: int, offset: int, n_bytes: int) -> bytes:
@@ -41,6 +48,52 @@ def keystream(key: bytes, stream: int, offset: int, n_bytes: int) -> bytes:
     counter = (stream << 96) + offset // _BLOCK
     encryptor = Cipher(algorithms.AES(key), modes.CTR(counter.to_bytes(_BLOCK, "big"))).encryptor()
     return encryptor.update(memoryview(_ZEROS)[:n_bytes] if n_bytes <= len(_ZEROS) else bytes(n_bytes))
+
+
+def word_type(word_bits: int) -> type[np.unsignedinteger[Any]]:
+    """Return the numpy type of a word of 16, 32 or 64 bits."""
+    try:
+        return _WORD_TYPES[word_bits]
+    except KeyError:
+        raise ParameterError(f"word_bits ({word_bits}) must be one of {sorted(_WORD_TYPES)}") from None
+
+
+def keyed_words(
+    key: bytes, stream: int, first_row: int, n_rows: int, *, word_bits: int = 32, per_row: int = 1
+) -> KeyedWords:
+    """Return the words of rows `first_row .. first_row + n_rows`, shape (n_rows, per_row).
+
+    A row owns the same words wherever it is computed: a batch of another size, a Spark stage that runs twice, or one
+    row alone draw the same noise. One attribute is one stream; two attributes never share one.
+
+    Parameters
+    ----------
+    key : bytes
+        Secret key of the release (`Randomness.key`), 32 bytes.
+    stream : int
+        Number of the attribute, in [0, 2**32).
+    first_row : int
+        Global number of the first row, in [0, 2**63).
+    n_rows, per_row : int
+        How many rows, and how many words each row owns.
+    word_bits : int
+        16, 32 or 64.
+
+    Privacy
+    -------
+    Whoever holds the key can undo the noise. A key serves one release with one set of parameters: the same
+    words under other parameters would reveal more than either release alone.
+    """
+    width = word_type(word_bits)
+    if not 0 <= stream < 2**32 or not 0 <= first_row < 2**63:
+        raise ParameterError("stream must be in [0, 2**32) and the row number in [0, 2**63)")
+    row_bytes = per_row * word_bits // 8
+    start = first_row * row_bytes
+    lead = start % _BLOCK
+    raw = keystream(key, stream, start - lead, lead + n_rows * row_bytes)
+    little = np.dtype(width).newbyteorder("<")
+    words = np.frombuffer(raw, dtype=little, offset=lead, count=n_rows * per_row)
+    return words.astype(width, copy=False).reshape(n_rows, per_row)
 
 
 class Randomness:

@@ -13,10 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.mechanisms.keyed_words import keyed_words
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import SEARCH_ROWS, ClassSizes
-from anonkit.randomness import Randomness
+from anonkit.randomness import Randomness, keyed_words
 
 TEMPORAL = (pa.types.is_timestamp, pa.types.is_date, pa.types.is_time, pa.types.is_duration)
 ORDERED = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_date, pa.types.is_timestamp)

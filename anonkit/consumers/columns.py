@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anonkit.domains.array_types import FloatArray
 from anonkit.domains.arrow_values import recode_array
 from anonkit.domains.attribute_domains import UNKNOWN, Categories
 from anonkit.errors import SourceError, did_you_mean
-from anonkit.mechanisms.channel import FloatArray
 
 IntArray = NDArray[np.int64]
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
 from anonkit.consumers.share_estimates import band_interval, reach_from, smoothed_histogram
+from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import ParameterError
 from anonkit.estimators.moments import MomentEstimate, PowerSums, ScoreSums, estimate_moments
@@ -22,10 +23,11 @@ from anonkit.estimators.response_inversion import (
     TableChannel,
     project_to_simplex,
 )
-from anonkit.mechanisms.band_response import BandResponse
-from anonkit.mechanisms.channel import Channel, FloatArray, TruthOrBlind
-from anonkit.mechanisms.randomized_response import RandomizedResponse
-from anonkit.mechanisms.transformed_response import TransformedResponse
+from anonkit.estimators.transformed_moments import published_moments, score_sums
+from anonkit.published.channels.band_response import BandResponse
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.response_channel import Channel, TruthOrBlind
+from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTarget
 
 _NEVER = 1e-12  # what the published estimator's probabilities of 0 or less count as
@@ -99,7 +101,7 @@ def class_moments(attribute: PublishedAttribute, statistics: ClassStatistics) ->
     label = label_channel(statistics.table.target)
     if isinstance(sums, PowerSums):
         assert isinstance(mechanism, TransformedResponse)  # noqa: S101 - only TRR has power sums
-        return estimate_moments(mechanism.score_sums(sums), label.unmix(np.eye(label.n_inputs)))
+        return estimate_moments(score_sums(mechanism, sums), label.unmix(np.eye(label.n_inputs)))
     grid = attribute.domain
     assert isinstance(grid, Grid)  # noqa: S101 - a number that is not TRR
     assert isinstance(mechanism, Channel)  # noqa: S101 - a number that is not TRR
@@ -243,7 +245,7 @@ def _smoothed(table: FloatArray, smoothing: float, n_rows: float) -> FloatArray:
 def _published_normal(attribute: PublishedAttribute, powers: PowerSums, errors: MomentEstimate) -> NormalFactor:
     mechanism = attribute.mechanism
     assert isinstance(mechanism, TransformedResponse)  # noqa: S101 - only TRR has power sums
-    mean, variance = (values[: len(errors.mean)] for values in mechanism.published_moments(powers))
+    mean, variance = (values[: len(errors.mean)] for values in published_moments(mechanism, powers))
     usable = np.isfinite(mean) & (variance > 0)
     notes: tuple[str, ...] = ()
     if not usable.all():

@@ -12,10 +12,10 @@ import numpy as np
 
 from anonkit.consumers.class_statistics import IntArray, answer_codes
 from anonkit.consumers.columns import Columns
+from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.channel import FloatArray
-from anonkit.mechanisms.transformed_response import TransformedResponse
+from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute
 
 _LEAST = 1e-300  # keeps a logarithm finite where an answer is impossible

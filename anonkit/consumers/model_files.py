@@ -12,9 +12,9 @@ import numpy as np
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
 from anonkit.consumers.release_files import Described, column_types
+from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.mechanisms.channel import FloatArray
 from anonkit.published.randomized_table import PublishedTable
 
 if TYPE_CHECKING:

@@ -26,11 +26,11 @@ from anonkit.consumers.estimation import Estimation, Prior, make_factor, make_pr
 from anonkit.consumers.factors import Factor
 from anonkit.consumers.noisy_statistics import is_noisy_tables, statistics_of_tables
 from anonkit.consumers.release_files import open_randomized, read_params
+from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import UNKNOWN, Categories
 from anonkit.errors import ParameterError, SourceError
-from anonkit.mechanisms.channel import FloatArray
-from anonkit.mechanisms.randomized_response import RandomizedResponse
-from anonkit.mechanisms.transformed_response import TransformedResponse
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from anonkit.consumers.class_statistics import ClassStatistics
-from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.estimators.consistent_counts import consistent_counts
+from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.noisy_tables import FORMAT, NoisyTables
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
@@ -42,6 +43,6 @@ def statistics_of_tables(params: Mapping[str, Any]) -> ClassStatistics:
     statistics = ClassStatistics(described)
     sizes, variances = tables.class_sizes
     statistics.label_counts = np.rint(np.maximum(sizes, 0)).astype(np.int64)
-    statistics.sums = {one.name: np.rint(tables.counts_of(one)).astype(np.int64) for one in tables.tables}
+    statistics.sums = {one.name: np.rint(consistent_counts(tables, one)).astype(np.int64) for one in tables.tables}
     statistics.noise = {one.name: one.variance for one in tables.tables} | {tables.target: float(variances[0])}
     return statistics

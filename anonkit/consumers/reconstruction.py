@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from anonkit.bundle.atomic import Staging
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.release_files import Described, read_params, read_true_table
+from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import UNKNOWN
 from anonkit.errors import ParameterError, SourceError
-from anonkit.mechanisms.channel import FloatArray
 from anonkit.published.randomized_table import FORMAT as RANDOMIZED_FORMAT
 from anonkit.published.tree_model import FORMAT as FOREST_FORMAT
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import ParameterError
 from anonkit.estimators.band_bounds import bounding_functions
@@ -18,8 +19,7 @@ from anonkit.estimators.response_inversion import (
     normal_quantile,
     smooth,
 )
-from anonkit.mechanisms.band_response import BandResponse
-from anonkit.mechanisms.channel import FloatArray
+from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.randomized_table import PublishedAttribute
 
 

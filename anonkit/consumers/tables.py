@@ -17,12 +17,12 @@ from anonkit.consumers.class_statistics import ClassStatistics, answer_codes
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.estimation import class_moments, table_channel
 from anonkit.consumers.share_estimates import ShareEstimates, refuse_bins, share_estimates
+from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
 from anonkit.errors import ParameterError, SourceError
 from anonkit.estimators.moments import MomentEstimate
 from anonkit.estimators.response_inversion import interval
-from anonkit.mechanisms.band_response import BandResponse
-from anonkit.mechanisms.channel import FloatArray
+from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.domains.array_types import Codes, FloatArray
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.mechanisms.channel import Codes, FloatArray
 
 UNKNOWN = -1
 """Code of a value that is not in the domain."""

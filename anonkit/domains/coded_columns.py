@@ -78,6 +78,23 @@ def densify(codes: IntArray) -> tuple[IntArray, int]:
     return dense, int(number[-1]) + 1
 
 
+def distinct_in_groups(groups: IntArray, n_groups: int, values: IntArray) -> IntArray:
+    """Count the distinct values of each group, shape (n_groups,).
+
+    Parameters
+    ----------
+    groups : int64 array, shape (n_rows,)
+        Group of each row, in [0, n_groups).
+    values : int64 array, shape (n_rows,)
+        Not negative.
+    """
+    width = int(values.max(initial=0)) + 1
+    pairs, n_pairs = densify(groups * width + values)
+    owner = np.empty(n_pairs, dtype=np.int64)
+    owner[pairs] = groups
+    return np.bincount(owner, minlength=n_groups)
+
+
 def combine(columns: Sequence[NDArray[np.integer]], n_rows: int) -> tuple[IntArray, int]:
     """Return one dense code per distinct combination of several code columns, and their number.
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from anonkit.domains.array_types import Codes, FloatArray
 from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
 from anonkit.domains.cell_keys import category_codes, cell_numbers
 from anonkit.errors import PolicyError
-from anonkit.mechanisms.channel import Codes, FloatArray
 
 
 def codes_of_cells(

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Bootstrap, Draw, units_of
-from anonkit.mechanisms.keyed_words import asked_attribute, keyed_words
+from anonkit.mechanisms.asked_attributes import asked_attribute
+from anonkit.randomness import keyed_words
 
 IntArray = NDArray[np.int64]
 _TREE_STREAM = 2**32 - 1

@@ -16,9 +16,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from anonkit.domains.array_types import FloatArray
 from anonkit.estimators.response_inversion import normal_quantile
-from anonkit.mechanisms.band_response import BandResponse
-from anonkit.mechanisms.channel import FloatArray
+from anonkit.published.channels.band_response import BandResponse
 
 LARGEST_SEARCHED = 128
 """Positions up to which bounds are searched for; on a finer grid nothing is said of a single bin."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonkit.mechanisms.channel import FloatArray
+from anonkit.domains.array_types import FloatArray
 
 LARGEST = 400
 """Shares estimated together at most: a step solves that many linear equations."""

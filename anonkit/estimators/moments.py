@@ -13,8 +13,9 @@ from typing import Self
 
 import numpy as np
 
+from anonkit.domains.array_types import Codes, FloatArray
 from anonkit.domains.attribute_domains import Grid
-from anonkit.mechanisms.channel import Channel, Codes, FloatArray
+from anonkit.published.channels.response_channel import Channel
 
 N_POWERS = 5
 N_SCORES = 4

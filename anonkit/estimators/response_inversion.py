@@ -13,10 +13,11 @@ from statistics import NormalDist
 
 import numpy as np
 
+from anonkit.domains.array_types import FloatArray
 from anonkit.errors import ParameterError
 from anonkit.estimators.maximum_likelihood import LARGEST, likeliest_shares
-from anonkit.mechanisms.channel import Channel, FloatArray, TruthOrBlind
-from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.response_channel import Channel, TruthOrBlind
 
 _DENSE_INPUTS = 4096
 

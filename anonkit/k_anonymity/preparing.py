@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import UNLABELLED, CodedColumn
-from anonkit.domains.declared_cells import refuse_outside
 from anonkit.errors import GuaranteeError, PolicyError
 from anonkit.k_anonymity.found_detail import cut_parts, pool_rare
 from anonkit.k_anonymity.privacy_model import AnonymityModel, diversity_requirements
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Requirement
 from anonkit.k_anonymity.unit_keys import nobody_notes, unit_codes
 from anonkit.policy.declaration import Column, Missing, Policy
+from anonkit.policy.declared_cells import refuse_outside
 from anonkit.protocols import Engine, Source
 
 _MANY_CLASSES = 20

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from anonkit.domains.cell_keys import cell_keys
 from anonkit.domains.coded_columns import combine
-from anonkit.domains.declared_cells import refuse_outside
 from anonkit.errors import PolicyError
 from anonkit.k_anonymity.recoded_draft import released_cells
 from anonkit.k_anonymity.unit_keys import refuse_nobody
 from anonkit.policy.declaration import Column, Missing, Policy
+from anonkit.policy.declared_cells import refuse_outside
 from anonkit.protocols import Engine, Source
 from anonkit.published.recoding import Recoding
 

@@ -21,13 +21,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.domains.cell_keys import cell_keys
-from anonkit.domains.declared_cells import SettleCells, settled, settling
+from anonkit.engines.reading.settled_tables import settled
 from anonkit.errors import AnonkitError
 from anonkit.k_anonymity.recoded_rows import any_missing, is_among, needed_columns
 from anonkit.k_anonymity.sampled_search import merged_where_rows_are, violating_classes
 from anonkit.k_anonymity.stored_recoding import Recoded
 from anonkit.ledger.standing import Entry
 from anonkit.policy.declaration import Policy
+from anonkit.policy.declared_cells import SettleCells, settling
 from anonkit.protocols import Engine, Source
 from anonkit.published.recoding import LocalRecoding, Recoding
 

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.errors import BudgetError, ParameterError
-from anonkit.mechanisms.discrete_laplace import RATE_BITS
 from anonkit.promises.pure_central_dp import ADD_OR_REMOVE, changed_rows
+from anonkit.published.exact_losses import RATE_BITS
 
 LAPLACE = "discrete-laplace"
 PERMUTE_AND_FLIP = "permute-and-flip"

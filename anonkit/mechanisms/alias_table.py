@@ -15,9 +15,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.domains.array_types import Codes
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.channel import Codes
-from anonkit.mechanisms.keyed_words import Words, word_type
+from anonkit.randomness import KeyedWords, word_type
 
 _AT_ONCE = 1 << 13  # words looked up together: everything looked at stays in the processor's cache
 _MOST_STARTS = 1 << 16  # entries of the table of starts, which shall stay there too
@@ -36,7 +36,7 @@ class AliasTable:
     column_bits: int
     """The first bits of a word choose the column."""
     word_bits: int
-    limits: Words
+    limits: KeyedWords
     """Word from which on each column has its second outcome, shape (n_rows · 2**column_bits,)."""
     outcomes: NDArray[np.integer[Any]]
     """First and second outcome of each column, shape (2 · n_rows · 2**column_bits,)."""
@@ -75,7 +75,7 @@ class AliasTable:
             outcomes=np.array(outcomes, dtype=smallest),
         )
 
-    def draw(self, words: Words, rows: Codes | None = None) -> Codes:
+    def draw(self, words: KeyedWords, rows: Codes | None = None) -> Codes:
         """Return the outcome of each word, shape (n,).
 
         Parameters
@@ -126,7 +126,7 @@ class AliasTable:
         """The largest number there is: as an outcome it is looked up in the columns too."""
         return self.outcomes.dtype.type(np.iinfo(self.outcomes.dtype).max)
 
-    def _draw(self, words: Words, rows: Codes | None) -> Codes:
+    def _draw(self, words: KeyedWords, rows: Codes | None) -> Codes:
         shift = words.dtype.type(self.word_bits - self.column_bits)
         columns = (words >> shift).astype(np.int64)  # numpy looks up with this type without a copy
         if rows is not None:

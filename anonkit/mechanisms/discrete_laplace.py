@@ -10,13 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.domains.array_types import BoolArray, IntArray
+from anonkit.published.exact_losses import RATE_BITS
 from anonkit.randomness import Randomness
-
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
-
-RATE_BITS = 52
-"""A rate is an integer in units of 2**-52 per integer step of what is noised."""
 
 _ONE = 1 << RATE_BITS
 _HALF_BITS = RATE_BITS // 2

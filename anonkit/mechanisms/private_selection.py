@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from anonkit.domains.array_types import BoolArray, IntArray
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.discrete_laplace import BoolArray, IntArray, Words, bernoulli_exp
+from anonkit.mechanisms.discrete_laplace import Words, bernoulli_exp
 
 _LARGEST_BLOCK = 1 << 6
 _CELLS_AT_ONCE = 1 << 22

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from anonkit.domains.public_domains import conditions_of
+from anonkit.domains.array_types import IntArray
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.coded_rows import counted
@@ -21,10 +21,12 @@ from anonkit.dp_trees.release.synthesized import column_entries
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares, units_of
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.parameters import check_integer
+from anonkit.mechanisms.noisy_histograms import noisy_tables, rows_by_class, rows_of, table_weights
 from anonkit.policy.declaration import Policy
+from anonkit.policy.public_domains import conditions_of
 from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
-from anonkit.published.noisy_tables import IntArray, NoisyTables, rows_by_class, rows_of, table_weights
+from anonkit.published.noisy_tables import NoisyTables
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
 
@@ -104,7 +106,7 @@ class DPNB(CentralMethod):
         for table in by_attribute:
             refuse_other_totals("class x attribute", table.sum(axis=1), by_class)
         classes, *rest = (draw.rate for draw in accounting.draws)
-        noisy = NoisyTables.of_counts(
+        noisy = noisy_tables(
             (schema.target, schema.classes, by_class, classes),
             [
                 (one.name, one.domain, counts, rate)

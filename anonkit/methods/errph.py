@@ -9,10 +9,10 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from anonkit.domains.attribute_domains import Grid
-from anonkit.domains.public_domains import attributes_of, bounds_of, categories_of, may_be_missing
 from anonkit.errors import PolicyError
 from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.policy.declaration import Column, Policy, TargetUse
+from anonkit.policy.public_domains import attributes_of, bounds_of, categories_of, may_be_missing
 from anonkit.promises.pure_local_dp import LocalDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget

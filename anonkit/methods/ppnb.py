@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from anonkit.domains.public_domains import attributes_of, categories_of
 from anonkit.methods.trr import NumberNoise, reconstruction_notes
 from anonkit.parameters import check_choice, parameter
 from anonkit.policy.declaration import Column, Policy, TargetUse
+from anonkit.policy.public_domains import attributes_of, categories_of
 from anonkit.promises.pure_local_dp import LocalDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget

@@ -9,16 +9,16 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.domains.public_domains import attributes_of, bounds_of, categories_of, may_be_missing
-from anonkit.mechanisms.channel import TruthOrBlind
-from anonkit.mechanisms.number_response import best_number_response
-from anonkit.mechanisms.randomized_response import RandomizedResponse
 from anonkit.parameters import check_choice, check_number, parameter
 from anonkit.policy.declaration import Column, Policy, TargetUse
+from anonkit.policy.public_domains import attributes_of, bounds_of, categories_of, may_be_missing
 from anonkit.promises.pure_local_dp import LocalDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.response_channel import TruthOrBlind
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.randomized_response.answer_strength import refuse_designs
+from anonkit.randomized_response.number_response import best_number_response
 from anonkit.randomized_response.randomized_draft import (
     ASKED_COLUMN,
     LABELS,

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from anonkit.domains.public_domains import attributes_of, bounds_of, conditions_of, may_be_missing
 from anonkit.errors import PolicyError
-from anonkit.mechanisms.randomized_response import RandomizedResponse
-from anonkit.mechanisms.transformed_response import NO_GUARANTEE, PUBLISHED, TransformedResponse
 from anonkit.parameters import check_choice, parameter
 from anonkit.policy.declaration import Column, Policy, TargetUse
 from anonkit.promises.no_guarantee import NoGuarantee
+from anonkit.policy.public_domains import attributes_of, bounds_of, conditions_of, may_be_missing
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.transformed_response import NO_GUARANTEE, PUBLISHED, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 from anonkit.randomized_response.answer_strength import refuse_designs
 from anonkit.randomized_response.randomized_draft import clear_target, draft_randomized

@@ -15,10 +15,10 @@ import pyarrow as pa
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.signing import Signer
 from anonkit.bundle.stored_release import PARAMS, Place, Release, read_json, refuse_changed, refuse_existing
-from anonkit.domains.declared_cells import settled, unusable_cells
 from anonkit.drafting.table_domains import MIN_PEOPLE, with_domains_of
 from anonkit.drafting.undeclared import Undeclared, judge_undeclared
 from anonkit.engines import is_spark_frame, open_engine
+from anonkit.engines.reading.settled_tables import settled, unusable_cells
 from anonkit.errors import GuaranteeError, ParameterError
 from anonkit.k_anonymity.stored_recoding import Recoded
 from anonkit.ledger.account import Account, Where

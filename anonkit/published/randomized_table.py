@@ -42,12 +42,12 @@ from typing import Any, Self
 
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import ParameterError, ReleaseFormatError, did_you_mean
-from anonkit.mechanisms.band_response import BandResponse
-from anonkit.mechanisms.channel import Channel, TruthOrBlind
-from anonkit.mechanisms.exact import privacy_loss
-from anonkit.mechanisms.randomized_response import RandomizedResponse
-from anonkit.mechanisms.response_matrix import ResponseMatrix
-from anonkit.mechanisms.transformed_response import TransformedResponse
+from anonkit.published.channels.band_response import BandResponse
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.response_channel import Channel, TruthOrBlind
+from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.transformed_response import TransformedResponse
+from anonkit.published.exact_losses import privacy_loss
 
 FORMAT = "anonkit-randomized-1"
 Mechanism = Channel | TransformedResponse

@@ -10,11 +10,11 @@ import numpy as np
 
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.mechanisms.channel import Channel
-from anonkit.mechanisms.randomized_response import RandomizedResponse
-from anonkit.mechanisms.response_matrix import ResponseMatrix
 from anonkit.parameters import check_number, parameter
 from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.response_channel import Channel
+from anonkit.published.channels.response_matrix import ResponseMatrix
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.domains.domain_codes import refuse_kinds
-from anonkit.domains.public_domains import categories_of, conditions_of
 from anonkit.errors import PolicyError
-from anonkit.mechanisms.randomized_response import RandomizedResponse
-from anonkit.mechanisms.response_matrix import ResponseMatrix
-from anonkit.mechanisms.transformed_response import TransformedResponse, breach_width
 from anonkit.policy.declaration import Policy, Role
 from anonkit.promises.guarantee import loss_json
 from anonkit.promises.pure_local_dp import LocalDP
+from anonkit.policy.public_domains import categories_of, conditions_of
 from anonkit.protocols import Draft, Engine, Source
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.transformed_response import TransformedResponse, breach_width
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.randomized_response.randomized_rows import RandomizeBatch
 from anonkit.randomized_response.shuffled_view import shuffled_view

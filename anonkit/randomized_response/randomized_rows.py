@@ -5,18 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anonkit.domains.array_types import Codes
 from anonkit.domains.attribute_domains import UNKNOWN, Categories
 from anonkit.domains.domain_codes import codes_of_cells, labels_of_cells, numbers_of_cells
-from anonkit.mechanisms.channel import Channel, Codes
-from anonkit.mechanisms.keyed_words import asked_attribute
-from anonkit.mechanisms.transformed_response import TransformedResponse
-from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
+from anonkit.mechanisms.asked_attributes import asked_attribute
+from anonkit.mechanisms.code_randomizers import CodeRandomizer, randomizer_of
+from anonkit.mechanisms.number_randomizer import NumberRandomizer
+from anonkit.published.channels.response_channel import Channel
+from anonkit.published.channels.transformed_response import TransformedResponse
+from anonkit.published.randomized_table import Mechanism, PublishedAttribute, PublishedTable, PublishedTarget
 
 _LABEL_STREAM, _ASKED_STREAM, _UNLABELLED_STREAM = 2**32 - 1, 2**32 - 2, 2**32 - 3
 """Streams of the noise key that no attribute has: attribute i has stream i."""
@@ -31,6 +35,17 @@ class RandomizeBatch:
     schema: pa.Schema
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Public bounds of numbers without a grid."""
+
+    @cached_property
+    def _randomizers(self) -> list[CodeRandomizer[Channel] | NumberRandomizer]:
+        """What draws the answers about each attribute; made once, since a randomizer keeps its tables of words."""
+        return [_randomizer(attribute.mechanism) for attribute in self.table.attributes]
+
+    @cached_property
+    def _label_randomizer(self) -> CodeRandomizer[Channel] | None:
+        """What draws the answer about the class; None when it is part of the other answers."""
+        target = self.table.target
+        return None if target is None or target.mechanism is None else randomizer_of(target.mechanism)
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
         """Return the answers of the rows, in the columns of the schema."""
@@ -48,21 +63,21 @@ class RandomizeBatch:
         classes = None if labels is None else labels.copy()
         for stream, attribute in enumerate(table.attributes):
             blank = None if asked is None else asked != stream
-            if isinstance(attribute.mechanism, TransformedResponse):
-                yield attribute.name, self._transformed(attribute, attribute.mechanism, batch, row, stream, blank)
+            randomizer = self._randomizers[stream]
+            if isinstance(randomizer, NumberRandomizer):
+                yield attribute.name, self._transformed(attribute, randomizer, batch, row, stream, blank)
                 continue
-            answers = self._randomized(attribute, batch, row, stream, labels)
+            answers = self._randomized(attribute, randomizer, batch, row, stream, labels)
             if attribute.joint_with_target and classes is not None:
                 size = _size(attribute)
                 np.copyto(classes, answers // size, where=~blank if blank is not None else True)
                 answers = answers % size
             yield attribute.name, _shown(attribute, answers, blank)
         if table.target is not None and labels is not None and classes is not None:
-            if table.target.mechanism is not None:
-                small = labels.astype(_small(table.target.mechanism))
-                classes = table.target.mechanism.randomize(
-                    small, key=self.key, stream=_LABEL_STREAM, first_row=row
-                ).astype(np.int64)
+            if self._label_randomizer is not None:
+                small = labels.astype(_small(self._label_randomizer.channel))
+                drawn = self._label_randomizer.randomize(small, key=self.key, stream=_LABEL_STREAM, first_row=row)
+                classes = drawn.astype(np.int64)
             yield table.target.name, _labelled(classes, list(table.target.domain.labels()), None)
 
     def _labels(self, batch: pa.RecordBatch, row: int, target: PublishedTarget) -> Codes:
@@ -83,38 +98,43 @@ class RandomizeBatch:
     def _randomized(
         self,
         attribute: PublishedAttribute,
+        randomizer: CodeRandomizer[Channel],
         batch: pa.RecordBatch,
         row: int,
         stream: int,
         labels: Codes | None,
     ) -> Codes:
-        domain, mechanism = attribute.domain, attribute.mechanism
-        assert domain is not None and isinstance(mechanism, Channel)  # noqa: S101, PT018 - TRR was handled before
-        kind = _small(mechanism)
+        domain = attribute.domain
+        assert domain is not None  # noqa: S101 - only TRR has none, and it was handled before
+        kind = _small(randomizer.channel)
         if attribute.joint_with_target and labels is not None:
             codes = codes_of_cells(batch, attribute.name, domain, np.int64)
             codes = (labels * domain.size + codes).astype(kind)
         else:
             codes = codes_of_cells(batch, attribute.name, domain, kind)
-        return mechanism.randomize(codes, key=self.key, stream=stream, first_row=row)
+        return randomizer.randomize(codes, key=self.key, stream=stream, first_row=row)
 
     def _transformed(
         self,
         attribute: PublishedAttribute,
-        mechanism: TransformedResponse,
+        randomizer: NumberRandomizer,
         batch: pa.RecordBatch,
         row: int,
         stream: int,
         blank: NDArray[np.bool_] | None,
     ) -> pa.Array:
-        bounds = self.bounds.get(attribute.name)
+        bounds, presence = self.bounds.get(attribute.name), randomizer.response.presence
         numbers = numbers_of_cells(batch, attribute.name, bounds)
-        if mechanism.presence is None and bounds is not None:
+        if presence is None and bounds is not None:
             numbers = np.where(np.isnan(numbers), bounds[0], numbers)
-        shown = mechanism.randomize(numbers, key=self.key, stream=stream, first_row=row)
-        if mechanism.presence is None and blank is None:
+        shown = randomizer.randomize(numbers, key=self.key, stream=stream, first_row=row)
+        if presence is None and blank is None:
             return pa.array(shown)
         return pa.array(shown, mask=np.isnan(shown) if blank is None else np.isnan(shown) | blank)
+
+
+def _randomizer(mechanism: Mechanism) -> CodeRandomizer[Channel] | NumberRandomizer:
+    return NumberRandomizer(mechanism) if isinstance(mechanism, TransformedResponse) else randomizer_of(mechanism)
 
 
 def _size(attribute: PublishedAttribute) -> int:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from anonkit.mechanisms.channel import Channel
 from anonkit.mechanisms.shuffle_amplification import Answers, RowAnswers, default_delta, uniform_shares
 from anonkit.parameters import check_number, parameter
 from anonkit.policy.declaration import Policy
 from anonkit.promises.pure_local_dp import FEWEST_SHUFFLED, SHUFFLE_ASSUMPTION, SHUFFLE_BOUND, shuffle_obstacle
+from anonkit.published.channels.response_channel import Channel
 from anonkit.published.randomized_table import PublishedTable
 
 

@@ -16,8 +16,9 @@ import numpy as np
 
 from anonkit.consumers import by_class, frequencies, moments
 from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.mechanisms.number_response import best_number_response
+from anonkit.mechanisms.code_randomizers import randomizer_of
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
+from anonkit.randomized_response.number_response import best_number_response
 from anonkit.randomness import Randomness
 
 CLASSES = Categories(values=("no", "yes"))
@@ -78,7 +79,7 @@ def release(table: PublishedTable, steps: Array, rows: int, seed: int) -> dict[s
         found = np.searchsorted(np.cumsum(steps[one]), rng.random((classes == one).sum()))
         code[classes == one] = np.minimum(found, FINE - 1) // (FINE // grid.cells)
     key = Randomness.seeded(seed).key("coverage")
-    given = number.mechanism.randomize(classes * grid.cells + code, key=key, stream=0)  # type: ignore[union-attr]
+    given = randomizer_of(number.mechanism).randomize(classes * grid.cells + code, key=key, stream=0)  # type: ignore[union-attr]
     shown, places = np.divmod(given.astype(np.int64), answers.size)
     return {"x": answers.decode(places), "class": CLASSES.decode(shown), "asked": np.full(rows, "x", dtype=object)}
 

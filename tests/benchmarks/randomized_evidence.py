@@ -21,9 +21,11 @@ from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.columns import Columns
 from anonkit.domains.attribute_domains import Categories
 from anonkit.errors import AnonkitError
-from anonkit.mechanisms.randomized_response import RandomizedResponse
-from anonkit.mechanisms.transformed_response import PUBLISHED, Draw, TransformedResponse
+from anonkit.mechanisms.code_randomizers import KaryRandomizer, randomizer_of
+from anonkit.mechanisms.number_randomizer import NumberRandomizer
 from anonkit.policy.declaration import Policy
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.transformed_response import PUBLISHED, Draw, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.randomness import Randomness
 
@@ -50,8 +52,10 @@ def coverage(runs: int) -> dict[str, float]:
         jobs = (rng.random((y.size, 1)) > np.cumsum(SHARES, axis=1)[y]).sum(axis=1)
         key = Randomness.seeded(run).key("coverage")
         shown = {
-            "job": np.array(JOBS.values, dtype=object)[channel.randomize(jobs.astype(np.uint8), key=key, stream=0)],
-            "age": trr.randomize(rng.normal(40 + 10 * y, 8), key=key, stream=1),
+            "job": np.array(JOBS.values, dtype=object)[
+                randomizer_of(channel).randomize(jobs.astype(np.uint8), key=key, stream=0)
+            ],
+            "age": NumberRandomizer(trr).randomize(rng.normal(40 + 10 * y, 8), key=key, stream=1),
             "y": np.array(CLASSES.values, dtype=object)[y],
         }
         found = frequencies(shown, clear, "job")
@@ -60,7 +64,7 @@ def coverage(runs: int) -> dict[str, float]:
         mean = moments(shown, clear, "age")
         hits.setdefault("mean of a number", []).append(mean.lower[0] <= 45 <= mean.upper[0])
         for name, table in (("label clear", clear), ("label randomized", hidden)):
-            codes = y if table is clear else label.randomize(y, key=key, stream=2)
+            codes = y if table is clear else randomizer_of(label).randomize(y, key=key, stream=2)
             statistics = ClassStatistics(table)
             statistics.add(Columns({**shown, "y": np.array(CLASSES.values, dtype=object)[codes]}))
             factor = NaiveBayes(smoothing=0).fit_statistics(statistics).model_.factors[0]
@@ -69,11 +73,11 @@ def coverage(runs: int) -> dict[str, float]:
     return {name: float(np.mean(np.array(one))) for name, one in hits.items()}
 
 
-class _NeverBlindlyTheLast(RandomizedResponse):
+class _NeverBlindlyTheLast(KaryRandomizer):
     """Planted bug: the last category is never a blind answer."""
 
     def answer(self, codes: np.ndarray, words: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
-        honest, last = super().answer(codes, words), self.n_inputs - 1
+        honest, last = super().answer(codes, words), self.channel.n_inputs - 1
         return np.where((honest == last) & (codes != last), 0, honest)
 
 
@@ -89,7 +93,7 @@ def audits() -> list[tuple[int, str, float, float]]:
         honest = RandomizedResponse.from_epsilon(size, 1.0)
         # the truth probability of answers drawn among the other m - 1, used with blind answers among all m
         mixed = RandomizedResponse.equal(size, math.e / (math.e + size - 1))
-        broken = _NeverBlindlyTheLast(truth_weight=honest.truth_weight, blind_weights=honest.blind_weights)
+        broken = _NeverBlindlyTheLast(honest)
 
         def one(code: int, stream: int, channel: RandomizedResponse = honest) -> np.ndarray[Any, Any]:
             return channel.randomize(np.full(ROWS, code, dtype=np.int32), key=key, stream=stream)
@@ -134,7 +138,7 @@ def refusals() -> list[tuple[str, str]]:
             attributes=(PublishedAttribute(name="x", domain=None, mechanism=trr),),
         )
         rng = np.random.default_rng(4)
-        shown = trr.randomize(rng.normal(165, 1, 2_000), key=Randomness.seeded(4).key("x"), stream=0)
+        shown = NumberRandomizer(trr).randomize(rng.normal(165, 1, 2_000), key=Randomness.seeded(4).key("x"), stream=0)
         rows = {"x": shown, "y": np.array(CLASSES.values, dtype=object)[rng.integers(0, 2, 2_000)]}
         return _warned(lambda: NaiveBayes(estimator=estimator).fit(rows, described).predict({"x": np.array([165.0])}))  # type: ignore[arg-type]
 

@@ -26,13 +26,14 @@ from anonkit.consumers import NaiveBayes, WarnerDecisionTree
 from anonkit.consumers.comparators.record_flip import RecordFlip
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines import open_engine
-from anonkit.mechanisms.randomized_response import RandomizedResponse
-from anonkit.mechanisms.transformed_response import PUBLISHED, TransformedResponse
+from anonkit.mechanisms.flipped_records import flip_records
 from anonkit.methods.dp_nb import DPNB
 from anonkit.methods.ppnb import PPNB
 from anonkit.methods.rr import RR
 from anonkit.pipeline.recipe import Recipe
 from anonkit.policy.declaration import Policy
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.transformed_response import PUBLISHED, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.randomized_response.randomized_draft import draft_randomized
 from anonkit.randomness import Randomness
@@ -132,7 +133,7 @@ def tree_accuracy(data: Data, p_truth: float, seed: int) -> float:
     """Return the accuracy of DTPD: records kept with p_truth, else inverted as a whole."""
     train, test = yes_no(data)
     labels = np.array(data.train.column(str(data.policy.target)).cast(pa.string()).to_pylist())
-    published = RecordFlip(p_truth=p_truth).randomize(train, key=Randomness.seeded(seed).key("flip"), stream=0)
+    published = flip_records(train, RecordFlip(p_truth=p_truth).coin, key=Randomness.seeded(seed).key("flip"), stream=0)
     return float((WarnerDecisionTree(p_truth).fit(published, labels).predict(test) == data.truth).mean())
 
 

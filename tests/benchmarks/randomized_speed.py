@@ -24,10 +24,11 @@ import pyarrow.parquet as pq
 
 import anonkit
 from anonkit.consumers import NaiveBayes
-from anonkit.mechanisms.band_response import BandResponse
-from anonkit.mechanisms.randomized_response import RandomizedResponse
-from anonkit.mechanisms.response_matrix import ResponseMatrix
-from anonkit.mechanisms.transformed_response import PUBLISHED, TransformedResponse
+from anonkit.mechanisms.code_randomizers import randomizer_of
+from anonkit.published.channels.band_response import BandResponse
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.transformed_response import PUBLISHED, TransformedResponse
 
 SIZES = (2, 5, 8, 12, 16, 42)
 """Categories of the six categorical columns; two numbers and a label of two classes stand beside them."""
@@ -76,7 +77,7 @@ def mechanisms(n_rows: int, rounds: int) -> None:
     def run(name: str, channels: list[Any], codes: list[np.ndarray[Any, Any]]) -> None:
         def once() -> None:
             for stream, (channel, column) in enumerate(zip(channels, codes, strict=True)):
-                channel.randomize(column, key=KEY, stream=stream)
+                randomizer_of(channel).randomize(column, key=KEY, stream=stream)
 
         clock, processor = (n_rows / seconds / 1e6 for seconds in best(once, 3 * rounds))
         print(f"in memory, 8 columns: {name:24} {processor:6.1f} M rows/s (by the clock {clock:.1f})", flush=True)

@@ -20,10 +20,11 @@ from anonkit.checks.local_promise import breach_of, published_loss
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import ReleaseFormatError
 from anonkit.mechanisms.alias_table import AliasTable
-from anonkit.mechanisms.band_response import BandResponse
-from anonkit.mechanisms.channel import Channel
-from anonkit.mechanisms.randomized_response import RandomizedResponse
-from anonkit.mechanisms.response_matrix import ResponseMatrix
+from anonkit.mechanisms.code_randomizers import randomizer_of
+from anonkit.published.channels.band_response import BandResponse
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.response_channel import Channel
+from anonkit.published.channels.response_matrix import ResponseMatrix
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 ALL_WORDS = 1 << 16
@@ -60,7 +61,7 @@ def enumerated(channel: Channel) -> list[list[int]]:
     words = np.arange(ALL_WORDS, dtype=np.uint16)
     return [
         np.bincount(
-            channel.answer(np.full(ALL_WORDS, code, dtype=np.int32), words), minlength=channel.n_outputs
+            randomizer_of(channel).answer(np.full(ALL_WORDS, code, dtype=np.int32), words), minlength=channel.n_outputs
         ).tolist()
         for code in range(channel.n_inputs)
     ]
@@ -130,7 +131,9 @@ def test_an_own_matrix_is_what_the_sampler_does(data: st.DataObject) -> None:
     )
     lengths = np.diff([*starts, 1 << 32])
     for code, row in enumerate(rebuilt.rows()):
-        answers = channel.answer(np.full(len(starts), code, dtype=np.int64), np.array(starts, dtype=np.uint32))
+        answers = randomizer_of(channel).answer(
+            np.full(len(starts), code, dtype=np.int64), np.array(starts, dtype=np.uint32)
+        )
         counted = [int(lengths[answers == answer].sum()) for answer in range(size)]
         assert counted == row
 

@@ -18,8 +18,8 @@ from anonkit.checks import local_shuffle
 from anonkit.checks.local_matrices import truth_or_blind
 from anonkit.errors import ReleaseFormatError
 from anonkit.mechanisms import shuffle_amplification
-from anonkit.mechanisms.randomized_response import RandomizedResponse
 from anonkit.mechanisms.shuffle_amplification import Answers, RowAnswers
+from anonkit.published.channels.kary_response import RandomizedResponse
 
 OWN = {"shuffle_claim", "shuffle_epsilon"}
 

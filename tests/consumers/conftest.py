@@ -10,9 +10,11 @@ import pytest
 
 from anonkit.consumers.columns import Columns
 from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.mechanisms.channel import Channel
-from anonkit.mechanisms.keyed_words import asked_attribute
-from anonkit.mechanisms.transformed_response import TransformedResponse
+from anonkit.mechanisms.asked_attributes import asked_attribute
+from anonkit.mechanisms.code_randomizers import randomizer_of
+from anonkit.mechanisms.number_randomizer import NumberRandomizer
+from anonkit.published.channels.response_channel import Channel
+from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 from anonkit.randomness import Randomness
 
@@ -31,7 +33,7 @@ def publish_table(table: PublishedTable, truth: Any, seed: int) -> dict[str, np.
     labels = None if table.target is None else data.codes(table.target.name, table.target.domain)
     shown = labels
     if table.target is not None and table.target.mechanism is not None and labels is not None:
-        shown = table.target.mechanism.randomize(labels, key=key, stream=_LABEL_STREAM)
+        shown = randomizer_of(table.target.mechanism).randomize(labels, key=key, stream=_LABEL_STREAM)
     for stream, attribute in enumerate(table.attributes):
         rows = np.arange(data.n_rows) if asked is None else np.flatnonzero(asked == stream)
         values, classes = _answers(attribute, data, labels, key, stream)
@@ -50,7 +52,9 @@ def _answers(
     attribute: PublishedAttribute, data: Columns, labels: np.ndarray | None, key: bytes, stream: int
 ) -> tuple[np.ndarray, np.ndarray | None]:
     if isinstance(attribute.mechanism, TransformedResponse):
-        return attribute.mechanism.randomize(data.numbers(attribute.name), key=key, stream=stream), None
+        return NumberRandomizer(attribute.mechanism).randomize(
+            data.numbers(attribute.name), key=key, stream=stream
+        ), None
     assert isinstance(attribute.mechanism, Channel)
     domain, answers = attribute.domain, attribute.answers()
     assert domain is not None
@@ -61,9 +65,13 @@ def _answers(
         else domain.encode(data.numbers(attribute.name)).astype(np.int64)
     )
     if not attribute.joint_with_target:
-        return answers.decode(attribute.mechanism.randomize(codes, key=key, stream=stream)), None
+        return answers.decode(randomizer_of(attribute.mechanism).randomize(codes, key=key, stream=stream)), None
     assert labels is not None
-    given = attribute.mechanism.randomize(labels * domain.size + codes, key=key, stream=stream).astype(np.int64)
+    given = (
+        randomizer_of(attribute.mechanism)
+        .randomize(labels * domain.size + codes, key=key, stream=stream)
+        .astype(np.int64)
+    )
     classes, values = np.divmod(given, answers.size)
     return answers.decode(values), classes
 

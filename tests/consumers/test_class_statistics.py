@@ -15,9 +15,9 @@ from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.columns import Columns
 from anonkit.errors import ReleaseFormatError, SourceError
 from anonkit.estimators.moments import PowerSums
-from anonkit.mechanisms.band_response import BandResponse
-from anonkit.mechanisms.randomized_response import RandomizedResponse
-from anonkit.mechanisms.transformed_response import PUBLISHED, TransformedResponse
+from anonkit.published.channels.band_response import BandResponse
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.transformed_response import PUBLISHED, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 from .conftest import CLASSES, COLOURS, HEIGHTS, colours_by_class, publish_table

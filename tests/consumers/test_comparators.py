@@ -12,7 +12,9 @@ from anonkit.consumers.comparators.dtcrd import reconstruct
 from anonkit.consumers.comparators.record_flip import RecordFlip
 from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.transformed_response import PUBLISHED, Draw, TransformedResponse
+from anonkit.mechanisms.flipped_records import flip_records
+from anonkit.mechanisms.number_randomizer import NumberRandomizer
+from anonkit.published.channels.transformed_response import PUBLISHED, Draw, TransformedResponse
 
 KEY = bytes(range(32))
 N = 20_000
@@ -45,7 +47,7 @@ def test_without_noise_it_is_an_ordinary_tree() -> None:
 def test_flipped_records_still_give_the_tree(p_truth: float) -> None:
     """On either side of one half, counts reconstructed from flipped records find the rule."""
     (records, labels), (test, truth) = yes_no_table(0), yes_no_table(1)
-    published = RecordFlip(p_truth=p_truth).randomize(records, key=KEY, stream=0)
+    published = flip_records(records, RecordFlip(p_truth=p_truth).coin, key=KEY, stream=0)
     model = WarnerDecisionTree(p_truth).fit(published, labels)
     assert (model.predict(test) == truth).mean() > 0.87
     shares = model.predict_proba(test)
@@ -56,7 +58,7 @@ def test_flipped_records_still_give_the_tree(p_truth: float) -> None:
 def test_near_one_half_little_is_left() -> None:
     """The hole of the paper's figure 3: at 0.49 the records tell almost nothing."""
     (records, labels), (test, truth) = yes_no_table(0), yes_no_table(1)
-    published = RecordFlip(p_truth=0.49).randomize(records, key=KEY, stream=0)
+    published = flip_records(records, RecordFlip(p_truth=0.49).coin, key=KEY, stream=0)
     assert (WarnerDecisionTree(0.49).fit(published, labels).predict(test) == truth).mean() < 0.8
 
 
@@ -69,7 +71,7 @@ def test_a_noisy_distribution_is_reconstructed(shape: str) -> None:
         offset=Draw(mean=0, variance=4, shape=shape),  # type: ignore[arg-type]
     )
     grid = Grid(lower=0, upper=10, cells=20)
-    noisy = noise.randomize(x[:, 0], key=KEY, stream=0)
+    noisy = NumberRandomizer(noise).randomize(x[:, 0], key=KEY, stream=0)
     truth = np.bincount(grid.encode(x[:, 0]), minlength=20) / N
     found = reconstruct(noisy, noise, grid)
     assert found.sum() == pytest.approx(1)
@@ -83,7 +85,9 @@ def test_a_tree_grows_on_corrected_numbers(by_class: bool) -> None:
     (x, labels), (test, truth) = numbers(0), numbers(1)
     grids = [Grid(lower=0, upper=10, cells=20)] * 2
     noise = [TransformedResponse(multiplier=Draw(mean=1, variance=0), offset=Draw(mean=0, variance=2.0))] * 2
-    noisy = np.stack([each.randomize(x[:, at], key=KEY, stream=at) for at, each in enumerate(noise)], axis=1)
+    noisy = np.stack(
+        [NumberRandomizer(each).randomize(x[:, at], key=KEY, stream=at) for at, each in enumerate(noise)], axis=1
+    )
     model = AdditiveNoiseDecisionTree(noise, grids, by_class=by_class).fit(noisy, labels)
     assert (model.predict(test) == truth).mean() > 0.93
     clear = AdditiveNoiseDecisionTree([TransformedResponse.clear()] * 2, grids).fit(x, labels)

@@ -12,7 +12,7 @@ from anonkit.consumers import NaiveBayes, by_class, frequencies, histogram
 from anonkit.consumers.factors import ShareFactor
 from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 Z = 1.959964

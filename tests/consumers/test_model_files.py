@@ -16,9 +16,9 @@ from anonkit.consumers import NaiveBayes
 from anonkit.consumers.naive_bayes import ReconstructionWarning
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import ReleaseFormatError
-from anonkit.mechanisms.band_response import BandResponse
-from anonkit.mechanisms.randomized_response import RandomizedResponse
-from anonkit.mechanisms.transformed_response import PUBLISHED, TransformedResponse
+from anonkit.published.channels.band_response import BandResponse
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.transformed_response import PUBLISHED, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 from .conftest import CLASSES, COLOURS, colours_by_class, publish_table

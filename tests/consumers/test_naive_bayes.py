@@ -20,10 +20,10 @@ from anonkit.consumers import NaiveBayes
 from anonkit.consumers.naive_bayes import ReconstructionWarning
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import ParameterError, ReleaseFormatError, SourceError
-from anonkit.mechanisms.band_response import BandResponse
-from anonkit.mechanisms.randomized_response import RandomizedResponse
-from anonkit.mechanisms.response_matrix import ResponseMatrix
-from anonkit.mechanisms.transformed_response import PUBLISHED, Draw, TransformedResponse
+from anonkit.published.channels.band_response import BandResponse
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.transformed_response import PUBLISHED, Draw, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 from .conftest import CLASSES, COLOUR_SHARES, COLOURS, HEIGHTS, colours_by_class, publish_table

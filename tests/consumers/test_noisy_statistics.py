@@ -11,7 +11,7 @@ from anonkit.consumers.noisy_statistics import is_noisy_tables, statistics_of_ta
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.domains.attribute_domains import Categories
 from anonkit.mechanisms.accounting import units_of
-from anonkit.published.noisy_tables import NoisyTables
+from anonkit.mechanisms.noisy_histograms import noisy_tables
 from anonkit.randomness import Randomness
 
 CLASSES, JOBS = Categories(values=("no", "yes")), Categories(values=("a", "b", "c"))
@@ -20,7 +20,7 @@ COUNTS = np.array([[400, 300, 300], [50, 100, 350]])
 
 def _params(seed: int, epsilon: float) -> dict[str, object]:
     rate = units_of(epsilon)
-    tables = NoisyTables.of_counts(
+    tables = noisy_tables(
         ("t", CLASSES, COUNTS.sum(axis=1), rate), [("job", JOBS, COUNTS, rate)], Randomness.seeded(seed)
     )
     return tables.to_params()

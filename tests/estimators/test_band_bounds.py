@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from anonkit.estimators.band_bounds import LARGEST_SEARCHED, bounding_functions
-from anonkit.mechanisms.band_response import BandResponse
+from anonkit.published.channels.band_response import BandResponse
 
 
 @pytest.mark.parametrize("has_missing", [False, True])

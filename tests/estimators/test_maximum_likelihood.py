@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.estimators.maximum_likelihood import likeliest_shares
-from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.published.channels.kary_response import RandomizedResponse
 
 
 @settings(max_examples=60, deadline=None)

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from anonkit.domains.attribute_domains import Grid
 from anonkit.estimators.moments import PowerSums, ScoreSums, estimate_moments
-from anonkit.mechanisms.band_response import BandResponse
-from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.mechanisms.code_randomizers import randomizer_of
+from anonkit.published.channels.band_response import BandResponse
+from anonkit.published.channels.kary_response import RandomizedResponse
 
 KEY = bytes(range(32))
 VALUES = st.lists(st.floats(-50, 50) | st.just(np.nan), min_size=1, max_size=30)
@@ -45,7 +46,7 @@ def test_moments_come_back_from_every_mechanism_on_a_grid(channel: RandomizedRes
     x = rng.normal(1 + 2 * classes, 1 + 0.5 * classes)
     x[rng.random(300_000) < 0.2] = np.nan
     codes = grid.encode(x)
-    answers = channel.randomize(codes, key=KEY, stream=0)
+    answers = randomizer_of(channel).randomize(codes, key=KEY, stream=0)
     counts = np.zeros((2, channel.n_outputs))
     np.add.at(counts, (classes, answers), 1)
     estimate = estimate_moments(ScoreSums.of_counts(counts, channel, grid))
@@ -65,7 +66,7 @@ def test_randomized_labels_are_undone_in_the_moments() -> None:
     rng = np.random.default_rng(1)
     classes = rng.integers(0, 2, 100_000)
     codes = grid.encode(rng.normal(1 + 2 * classes, 1))
-    published = label.randomize(classes, key=KEY, stream=0)
+    published = randomizer_of(label).randomize(classes, key=KEY, stream=0)
     counts = np.zeros((2, 64))
     np.add.at(counts, (published, codes), 1)
     sums = ScoreSums.of_counts(counts, channel, grid)

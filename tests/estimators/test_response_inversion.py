@@ -17,9 +17,10 @@ from anonkit.estimators.response_inversion import (
     project_to_simplex,
     smooth,
 )
-from anonkit.mechanisms.band_response import BandResponse
-from anonkit.mechanisms.randomized_response import RandomizedResponse
-from anonkit.mechanisms.response_matrix import ResponseMatrix
+from anonkit.mechanisms.code_randomizers import randomizer_of
+from anonkit.published.channels.band_response import BandResponse
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.response_matrix import ResponseMatrix
 
 KEY = bytes(range(32))
 
@@ -92,7 +93,9 @@ def test_a_smoothed_histogram_is_near_the_truth() -> None:
     band = BandResponse.square_wave(2.0, 32)
     rng = np.random.default_rng(0)
     codes = np.clip(rng.normal(12, 4, 100_000), 0, 31).astype(np.int64)
-    counts = np.bincount(band.randomize(codes, key=KEY, stream=0), minlength=band.n_outputs).astype(float)
+    counts = np.bincount(randomizer_of(band).randomize(codes, key=KEY, stream=0), minlength=band.n_outputs).astype(
+        float
+    )
     channel = SeparateAnswers(RandomizedResponse.clear(1), band)
     found = channel.likeliest(counts[np.newaxis], smoothing=lambda shares: smooth(shares, 32), tolerance=1e-4)[0]
     assert np.abs(found - np.bincount(codes, minlength=32) / 100_000).sum() / 2 < 0.06

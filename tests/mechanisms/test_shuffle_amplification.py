@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from anonkit.errors import ParameterError
 from anonkit.mechanisms import shuffle_amplification
-from anonkit.mechanisms.keyed_words import asked_attribute
-from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.mechanisms.asked_attributes import asked_attribute
 from anonkit.mechanisms.shuffle_amplification import (
     Answers,
     RowAnswers,
@@ -24,6 +23,7 @@ from anonkit.mechanisms.shuffle_amplification import (
     default_delta,
     uniform_shares,
 )
+from anonkit.published.channels.kary_response import RandomizedResponse
 
 Matrix = Sequence[Sequence[Fraction]]
 

@@ -18,9 +18,9 @@ from anonkit.domains.attribute_domains import Categories
 from anonkit.dp_trees.release import row_pieces as pieces
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.mechanisms.accounting import LARGEST_EPSILON
+from anonkit.mechanisms.noisy_histograms import noisy_tables
 from anonkit.methods.dp_nb import DPNB
 from anonkit.policy.declaration import Column, Policy, Role
-from anonkit.published.noisy_tables import NoisyTables
 from anonkit.randomness import Randomness
 
 POLICY = bank_customers_policy()
@@ -86,7 +86,7 @@ def test_an_audit_stays_below_the_claim_and_near_it(epsilon: float) -> None:
     domain = Categories(values=tuple(map(str, range(50_000))))
 
     def ratios(extra: int) -> np.ndarray:  # type: ignore[type-arg]
-        noisy = NoisyTables.of_counts(
+        noisy = noisy_tables(
             ("t", Categories(values=("0",)), np.array([0]), rates[0]),
             [(name, domain, np.full((1, 50_000), 3 + extra), rate) for name, rate in zip("tc", rates, strict=True)],
             Randomness.seeded(extra),

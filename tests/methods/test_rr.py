@@ -12,10 +12,10 @@ import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import PolicyError
-from anonkit.mechanisms.band_response import BandResponse
 from anonkit.methods.rr import RR
 from anonkit.policy.answer_design import AnswerDesign
 from anonkit.policy.declaration import Column, Policy
+from anonkit.published.channels.band_response import BandResponse
 
 
 @settings(max_examples=30)

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 from anonkit.auditing.epsilon_audit import EpsilonBound, lower_bound_over_inputs
-from anonkit.mechanisms.band_response import BandResponse
-from anonkit.mechanisms.channel import Channel
-from anonkit.mechanisms.exact import worst_ratio
-from anonkit.mechanisms.keyed_words import keyed_words
-from anonkit.mechanisms.randomized_response import RandomizedResponse
-from anonkit.mechanisms.response_matrix import ResponseMatrix
-from anonkit.mechanisms.transformed_response import PUBLISHED, TransformedResponse
-from anonkit.randomness import Randomness
+from anonkit.mechanisms.code_randomizers import KaryRandomizer, randomizer_of
+from anonkit.mechanisms.number_randomizer import NumberRandomizer
+from anonkit.published.channels.band_response import BandResponse
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.response_channel import Channel
+from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.transformed_response import PUBLISHED, TransformedResponse
+from anonkit.published.exact_losses import worst_ratio
+from anonkit.randomness import Randomness, keyed_words
 
 ROWS = 200_000
 KEY = Randomness.seeded(11).key("audit")
@@ -49,7 +50,7 @@ def test_every_word_answers_as_the_response_matrix_says(name: str) -> None:
     channel = SMALL_CHANNELS[name]
     words = np.arange(2**16, dtype=np.uint16)
     for code, expected in enumerate(channel.weights()):
-        answers = channel.answer(np.full(2**16, code, dtype=np.int32), words)
+        answers = randomizer_of(channel).answer(np.full(2**16, code, dtype=np.int32), words)
         assert np.bincount(answers, minlength=channel.n_outputs).tolist() == expected
 
 
@@ -60,7 +61,9 @@ def test_the_claim_covers_every_pair_of_inputs(name: str) -> None:
     words = np.arange(2**16, dtype=np.uint16)
     counted = np.array(
         [
-            np.bincount(channel.answer(np.full(2**16, code, dtype=np.int32), words), minlength=channel.n_outputs)
+            np.bincount(
+                randomizer_of(channel).answer(np.full(2**16, code, dtype=np.int32), words), minlength=channel.n_outputs
+            )
             for code in range(channel.n_inputs)
         ]
     )
@@ -76,7 +79,7 @@ def test_the_ends_of_32_bit_runs_answer_as_the_matrix_says(channel: Channel) -> 
     borders = np.unique(np.concatenate([np.cumsum(row) for row in _runs(channel)]))
     words = np.unique(np.concatenate([borders - 1, borders, [0]]) % 2**32).astype(np.uint32)
     for code in range(channel.n_inputs):
-        answers = channel.answer(np.full(len(words), code, dtype=np.int64), words)
+        answers = randomizer_of(channel).answer(np.full(len(words), code, dtype=np.int64), words)
         lengths = np.diff(np.append(words.astype(np.int64), 2**32))
         counted = np.bincount(answers, weights=lengths, minlength=channel.n_outputs)
         assert counted.astype(np.int64).tolist() == channel.weights()[code]
@@ -91,10 +94,11 @@ def _runs(channel: Channel) -> list[list[int]]:
     return [[*near, *[channel.blind_weight] * channel.n_outputs]]
 
 
-def audit(channel: Channel, inputs: list[int]) -> EpsilonBound:
+def audit(audited: Channel | KaryRandomizer, inputs: list[int]) -> EpsilonBound:
     """Audit 200,000 answers to each of some inputs."""
+    randomizer = audited if isinstance(audited, KaryRandomizer) else randomizer_of(audited)
     samples = [
-        channel.randomize(np.full(ROWS, code, dtype=np.int32), key=KEY, stream=stream)
+        randomizer.randomize(np.full(ROWS, code, dtype=np.int32), key=KEY, stream=stream)
         for stream, code in enumerate(inputs)
     ]
     return lower_bound_over_inputs(samples)
@@ -128,20 +132,20 @@ def test_an_audit_of_the_others_stays_below_the_claim(channel: Channel, inputs: 
     assert 0.9 * channel.epsilon <= found.lower_bound <= channel.epsilon
 
 
-class _BlindOverTheOthers(RandomizedResponse):
+class _BlindOverTheOthers(KaryRandomizer):
     """Planted bug: p_0 of the formula for all m categories, blind answers over the other m − 1 only."""
 
     def answer(self, codes: np.ndarray, words: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
         honest = super().answer(codes, words)
-        blind_hit = (honest == codes) & (words >= self.truth_weight)
-        return np.where(blind_hit, (codes + 1 + words % (self.n_inputs - 1)) % self.n_inputs, honest)
+        blind_hit = (honest == codes) & (words >= self.channel.truth_weight)
+        return np.where(blind_hit, (codes + 1 + words % (self.channel.n_inputs - 1)) % self.channel.n_inputs, honest)
 
 
-class _NeverBlindlyTheLast(RandomizedResponse):
+class _NeverBlindlyTheLast(KaryRandomizer):
     """Planted bug: the last category is never a blind answer."""
 
     def answer(self, codes: np.ndarray, words: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
-        honest, last = super().answer(codes, words), self.n_inputs - 1
+        honest, last = super().answer(codes, words), self.channel.n_inputs - 1
         return np.where((honest == last) & (codes != last), 0, honest)
 
 
@@ -154,7 +158,7 @@ def test_blind_answers_that_avoid_the_truth_are_caught_when_calibrated_as_the_ot
     assert audit(wrong, [0, 1]).lower_bound > epsilon
     # the other way round (p_0 of ERRPH, blind answers over the other m − 1) keeps too little and shows no more
     spared = RandomizedResponse.from_epsilon(size, epsilon)
-    cautious = _BlindOverTheOthers(truth_weight=spared.truth_weight, blind_weights=spared.blind_weights)
+    cautious = _BlindOverTheOthers(spared)
     assert audit(cautious, [0, 1]).lower_bound <= epsilon
 
 
@@ -165,7 +169,7 @@ def test_a_budget_not_halved_is_caught(size: int) -> None:
     samples = []
     for code in (0, 1):
         codes = np.full(ROWS, code, dtype=np.int32)
-        first, second = (whole.randomize(codes, key=KEY, stream=10 * code + stream) for stream in (0, 1))
+        first, second = (randomizer_of(whole).randomize(codes, key=KEY, stream=10 * code + stream) for stream in (0, 1))
         samples.append(first * size + second)
     assert lower_bound_over_inputs(samples).lower_bound > 1.0
 
@@ -174,7 +178,7 @@ def test_a_budget_not_halved_is_caught(size: int) -> None:
 def test_a_category_never_answered_blindly_is_caught(size: int) -> None:
     """Planted bug: one category betrays its owners, found without being told which."""
     honest = RandomizedResponse.from_epsilon(size, 1.0)
-    broken = _NeverBlindlyTheLast(truth_weight=honest.truth_weight, blind_weights=honest.blind_weights)
+    broken = _NeverBlindlyTheLast(honest)
     found = audit(broken, list(range(size)))
     assert found.lower_bound > 5
     assert found.event == f"answer in {{{size - 1}}}"
@@ -183,8 +187,8 @@ def test_a_category_never_answered_blindly_is_caught(size: int) -> None:
 def test_a_stream_used_twice_is_caught() -> None:
     """Planted bug: two attributes draw the same words, so that their blind answers agree."""
     channel, codes = RandomizedResponse.from_epsilon(4, 1.0), np.zeros(ROWS, dtype=np.int32)
-    first, second = (channel.randomize(codes, key=KEY, stream=7) for _ in range(2))
-    honest = channel.randomize(codes, key=KEY, stream=8)
+    first, second = (randomizer_of(channel).randomize(codes, key=KEY, stream=7) for _ in range(2))
+    honest = randomizer_of(channel).randomize(codes, key=KEY, stream=8)
     assert np.mean(first == second) == 1.0
     expected = float((channel.response_matrix()[0] ** 2).sum())
     assert np.mean(first == honest) == pytest.approx(expected, abs=0.01)
@@ -193,7 +197,9 @@ def test_a_stream_used_twice_is_caught() -> None:
 def test_trr_shows_more_than_any_useful_epsilon() -> None:
     """On [−1, 1] an audit of N(1,1) finds more than 3 between 0 and 1: no formal guarantee, indeed."""
     mechanism = TransformedResponse(multiplier=PUBLISHED["N(1,1)"][0], offset=PUBLISHED["N(1,1)"][1], step=2.0**-4)
-    samples = [mechanism.randomize(np.full(ROWS, x), key=KEY, stream=s) for s, x in enumerate((0.0, 1.0))]
+    samples = [
+        NumberRandomizer(mechanism).randomize(np.full(ROWS, x), key=KEY, stream=s) for s, x in enumerate((0.0, 1.0))
+    ]
     assert lower_bound_over_inputs(samples).lower_bound > 3
 
 

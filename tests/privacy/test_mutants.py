@@ -144,7 +144,7 @@ _STREAMS = "tests/privacy/test_mutants.py::check_streams"
 LOCAL: dict[str, Mutant] = {
     # claims
     "a loss is a tenth": Mutant(
-        where="mechanisms.exact:privacy_loss", old=".ln() + _SLACK", new=".ln() / 10 + _SLACK",
+        where="published.exact_losses:privacy_loss", old=".ln() + _SLACK", new=".ln() / 10 + _SLACK",
         refused_by="release", check="epsilon", run="rr",
     ),
     "the largest instead of the sum": Mutant(
@@ -162,26 +162,26 @@ LOCAL: dict[str, Mutant] = {
         refused_by="release", check="epsilon", run="clear label",
     ),
     "the commonest blind answer counts": Mutant(
-        where="mechanisms.randomized_response:RandomizedResponse.ratio",
+        where="published.channels.kary_response:RandomizedResponse.ratio",
         old="smallest = min(self.blind_weights)", new="smallest = max(self.blind_weights)",
         refused_by="release", check="epsilon", run="uneven",
     ),
     "a category without blind answers is passed over": Mutant(
-        where="mechanisms.randomized_response:RandomizedResponse.ratio",
+        where="published.channels.kary_response:RandomizedResponse.ratio",
         old="min(self.blind_weights)", new="min(one for one in self.blind_weights if one)",
         refused_by="release", check="epsilon", run="a weight of 0",
     ),
     "a zero of a matrix is passed over": Mutant(
-        where="mechanisms.exact:worst_ratio", old="bottom == 0 and top > 0", new="False",
+        where="published.exact_losses:worst_ratio", old="bottom == 0 and top > 0", new="False",
         refused_by="release", check="epsilon", run="own matrix",
     ),
     "the band without its blind words": Mutant(
-        where="mechanisms.band_response:BandResponse.ratio",
+        where="published.channels.band_response:BandResponse.ratio",
         old="self.blind_weight + self.excess_weight, self.blind_weight", new="self.excess_weight, self.blind_weight",
         refused_by="release", check="epsilon", run="bands",
     ),
     "twice the epsilon that is asked": Mutant(
-        where="mechanisms.randomized_response:RandomizedResponse.from_epsilon",
+        where="published.channels.kary_response:RandomizedResponse.from_epsilon",
         old="epsilon_ratio(check_epsilon(epsilon))", new="epsilon_ratio(2 * check_epsilon(epsilon))",
         refused_by="release", check="method_parameters", run="split",
     ),
@@ -191,7 +191,7 @@ LOCAL: dict[str, Mutant] = {
         refused_by="release", check="method_parameters", run="split",
     ),
     "more truth than p_keep": Mutant(
-        where="mechanisms.randomized_response:RandomizedResponse.equal",
+        where="published.channels.kary_response:RandomizedResponse.equal",
         old="(1 - p) / max(n_categories, 1)", new="(1 - p) / max(n_categories, 1) / 2",
         refused_by="release", check="method_parameters", run="errph",
     ),
@@ -201,7 +201,7 @@ LOCAL: dict[str, Mutant] = {
         refused_by="release", check="figures:", run="errph",
     ),
     "breach without its denominator": Mutant(
-        where="mechanisms.randomized_response:RandomizedResponse.breach",
+        where="published.channels.kary_response:RandomizedResponse.breach",
         old="p * p / (p + self.blind_probabilities)", new="p * p * (1 + 0 * self.blind_probabilities)",
         refused_by="release", check="figures:", run="errph",
     ),
@@ -226,16 +226,17 @@ LOCAL: dict[str, Mutant] = {
     # noise
     "no noise": Mutant(
         where="randomized_response.randomized_rows:RandomizeBatch._randomized",
-        old="mechanism.randomize(codes, key=self.key, stream=stream, first_row=row)", new="codes",
+        old="randomizer.randomize(codes, key=self.key, stream=stream, first_row=row)", new="codes",
         refused_by="validate", check="response_rates:", run="errph",
     ),
     "blind answers of the first half only": Mutant(
-        where="mechanisms.randomized_response:RandomizedResponse.answer",
-        old="word(self._equal_weight)", new="word(2 * self._equal_weight)",
+        where="mechanisms.code_randomizers:KaryRandomizer.answer",
+        old="word(response.equal_blind_weight)", new="word(2 * response.equal_blind_weight)",
         refused_by="validate", check="response_rates:", run="errph",
     ),
     "the first bit of a word dropped": Mutant(
-        where="mechanisms.channel:Channel.randomize", old="words.reshape(-1)", new="words.reshape(-1) >> 1",
+        where="mechanisms.code_randomizers:CodeRandomizer.randomize",
+        old="words.reshape(-1)", new="words.reshape(-1) >> 1",
         refused_by="validate", check="response_rates:", run="errph",
     ),
     "every row shows all its answers": Mutant(
@@ -244,22 +245,23 @@ LOCAL: dict[str, Mutant] = {
         refused_by="release", check="one_answer_per_row", run="rr",
     ),
     "one word too many tells the truth": Mutant(
-        where="mechanisms.randomized_response:RandomizedResponse.answer",
-        old="words < word(self.truth_weight)", new="words <= word(self.truth_weight)",
+        where="mechanisms.code_randomizers:KaryRandomizer.answer",
+        old="words < word(response.truth_weight)", new="words <= word(response.truth_weight)",
         refused_by=_WORDS, arguments=("equal",),
     ),
     "blind answers half as wide": Mutant(
-        where="mechanisms.randomized_response:RandomizedResponse.answer",
-        old="word(self._equal_weight)", new="word((self._equal_weight + 1) // 2)",
+        where="mechanisms.code_randomizers:KaryRandomizer.answer",
+        old="word(response.equal_blind_weight)", new="word((response.equal_blind_weight + 1) // 2)",
         refused_by=_WORDS, arguments=("equal",),
     ),
     "a band off by one": Mutant(
-        where="mechanisms.band_response:BandResponse.answer",
+        where="mechanisms.code_randomizers:BandRandomizer.answer",
         old="words < word(truthful)", new="words <= word(truthful)",
         refused_by=_WORDS, arguments=("band",),
     ),
     "the places of missing not merged": Mutant(
-        where="mechanisms.band_response:BandResponse.answer", old="if self.has_missing else", new="if False else",
+        where="mechanisms.code_randomizers:BandRandomizer.answer",
+        old="if response.has_missing else", new="if False else",
         refused_by=_WORDS, arguments=("band with missing",),
     ),
     "an alias table off by one": Mutant(
@@ -275,17 +277,17 @@ LOCAL: dict[str, Mutant] = {
         refused_by=_STREAMS,
     ),
     "the words of every block used again": Mutant(
-        where="mechanisms.channel:Channel.randomize", old="first_row + rows.start", new="first_row",
-        refused_by="tests/mechanisms/test_randomized_response.py::test_blocks_do_not_show_in_the_answers",
+        where="mechanisms.code_randomizers:CodeRandomizer.randomize", old="first_row + rows.start", new="first_row",
+        refused_by="tests/published/channels/test_kary_response.py::test_blocks_do_not_show_in_the_answers",
     ),
     "the words of every batch used again": Mutant(
         where="randomized_response.randomized_rows:RandomizeBatch._randomized", old="first_row=row", new="first_row=0",
         refused_by=_BATCHES, arguments=("errph", {"epsilon": 1.0, "bins": 4}, CUSTOMERS),
     ),
     "a multiplier without its variance": Mutant(
-        where="mechanisms.transformed_response:TransformedResponse._noisy",
+        where="mechanisms.number_randomizer:NumberRandomizer._noisy",
         old="spread *= a.variance", new="spread *= 0",
-        refused_by="tests/mechanisms/test_transformed_response.py::test_published_numbers_have_the_stated_moments",
+        refused_by="tests/published/channels/test_transformed_response.py::test_published_numbers_have_the_stated_moments",
         arguments=("N(1,1)",),
     ),
 }  # fmt: skip

@@ -10,10 +10,10 @@ import pytest
 
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.mechanisms.band_response import BandResponse
-from anonkit.mechanisms.randomized_response import RandomizedResponse
-from anonkit.mechanisms.response_matrix import ResponseMatrix
-from anonkit.mechanisms.transformed_response import PUBLISHED, TransformedResponse
+from anonkit.published.channels.band_response import BandResponse
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.transformed_response import PUBLISHED, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 COLOURS = Categories(values=("red", "blue"), has_missing=True)

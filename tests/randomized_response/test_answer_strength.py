@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 import anonkit
 from anonkit.consumers import NaiveBayes, frequencies
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.mechanisms.randomized_response import RandomizedResponse
-from anonkit.mechanisms.response_matrix import ResponseMatrix
 from anonkit.methods.errph import ERRPH
 from anonkit.methods.ppnb import PPNB
 from anonkit.policy.declaration import Policy
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.response_matrix import ResponseMatrix
 
 
 def _policy(**column: Any) -> Policy:

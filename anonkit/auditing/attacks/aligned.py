@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 from anonkit.auditing.attacks.attack_evidence import Values, codes_in
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import AnonkitError
-from anonkit.mechanisms.channel import Channel
-from anonkit.mechanisms.transformed_response import TransformedResponse
+from anonkit.mechanisms.code_randomizers import randomizer_of
+from anonkit.mechanisms.number_randomizer import NumberRandomizer
+from anonkit.published.channels.response_channel import Channel
+from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import FORMAT, PublishedTable
 from anonkit.published.recoding import recoding_from_dict
 
@@ -99,7 +101,7 @@ def _randomized(table: PublishedTable, released: pa.Table, original: pa.Table) -
         blank = None if asked is None else asked != number
         if isinstance(alone.mechanism, TransformedResponse):
             numbers = original.column(one.name).cast(pa.float64(), safe=False).to_numpy()
-            shown = alone.mechanism.randomize(numbers, key=key, stream=number)
+            shown = NumberRandomizer(alone.mechanism).randomize(numbers, key=key, stream=number)
             out[one.name] = pa.array(shown, mask=np.isnan(shown) if blank is None else blank | np.isnan(shown))
         elif isinstance(alone.mechanism, Channel) and alone.domain is not None:
             drawn = _draw(original.column(one.name), alone.domain, alone.mechanism, key, number)
@@ -117,7 +119,7 @@ def _draw(
     codes = codes_in(Values.of(column), domain)
     if (codes < 0).any():
         raise ValueError("a value is outside the published domain")
-    return channel.randomize(codes, key=key, stream=stream).astype(np.int64)
+    return randomizer_of(channel).randomize(codes, key=key, stream=stream).astype(np.int64)
 
 
 def _decoded(codes: NDArray[np.int64], domain: Categories | Grid, blank: NDArray[np.bool_] | None) -> pa.Array:

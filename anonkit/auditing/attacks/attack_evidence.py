@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from anonkit.auditing.attacks.labels import compatible, text_of
 from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.mechanisms.channel import Channel
-from anonkit.mechanisms.transformed_response import TransformedResponse
+from anonkit.published.channels.response_channel import Channel
+from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 
 IMPOSSIBLE = -12.0

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.consumers.comparators.record_flip import RecordFlip
-from anonkit.mechanisms.channel import FloatArray
+from anonkit.domains.array_types import FloatArray
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from anonkit.consumers.comparators.decision_tree import Growth, grow, leaf_shares
 from anonkit.consumers.comparators.record_flip import RecordFlip
-from anonkit.mechanisms.channel import FloatArray
+from anonkit.domains.array_types import FloatArray
 
 
 class WarnerDecisionTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warner's model on whole records of yes/no attributes, as in DTPD (Du & Zhan, KDD 2003): kept or inverted together.
 
-For comparison only: one known attribute of a person tells whether the record was inverted, and undoes it.
+For comparison only, and published by no method: one known attribute of a person tells whether the record was inverted,
+and undoes it. Records are flipped by ``anonkit.mechanisms.flipped_records``.
 """
 
 from __future__ import annotations
@@ -12,12 +13,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonkit.domains.array_types import FloatArray
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.mechanisms.channel import FloatArray
-from anonkit.mechanisms.keyed_words import keyed_words
-from anonkit.mechanisms.response_matrix import ResponseMatrix
+from anonkit.published.channels.response_matrix import ResponseMatrix
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +37,11 @@ class RecordFlip:
     def __post_init__(self) -> None:
         if self.p_truth == 0.5:
             raise ParameterError("p_truth (0.5) must not be 0.5: nothing could be reconstructed")
-        self._coin()
+        ResponseMatrix.warner(self.p_truth)  # refuses what is no probability
 
-    def _coin(self) -> ResponseMatrix:
+    @property
+    def coin(self) -> ResponseMatrix:
+        """Warner's model of one answer: kept or inverted."""
         return ResponseMatrix.warner(self.p_truth)
 
     @property
@@ -53,21 +54,13 @@ class RecordFlip:
         """What the reader must know instead of a guarantee."""
         return ("no formal guarantee: one known value of a record tells whether it was inverted",)
 
-    def randomize(
-        self, records: NDArray[np.bool_], *, key: bytes, stream: int, first_row: int = 0
-    ) -> NDArray[np.bool_]:
-        """Randomize records, shape (n, n_attributes): a pure function of (key, stream, row number, record)."""
-        words = keyed_words(key, stream, first_row, len(records)).reshape(-1)
-        inverted = self._coin().answer(np.zeros(len(records), dtype=np.int64), words) == 1
-        return np.asarray(np.logical_xor(records, inverted[:, np.newaxis]))
-
     def unmix(self, direct: FloatArray, inverted: FloatArray) -> FloatArray:
         """Return the unbiased count of a condition from the published counts of it and of its inverse.
 
         Published, a condition E occurs p·N(E) + (1 − p)·N(Ē) times on average, where Ē asks for the opposite of
         every attribute E asks about.
         """
-        p = float(self._coin().response_matrix()[0, 0])
+        p = float(self.coin.response_matrix()[0, 0])
         return np.asarray((p * direct - (1 - p) * inverted) / (2 * p - 1))
 
     def to_params(self) -> dict[str, Any]:

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.domains.public_domains import attributes_of, bounds_of, categories_of, conditions_of, may_be_missing
 from anonkit.dp_trees.release.coded_rows import first_rows_of_units
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.parameters import check_choice, check_integer, check_number, parameter, parameters_of
 from anonkit.policy.declaration import Column, Policy, TargetUse
+from anonkit.policy.public_domains import attributes_of, bounds_of, categories_of, conditions_of, may_be_missing
 from anonkit.promises.pure_central_dp import ADD_OR_REMOVE, REPLACE, CentralDP, changed_rows
 from anonkit.protocols import Engine, Source
 from anonkit.published.taxonomy import Paths

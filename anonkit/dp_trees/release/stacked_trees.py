@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.domains.public_domains import conditions_of
 from anonkit.dp_trees.additive_model.budget_rule import ROWS_SHARE, rule_for
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
 from anonkit.dp_trees.additive_model.synthetic_population import World
@@ -29,6 +28,7 @@ from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within, rounded_up
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy
+from anonkit.policy.public_domains import conditions_of
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.additive_scores import AdditiveScores, places_of

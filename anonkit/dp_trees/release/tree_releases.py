@@ -14,7 +14,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.domains.attribute_domains import Categories
-from anonkit.domains.public_domains import conditions_of
 from anonkit.dp_trees.grower import grow
 from anonkit.dp_trees.leaf_cells import Cells, cells_of, label_of
 from anonkit.dp_trees.microdata import UniformRows, rows_by_cell
@@ -31,6 +30,7 @@ from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Guarantee
 from anonkit.promises.no_guarantee import NoGuarantee
+from anonkit.policy.public_domains import conditions_of
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 from anonkit.published.tree_model import PublishedForest

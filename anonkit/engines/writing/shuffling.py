@@ -22,7 +22,7 @@ from anonkit.engines.reading.batches import drained, gather, grouped
 from anonkit.engines.reading.failures import shielded
 from anonkit.engines.reading.repetition import folded, repeating
 from anonkit.errors import EngineError
-from anonkit.mechanisms.keyed_words import keyed_words
+from anonkit.randomness import keyed_words
 
 _WORD_BITS = 64
 _MOST_BITS = 8  # at most 256 files

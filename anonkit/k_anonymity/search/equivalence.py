@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.coded_columns import IntArray, combine, densify, ranked
+from anonkit.domains.coded_columns import IntArray, combine, densify, distinct_in_groups, ranked
 from anonkit.errors import ParameterError
 from anonkit.k_anonymity.search.class_values import CountedPeople, Held, Triples, at_most, held_by_people, held_by_rows
 
@@ -70,11 +70,7 @@ class Partition:
 
     def distinct(self, values: IntArray) -> IntArray:
         """Count the distinct values of an attribute in each class, shape (n_classes,)."""
-        width = int(values.max(initial=0)) + 1
-        pairs, n_pairs = densify(self.classes * width + values)
-        owner = np.empty(n_pairs, dtype=np.int64)
-        owner[pairs] = self.classes
-        return np.bincount(owner, minlength=self.n_classes)
+        return distinct_in_groups(self.classes, self.n_classes, values)
 
     def n_rows(self, marked: BoolArray | None = None) -> int:
         """Rows the marked entries (default: all) stand for."""

@@ -9,6 +9,7 @@ import pytest
 
 from anonkit.consumers.comparators.record_flip import RecordFlip
 from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.mechanisms.flipped_records import flip_records
 
 KEY = bytes(range(32))
 
@@ -16,12 +17,12 @@ KEY = bytes(range(32))
 def test_a_record_is_kept_or_inverted_as_a_whole() -> None:
     """Every published record is the true one or its opposite, the true one in the stated share of rows."""
     records = np.random.default_rng(0).random((50_000, 4)) < 0.3
-    published = RecordFlip(p_truth=0.7).randomize(records, key=KEY, stream=0)
+    published = flip_records(records, RecordFlip(p_truth=0.7).coin, key=KEY, stream=0)
     kept = np.all(published == records, axis=1)
     inverted = np.all(published != records, axis=1)
     assert np.all(kept ^ inverted)
     assert kept.mean() == pytest.approx(0.7, abs=0.01)
-    part = RecordFlip(p_truth=0.7).randomize(records[123:], key=KEY, stream=0, first_row=123)
+    part = flip_records(records[123:], RecordFlip(p_truth=0.7).coin, key=KEY, stream=0, first_row=123)
     assert np.array_equal(published[123:], part)
 
 
@@ -30,7 +31,7 @@ def test_the_count_of_a_condition_comes_back() -> None:
     rng = np.random.default_rng(1)
     records = rng.random((200_000, 3)) < np.array([0.2, 0.6, 0.7])
     flip = RecordFlip(p_truth=0.3)
-    published = flip.randomize(records, key=KEY, stream=0)
+    published = flip_records(records, flip.coin, key=KEY, stream=0)
     wanted = np.array([True, False, True])
     direct = np.all(published == wanted, axis=1).sum()
     inverse = np.all(published != wanted, axis=1).sum()

@@ -28,10 +28,9 @@ from oracle import PandasEngine, cells
 from anonkit.engines import ENGINES, LocalEngine, open_engine
 from anonkit.engines.reading.sources import LocalSource, mapped_source
 from anonkit.errors import EngineError, ParameterError, SourceError
-from anonkit.mechanisms.keyed_words import keyed_words
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Source
-from anonkit.randomness import Randomness
+from anonkit.randomness import Randomness, keyed_words
 
 PUBLIC = Policy()
 ORACLE = PandasEngine()

@@ -17,10 +17,9 @@ from oracle import PandasEngine, cells
 
 from anonkit.engines import LocalEngine
 from anonkit.errors import EngineError, PolicyError, SourceError
-from anonkit.mechanisms.keyed_words import keyed_words
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Source
-from anonkit.randomness import Randomness
+from anonkit.randomness import Randomness, keyed_words
 
 PUBLIC = Policy()
 ORACLE = PandasEngine()

@@ -7,9 +7,9 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from anonkit.mechanisms.band_response import BandResponse
-from anonkit.mechanisms.number_response import BINS, best_number_response, distribution_error
-from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.published.channels.band_response import BandResponse
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.randomized_response.number_response import BINS, best_number_response, distribution_error
 
 
 @pytest.mark.parametrize("segments", [1, 3])

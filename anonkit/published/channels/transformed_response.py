@@ -13,15 +13,9 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, ClassVar, Literal, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
+from anonkit.domains.array_types import FloatArray
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.estimators.moments import PowerSums, ScoreSums
-from anonkit.mechanisms.channel import FloatArray
-from anonkit.mechanisms.keyed_words import keyed_words, row_blocks
-from anonkit.mechanisms.normal_quantile import normal_quantile
-from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.published.channels.kary_response import RandomizedResponse
 
 NO_GUARANTEE = (
     "No formal guarantee: values near the centre give answers near the centre and far values far answers, so an "
@@ -44,30 +38,9 @@ class Draw:
         if self.shape not in ("normal", "uniform"):
             raise ParameterError(f"shape ({self.shape}) of a draw must be normal or uniform")
 
-    def values(self, words: NDArray[np.uint64]) -> FloatArray:
-        """Turn uniform 64-bit words into draws, one each."""
-        if self.variance == 0:
-            return np.full(words.shape, self.mean)
-        if self.shape == "uniform":
-            return np.asarray(self.mean + math.sqrt(12 * self.variance) * (_uniforms(words) - 0.5))
-        return np.asarray(self.mean + math.sqrt(self.variance) * _normals(words))
-
     def to_params(self) -> dict[str, Any]:
         """Return the draw, ready for JSON."""
         return {"mean": self.mean, "variance": self.variance, "shape": self.shape}
-
-
-def _uniforms(words: NDArray[np.uint64]) -> FloatArray:
-    """Turn 64-bit words into uniform numbers in (0, 1): 52 bits and a half are exact in a float, never 0 or 1."""
-    uniform = (words >> np.uint64(12)).astype(np.float64)
-    uniform += 0.5
-    uniform *= 2.0**-52
-    return uniform
-
-
-def _normals(words: NDArray[np.uint64]) -> FloatArray:
-    """Turn 64-bit words into standard normal numbers, one each."""
-    return normal_quantile(_uniforms(words))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,144 +128,12 @@ class TransformedResponse:
         spread = "bounded noise rules values out for certain" if bounded else "a and b are continuous draws"
         return (NO_GUARANTEE, spread, "class-conditional values are taken as normal by the consumer")
 
-    def randomize(self, values: FloatArray, *, key: bytes, stream: int, first_row: int = 0) -> FloatArray:
-        """Randomize a batch: a pure function of (key, stream, row number, value).
-
-        Parameters
-        ----------
-        values : array of float, shape (n,)
-            NaN is missing.
-        key, stream, first_row
-            As in `keyed_words`.
-
-        Returns
-        -------
-        array of float, shape (n,)
-            Multiples of `step`; NaN where the presence bit says missing.
-
-        Raises
-        ------
-        ParameterError
-            When values are missing and there is no presence bit; the message counts them.
-        """
-        numbers = np.asarray(values, dtype=np.float64)
-        if self.is_clear:
-            return numbers.copy()
-        absent = np.isnan(numbers)
-        if self.presence is None and absent.any():
-            raise ParameterError(
-                f"{int(absent.sum())} of {numbers.size} values are missing but there is no presence bit",
-                "declare that values may be missing: absence is then randomized too",
-            )
-        out = np.empty(numbers.shape)
-        draws = (1 if self._is_normal else 2) + (self.presence is not None)
-        for rows in row_blocks(numbers.size):
-            size = rows.stop - rows.start
-            words = keyed_words(key, stream, first_row + rows.start, size, word_bits=64, per_row=draws)
-            out[rows] = self._publish(numbers[rows], absent[rows], words.astype(np.uint64, copy=False))
-        return out
-
-    def _publish(self, numbers: FloatArray, absent: NDArray[np.bool_], words: NDArray[np.uint64]) -> FloatArray:
-        away = np.where(absent, self.centre, numbers)
-        if self.bounds is not None:
-            np.clip(away, *self.bounds, out=away)
-        away -= self.centre
-        shown = self._noisy(away, words)
-        shown += self.centre
-        shown /= self.step
-        np.rint(shown, out=shown)
-        shown *= self.step
-        if self.presence is not None:
-            bit_words = (words[:, -1] >> np.uint64(64 - self.presence.word_bits)).astype(
-                f"uint{self.presence.word_bits}"
-            )
-            shown[self.presence.answer(absent.astype(np.uint8), bit_words) == 1] = np.nan
-        return shown
-
-    @property
-    def _is_normal(self) -> bool:
-        """True when `a x' + scale · b` is a normal number for every x'."""
-        return all(draw.shape == "normal" or draw.variance == 0 for draw in (self.multiplier, self.offset))
-
-    def _noisy(self, away: FloatArray, words: NDArray[np.uint64]) -> FloatArray:
-        """Return `a x' + scale · b` for distances x' from the centre.
-
-        The sum of normal a and b is one normal number whose variance is S_a² x'² + scale² S_b²: one draw has exactly
-        the distribution of two.
-        """
-        a, b = self.multiplier, self.offset
-        if not self._is_normal:
-            return np.asarray(a.values(words[:, 0]) * away + self.scale * b.values(words[:, 1]))
-        spread = away * away
-        spread *= a.variance
-        spread += self.scale**2 * b.variance
-        np.sqrt(spread, out=spread)
-        spread *= _normals(words[:, 0])
-        spread += a.mean * away
-        return spread
-
     def presence_probabilities(self) -> tuple[float, float]:
         """Return the chance that a number is shown for a present and for a missing value."""
         if self.presence is None:
             return 1.0, 0.0
         shown = self.presence.response_matrix()[:, 0]
         return float(shown[0]), float(shown[1])
-
-    def _from_centre(self, powers: PowerSums) -> PowerSums:
-        """Measure powers from the centre; clear numbers from wherever they were summed, which loses no digits."""
-        return powers if self.is_clear else powers.about(self.centre)
-
-    def score_sums(self, powers: PowerSums) -> ScoreSums:
-        """Return sums of unbiased scores (in the class, present, x', x'² with x' = x − centre) and of their products.
-
-        With y' = y − centre, E[y'] = Ā x' and E[y'²] = (Ā² + S_a²) x'² + S_b²; a missing value that is shown is a
-        value at the centre, so it adds nothing but S_b².
-        """
-        raw = self._from_centre(powers)
-        shown_present, shown_missing = self.presence_probabilities()
-        slope, square = self.multiplier.mean, self.multiplier.mean**2 + self.multiplier.variance
-        noise = self.scale**2 * self.offset.variance + self.step**2 / 12
-        certainty = shown_present - shown_missing
-        # coefficients of 1, y', y'² in the scores of a shown number
-        scores = np.zeros((4, 3))
-        scores[0, 0], scores[1, 0] = 1.0, (1 - shown_missing) / certainty
-        scores[2, 1] = 1 / (slope * shown_present)
-        scores[3] = -noise / (square * shown_present), 0.0, 1 / (square * shown_present)
-        blank = np.array([1.0, -shown_missing / certainty, 0.0, 0.0])
-        pairs = np.stack([raw.sums[:, row : row + 3] for row in range(3)], axis=1)
-        return ScoreSums(
-            origin=raw.origin,
-            totals=raw.sums[:, :3] @ scores.T + raw.blanks[:, np.newaxis] * blank,
-            products=scores @ pairs @ scores.T + raw.blanks[:, np.newaxis, np.newaxis] * np.outer(blank, blank),
-            rows=raw.sums[:, 0] + raw.blanks,
-        )
-
-    def published_moments(self, powers: PowerSums) -> tuple[FloatArray, FloatArray]:
-        """Return mean and variance per published class as the paper prints them (eqs. 2 and 3), nothing put right.
-
-        The variance may be negative. It is biased by −S_a² Var(y) / (n Ā² (Ā² + S_a²)), whatever the paper says.
-        """
-        raw = self._from_centre(powers)
-        n, slope, spread = raw.sums[:, 0], self.multiplier.mean, self.multiplier.variance
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean = raw.sums[:, 1] / n
-            variance = (raw.sums[:, 2] - n * mean**2) / (n - 1)
-            noise = spread * (mean / slope) ** 2 + self.scale**2 * self.offset.variance
-            hidden = (variance - noise) / (slope**2 + spread)
-        return raw.origin + mean / slope, hidden
-
-    def mean_error_fixed_rows(self, powers: PowerSums) -> FloatArray:
-        """Return the standard error of the mean when only the noise is random.
-
-        The root of Σ(S_a² y² + Ā² S_b²) / (n² Ā² (Ā² + S_a²)), per published class.
-        """
-        raw = self._from_centre(powers)
-        n, slope, spread = raw.sums[:, 0], self.multiplier.mean, self.multiplier.variance
-        noise = self.scale**2 * self.offset.variance
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(
-                np.sqrt((spread * raw.sums[:, 2] + n * slope**2 * noise) / (n**2 * slope**2 * (slope**2 + spread)))
-            )
 
     def answer_moments(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance of the published number when the true one has these."""

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.keyed_words import asked_attribute, choose, keyed_words, row_blocks
+from anonkit.mechanisms.asked_attributes import asked_attribute
+from anonkit.mechanisms.code_randomizers import choose, row_blocks
+from anonkit.randomness import keyed_words
 
 KEY = bytes(range(32))
 

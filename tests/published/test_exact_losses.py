@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.exact import ceiling, check_epsilon, epsilon_ratio, privacy_loss, worst_ratio
+from anonkit.published.exact_losses import ceiling, check_epsilon, epsilon_ratio, privacy_loss, worst_ratio
 
 EPSILONS = st.floats(1e-6, 40, allow_nan=False)
 

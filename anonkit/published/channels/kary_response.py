@@ -15,11 +15,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from anonkit.domains.array_types import FloatArray
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.mechanisms.alias_table import AliasTable
-from anonkit.mechanisms.channel import SHARED_ASSUMPTIONS, Codes, FloatArray, TruthOrBlind
-from anonkit.mechanisms.exact import ceiling, check_epsilon, check_probability, epsilon_ratio
-from anonkit.mechanisms.keyed_words import Words, choose, word_type
+from anonkit.published.channels.response_channel import SHARED_ASSUMPTIONS, TruthOrBlind
+from anonkit.published.exact_losses import ceiling, check_epsilon, check_probability, check_word_bits, epsilon_ratio
 
 _MOST_CATEGORIES = 1 << 24
 _LOSS_TOLERATED = Fraction(1, 1 << 12)  # share of the wanted truth that rounding to 32-bit words may cost
@@ -48,7 +47,7 @@ class RandomizedResponse(TruthOrBlind):
     """Bits of the random word one answer uses."""
 
     def __post_init__(self) -> None:
-        word_type(self.word_bits)
+        check_word_bits(self.word_bits)
         if not self.blind_weights:
             raise ParameterError("randomized response needs at least one category")
         if self.truth_weight < 1 or min(self.blind_weights) < 0:
@@ -250,30 +249,10 @@ class RandomizedResponse(TruthOrBlind):
         return np.asarray(p * p / (p + self.blind_probabilities))
 
     @cached_property
-    def _equal_weight(self) -> int | None:
+    def equal_blind_weight(self) -> int | None:
+        """Words of every blind answer; None when they differ."""
         first = self.blind_weights[0]
         return first if all(weight == first for weight in self.blind_weights) else None
-
-    @cached_property
-    def _alias(self) -> AliasTable:
-        """Which words answer which category blindly; one more outcome, the last, stands for the truth."""
-        return AliasTable.of([[*self.blind_weights, self.truth_weight]], self.word_bits)
-
-    def answer(self, codes: Codes, words: Words) -> Codes:
-        """Keep the code when the word says so, else answer as the word says.
-
-        Equal blind answers go by division, uneven ones by an alias table; both exactly.
-        """
-        if self.truth_weight == 1 << self.word_bits:
-            return codes.copy()
-        word = words.dtype.type
-        if self._equal_weight is not None:
-            kept = words < word(self.truth_weight)
-            blind = words - word(self.truth_weight)  # wraps around where kept: those are not used
-            np.floor_divide(blind, word(self._equal_weight), out=blind)
-            return choose(kept, codes, blind.astype(codes.dtype))
-        drawn = self._alias.draw(words)
-        return choose(drawn == self.n_inputs, codes, drawn.astype(codes.dtype, copy=False))
 
     def response_matrix(self) -> FloatArray:
         """Return the response probabilities, shape (m, m)."""
@@ -336,7 +315,7 @@ class RandomizedResponse(TruthOrBlind):
 
     def to_params(self) -> dict[str, Any]:
         """Return the integers that define the mechanism; equal blind weights are written once."""
-        same = self._equal_weight
+        same = self.equal_blind_weight
         blind = {"blind_weight": same} if same is not None else {"blind_weights": list(self.blind_weights)}
         return {"word_bits": self.word_bits, "categories": self.n_inputs, "truth_weight": self.truth_weight, **blind}
 

@@ -13,9 +13,10 @@ from statistics import NormalDist
 
 import numpy as np
 
-from anonkit.mechanisms.band_response import LARGEST_BAND_EPSILON, BandResponse
-from anonkit.mechanisms.channel import FloatArray, TruthOrBlind
-from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.domains.array_types import FloatArray
+from anonkit.published.channels.band_response import LARGEST_BAND_EPSILON, BandResponse
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.response_channel import TruthOrBlind
 
 BINS = (4, 8, 16, 32, 64)
 """Numbers of equal bins that are considered."""

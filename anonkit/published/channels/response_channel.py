@@ -14,14 +14,10 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonkit.domains.array_types import FloatArray
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.exact import privacy_loss
-from anonkit.mechanisms.keyed_words import Words, keyed_words, row_blocks
-
-FloatArray = NDArray[np.float64]
-Codes = NDArray[np.integer[Any]]
+from anonkit.published.exact_losses import privacy_loss
 
 SHARED_ASSUMPTIONS = (
     "the domain (categories, bounds, grid) is public and was not read from the data",
@@ -70,10 +66,6 @@ class Channel(ABC):
         return Fraction(sum(min(column) for column in columns), 1 << self.word_bits)
 
     @abstractmethod
-    def answer(self, codes: Codes, words: Words) -> Codes:
-        """Answer each code with its word, both of shape (n,)."""
-
-    @abstractmethod
     def to_params(self) -> dict[str, Any]:
         """Return the exact integers that define the mechanism, ready for JSON."""
 
@@ -91,35 +83,6 @@ class Channel(ABC):
     def assumptions(self) -> tuple[str, ...]:
         """What must hold for epsilon to be true, in plain sentences."""
         return SHARED_ASSUMPTIONS
-
-    def randomize(self, codes: Codes, *, key: bytes, stream: int, first_row: int = 0) -> Codes:
-        """Randomize a batch: a pure function of (key, stream, row number, code).
-
-        Parameters
-        ----------
-        codes : array of int, shape (n,)
-            True codes in [0, n_inputs).
-        key, stream, first_row
-            As in `keyed_words`: secret key, number of the attribute, global number of the batch's first row.
-
-        Returns
-        -------
-        array of int, shape (n,)
-            Answers in [0, n_outputs); of the input's type when that holds every answer, else int32.
-
-        Raises
-        ------
-        ParameterError
-            When a code is outside its range (the message counts rows and shows no code).
-        """
-        checked = check_codes(codes, self.n_inputs)
-        fits = self.n_outputs - 1 <= np.iinfo(checked.dtype).max
-        out: Codes = np.empty(checked.shape, dtype=checked.dtype if fits else np.int32)
-        for rows in row_blocks(checked.size):
-            size = rows.stop - rows.start
-            words = keyed_words(key, stream, first_row + rows.start, size, word_bits=self.word_bits)
-            out[rows] = self.answer(checked[rows].astype(out.dtype, copy=False), words.reshape(-1))
-        return out
 
     @cached_property
     def _matrix(self) -> FloatArray:
@@ -239,17 +202,3 @@ class TruthOrBlind(Channel):
         functions : array, shape (n_outputs, q)
         """
         return np.asarray((functions - self.blind_probabilities @ functions) / self.truth_probability)
-
-
-def check_codes(codes: Codes, n_inputs: int) -> Codes:
-    """Return the codes as a flat integer array, or count the rows that are out of range."""
-    array = np.asarray(codes)
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        raise ParameterError("codes must be a one-dimensional integer array")
-    if array.size and (int(array.min()) < 0 or int(array.max()) >= n_inputs):
-        outside = int(((array < 0) | (array >= n_inputs)).sum())
-        raise ParameterError(
-            f"{outside} of {array.size} codes are outside [0, {n_inputs})",
-            "declare every category (missing too) in the public domain",
-        )
-    return array

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 import anonkit
-from anonkit.domains.public_domains import may_be_missing
 from anonkit.errors import PolicyError
 from anonkit.policy.answer_design import AnswerDesign
 from anonkit.policy.declaration import Column, Missing, Outside, Policy, Role
+from anonkit.policy.public_domains import may_be_missing
 
 TABLE = pa.table(
     {

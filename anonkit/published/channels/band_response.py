@@ -16,12 +16,11 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.mechanisms.channel import Codes, FloatArray, TruthOrBlind
-from anonkit.mechanisms.exact import ceiling, check_epsilon, epsilon_ratio
-from anonkit.mechanisms.keyed_words import Words, choose, word_type
+from anonkit.published.channels.response_channel import TruthOrBlind
+from anonkit.published.exact_losses import ceiling, check_epsilon, check_word_bits, epsilon_ratio
 
 _FIELDS = ("positions", "band", "blind_weight", "excess_weight", "segments", "word_bits")
 LARGEST_BAND_EPSILON = 12.0
@@ -64,7 +63,7 @@ class BandResponse(TruthOrBlind):
     """Bits of the random word one answer uses."""
 
     def __post_init__(self) -> None:
-        word_type(self.word_bits)
+        check_word_bits(self.word_bits)
         if min(self.positions, self.band, self.blind_weight, self.excess_weight, self.segments) < 1:
             raise ParameterError("positions, band, weights and segments of a band response must be at least 1")
         if self._spare < 0:
@@ -126,13 +125,14 @@ class BandResponse(TruthOrBlind):
         return self.positions + self.band - 1
 
     @property
-    def _raw_segment(self) -> int:
+    def segment_places(self) -> int:
+        """Number of places per segment before those of missing are published as one answer."""
         return self.places + self.band * self.has_missing
 
     @property
     def _spare(self) -> int:
         """Words left over by rounding, fewer than a band: they give the very last place, whatever the truth."""
-        used = self.segments * self._raw_segment * self.blind_weight + self.band * self.excess_weight
+        used = self.segments * self.segment_places * self.blind_weight + self.band * self.excess_weight
         return (1 << self.word_bits) - used
 
     @cached_property
@@ -167,13 +167,13 @@ class BandResponse(TruthOrBlind):
         return replace(self, segments=1, blind_weight=self.blind_weight * self.segments)
 
     @cached_property
-    def _starts(self) -> NDArray[np.int64]:
+    def band_starts(self) -> IntArray:
         """First place of the band of each true code, before missing is merged."""
         within = np.append(np.arange(self.positions), [self.places] * self.has_missing).astype(np.int64)
-        return (np.arange(self.segments)[:, np.newaxis] * self._raw_segment + within).reshape(-1)
+        return (np.arange(self.segments)[:, np.newaxis] * self.segment_places + within).reshape(-1)
 
     @cached_property
-    def _merged(self) -> NDArray[np.int64]:
+    def answer_of_place(self) -> IntArray:
         """Published answer of each place: the places of missing become one."""
         within = np.append(np.arange(self.places), [self.places] * (self.band * self.has_missing)).astype(np.int64)
         return (np.arange(self.segments)[:, np.newaxis] * (self.places + self.has_missing) + within).reshape(-1)
@@ -181,33 +181,21 @@ class BandResponse(TruthOrBlind):
     def weights(self) -> list[list[int]]:
         """Return the exact response matrix, in words."""
         blind = [0] * self.n_outputs
-        for place in self._merged:
+        for place in self.answer_of_place:
             blind[place] += self.blind_weight
         blind[-1] += self._spare
         out = []
-        for start in self._starts:
+        for start in self.band_starts:
             row = list(blind)
-            for place in self._merged[start : start + self.band]:
+            for place in self.answer_of_place[start : start + self.band]:
                 row[place] += self.excess_weight
             out.append(row)
         return out
 
-    def answer(self, codes: Codes, words: Words) -> Codes:
-        """Answer from the band when the word is below the band's total weight, else by the word's place in the rest."""
-        word = words.dtype.type
-        truthful = self.band * self.excess_weight
-        near = words < word(truthful)
-        offset = words // word(self.excess_weight)
-        blind = (words - word(truthful)) // word(self.blind_weight)
-        np.minimum(blind, word(self.segments * self._raw_segment - 1), out=blind)
-        place = choose(near, self._starts[codes] + offset.astype(np.int64), blind.astype(np.int64))
-        # both branches were computed everywhere: the index is only valid where it was chosen
-        return (self._merged[place] if self.has_missing else place).astype(codes.dtype)
-
     @cached_property
     def blind_probabilities(self) -> FloatArray:
         """Probability of each answer to be given blindly, shape (n_outputs,)."""
-        counts = np.bincount(self._merged, minlength=self.n_outputs).astype(np.float64) * self.blind_weight
+        counts = np.bincount(self.answer_of_place, minlength=self.n_outputs).astype(np.float64) * self.blind_weight
         counts[-1] += self._spare
         return np.asarray(counts / (1 << self.word_bits))
 

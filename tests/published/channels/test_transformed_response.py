@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.estimators.moments import PowerSums, estimate_moments
-from anonkit.mechanisms.randomized_response import RandomizedResponse
-from anonkit.mechanisms.transformed_response import PUBLISHED, Draw, TransformedResponse, breach_width
+from anonkit.estimators.transformed_moments import mean_error_fixed_rows, published_moments, score_sums
+from anonkit.mechanisms.number_randomizer import NumberRandomizer, drawn
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.transformed_response import PUBLISHED, Draw, TransformedResponse, breach_width
 from anonkit.randomness import Randomness
 
 KEY = bytes(range(32))
@@ -50,7 +52,7 @@ def test_the_published_estimates_are_those_of_the_paper(setting: str, seed: int,
     """Eqs. 2 and 3 from power sums, wherever the powers are measured from."""
     y = np.random.default_rng(seed).normal(3, 2, 60)
     mechanism = trr(setting)
-    mean, variance = mechanism.published_moments(sums_of(y, origin))
+    mean, variance = published_moments(mechanism, sums_of(y, origin))
     assert (mean[0], variance[0]) == pytest.approx(published_form(y, mechanism), rel=1e-6, abs=1e-8)
 
 
@@ -59,7 +61,7 @@ def test_the_repaired_variance_is_the_unbiased_form(setting: str, seed: int) -> 
     """The general linear estimator gives exactly the unbiased form (rounding of y apart), and the same mean."""
     y = np.random.default_rng(seed).normal(3, 2, 60)
     mechanism = trr(setting)
-    estimate = estimate_moments(mechanism.score_sums(sums_of(y)))
+    estimate = estimate_moments(score_sums(mechanism, sums_of(y)))
     rounding = mechanism.step**2 / 12 / (mechanism.multiplier.mean**2 + mechanism.multiplier.variance)
     assert estimate.mean[0] == pytest.approx(y.mean() / mechanism.multiplier.mean)
     assert estimate.variance[0] + rounding == pytest.approx(unbiased_form(y, mechanism), rel=1e-9)
@@ -85,7 +87,7 @@ def test_the_error_of_the_mean_for_given_rows_is_that_of_the_paper(setting: str,
     mechanism = trr(setting)
     a, b = mechanism.multiplier, mechanism.offset
     expected = (a.variance * (y**2).sum() + 40 * a.mean**2 * b.variance) / (1600 * a.mean**2 * (a.mean**2 + a.variance))
-    assert mechanism.mean_error_fixed_rows(sums_of(y))[0] == pytest.approx(math.sqrt(expected))
+    assert mean_error_fixed_rows(mechanism, sums_of(y))[0] == pytest.approx(math.sqrt(expected))
 
 
 @pytest.mark.parametrize("setting", sorted(PUBLISHED))
@@ -93,7 +95,7 @@ def test_published_numbers_have_the_stated_moments(setting: str) -> None:
     """Mean and variance of what is published follow from those of the data, within 5 standard errors."""
     mechanism = trr(setting)
     x = np.random.default_rng(1).normal(4, 2, 200_000)
-    y = mechanism.randomize(x, key=KEY, stream=0)
+    y = NumberRandomizer(mechanism).randomize(x, key=KEY, stream=0)
     mean, variance = mechanism.answer_moments(np.array([x.mean()]), np.array([x.var()]))
     assert y.mean() == pytest.approx(mean[0], abs=5 * math.sqrt(variance[0] / len(x)))
     assert y.var() == pytest.approx(variance[0], rel=0.05)
@@ -107,9 +109,9 @@ def test_one_value_is_published_with_the_distribution_of_a_x_plus_b(shapes: tupl
 
     a, b = (Draw(mean=mean, variance=2.0, shape=shape) for mean, shape in zip((1.5, 0.0), shapes, strict=True))  # type: ignore[arg-type]
     mechanism = TransformedResponse(multiplier=a, offset=b, centre=2.0, scale=3.0)
-    shown = mechanism.randomize(np.full(20_000, value), key=KEY, stream=0)
+    shown = NumberRandomizer(mechanism).randomize(np.full(20_000, value), key=KEY, stream=0)
     words = Randomness.seeded(7).words(40_000)
-    separate = 2.0 + a.values(words[:20_000]) * (value - 2.0) + 3.0 * b.values(words[20_000:])
+    separate = 2.0 + drawn(a, words[:20_000]) * (value - 2.0) + 3.0 * drawn(b, words[20_000:])
     assert ks_2samp(shown, separate).pvalue > 1e-3
 
 
@@ -117,7 +119,7 @@ def test_one_value_is_published_with_the_distribution_of_a_x_plus_b(shapes: tupl
 def test_draws_have_their_mean_and_variance(shape: str) -> None:
     """Both families, within 5 standard errors; uniform ones stay within their support."""
     draw = Draw(mean=2.0, variance=9.0, shape=shape)  # type: ignore[arg-type]
-    values = draw.values(Randomness.seeded(3).words(200_000))
+    values = drawn(draw, Randomness.seeded(3).words(200_000))
     assert values.mean() == pytest.approx(2.0, abs=5 * 3 / math.sqrt(200_000))
     assert values.var() == pytest.approx(9.0, rel=0.03)
     if shape == "uniform":
@@ -127,13 +129,13 @@ def test_draws_have_their_mean_and_variance(shape: str) -> None:
 def test_extreme_words_give_finite_draws() -> None:
     """The smallest and the largest word are no infinity."""
     words = np.array([0, 2**64 - 1], dtype=np.uint64)
-    assert np.all(np.isfinite(Draw(mean=0, variance=1).values(words)))
+    assert np.all(np.isfinite(drawn(Draw(mean=0, variance=1), words)))
 
 
 def test_published_numbers_lie_on_the_grid() -> None:
     """Every published number is a whole multiple of the step: no low bits tell of the true one."""
     mechanism = TransformedResponse.centred(*PUBLISHED["N(1,1)"], (17, 90))
-    y = mechanism.randomize(np.random.default_rng(0).uniform(17, 90, 5000), key=KEY, stream=0)
+    y = NumberRandomizer(mechanism).randomize(np.random.default_rng(0).uniform(17, 90, 5000), key=KEY, stream=0)
     assert np.all(np.mod(y, mechanism.step) == 0)
 
 
@@ -143,26 +145,30 @@ def test_a_batch_is_randomized_as_its_rows_are(first: int, lead: int, n: int) ->
     mechanism = trr("N(2,10)", RandomizedResponse.rrph(0.5))
     x = np.random.default_rng(n).normal(5, 3, lead + n)
     x[::3] = np.nan
-    whole = mechanism.randomize(x, key=KEY, stream=1, first_row=first)
-    part = mechanism.randomize(x[lead:], key=KEY, stream=1, first_row=first + lead)
+    whole = NumberRandomizer(mechanism).randomize(x, key=KEY, stream=1, first_row=first)
+    part = NumberRandomizer(mechanism).randomize(x[lead:], key=KEY, stream=1, first_row=first + lead)
     assert np.array_equal(whole[lead:], part, equal_nan=True)
 
 
 def test_blocks_do_not_show_in_the_answers() -> None:
     """Numbers are the same across the block size the work is cut into."""
     mechanism, x = trr(), np.random.default_rng(0).normal(5, 3, 70_000)
-    whole = mechanism.randomize(x, key=KEY, stream=0)
-    parts = [mechanism.randomize(x[at : at + 999], key=KEY, stream=0, first_row=at) for at in range(0, 70_000, 999)]
+    whole = NumberRandomizer(mechanism).randomize(x, key=KEY, stream=0)
+    parts = [
+        NumberRandomizer(mechanism).randomize(x[at : at + 999], key=KEY, stream=0, first_row=at)
+        for at in range(0, 70_000, 999)
+    ]
     assert np.array_equal(whole, np.concatenate(parts))
 
 
 def test_centring_makes_the_noise_independent_of_the_origin() -> None:
     """Birth years: the published form drowns the spread, the centred one does not."""
     x = np.random.default_rng(2).normal(1965, 8, 20_000)
-    raw = estimate_moments(trr().score_sums(sums_of(trr().randomize(x, key=KEY, stream=0), 1965)))
+    answers = NumberRandomizer(trr()).randomize(x, key=KEY, stream=0)
+    raw = estimate_moments(score_sums(trr(), sums_of(answers, 1965)))
     centred_form = TransformedResponse.centred(*PUBLISHED["N(1,1)"], (1940, 1990))
-    y = centred_form.randomize(x, key=KEY, stream=0)
-    centred = estimate_moments(centred_form.score_sums(sums_of(y, 1965)))
+    y = NumberRandomizer(centred_form).randomize(x, key=KEY, stream=0)
+    centred = estimate_moments(score_sums(centred_form, sums_of(y, 1965)))
     assert raw.variance_error[0] > 100 * 64
     assert math.sqrt(centred.variance[0]) == pytest.approx(8, rel=0.2)
     assert centred.mean[0] == pytest.approx(1965, abs=1)
@@ -174,10 +180,10 @@ def test_missing_values_are_hidden_by_a_randomized_bit_and_estimated() -> None:
     rng = np.random.default_rng(3)
     x = rng.normal(6, 1, 200_000)
     x[rng.random(200_000) < 0.3] = np.nan
-    y = mechanism.randomize(x, key=KEY, stream=0)
+    y = NumberRandomizer(mechanism).randomize(x, key=KEY, stream=0)
     assert np.isnan(y[np.isnan(x)]).mean() == pytest.approx(0.7, abs=0.01)
     assert np.isnan(y[~np.isnan(x)]).mean() == pytest.approx(0.3, abs=0.01)
-    estimate = estimate_moments(mechanism.score_sums(sums_of(y, 5)))
+    estimate = estimate_moments(score_sums(mechanism, sums_of(y, 5)))
     assert estimate.present[0] == pytest.approx(0.7, abs=4 * estimate.present_error[0])
     assert estimate.mean[0] == pytest.approx(6, abs=4 * estimate.mean_error[0])
     assert estimate.variance[0] == pytest.approx(1, abs=4 * estimate.variance_error[0])
@@ -187,15 +193,15 @@ def test_missing_values_are_hidden_by_a_randomized_bit_and_estimated() -> None:
 def test_a_missing_value_without_presence_bit_is_refused() -> None:
     """A NaN passed through would reveal absence exactly; the message counts."""
     with pytest.raises(ParameterError, match="1 of 2 values are missing"):
-        trr().randomize(np.array([1.0, np.nan]), key=KEY, stream=0)
+        NumberRandomizer(trr()).randomize(np.array([1.0, np.nan]), key=KEY, stream=0)
 
 
 def test_clear_numbers_come_back_exactly_and_lose_no_digits() -> None:
     """Nothing done: mean and variance are the ordinary ones, even far from zero."""
     x = np.random.default_rng(0).normal(1e9, 1, 1000)
     clear = TransformedResponse.clear()
-    assert np.array_equal(clear.randomize(x, key=KEY, stream=0), x)
-    estimate = estimate_moments(clear.score_sums(sums_of(x, 1e9)))
+    assert np.array_equal(NumberRandomizer(clear).randomize(x, key=KEY, stream=0), x)
+    estimate = estimate_moments(score_sums(clear, sums_of(x, 1e9)))
     assert estimate.mean[0] == pytest.approx(x.mean(), abs=1e-6)
     assert estimate.variance[0] == pytest.approx(x.var(ddof=1), rel=1e-6)
 

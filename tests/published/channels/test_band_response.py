@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.mechanisms.band_response import BandResponse
-from anonkit.mechanisms.exact import worst_ratio
-from anonkit.mechanisms.randomized_response import RandomizedResponse
+from anonkit.mechanisms.code_randomizers import randomizer_of
+from anonkit.published.channels.band_response import BandResponse
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.exact_losses import worst_ratio
 
 KEY = bytes(range(32))
 
@@ -96,8 +97,8 @@ def test_the_piecewise_mechanism_has_the_variance_of_its_paper() -> None:
 def test_a_batch_is_randomized_as_its_rows_are(channel: BandResponse, first: int, lead: int, n: int) -> None:
     """The answers depend on key, stream and row number, not on the batch."""
     codes = np.random.default_rng(n).integers(0, channel.n_inputs, lead + n)
-    whole = channel.randomize(codes, key=KEY, stream=1, first_row=first)
-    part = channel.randomize(codes[lead:], key=KEY, stream=1, first_row=first + lead)
+    whole = randomizer_of(channel).randomize(codes, key=KEY, stream=1, first_row=first)
+    part = randomizer_of(channel).randomize(codes[lead:], key=KEY, stream=1, first_row=first + lead)
     assert np.array_equal(whole[lead:], part)
     assert whole.min() >= 0
     assert whole.max() < channel.n_outputs

@@ -22,6 +22,19 @@ _DIGITS = 90
 _SLACK = Decimal(10) ** -60
 
 
+WORD_BITS = (16, 32, 64)
+"""Sizes of the random word that one answer uses."""
+
+RATE_BITS = 52
+"""Rates of central noise are published as integers in units of 2**-52 per integer step of what is noised."""
+
+
+def check_word_bits(word_bits: int) -> None:
+    """Refuse words of a size that no random word has."""
+    if word_bits not in WORD_BITS:
+        raise ParameterError(f"word_bits ({word_bits}) must be one of {list(WORD_BITS)}")
+
+
 def check_epsilon(epsilon: object) -> float:
     """Return epsilon as a float, or say what it must be.
 

@@ -14,11 +14,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from anonkit.domains.array_types import FloatArray
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.mechanisms.alias_table import AliasTable
-from anonkit.mechanisms.channel import SHARED_ASSUMPTIONS, Channel, Codes, FloatArray
-from anonkit.mechanisms.exact import check_probability, worst_ratio
-from anonkit.mechanisms.keyed_words import Words
+from anonkit.published.channels.response_channel import SHARED_ASSUMPTIONS, Channel
+from anonkit.published.exact_losses import check_probability, worst_ratio
 
 _BITS = 32
 
@@ -104,15 +103,6 @@ class ResponseMatrix(Channel):
         """
         truth = np.diagonal(self.response_matrix())
         return np.asarray(truth**2 + (1 - truth) ** 2 / max(self.n_inputs - 1, 1))
-
-    @cached_property
-    def _alias(self) -> AliasTable:
-        """Which words of each true code give which answer."""
-        return AliasTable.of(self.rows, _BITS)
-
-    def answer(self, codes: Codes, words: Words) -> Codes:
-        """Look the word up among those of the row of the code."""
-        return self._alias.draw(words, codes).astype(codes.dtype, copy=False)
 
     def to_params(self) -> dict[str, Any]:
         """Return the integers that define the mechanism."""

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.domains.declared_cells import settling
 from anonkit.errors import PolicyError, SourceError
 from anonkit.policy.declaration import Column, Missing, Outside, Policy, Role
+from anonkit.policy.declared_cells import settling
 
 N = 400
 RNG = np.random.default_rng(3)

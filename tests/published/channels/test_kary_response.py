@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.mechanisms.randomized_response import RandomizedResponse
-from anonkit.mechanisms.response_matrix import ResponseMatrix
+from anonkit.mechanisms.code_randomizers import randomizer_of
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.response_matrix import ResponseMatrix
 
 KEY = bytes(range(32))
 KEEPS = st.floats(0.01, 1.0)
@@ -151,8 +152,8 @@ def test_likeliest_shares_of_no_answers_are_equal() -> None:
 def test_a_batch_is_randomized_as_its_rows_are(channel: RandomizedResponse, first: int, lead: int, n: int) -> None:
     """The answers depend on key, stream and row number, not on the batch."""
     codes = np.random.default_rng(n).integers(0, channel.n_inputs, lead + n).astype(np.uint8)
-    whole = channel.randomize(codes, key=KEY, stream=2, first_row=first)
-    part = channel.randomize(codes[lead:], key=KEY, stream=2, first_row=first + lead)
+    whole = randomizer_of(channel).randomize(codes, key=KEY, stream=2, first_row=first)
+    part = randomizer_of(channel).randomize(codes[lead:], key=KEY, stream=2, first_row=first + lead)
     assert np.array_equal(whole[lead:], part)
     assert whole.dtype == codes.dtype
 
@@ -161,8 +162,11 @@ def test_blocks_do_not_show_in_the_answers() -> None:
     """Answers are the same across the block size the work is cut into."""
     channel = RandomizedResponse.from_epsilon(5, 1.0)
     codes = np.random.default_rng(0).integers(0, 5, 100_000).astype(np.int32)
-    whole = channel.randomize(codes, key=KEY, stream=0)
-    parts = [channel.randomize(codes[at : at + 777], key=KEY, stream=0, first_row=at) for at in range(0, 100_000, 777)]
+    whole = randomizer_of(channel).randomize(codes, key=KEY, stream=0)
+    parts = [
+        randomizer_of(channel).randomize(codes[at : at + 777], key=KEY, stream=0, first_row=at)
+        for at in range(0, 100_000, 777)
+    ]
     assert np.array_equal(whole, np.concatenate(parts))
 
 
@@ -176,7 +180,7 @@ def test_keeping_everything_is_clear_and_costs_everything() -> None:
     """p_0 = 1 publishes the truth, and ε is infinite."""
     channel = RandomizedResponse.equal(3, 1.0)
     codes = np.array([0, 1, 2, 2])
-    assert np.array_equal(channel.randomize(codes, key=KEY, stream=0), codes)
+    assert np.array_equal(randomizer_of(channel).randomize(codes, key=KEY, stream=0), codes)
     assert channel.epsilon == math.inf
     assert any("none helps" in text for text in channel.assumptions)
 
@@ -185,7 +189,7 @@ def test_a_category_never_answered_blindly_costs_everything() -> None:
     """A skewed channel with p_j = 0 has no finite ε, and never gives that answer to others."""
     channel = RandomizedResponse.skewed(0.5, [0.25, 0.25, 0.0])
     assert channel.epsilon == math.inf
-    answers = channel.randomize(np.zeros(50_000, dtype=np.uint8), key=KEY, stream=0)
+    answers = randomizer_of(channel).randomize(np.zeros(50_000, dtype=np.uint8), key=KEY, stream=0)
     assert set(np.unique(answers)) == {0, 1}
 
 
@@ -194,7 +198,7 @@ def test_many_categories_take_wider_words() -> None:
     channel = RandomizedResponse.from_epsilon(100_000, 0.1)
     assert channel.word_bits == 64
     codes = np.arange(100_000, dtype=np.int32)
-    answers = channel.randomize(codes, key=KEY, stream=0)
+    answers = randomizer_of(channel).randomize(codes, key=KEY, stream=0)
     assert answers.min() >= 0
     assert answers.max() < 100_000
     assert channel.epsilon <= 0.1
@@ -231,9 +235,9 @@ def test_codes_out_of_range_are_counted_not_shown() -> None:
     """The message says how many rows, never which value."""
     channel = RandomizedResponse.equal(3, 0.5)
     with pytest.raises(ParameterError, match=r"2 of 4 codes are outside \[0, 3\)"):
-        channel.randomize(np.array([0, 77, -1, 2]), key=KEY, stream=0)
+        randomizer_of(channel).randomize(np.array([0, 77, -1, 2]), key=KEY, stream=0)
     with pytest.raises(ParameterError, match="one-dimensional integer"):
-        channel.randomize(np.array([0.5]), key=KEY, stream=0)
+        randomizer_of(channel).randomize(np.array([0.5]), key=KEY, stream=0)
 
 
 @pytest.mark.parametrize(

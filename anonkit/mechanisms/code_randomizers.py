@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Randomizers of coded values: the answers that the random words of a row give, as its response matrix says.
+
+What is known about an answer is a value of `anonkit.published.channels`, which a receiver reads and inverts; what draws
+the answer stands here and is needed by the owner alone. A randomizer is made once for a channel and keeps the tables it
+looks words up in. Each answer is a function of one word: `tests/privacy/test_local_mechanisms.py` tries every word and
+counts the response matrix.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from anonkit.domains.array_types import BoolArray, Codes
+from anonkit.errors import ParameterError
+from anonkit.mechanisms.alias_table import AliasTable
+from anonkit.published.channels.band_response import BandResponse
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.response_channel import Channel
+from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.randomness import KeyedWords, keyed_words
+
+C = TypeVar("C", bound=Channel, covariant=True)
+
+BLOCK_ROWS = 1 << 15
+"""Rows worked on at a time: words, answers and masks of a block stay in the processor's cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class CodeRandomizer(ABC, Generic[C]):
+    """Draws the answers of a channel.
+
+    Privacy
+    -------
+    The channel's ε holds for one answer under a secret key. Whoever holds the key can undo the noise, and answers to
+    the same values under another key add their own ε.
+    """
+
+    channel: C
+
+    @abstractmethod
+    def answer(self, codes: Codes, words: KeyedWords) -> Codes:
+        """Answer each code with its word, both of shape (n,)."""
+
+    def randomize(self, codes: Codes, *, key: bytes, stream: int, first_row: int = 0) -> Codes:
+        """Randomize a batch: a pure function of (key, stream, row number, code).
+
+        Parameters
+        ----------
+        codes : array of int, shape (n,)
+            True codes in [0, n_inputs).
+        key, stream, first_row
+            As in `keyed_words`: secret key, number of the attribute, global number of the batch's first row.
+
+        Returns
+        -------
+        array of int, shape (n,)
+            Answers in [0, n_outputs); of the input's type when that holds every answer, else int32.
+
+        Raises
+        ------
+        ParameterError
+            When a code is outside its range (the message counts rows and shows no code).
+        """
+        channel = self.channel
+        checked = _checked(codes, channel.n_inputs)
+        fits = channel.n_outputs - 1 <= np.iinfo(checked.dtype).max
+        out: Codes = np.empty(checked.shape, dtype=checked.dtype if fits else np.int32)
+        for rows in row_blocks(checked.size):
+            size = rows.stop - rows.start
+            words = keyed_words(key, stream, first_row + rows.start, size, word_bits=channel.word_bits)
+            out[rows] = self.answer(checked[rows].astype(out.dtype, copy=False), words.reshape(-1))
+        return out
+
+
+class KaryRandomizer(CodeRandomizer[RandomizedResponse]):
+    """Keeps the code when the word says so, else answers as the word says."""
+
+    @cached_property
+    def _alias(self) -> AliasTable:
+        """Which words answer which category blindly; one more outcome, the last, stands for the truth."""
+        response = self.channel
+        return AliasTable.of([[*response.blind_weights, response.truth_weight]], response.word_bits)
+
+    def answer(self, codes: Codes, words: KeyedWords) -> Codes:
+        """Answer equal blind weights by division and uneven ones by an alias table; both exactly."""
+        response = self.channel
+        if response.truth_weight == 1 << response.word_bits:
+            return codes.copy()
+        word = words.dtype.type
+        if response.equal_blind_weight is not None:
+            kept = words < word(response.truth_weight)
+            blind = words - word(response.truth_weight)  # wraps around where kept: those are not used
+            np.floor_divide(blind, word(response.equal_blind_weight), out=blind)
+            return choose(kept, codes, blind.astype(codes.dtype))
+        drawn = self._alias.draw(words)
+        return choose(drawn == response.n_inputs, codes, drawn.astype(codes.dtype, copy=False))
+
+
+class MatrixRandomizer(CodeRandomizer[ResponseMatrix]):
+    """Looks the word up among those of the row of the code."""
+
+    @cached_property
+    def _alias(self) -> AliasTable:
+        """Which words of each true code give which answer."""
+        return AliasTable.of(self.channel.rows, self.channel.word_bits)
+
+    def answer(self, codes: Codes, words: KeyedWords) -> Codes:
+        """Return the outcome of each word in the row of its code."""
+        return self._alias.draw(words, codes).astype(codes.dtype, copy=False)
+
+
+class BandRandomizer(CodeRandomizer[BandResponse]):
+    """Answers from the band when the word is below the band's total weight, else by the word's place in the rest."""
+
+    def answer(self, codes: Codes, words: KeyedWords) -> Codes:
+        """Return a place near the truth or a blind one, the places of missing as one answer."""
+        response, word = self.channel, words.dtype.type
+        truthful = response.band * response.excess_weight
+        near = words < word(truthful)
+        offset = words // word(response.excess_weight)
+        blind = (words - word(truthful)) // word(response.blind_weight)
+        np.minimum(blind, word(response.segments * response.segment_places - 1), out=blind)
+        place = choose(near, response.band_starts[codes] + offset.astype(np.int64), blind.astype(np.int64))
+        # both branches were computed everywhere: the index is only valid where it was chosen
+        return (response.answer_of_place[place] if response.has_missing else place).astype(codes.dtype)
+
+
+def randomizer_of(channel: Channel) -> CodeRandomizer[Channel]:
+    """Return what draws the answers of a channel.
+
+    Raises
+    ------
+    ParameterError
+        No randomizer is known for this kind of channel.
+    """
+    if isinstance(channel, RandomizedResponse):
+        return KaryRandomizer(channel)
+    if isinstance(channel, ResponseMatrix):
+        return MatrixRandomizer(channel)
+    if isinstance(channel, BandResponse):
+        return BandRandomizer(channel)
+    raise ParameterError(f"no randomizer is known for the mechanism {channel.mechanism}")
+
+
+def row_blocks(n_rows: int) -> Iterator[slice]:
+    """Yield consecutive slices of at most `BLOCK_ROWS` rows."""
+    for start in range(0, n_rows, BLOCK_ROWS):
+        yield slice(start, min(start + BLOCK_ROWS, n_rows))
+
+
+def choose(condition: BoolArray, chosen: Codes, otherwise: Codes) -> Codes:
+    """Return `chosen` where the condition holds, else `otherwise`, without a branch per element.
+
+    Both integer arrays have one type and shape. A random condition defeats the processor's branch prediction:
+    masking with bits is several times as fast as `numpy.where` here.
+    """
+    mask = np.negative(condition.astype(chosen.dtype))
+    mask &= chosen ^ otherwise
+    mask ^= otherwise
+    return mask
+
+
+def _checked(codes: Codes, n_inputs: int) -> Codes:
+    """Return the codes as a flat integer array, or count the rows that are out of range."""
+    array = np.asarray(codes)
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        raise ParameterError("codes must be a one-dimensional integer array")
+    if array.size and (int(array.min()) < 0 or int(array.max()) >= n_inputs):
+        outside = int(((array < 0) | (array >= n_inputs)).sum())
+        raise ParameterError(
+            f"{outside} of {array.size} codes are outside [0, {n_inputs})",
+            "declare every category (missing too) in the public domain",
+        )
+    return array

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Discrete Laplace noise for histograms of class x attribute, and rows drawn from the noisy counts.
+
+What is published is `anonkit.published.noisy_tables`; what draws it stands here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from anonkit.domains.array_types import FloatArray, IntArray
+from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.estimators.consistent_counts import consistent_counts
+from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.published.exact_losses import RATE_BITS
+from anonkit.published.noisy_tables import NoisyTable, NoisyTables
+from anonkit.randomness import Randomness
+
+
+def table_weights(sizes: Sequence[int]) -> list[Fraction]:
+    """Return how a budget is divided over tables of so many columns, by a public rule.
+
+    In proportion to the cube root of the number of columns: the least noise in sum over all cells.
+    """
+    return [Fraction(size ** (1 / 3)) for size in sizes]
+
+
+def noisy_tables(
+    target: tuple[str, Categories, IntArray, int],
+    attributes: Sequence[tuple[str, Categories | Grid, IntArray, int]],
+    randomness: Randomness,
+) -> NoisyTables:
+    """Add noise to the true counts of histograms.
+
+    Parameters
+    ----------
+    target, attributes
+        Name, domain, true counts, rate of the noise in units of 2**-52.
+    randomness : Randomness
+
+    Privacy
+    -------
+    Each table costs one row that comes or goes its rate, since the row changes one cell by one; the rates add up.
+    """
+    words = Words(randomness)
+    name, classes, counts, rate = target
+    return NoisyTables(
+        target=name,
+        classes=classes,
+        class_counts=noisy_counts(counts, rate, words),
+        class_rate=rate,
+        tables=tuple(
+            NoisyTable(name=at, domain=domain, counts=noisy_counts(true, own, words), rate=own)
+            for at, domain, true, own in attributes
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DrawnTable:
+    """Rows as codes."""
+
+    labels: IntArray
+    """Shape (n_rows,)."""
+    codes: tuple[IntArray, ...]
+    """Per attribute, shape (n_rows,)."""
+
+
+def rows_by_class(tables: NoisyTables, words: Words) -> IntArray:
+    """Return how many rows of each class the tables together stand for, shape (n_classes,)."""
+    return _whole(np.maximum(tables.class_sizes[0], 0), words)
+
+
+def rows_of(tables: NoisyTables, numbers: IntArray, randomness: Randomness) -> DrawnTable:
+    """Return so many rows of each class, in which every table is met as nearly as whole rows allow.
+
+    Attributes are independent within a class.
+
+    Privacy
+    -------
+    Post-processing of noisy counts: no privacy loss.
+    """
+    words = Words(randomness)
+    codes: list[list[IntArray]] = [[] for _ in tables.tables]
+    for label, n_rows in enumerate(numbers):
+        for at, table in enumerate(tables.tables):
+            weights = consistent_counts(tables, table)[label]
+            weights = weights if weights.sum() > 0 else np.ones(weights.shape)
+            dealt = _whole(weights * (n_rows / weights.sum()), words, int(n_rows))
+            codes[at].append(np.repeat(np.arange(dealt.size), dealt)[randomness.permutation(int(n_rows))])
+    return DrawnTable(
+        labels=np.repeat(np.arange(numbers.size), numbers),
+        codes=tuple(np.concatenate(parts) for parts in codes),
+    )
+
+
+def _whole(weights: FloatArray, words: Words, total: int | None = None) -> IntArray:
+    """Return whole numbers near weights with the same mean (systematic sampling), adding up to the total when given."""
+    offset = float(words.fractions(1)[0]) / (1 << RATE_BITS)
+    ends = np.floor(np.cumsum(weights) + offset).astype(np.int64)
+    if total is not None and ends.size:
+        ends = np.minimum(ends, total)
+        ends[-1] = total
+    return np.diff(ends, prepend=0)
