@@ -15,8 +15,8 @@ PACKAGE = Path(__file__).parents[1] / "anonkit"
 
 ROWS: tuple[tuple[str, ...], ...] = (
     ("redaction", "errors", "randomness", "domains", "parameters", "promises"),
-    ("policy", "protocols", "published", "estimators", "mechanisms"),
-    ("report", "schemas", "bundle"),
+    ("policy", "report", "protocols"),
+    ("published", "estimators", "mechanisms", "schemas", "bundle"),
     ("k_anonymity", "randomized_response", "dp_trees"),
     ("methods", "engines", "consumers", "checks", "datasets"),
     ("drafting", "auditing"),

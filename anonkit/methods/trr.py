@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from anonkit.errors import PolicyError
 from anonkit.parameters import check_choice, parameter
 from anonkit.policy.declaration import Column, Policy, TargetUse
-from anonkit.promises.no_guarantee import NoGuarantee
 from anonkit.policy.public_domains import attributes_of, bounds_of, conditions_of, may_be_missing
+from anonkit.promises.no_guarantee import NoGuarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.transformed_response import NO_GUARANTEE, PUBLISHED, TransformedResponse

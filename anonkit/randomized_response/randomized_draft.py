@@ -12,9 +12,9 @@ import pyarrow as pa
 from anonkit.domains.domain_codes import refuse_kinds
 from anonkit.errors import PolicyError
 from anonkit.policy.declaration import Policy, Role
+from anonkit.policy.public_domains import categories_of, conditions_of
 from anonkit.promises.guarantee import loss_json
 from anonkit.promises.pure_local_dp import LocalDP
-from anonkit.policy.public_domains import categories_of, conditions_of
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_matrix import ResponseMatrix

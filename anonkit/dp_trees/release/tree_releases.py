@@ -28,9 +28,9 @@ from anonkit.mechanisms.accounting import Accounting
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Policy
+from anonkit.policy.public_domains import conditions_of
 from anonkit.promises.guarantee import Guarantee
 from anonkit.promises.no_guarantee import NoGuarantee
-from anonkit.policy.public_domains import conditions_of
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 from anonkit.published.tree_model import PublishedForest
