@@ -20,8 +20,8 @@ from anonkit.dp_trees.release.drawn_rows import DrawnPiece
 from anonkit.dp_trees.release.synthesized import column_entries
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares, units_of
 from anonkit.mechanisms.discrete_laplace import Words
-from anonkit.parameters import check_integer
 from anonkit.mechanisms.noisy_histograms import noisy_tables, rows_by_class, rows_of, table_weights
+from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import conditions_of
 from anonkit.promises.pure_central_dp import CentralDP
