@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from anonkit.methods import METHODS
-
 TEXT = (".py", ".md", ".toml", ".txt", ".j2", ".json", ".yml", ".yaml", ".cff", "")
 
 
@@ -53,16 +51,6 @@ def test_no_file_names_a_registry_host_or_a_machine_path(repository: Path) -> No
     forbidden = re.compile(rf"({hosts})\.(org|com)|(^|[^A-Za-z0-9_.])/(wo" + r"rk|ro" + r"ot)/")
     bad = [str(path) for path in _tracked(repository) if forbidden.search(path.read_text(encoding="utf-8"))]
     assert not bad
-
-
-def test_every_method_has_one_file_one_test_one_page(repository: Path) -> None:
-    """A method is a file, a test and a page of the same name."""
-    for path in (repository / "anonkit" / "methods").glob("*.py"):
-        if path.stem == "__init__":
-            continue
-        assert (repository / "tests" / "methods" / f"test_{path.stem}.py").exists(), path.stem
-        assert (repository / "docs" / "methods" / f"{path.stem}.md").exists(), path.stem
-    assert METHODS
 
 
 def test_links_between_docs_pages_lead_somewhere(repository: Path) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,11 +12,9 @@ import click
 from anonkit.cli.method_options import KIND_NAMES, declared_parameters, option_record
 from anonkit.cli.options import json_option
 from anonkit.cli.outcome import Outcome
-from anonkit.errors import AnonkitError
 
 if TYPE_CHECKING:
     from anonkit.parameters import Parameter
-    from anonkit.promises.guarantee import Guarantee
 
 
 @click.command(name="methods")
@@ -38,45 +37,33 @@ def command(name: str | None) -> Outcome:
         return Outcome(text=_details(document, parameters), document=document)
     documents = [describe(each) for each in declared_parameters()]
     formatter = click.HelpFormatter(max_width=100)
-    formatter.write_dl([(one["name"], one["summary"]) for one in documents])
+    for kind, group in groupby(sorted(documents, key=_kind), key=_kind):
+        with formatter.section(f"Promise: {kind}"):
+            formatter.write_dl([(document["name"], document["summary"]) for document in group])
+    formatter.write_paragraph()
     formatter.write_text("`anonkit methods NAME` tells promise, parameters and presets.")
     return Outcome(text=formatter.getvalue().rstrip("\n"), document={"methods": documents})
 
 
 def describe(name: str) -> dict[str, Any]:
     """Return all there is to say about a method."""
-    from anonkit.methods import method_class, presets_of
+    from anonkit.methods import claim_of, method_class, presets_of
     from anonkit.parameters import parameters_of
 
     method = method_class(name)
-    promise = _promise(method)
     return {
         "name": name,
         "summary": method.summary,
         "paper": method.paper,
-        "guarantee": _claim(method, promise),
+        "guarantee": claim_of(method),
         "parameters": [_parameter(one) for one in parameters_of(method)],
         "presets": {preset: dict(chosen) for preset, chosen in presets_of(method).items()},
     }
 
 
-def _promise(method: Any) -> Guarantee | None:
-    """Return what the method promises with its defaults; None where that depends on the policy or on a parameter."""
-    from anonkit.policy.declaration import Policy
-
-    try:
-        promise: Guarantee = method().guarantee(Policy())
-    except (TypeError, AnonkitError):
-        return None
-    return promise
-
-
-def _claim(method: Any, promise: Guarantee | None) -> dict[str, Any] | None:
-    """Return kind and words of the promise; in general terms where the method has such and the policy decides."""
-    general: Mapping[str, str] | None = getattr(method, "promise_words", None)
-    if general is not None:
-        return dict(general)
-    return None if promise is None else {"kind": promise.kind, "statement": promise.statement()}
+def _kind(document: Mapping[str, Any]) -> str:
+    claim = document["guarantee"]
+    return str(claim["kind"]) if claim else "depends on policy and parameters"
 
 
 def _parameter(one: Parameter) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from types import MappingProxyType
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,8 @@ from anonkit.promises.anonymous_classes import Diversity, KAnonymity
 @dataclass(frozen=True, kw_only=True)
 class AnonymityModel:
     """k-anonymity and what may be asked on top of it; the parameters shared by the k-anonymous methods."""
+
+    example: ClassVar[Mapping[str, Any]] = MappingProxyType({"k": 5})
 
     k: int = parameter(
         default=10, range="[2, inf)", help="smallest equivalence class allowed, in rows (people with a unit column)"

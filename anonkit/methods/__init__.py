@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The methods by name. A new one is a file here, a line in METHODS, a test and a page in docs/methods.
+"""The methods by name: one published method a file, found by the name of the file.
 
-Other packages add methods through the entry point group `anonkit.methods`: name = "module:Class".
+A new method is a file here, a test in tests/methods and a page in docs/methods. `mondrian.py` holds the class whose
+``name`` is "mondrian", `dp_nb.py` that of "dp-nb". Other packages add methods through the entry point group
+`anonkit.methods`: name = "module:Class".
 """
 
 from __future__ import annotations
@@ -9,35 +11,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pkgutil import iter_modules
 from typing import Any
 
-from anonkit.errors import ParameterError, did_you_mean
+from anonkit.errors import AnonkitError, ParameterError, did_you_mean
 from anonkit.parameters import check_parameters
+from anonkit.policy.declaration import Policy
 from anonkit.protocols import Method
 
 METHODS: Mapping[str, str] = {
-    "rfka": "anonkit.methods.rfka:RFKA",
-    "greedy-hamdist": "anonkit.methods.greedy_hamdist:GreedyHamdist",
-    "mondrian": "anonkit.methods.mondrian:Mondrian",
-    "rr": "anonkit.methods.rr:RR",
-    "errph": "anonkit.methods.errph:ERRPH",
-    "trr": "anonkit.methods.trr:TRR",
-    "ppnb": "anonkit.methods.ppnb:PPNB",
-    "dp-nb": "anonkit.methods.dp_nb:DPNB",
-    "dp-forest": "anonkit.methods.dp_forest:DPForest",
-    "dp-tree": "anonkit.methods.dp_tree:DPTree",
-    "edprf": "anonkit.methods.edprf:EDPRF",
-    "diffprfs": "anonkit.methods.diffprfs:DiffPRFs",
-    "diffprf": "anonkit.methods.diffprf:DiffPRF",
-    "c45-arithmetic": "anonkit.methods.c45_arithmetic:C45Arithmetic",
-    "c45-halving": "anonkit.methods.c45_halving:C45Halving",
-    "sulq-id3": "anonkit.methods.sulq_id3:SuLQID3",
-    "pinq-id3": "anonkit.methods.pinq_id3:PINQID3",
-    "diffp-id3": "anonkit.methods.diffp_id3:DiffPID3",
-    "diffp-c45": "anonkit.methods.diffp_c45:DiffPC45",
-    "diffgen": "anonkit.methods.diffgen:DiffGen",
-    "dt-diff": "anonkit.methods.dt_diff:DTDiff",
+    module.name.replace("_", "-"): f"{__name__}.{module.name}" for module in iter_modules(__path__)
 }
+"""Module of each method that comes with anonkit, in the order of their names; nothing is imported to know them."""
 
 
 def method_names() -> tuple[str, ...]:
@@ -54,9 +39,7 @@ def method_class(name: str) -> type[Method]:
         No method has this name.
     """
     if name in METHODS:
-        module, _, attribute = METHODS[name].partition(":")
-        found: type[Method] = getattr(import_module(module), attribute)
-        return found
+        return _class_in(METHODS[name], name)
     for point in _third_party():
         if point.name == name:
             loaded: type[Method] = point.load()
@@ -85,6 +68,42 @@ def presets_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:
     """Return the named sets of choices of a method."""
     presets: Mapping[str, Mapping[str, Any]] = getattr(method, "presets", {})
     return presets
+
+
+def claim_of(method: type[Method]) -> Mapping[str, str] | None:
+    """Return ``kind`` and ``statement`` of a method's promise, before there is a policy or a parameter.
+
+    Where policy and parameters decide, a class says it in general terms in its attribute ``promise_words``; else the
+    promise of its defaults is taken, or that of its example. None when none of them can be told.
+    """
+    words: Mapping[str, str] | None = getattr(method, "promise_words", None)
+    if words is not None:
+        return dict(words)
+    for parameters in ({}, example_of(method)):
+        try:
+            promise = method(**parameters).guarantee(Policy())
+        except (TypeError, AnonkitError):
+            continue
+        return {"kind": promise.kind, "statement": promise.statement()}
+    return None
+
+
+def example_of(method: type[Method]) -> Mapping[str, Any]:
+    """Return parameters that make a method quick on a few hundred rows, for tests and first tries.
+
+    A class says so in its attribute ``example``; without one the defaults are taken.
+    """
+    example: Mapping[str, Any] = getattr(method, "example", {})
+    return example
+
+
+def _class_in(module: str, name: str) -> type[Method]:
+    """Return the class of a module that calls itself by a method's name; a name that is inherited does not count."""
+    for value in vars(import_module(module)).values():
+        if isinstance(value, type) and vars(value).get("name") == name:
+            method: type[Method] = value
+            return method
+    raise LookupError(f"{module} defines no class whose name is {name!r}")
 
 
 def _third_party() -> tuple[EntryPoint, ...]:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from anonkit.dp_trees.questions import Counter
 from anonkit.dp_trees.release.tree_releases import TreeMethod
@@ -32,6 +34,7 @@ class DiffGen(TreeMethod[SpecializationPlan]):
     name: ClassVar[str] = "diffgen"
     paper: ClassVar[str] = "Mohammed et al.: Differentially private data release for data mining, KDD 2011"
     summary: ClassVar[str] = "differentially private generalization: top-down specialization, noisy cell counts"
+    example: ClassVar[Mapping[str, Any]] = MappingProxyType({"epsilon": 1.0, "steps": 3})
     taxonomies: ClassVar[bool] = True
     joint: ClassVar[bool] = False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from anonkit.dp_trees.plan import Threshold
@@ -40,6 +41,7 @@ class DiffPRFs(ScoredTree):
     name: ClassVar[str] = "diffprfs"
     paper: ClassVar[str] = "Mu et al.: DiffPRFs, Journal on Communications 37(9), 2016"
     summary: ClassVar[str] = "differentially private forest: bootstrap, numbers cut by the exponential mechanism"
+    example: ClassVar[Mapping[str, Any]] = MappingProxyType({"epsilon": 1.0, "trees": 3, "depth": 2})
     threshold: ClassVar[Threshold] = staticmethod(one_deviation)
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {"rows": "published-bootstrap", "stop": "pure", "rate": "published"}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import PolicyError
@@ -45,6 +45,7 @@ class ERRPH(ShuffleDelta, AnswerStrength):
     paper: ClassVar[str] = "Zhang & Tang: Chinese Journal of Computers 30(8), 2007, section 3"
     summary: ClassVar[str] = "local differential privacy by randomized response on categories and bins"
     target_use: ClassVar[TargetUse] = TargetUse.AS_DECLARED
+    example: ClassVar[Mapping[str, Any]] = MappingProxyType({"p_keep": 0.5, "bins": 8})
     promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "kind": "local-dp",

@@ -41,6 +41,7 @@ class PPNB(ShuffleDelta, AnswerStrength, NumberNoise):
     paper: ClassVar[str] = "Zhang & Tang: Chinese Journal of Computers 30(8), 2007"
     summary: ClassVar[str] = "the published method: ERRPH on categories, TRR on numbers, clear label; for naive Bayes"
     target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
+    example: ClassVar[Mapping[str, Any]] = MappingProxyType({"p_keep": 0.5})
     promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "kind": "local-dp",

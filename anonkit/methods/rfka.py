@@ -90,6 +90,7 @@ class RFKA(AnonymityModel):
     )
     summary: ClassVar[str] = "k-anonymity by keeping, generalizing or dropping columns in the light of a random forest"
     target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
+    example: ClassVar[Mapping[str, Any]] = MappingProxyType({"k": 5, "trees": 20})
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         {
             "paper": MappingProxyType(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.parameters import check_choice, check_number, parameter
@@ -53,6 +53,7 @@ class RR(ShuffleDelta):
     )
     summary: ClassVar[str] = "local differential privacy of whole rows, label included, within one epsilon"
     target_use: ClassVar[TargetUse] = TargetUse.AS_DECLARED
+    example: ClassVar[Mapping[str, Any]] = MappingProxyType({"epsilon": 2.0})
     promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "kind": "local-dp",

@@ -96,6 +96,7 @@ class TRR(NumberNoise):
     paper: ClassVar[str] = "Zhang & Tang: Chinese Journal of Computers 30(8), 2007, section 4"
     summary: ClassVar[str] = "numbers multiplied and shifted at random; no formal guarantee"
     target_use: ClassVar[TargetUse] = TargetUse.AS_DECLARED
+    example: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "kind": "none",

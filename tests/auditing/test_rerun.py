@@ -56,7 +56,7 @@ def test_a_true_claim_is_not_refuted_and_shown_in_part() -> None:
 
 def test_a_false_claim_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A method that spends ten times its claim."""
-    monkeypatch.setitem(METHODS, "liar", f"{__name__}:Liar")  # type: ignore[arg-type]
+    monkeypatch.setitem(METHODS, "liar", __name__)  # type: ignore[arg-type]
     liar = {"name": "liar", "parameters": {"epsilon": 4.0}}
     release = anonkit.release(TABLE, method="dp-nb", epsilon=4.0, policy=POLICY, ledger=None)
     promise = Liar(epsilon=4.0).guarantee(POLICY).to_dict()

@@ -65,8 +65,8 @@ def two_methods(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(sys.modules, module.__name__, module)
     for name in list(METHODS):
         monkeypatch.delitem(METHODS, name)  # type: ignore[arg-type]
-    monkeypatch.setitem(METHODS, "left", "methods_of_this_test:Left")  # type: ignore[arg-type]
-    monkeypatch.setitem(METHODS, "right", "methods_of_this_test:Right")  # type: ignore[arg-type]
+    monkeypatch.setitem(METHODS, "left", module.__name__)  # type: ignore[arg-type]
+    monkeypatch.setitem(METHODS, "right", module.__name__)  # type: ignore[arg-type]
     for cached in (method_options.declared_parameters, method_options._options):
         cached.cache_clear()
     yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,57 +23,31 @@ from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.domains.attribute_domains import Categories
 from anonkit.engines import ENGINES
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.methods import METHODS, make_method, method_class, presets_of
+from anonkit.methods import METHODS, example_of, make_method, method_class, presets_of
 from anonkit.parameters import parameters_of
 from anonkit.policy.declaration import Column, Policy
 from anonkit.protocols import Method
 from anonkit.published.randomized_table import PublishedTable
 from anonkit.schemas import report_schema
 
-QUICK: dict[str, dict[str, Any]] = {
-    "rfka": {"k": 5, "trees": 20},
-    "greedy-hamdist": {"k": 5},
-    "mondrian": {"k": 5},
-    "rr": {"epsilon": 2.0},
-    "errph": {"p_keep": 0.5, "bins": 8},
-    "trr": {},
-    "ppnb": {"p_keep": 0.5},
-    "dp-nb": {"epsilon": 1.0},
-    "dp-forest": {"epsilon": 1.0},
-    "dp-tree": {"epsilon": 1.0},
-    "edprf": {"epsilon": 1.0},
-    "diffprfs": {"epsilon": 1.0, "trees": 3, "depth": 2},
-    "diffprf": {"epsilon": 1.0, "trees": 3, "depth": 2},
-    "c45-arithmetic": {"epsilon": 1.0},
-    "c45-halving": {"epsilon": 1.0},
-    "sulq-id3": {"epsilon": 1.0},
-    "pinq-id3": {"epsilon": 1.0},
-    "diffp-id3": {"epsilon": 1.0},
-    "diffp-c45": {"epsilon": 1.0},
-    "diffgen": {"epsilon": 1.0, "steps": 3},
-    "dt-diff": {"epsilon": 1.0, "steps": 3},
-}
-"""Parameters that make each method quick on 400 rows."""
-
-K_ANONYMOUS = ("rfka", "greedy-hamdist", "mondrian")
-RANDOMIZED = ("rr", "errph", "trr", "ppnb")
-CENTRAL = (
-    "dp-forest",
-    "dp-tree",
-    "edprf",
-    "dp-nb",
-    "diffprfs",
-    "diffprf",
-    "c45-arithmetic",
-    "c45-halving",
-    "sulq-id3",
-    "pinq-id3",
-    "diffp-id3",
-    "diffp-c45",
-    "diffgen",
-    "dt-diff",
-)
 CATEGORIES = ("education", "occupation", "marital_status", "income", "cards_held")
+
+
+def declared(name: str) -> Policy:
+    """Return the public domains of the customers as a method takes them: `trr` answers for numbers alone."""
+    numbers = name == "trr"
+    return bank_customers_policy().with_roles(identifiers=["name"], insensitive=CATEGORIES if numbers else ())
+
+
+QUICK: dict[str, Mapping[str, Any]] = {name: example_of(method_class(name)) for name in METHODS}
+"""Parameters that make each method quick on 400 rows, as the method says them itself."""
+
+KINDS = {name: make_method(name, QUICK[name]).guarantee(declared(name)).kind for name in METHODS}
+"""Kind of each method's promise: what a method has to show follows from what it promises."""
+
+K_ANONYMOUS = tuple(name for name, kind in KINDS.items() if kind == "k-anonymity")
+CENTRAL = tuple(name for name, kind in KINDS.items() if kind == "central-dp")
+RANDOMIZED = tuple(name for name in METHODS if name not in (*K_ANONYMOUS, *CENTRAL))
 
 RARE = "MARKER-of-one-person"
 
@@ -115,7 +90,7 @@ def _policy(name: str) -> Policy | None:
     """Return the public domains that a randomized release needs; numbers alone for `trr`."""
     if name in K_ANONYMOUS:
         return None
-    return bank_customers_policy().with_roles(identifiers=["name"], insensitive=CATEGORIES if name == "trr" else ())
+    return declared(name)
 
 
 def _release(table: pa.Table, name: str, engine: str = "local", **more: Any) -> Release:
@@ -126,7 +101,7 @@ def _release(table: pa.Table, name: str, engine: str = "local", **more: Any) -> 
         policy=_policy(name),
         identifiers=["name"],
         target="customer_value",
-        **QUICK.get(name, {}),
+        **QUICK[name],
         **more,
     )
 
@@ -135,7 +110,7 @@ def test_a_method_is_a_frozen_keyword_only_dataclass(name: str) -> None:
     """Parameters are values: they cannot change after the promise was made."""
     found = method_class(name)
     assert dataclasses.is_dataclass(found)
-    method = make_method(name, QUICK.get(name, {}))
+    method = make_method(name, QUICK[name])
     with pytest.raises(dataclasses.FrozenInstanceError):
         method.k = 3  # type: ignore[attr-defined]
     with pytest.raises(TypeError):
@@ -146,7 +121,7 @@ def test_a_method_is_a_frozen_keyword_only_dataclass(name: str) -> None:
 
 def test_the_promise_needs_no_data(name: str) -> None:
     """A guarantee is computed from parameters and policy alone."""
-    promise = make_method(name, QUICK.get(name, {})).guarantee(_policy(name) or Policy())
+    promise = make_method(name, QUICK[name]).guarantee(_policy(name) or Policy())
     assert promise.statement()
     assert promise.formal()
     assert promise.not_protected()
@@ -159,13 +134,13 @@ def test_every_parameter_says_its_range_and_refuses_what_is_outside(name: str) -
         assert one.range
         if one.kind in (int, float):
             with pytest.raises(ParameterError, match=one.name):
-                make_method(name, {**QUICK.get(name, {}), one.name: -1})
+                make_method(name, {**QUICK[name], one.name: -1})
 
 
 def test_every_preset_is_an_instance(name: str) -> None:
     """Presets hold known parameters in their ranges."""
     for preset in presets_of(method_class(name)):
-        assert make_method(name, QUICK.get(name, {}), preset).name == name
+        assert make_method(name, QUICK[name], preset).name == name
 
 
 def test_identifiers_never_reach_any_file(name: str, engine: str, table: pa.Table, tmp_path: Path) -> None:

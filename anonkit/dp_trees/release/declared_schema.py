@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +32,7 @@ class CentralMethod:
 
     name: ClassVar[str]
     target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
+    example: ClassVar[Mapping[str, Any]] = MappingProxyType({"epsilon": 1.0})
 
     epsilon: float = parameter(range="(0, 40]", help="privacy loss of the whole release, for the unit of privacy")
     adjacency: str = parameter(
