@@ -8,7 +8,8 @@ exit code of the command line is part of the class.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import ClassVar
 
@@ -95,6 +96,33 @@ class ReleaseFormatError(AnonkitError, ValueError):
     """A file of a release is missing, damaged, or of another format version."""
 
     code = "FORMAT"
+
+
+@contextmanager
+def refusing_damage(message: str, *, contradictions: bool = False) -> Iterator[None]:
+    """Refuse with one sentence what a damaged file of a release makes of the code that reads it.
+
+    Parameters
+    ----------
+    message : str
+        Which part is damaged, in one line. Nothing of what stands in the file is told.
+    contradictions : bool
+        Whether parameters that are out of range, which are read without an error but cannot be those of a release, are
+        refused as damage too; else they keep their own words.
+
+    Raises
+    ------
+    ReleaseFormatError
+        A key is missing, or holds something of the wrong kind.
+    """
+    try:
+        yield
+    except AnonkitError as error:
+        if contradictions and isinstance(error, ParameterError):
+            raise ReleaseFormatError(f"the params contradict themselves: {error.message}") from None
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):
+        raise ReleaseFormatError(message) from None
 
 
 class UncheckedError(AnonkitError, RuntimeError):

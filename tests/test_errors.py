@@ -6,7 +6,9 @@ import ast
 import copy
 import pickle
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit import errors
-from anonkit.errors import AnonkitError, MissingDependencyError, did_you_mean
+from anonkit.errors import AnonkitError, MissingDependencyError, did_you_mean, refusing_damage
 
 DOCUMENTED: dict[type[AnonkitError], tuple[int, str, type[Exception]]] = {
     # class: exit code of docs/reference/cli.md, word of --json, what a caller who does not know anonkit catches
@@ -118,3 +120,33 @@ def test_a_known_name_is_its_own_best_suggestion(names: list[str]) -> None:
 def test_a_name_far_from_all_brings_the_known_ones(name: str, known: list[str], said: str) -> None:
     """Close names are suggested, else at most twelve are listed and more are hinted at."""
     assert did_you_mean(name, known) == said
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda raw: raw["missing"],
+        lambda raw: int(raw["word"]),
+        lambda raw: raw["word"]["key"],
+        lambda raw: raw["list"][3],
+        lambda raw: raw["list"].items(),
+        lambda raw: int(raw["endless"]),
+    ],
+)
+def test_damage_is_refused_in_one_sentence_without_what_stands_in_the_file(read: Callable[[Any], object]) -> None:
+    """Whatever Python raises on a key that is missing or of the wrong kind; no word of the file is told."""
+    with pytest.raises(errors.ReleaseFormatError) as refused, refusing_damage("the block is damaged"):
+        read({"word": "secret", "list": [1], "endless": float("inf")})
+    assert str(refused.value) == "the block is damaged"
+    assert refused.value.__suppress_context__
+
+
+def test_parameters_out_of_range_are_damage_only_where_they_contradict_a_file() -> None:
+    """An error of our own keeps its words; where a file is said to contradict itself, its message is part of that."""
+    with pytest.raises(errors.ParameterError, match="too large"), refusing_damage("damaged"):
+        raise errors.ParameterError("too large")
+    with pytest.raises(errors.ReleaseFormatError, match="the params contradict themselves: too large"):  # noqa: SIM117
+        with refusing_damage("damaged", contradictions=True):
+            raise errors.ParameterError("too large")
+    with pytest.raises(errors.SourceError, match="gone"), refusing_damage("damaged", contradictions=True):
+        raise errors.SourceError("gone")

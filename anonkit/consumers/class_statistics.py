@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from anonkit.consumers.columns import Columns
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
-from anonkit.errors import ReleaseFormatError, SourceError
+from anonkit.errors import ReleaseFormatError, SourceError, refusing_damage
 from anonkit.estimators.moments import N_POWERS, PowerSums
 from anonkit.published.channels.response_channel import Channel
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
@@ -158,12 +158,10 @@ class ClassStatistics:
             When a key is missing or a shape is wrong.
         """
         statistics = cls(table)
-        try:
+        with refusing_damage("the statistics of a model lack a key or have one of the wrong kind"):
             statistics.label_counts = np.array(raw["label_counts"], dtype=np.int64)
             statistics.sums = {name: _sums_from_dict(sums) for name, sums in raw["sums"].items()}
             statistics.noise = {str(name): float(variance) for name, variance in raw.get("noise", {}).items()}
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise ReleaseFormatError("the statistics of a model lack a key or have one of the wrong kind") from None
         statistics._check_shapes()
         return statistics
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.array_types import Codes, FloatArray
-from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
 
 UNKNOWN = -1
 """Code of a value that is not in the domain."""
@@ -142,10 +142,6 @@ class Grid:
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Self:
         """Rebuild the domain from `to_params()`."""
-        try:
+        with refusing_damage("a grid must have bounds, cells and has_missing"):
             lower, upper = (float(bound) for bound in params["bounds"])
             return cls(lower=lower, upper=upper, cells=int(params["cells"]), has_missing=bool(params["has_missing"]))
-        except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, ParameterError):
-                raise
-            raise ReleaseFormatError("a grid must have bounds, cells and has_missing") from None

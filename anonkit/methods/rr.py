@@ -39,7 +39,8 @@ class RR(ShuffleDelta):
 
     With allocation `sample` a row answers one attribute, drawn at random, and the answer hides the label with it; with
     `split` it answers all of them, each with a share of epsilon. Numbers go through the best of bins, square wave and
-    piecewise mechanism at that epsilon, by a rule that looks at no data (`anonkit.mechanisms.number_response`).
+    piecewise mechanism at that epsilon, by a rule that looks at no data
+    (`anonkit.randomized_response.number_response`).
 
     Privacy
     -------

@@ -23,7 +23,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.errors import ReleaseFormatError
+from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.published.tree_model import PublishedForest
 
 IntArray = NDArray[np.int64]
@@ -100,15 +100,13 @@ class AdditiveScores:
         ReleaseFormatError
             When a table has another shape than trees and attributes ask for.
         """
-        try:
+        with refusing_damage("the scores of the params lack a key or have one of the wrong kind"):
             if float(params["unit"]) != UNIT:
                 raise ReleaseFormatError(f"the scores are not in units of {UNIT:g}")
             leaves = tuple(np.array(table, dtype=np.int64) for table in params["leaves"])
             regions = tuple(int(node) for node in params["regions"])
             raw = params["attributes"]
             tables = tuple(np.array([one[at] for one in raw], dtype=np.int64) for at in range(len(codes)))
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError):
-            raise ReleaseFormatError("the scores of the params lack a key or have one of the wrong kind") from None
         classes = leaves[0].shape[-1] if leaves else 0
         fits = [one.shape == (len(tree), classes) for one, tree in zip(leaves, children, strict=False)]
         fits += [one.shape == (len(regions), size, classes) for one, size in zip(tables, codes, strict=True)]

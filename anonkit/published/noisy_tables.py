@@ -17,7 +17,7 @@ import numpy as np
 
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
 from anonkit.published.exact_losses import RATE_BITS
 
 FORMAT = "anonkit-noisy-tables-1"
@@ -132,7 +132,7 @@ class NoisyTables:
         """
         if params.get("format") != FORMAT:
             raise ReleaseFormatError(f"the params are not of format {FORMAT}")
-        try:
+        with refusing_damage("the noisy tables lack a key or have one of the wrong kind", contradictions=True):
             return cls(
                 target=str(params["target"]["name"]),
                 classes=Categories.from_params(params["target"]["domain"]),
@@ -140,7 +140,3 @@ class NoisyTables:
                 class_rate=int(params["class_rate"]),
                 tables=tuple(NoisyTable.from_params(one) for one in params["attributes"]),
             )
-        except ParameterError as error:
-            raise ReleaseFormatError(f"the params contradict themselves: {error.message}") from None
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise ReleaseFormatError("the noisy tables lack a key or have one of the wrong kind") from None

@@ -41,7 +41,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.errors import ParameterError, ReleaseFormatError, did_you_mean
+from anonkit.errors import ParameterError, ReleaseFormatError, did_you_mean, refusing_damage
 from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import Channel, TruthOrBlind
@@ -149,7 +149,9 @@ class PublishedAttribute:
         ReleaseFormatError
             When a key is missing, the mechanism is unknown, or the stated ε is not that of the integers.
         """
-        try:
+        with refusing_damage(
+            "an attribute of the params lacks a key or has one of the wrong kind", contradictions=True
+        ):
             name, kind, raw = str(params["name"]), params["type"], params["domain"]
             domain = None if raw is None else (Grid if kind == "number" else Categories).from_params(raw)
             attribute = cls(
@@ -159,10 +161,6 @@ class PublishedAttribute:
                 joint_with_target=bool(params["joint_with_target"]),
             )
             stated = float(params["epsilon"])
-        except (KeyError, TypeError, AttributeError):
-            raise ReleaseFormatError("an attribute of the params lacks a key or has one of the wrong kind") from None
-        except ParameterError as error:
-            raise ReleaseFormatError(f"the params contradict themselves: {error.message}") from None
         if stated != attribute.epsilon and not math.isclose(stated, attribute.epsilon, rel_tol=1e-12):
             raise ReleaseFormatError(
                 f"attribute {name!r}: the stated epsilon is not that of its parameters", "the params file was altered"

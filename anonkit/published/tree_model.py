@@ -43,7 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 
 FORMAT = "anonkit-forest-1"
@@ -166,7 +166,7 @@ class PublishedForest:
         """
         if params.get("format") != FORMAT:
             raise ReleaseFormatError(f"the params are not of format {FORMAT}")
-        try:
+        with refusing_damage("a tree of the params lacks a key or has one of the wrong kind", contradictions=True):
             schema = TreeSchema(
                 attributes=tuple(_attribute(one) for one in params["attributes"]),
                 target=str(params["target"]["name"]),
@@ -175,10 +175,6 @@ class PublishedForest:
             names = {attribute.name: at for at, attribute in enumerate(schema.attributes)}
             trees = tuple(tuple(_node(one, names, schema) for one in tree) for tree in params["trees"])
             return cls(schema=schema, trees=trees, rows_per_tree=dict(params["rows_per_tree"]))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            if isinstance(error, ParameterError):
-                raise ReleaseFormatError(f"the params contradict themselves: {error.message}") from None
-            raise ReleaseFormatError("a tree of the params lacks a key or has one of the wrong kind") from None
 
 
 def _check_tree(tree: Sequence[Node], schema: TreeSchema) -> None:

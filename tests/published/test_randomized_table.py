@@ -101,6 +101,7 @@ def test_an_altered_epsilon_is_refused() -> None:
         ("parameters", {}),
         ("domain", {"categories": "red"}),
         ("epsilon", None),
+        ("epsilon", "much"),
         ("name", ...),
         ("joint_with_target", True),
     ],

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.engines.local.counting import class_sizes, count_table
+from anonkit.engines.reading.carriers import counted_type
 from anonkit.engines.reading.sources import LocalSource
 from anonkit.errors import EngineError
 from anonkit.protocols import ClassSizes
@@ -158,7 +159,7 @@ class _Stream:
     @property
     def reader(self) -> pa.RecordBatchReader:
         """The stream, to be read once."""
-        fields = [(f"c{at}", _sql_type(self._source.schema.field(name).type)) for at, name in enumerate(self._names)]
+        fields = [(f"c{at}", counted_type(self._source.schema.field(name).type)) for at, name in enumerate(self._names)]
         schema = pa.schema(fields)
         return pa.RecordBatchReader.from_batches(schema, self._batches(schema))
 
@@ -255,20 +256,11 @@ def _reads_alike(stored: pa.DataType, spilled: bool) -> bool:
     )
 
 
-def _sql_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type in which SQL compares values as anonkit does."""
-    if pa.types.is_date(kind) or pa.types.is_time32(kind):
-        return pa.int32()
-    if pa.types.is_timestamp(kind) or pa.types.is_time64(kind) or pa.types.is_duration(kind):
-        return pa.int64()
-    return kind
-
-
 def _from_sql(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     """Return a result column in its own type; categories come as texts."""
     array = column.combine_chunks()
     if pa.types.is_dictionary(kind):
         return array.cast(kind.value_type)
     if array.type != kind:
-        array = array.cast(_sql_type(kind)).view(kind)
+        array = array.cast(counted_type(kind)).view(kind)
     return pc.add(array, pa.scalar(0.0, kind)) if pa.types.is_floating(kind) else array

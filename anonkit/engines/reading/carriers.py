@@ -10,13 +10,16 @@ _WIDER = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64
 
 def carrier_type(kind: pa.DataType) -> pa.DataType:
     """Return the type in which a canonical column travels: equal values stay equal, and nothing is rounded."""
-    if pa.types.is_dictionary(kind):
-        return pa.string()
+    return pa.string() if pa.types.is_dictionary(kind) else _WIDER.get(kind, counted_type(kind))
+
+
+def counted_type(kind: pa.DataType) -> pa.DataType:
+    """Return the integer type in which dates, times and durations are counted; any other type as it is."""
     if pa.types.is_date32(kind) or pa.types.is_time32(kind):
         return pa.int32()
     if pa.types.is_timestamp(kind) or pa.types.is_time64(kind) or pa.types.is_duration(kind):
         return pa.int64()
-    return _WIDER.get(kind, kind)
+    return kind
 
 
 def carrier_schema(schema: pa.Schema) -> pa.Schema:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.errors import ParameterError, refusing_damage
 from anonkit.published.channels.response_channel import TruthOrBlind
 from anonkit.published.exact_losses import ceiling, check_epsilon, check_word_bits, epsilon_ratio
 
@@ -259,11 +259,9 @@ class BandResponse(TruthOrBlind):
         ReleaseFormatError
             When a key is missing or of the wrong kind.
         """
-        try:
+        with refusing_damage("band response: a parameter is missing or not a number"):
             numbers = {name: int(params[name]) for name in _FIELDS}
             has_missing = bool(params["has_missing"])
-        except (KeyError, TypeError, ValueError):
-            raise ReleaseFormatError("band response: a parameter is missing or not a number") from None
         return cls(**numbers, has_missing=has_missing)
 
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from anonkit.domains.array_types import FloatArray
-from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
 from anonkit.published.channels.response_channel import SHARED_ASSUMPTIONS, TruthOrBlind
 from anonkit.published.exact_losses import ceiling, check_epsilon, check_probability, check_word_bits, epsilon_ratio
 
@@ -328,7 +328,7 @@ class RandomizedResponse(TruthOrBlind):
         ReleaseFormatError
             When a key is missing or of the wrong kind.
         """
-        try:
+        with refusing_damage("randomized response: a parameter is missing or not a number"):
             size = int(params["categories"])
             if not 1 <= size <= _MOST_CATEGORIES:
                 raise ReleaseFormatError(f"randomized response: categories must be in [1, {_MOST_CATEGORIES}]")
@@ -340,7 +340,3 @@ class RandomizedResponse(TruthOrBlind):
                 blind_weights=tuple(int(weight) for weight in blind),
                 word_bits=int(params["word_bits"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, (ParameterError, ReleaseFormatError)):
-                raise
-            raise ReleaseFormatError("randomized response: a parameter is missing or not a number") from None

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from anonkit.domains.array_types import FloatArray
-from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.errors import ParameterError, refusing_damage
 from anonkit.published.channels.response_channel import SHARED_ASSUMPTIONS, Channel
 from anonkit.published.exact_losses import check_probability, worst_ratio
 
@@ -117,11 +117,9 @@ class ResponseMatrix(Channel):
         ReleaseFormatError
             When a key is missing or of the wrong kind.
         """
-        try:
+        with refusing_damage("response matrix: a parameter is missing or not a number"):
             rows = tuple(tuple(int(weight) for weight in row) for row in params["rows"])
             word_bits = int(params["word_bits"])
-        except (KeyError, TypeError, ValueError):
-            raise ReleaseFormatError("response matrix: a parameter is missing or not a number") from None
         return cls(rows=rows, word_bits=word_bits)
 
 

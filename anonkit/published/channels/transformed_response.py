@@ -14,7 +14,7 @@ from statistics import NormalDist
 from typing import Any, ClassVar, Literal, Self
 
 from anonkit.domains.array_types import FloatArray
-from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.errors import ParameterError, refusing_damage
 from anonkit.published.channels.kary_response import RandomizedResponse
 
 NO_GUARANTEE = (
@@ -182,7 +182,7 @@ class TransformedResponse:
         ReleaseFormatError
             When a key is missing or of the wrong kind.
         """
-        try:
+        with refusing_damage("trr: a parameter is missing or not a number"):
             bounds, presence = params["bounds"], params["presence"]
             return cls(
                 multiplier=Draw(**params["multiplier"]),
@@ -193,10 +193,6 @@ class TransformedResponse:
                 bounds=None if bounds is None else (float(bounds[0]), float(bounds[1])),
                 presence=None if presence is None else RandomizedResponse.from_params(presence),
             )
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            if isinstance(error, (ParameterError, ReleaseFormatError)):
-                raise
-            raise ReleaseFormatError("trr: a parameter is missing or not a number") from None
 
 
 PUBLISHED = {
