@@ -5,6 +5,7 @@ To declare what a table holds:  `Policy`, `Column`, `Role`.
 To release:                     `release(source, method="rfka", k=10)` gives a `Release`.
 To read a release:              `load("out.parquet")`.
 To learn from a randomized one: `reconstruct("out.parquet", test="test.csv")`.
+To choose a model by cross-validation on such a release: `release_scorer(params)`.
 To recode the next batch:       `apply("out.params.json", new)`.
 To look at a release:           `validate("out.parquet")`.
 To attack it, as its owner:     `audit("out.parquet", "in.csv")`.
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from anonkit.checks.validation import validate as validate
     from anonkit.comparing.comparison import compare as compare
     from anonkit.consumers.reconstruction import reconstruct as reconstruct
+    from anonkit.consumers.release_scoring import release_scorer as release_scorer
     from anonkit.drafting.policy_draft import draft_policy as draft_policy
     from anonkit.errors import AnonkitError as AnonkitError
     from anonkit.pipeline.release_path import apply as apply
@@ -49,6 +51,7 @@ _HOME = {
     "load": "anonkit.bundle.stored_release",
     "reconstruct": "anonkit.consumers.reconstruction",
     "release": "anonkit.pipeline.release_path",
+    "release_scorer": "anonkit.consumers.release_scoring",
     "validate": "anonkit.checks.validation",
 }
 __all__ = ["__version__", *_HOME, "datasets"]

@@ -4,6 +4,7 @@
 To train on a randomized table:      `NaiveBayes`.
 To predict by a published forest:    `Forest`.
 To do so from files and score it:    `reconstruct`.
+To choose a model on released rows:  `release_scorer`.
 To read tables off it:               `frequencies`, `histogram`, `moments`, `two_way`, `by_class`.
 To compare with older proposals:     `WarnerDecisionTree` (DTPD), `AdditiveNoiseDecisionTree` (DTCRD).
 """
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from anonkit.consumers.forest import Forest as Forest
     from anonkit.consumers.naive_bayes import NaiveBayes as NaiveBayes
     from anonkit.consumers.reconstruction import reconstruct as reconstruct
+    from anonkit.consumers.release_scoring import release_scorer as release_scorer
     from anonkit.consumers.tables import by_class as by_class
     from anonkit.consumers.tables import frequencies as frequencies
     from anonkit.consumers.tables import histogram as histogram
@@ -35,6 +37,7 @@ _HOME = {
     "histogram": "tables",
     "moments": "tables",
     "reconstruct": "reconstruction",
+    "release_scorer": "release_scoring",
     "two_way": "tables",
 }
 __all__ = list(_HOME)

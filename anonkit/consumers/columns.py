@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,10 @@ class Columns:
 
     def __contains__(self, name: str) -> bool:
         return name in self.names
+
+    def head(self, names: Iterable[str], n_rows: int) -> Columns:
+        """Return the first rows of some columns, nothing converted yet."""
+        return Columns({name: self._get(name)[:n_rows] for name in names})
 
     def array(self, name: str) -> pa.Array:
         """Return a column as one Arrow array, NaN as null.

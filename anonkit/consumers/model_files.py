@@ -107,7 +107,9 @@ def to_pipeline(model: NaiveBayes) -> Any:
     classifier = LogisticRegression().fit(
         np.zeros((len(model.classes_), sum(w.shape[1] for w in weights))), model.classes_
     )
-    table = np.hstack(weights)
+    # scikit-learn sorts the labels, the public domain need not
+    order = [list(model.classes_).index(label) for label in classifier.classes_]
+    table, constant = np.hstack(weights)[order], constant[order]
     binary = len(model.classes_) == 2
     classifier.coef_ = table[1:] - table[:1] if binary else table
     classifier.intercept_ = constant[1:] - constant[:1] if binary else constant

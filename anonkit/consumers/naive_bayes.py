@@ -26,6 +26,7 @@ from anonkit.consumers.estimation import Estimation, Prior, make_factor, make_pr
 from anonkit.consumers.factors import Factor
 from anonkit.consumers.noisy_statistics import is_noisy_tables, statistics_of_tables
 from anonkit.consumers.release_files import open_randomized, read_params
+from anonkit.consumers.released_rows import looks_released
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import UNKNOWN, Categories
 from anonkit.errors import ParameterError, SourceError
@@ -33,9 +34,19 @@ from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
+_RELEASED_ROWS = (
+    "these rows look like answers of the release, not like true values: scores on them measure the noise. "
+    "anonkit.release_scorer or NaiveBayes(scored_on='released') score on released rows, "
+    "predict(released=True) predicts from them"
+)
+
 
 class ReconstructionWarning(UserWarning):
     """Something could not be reconstructed, or a value to predict from is unknown; no cell value is shown."""
+
+
+class ReleasedRowsWarning(ReconstructionWarning):
+    """Rows taken for true values look like answers of a release."""
 
 
 class Model:
@@ -63,6 +74,8 @@ class Model:
 
     def joint_log_likelihood(self, data: Columns, *, released: bool) -> FloatArray:
         """Return ln P(class) + Σ ln P(value | class), shape (n, n_classes)."""
+        if not released and looks_released(self.statistics, data):
+            warnings.warn(_RELEASED_ROWS, ReleasedRowsWarning, stacklevel=4)
         total = np.tile(np.log(self.prior.probabilities), (data.n_rows, 1))
         for factor in self.factors:
             term, unknown = factor.log_likelihood_released(data) if released else factor.log_likelihood(data)
@@ -92,6 +105,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Rows added to each value of each class, in [0, inf). Not used by the published estimator.
     numbers : {"histogram", "normal"}
         Distribution of numbers that were published on a grid. Numbers published by TRR are always normal.
+    scored_on : {"true", "released"}
+        What rows `score` gets: true values, or rows of the release, on which the accuracy on true rows is estimated
+        (see `anonkit.release_scorer`).
 
     Attributes
     ----------
@@ -121,11 +137,13 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         estimator: Literal["likelihood", "moment", "published"] = "likelihood",
         smoothing: float = 0.5,
         numbers: Literal["histogram", "normal"] = "histogram",
+        scored_on: Literal["true", "released"] = "true",
     ) -> None:
         self.params = params
         self.estimator = estimator
         self.smoothing = smoothing
         self.numbers = numbers
+        self.scored_on = scored_on
 
     def fit(self, X: Any, y: Any = None, params: Mapping[str, Any] | PublishedTable | None = None) -> Self:
         """Learn from a whole table.
@@ -305,6 +323,45 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         joint = self.predict_joint_log_proba(X, released=released)
         return np.asarray(self.classes_[joint.argmax(axis=1)])
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the accuracy, measured on true rows or estimated from released ones as `scored_on` says.
+
+        Parameters
+        ----------
+        X : table
+            Rows it was not fitted on.
+        y : array, shape (n,), optional
+            Labels; not needed when X holds the target.
+        sample_weight : array, shape (n,), optional
+            Weights of true rows.
+
+        Raises
+        ------
+        ParameterError
+            `scored_on` is unknown, or weights are given for released rows.
+        """
+        check_is_fitted(self)
+        if self.scored_on not in ("true", "released"):
+            raise ParameterError(f"scored_on ({self.scored_on}) must be true or released")
+        if self.scored_on == "released":
+            from anonkit.consumers.release_scoring import ReleaseScorer
+
+            if sample_weight is not None:
+                raise ParameterError("released rows cannot be weighted", "leave sample_weight out")
+            return ReleaseScorer(self.table_)(self, X, y)
+        target = self.table_.target
+        if y is None and target is not None and not self._plain:
+            y = target.domain.decode(self._target_codes(Columns(X)))
+        return float(super().score(X, y, sample_weight))
+
+    def _target_codes(self, data: Columns) -> IntArray:
+        target = self.table_.target
+        assert target is not None  # noqa: S101 - checked when the table was described
+        codes = data.codes(target.name, target.domain)
+        if (codes == UNKNOWN).any():
+            raise SourceError(f"{int((codes == UNKNOWN).sum())} of {codes.size} labels are not among the classes")
+        return codes
+
     def standard_errors(self) -> dict[str, Any]:
         """Return the standard error of every estimated number.
 
@@ -339,6 +396,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def to_sklearn(self) -> Any:
         """Return the same classifier as a scikit-learn pipeline that needs nothing of anonkit.
+
+        Its `classes_`, and so the columns of `predict_proba`, are in sorted order, as everywhere in scikit-learn.
 
         Its input is a data frame with the attributes by name (an array, when there were no params).
         """

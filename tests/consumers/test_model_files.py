@@ -86,6 +86,19 @@ def test_a_pipeline_predicts_the_same_without_anonkit(form: str) -> None:
     assert np.allclose(pickle.loads(packed).predict_proba(rows), expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("labels", [("yes", "no"), ("yes", "maybe", "no")])
+def test_labels_out_of_order_keep_their_probabilities(labels: tuple[str, ...]) -> None:
+    """Scikit-learn sorts the classes of a pipeline: each keeps the probability the model gives it."""
+    table = described("cells", classes=Categories(values=labels))
+    rows = colours_by_class(5_000, 1)
+    model = NaiveBayes(table).fit(publish_table(table, rows, 2))
+    pipeline, true = model.to_sklearn(), pd.DataFrame({"colour": rows["colour"], "height": rows["height"]})
+    assert list(pipeline.classes_) == sorted(labels)
+    columns = [list(model.classes_).index(label) for label in pipeline.classes_]
+    assert np.allclose(pipeline.predict_proba(true), model.predict_proba(true)[:, columns], atol=1e-9)
+    assert (pipeline.predict(true) == model.predict(true)).all()
+
+
 def test_whole_numbers_may_come_as_integers() -> None:
     """A column of integers is a column of numbers."""
     rows = pd.DataFrame({"colour": ["red"] * 5, "height": np.arange(5)})

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a table holds answers of a release where true values are expected, so that a score on it measures noise."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.consumers.class_statistics import ClassStatistics, Sums, answer_codes
+from anonkit.consumers.columns import Columns
+from anonkit.domains.array_types import FloatArray
+from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
+from anonkit.estimators.moments import PowerSums, estimate_moments
+from anonkit.estimators.transformed_moments import score_sums
+from anonkit.published.channels.transformed_response import TransformedResponse
+from anonkit.published.randomized_table import PublishedAttribute
+
+_FEWEST = 50
+"""Rows below which frequencies tell nothing."""
+_MOST = 10_000
+"""Rows that are looked at, the first ones: more tell no more."""
+_RARE = 0.001
+"""How often a test errs, of two: true rows of the same population disagree with it, and so do answers with theirs."""
+
+BoolArray = NDArray[np.bool_]
+
+
+def looks_released(statistics: ClassStatistics, data: Columns) -> bool:
+    """Tell whether rows are answers of the release that was learned from, taken for true values.
+
+    Certain signs are the column that names the attribute asked, rows with one value at most where one attribute is
+    asked, and numbers that all stand on the places where answers stand. Else rows are taken for answers when every
+    attribute agrees with the frequencies of the release's answers and at least one disagrees with the frequencies
+    estimated behind them, each by tests that err once in 1,000 tables; where noise is too strong or too weak to tell
+    the two apart nothing is said.
+
+    Parameters
+    ----------
+    statistics : ClassStatistics
+        The sums of the release.
+    data : Columns
+        The rows in question.
+    """
+    table = statistics.table
+    asked = table.asked_column
+    shown = [attribute for attribute in table.attributes if attribute.name in data]
+    if data.n_rows == 0 or not shown:
+        return False
+    if asked is not None and asked in data:
+        return True
+    data = data.head([one.name for one in shown], _MOST)
+    if asked is not None:
+        values = sum(~_missing(data, attribute.name) for attribute in shown)
+        if len(shown) > 1 and int(np.max(values)) <= 1:
+            return True
+    if data.n_rows < _FEWEST:
+        return False
+    verdicts = [
+        _verdict(one, statistics.sums[one.name], statistics, data)
+        for one in shown
+        if not is_clear(one) and one.name in statistics.sums
+    ]
+    if any(on_places for _, _, on_places in verdicts):
+        return True
+    return bool(verdicts) and all(fits for fits, _, _ in verdicts) and any(not true for _, true, _ in verdicts)
+
+
+def _missing(data: Columns, name: str) -> BoolArray:
+    array = data.array(name)
+    return np.asarray(array.is_null(nan_is_null=True).to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def is_clear(attribute: PublishedAttribute) -> bool:
+    """Tell whether every published value is the true one."""
+    mechanism = attribute.mechanism
+    if isinstance(mechanism, TransformedResponse):
+        return mechanism.is_clear
+    return bool((np.diagonal(mechanism.response_matrix()) == 1).all())
+
+
+def _verdict(
+    attribute: PublishedAttribute, sums: Sums, statistics: ClassStatistics, data: Columns
+) -> tuple[bool, bool, bool]:
+    """Tell whether a column agrees with the answers, with the truth behind them, and stands on the answers' places."""
+    if isinstance(sums, PowerSums):
+        return *_powers(attribute, sums, data), False
+    answers = sums.reshape(statistics.n_classes, -1).sum(axis=0).astype(np.float64)
+    codes = answer_codes(attribute, data)
+    if (codes == UNKNOWN).any():
+        return False, True, False
+    if isinstance(attribute.domain, Grid) and not isinstance(attribute.domain, Categories):
+        return True, True, _on_places(attribute, data, codes)
+    channel = attribute.value_channel(statistics.n_classes)
+    seen = np.bincount(codes, minlength=len(answers)) / codes.size
+    total = max(float(answers.sum()), 1.0)
+    expected = answers / total
+    truth = channel.unmix(answers) / total
+    noise = np.maximum(channel.unmix_squares(answers) / total - truth**2, 0) / total
+    within = np.clip(truth, 0, 1)
+    fits = _agree(seen - expected, _spread(expected, codes.size) + expected * (1 - expected) / total)
+    return fits, _agree(seen - truth, _spread(within, codes.size) + noise), False
+
+
+def _spread(shares: FloatArray, n_rows: int) -> FloatArray:
+    """Return the variance of observed shares, with one more row of each value so that none is certain."""
+    padded = (shares * n_rows + 1) / (n_rows + 1)
+    return np.asarray(padded * np.maximum(1 - shares, 1 / n_rows) / n_rows)
+
+
+def _agree(differences: FloatArray, variances: FloatArray) -> bool:
+    """Tell whether no difference is larger than chance makes the largest one once in 1,000 times (Bonferroni)."""
+    most = NormalDist().inv_cdf(1 - _RARE / (2 * len(differences)))
+    return bool((np.abs(differences) <= most * np.sqrt(variances)).all())
+
+
+def _on_places(attribute: PublishedAttribute, data: Columns, codes: NDArray[np.int64]) -> bool:
+    """Tell whether all numbers are middles of the answers' cells, where true numbers stand by chance only."""
+    grid = attribute.answers()
+    assert isinstance(grid, Grid)  # noqa: S101 - the caller has looked
+    values = data.numbers(attribute.name)
+    there = ~np.isnan(values)
+    if there.sum() < _FEWEST:
+        return False
+    return bool((np.abs(values - grid.decode(codes))[there] <= 1e-6 * grid.width).all())
+
+
+def _powers(attribute: PublishedAttribute, sums: PowerSums, data: Columns) -> tuple[bool, bool]:
+    """Compare mean squares about the origin of the sums: noise of mean 0 leaves the mean as it is."""
+    mechanism = attribute.mechanism
+    assert isinstance(mechanism, TransformedResponse)  # noqa: S101 - only TRR has power sums
+    values = data.numbers(attribute.name) - sums.origin
+    values = values[~np.isnan(values)]
+    whole = PowerSums(
+        origin=sums.origin, sums=sums.sums.sum(axis=0, keepdims=True), blanks=sums.blanks.sum(keepdims=True)
+    )
+    total, found = whole.sums[0, 0], estimate_moments(score_sums(mechanism, whole))
+    if values.size < _FEWEST or total < _FEWEST:
+        return True, True
+    square = float((values**2).mean())
+    own = float((values**4).mean() - square**2) / values.size
+    shown = whole.sums[0, 2] / total
+    fits = np.array([square - shown]), np.array([(whole.sums[0, 4] / total - shown**2) / total + own])
+    gap = float(found.mean[0]) - sums.origin
+    error = float(found.variance_error[0]) ** 2 + (2 * gap * float(found.mean_error[0])) ** 2
+    return _agree(*fits), _agree(np.array([square - float(found.variance[0]) - gap**2]), np.array([error + own]))
