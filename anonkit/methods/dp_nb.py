@@ -23,7 +23,7 @@ from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.mechanisms.noisy_histograms import noisy_tables, rows_by_class, rows_of, table_weights
 from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Policy
-from anonkit.policy.public_domains import conditions_of
+from anonkit.policy.public_domains import conditions_of, public_domains
 from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.noisy_tables import NoisyTables
@@ -68,12 +68,16 @@ class DPNB(CentralMethod):
 
     def schema(self, policy: Policy) -> TreeSchema:
         """Return attributes and classes, from public domains alone."""
-        return schema_of(policy, self.bins, number=Split.MULTIWAY, category=Split.MULTIWAY)
+        return schema_of(
+            public_domains(policy, target_required=True), self.bins, number=Split.MULTIWAY, category=Split.MULTIWAY
+        )
 
     def account(self, policy: Policy) -> Accounting:
         """Return every draw of the release, the classes first, before any data is seen."""
         self.check_unit(policy)
-        schema = self.schema(policy)
+        return self._account_of(self.schema(policy))
+
+    def _account_of(self, schema: TreeSchema) -> Accounting:
         per_row = units_of(self.epsilon) // self.changed_rows
         purposes = ["rows per class", *(f"class x {one.name}" for one in schema.attributes)]
         parts = shares(per_row, table_weights([1, *(one.codes for one in schema.attributes)]))
@@ -95,7 +99,9 @@ class DPNB(CentralMethod):
     ) -> Draft:
         """Count in one pass, add noise, and draw rows from the noisy counts."""
         progress("counting", 0.0)
-        schema, accounting = self.schema(policy), self.account(policy)
+        self.check_unit(policy)
+        schema = self.schema(policy)
+        accounting = self._account_of(schema)
         keep = self.used_rows(source, policy, engine)
         sizes = [schema.n_classes, *(schema.n_classes * one.codes for one in schema.attributes)]
         counts = counted(source, engine, schema, keep, partial(count, schema=schema), sum(sizes))

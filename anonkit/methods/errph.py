@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import PolicyError
 from anonkit.parameters import check_choice, check_integer, parameter
-from anonkit.policy.declaration import Column, Policy, TargetUse
-from anonkit.policy.public_domains import attributes_of, bounds_of, categories_of, may_be_missing
+from anonkit.policy.declaration import Policy, TargetUse
+from anonkit.policy.public_domains import CategoricalAttribute, PublicAttribute, PublicDomains, public_domains
 from anonkit.promises.pure_local_dp import LocalDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
@@ -77,29 +76,31 @@ class ERRPH(ShuffleDelta, AnswerStrength):
         PolicyError
             A column has no public domain, or is a number and no bins are given.
         """
+        return self._published(public_domains(policy))
+
+    def _published(self, domains: PublicDomains) -> PublishedTable:
         return PublishedTable(
-            target=self._target(policy),
-            attributes=tuple(self._attribute(column) for column in attributes_of(policy)),
+            target=self._target(domains),
+            attributes=tuple(self._attribute(column) for column in domains.attributes),
         )
 
-    def _target(self, policy: Policy) -> PublishedTarget | None:
-        if policy.target is None or self.label == "clear":
-            return clear_target(policy)
-        column = policy.column(policy.target)
-        domain = categories_of(column)
-        return PublishedTarget(name=policy.target, domain=domain, mechanism=self.answers_of(column, domain))
+    def _target(self, domains: PublicDomains) -> PublishedTarget | None:
+        target = domains.target
+        if target is None or self.label == "clear":
+            return clear_target(domains)
+        mechanism = self.answers_of(target, target.domain)
+        return PublishedTarget(name=target.name, domain=target.domain, mechanism=mechanism)
 
-    def _attribute(self, column: Column) -> PublishedAttribute:
-        if column.bounds is None:
-            domain = categories_of(column)
-            return PublishedAttribute(name=column.name, domain=domain, mechanism=self.answers_of(column, domain))
+    def _attribute(self, column: PublicAttribute) -> PublishedAttribute:
+        if isinstance(column, CategoricalAttribute):
+            mechanism = self.answers_of(column, column.domain)
+            return PublishedAttribute(name=column.name, domain=column.domain, mechanism=mechanism)
         if self.bins is None:
             raise PolicyError(
                 f"column {column.name!r} is a number, which randomized response publishes as a bin",
                 "--bins 8, or --method ppnb for numbers",
             )
-        lower, upper = bounds_of(column)
-        grid = Grid(lower=lower, upper=upper, cells=self.bins, has_missing=may_be_missing(column))
+        grid = column.grid(self.bins)
         return PublishedAttribute(name=column.name, domain=grid, mechanism=self.answers_of(column, grid))
 
     def guarantee(self, policy: Policy) -> LocalDP:
@@ -111,6 +112,9 @@ class ERRPH(ShuffleDelta, AnswerStrength):
     ) -> Draft:
         """Randomize the table batch by batch."""
         progress("randomizing", 0.0)
-        table = self.published(policy)
+        domains = public_domains(policy)
+        table = self._published(domains)
         notes = realised_notes(self.epsilon, table.losses)
-        return draft_randomized(source, policy, engine, rng, table, shuffle_delta=self.shuffle_delta, notes=notes)
+        return draft_randomized(
+            source, policy, engine, rng, table, domains, shuffle_delta=self.shuffle_delta, notes=notes
+        )

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from anonkit.methods.trr import NumberNoise, reconstruction_notes
 from anonkit.parameters import check_choice, parameter
-from anonkit.policy.declaration import Column, Policy, TargetUse
-from anonkit.policy.public_domains import attributes_of, categories_of
+from anonkit.policy.declaration import Policy, TargetUse
+from anonkit.policy.public_domains import NumericAttribute, PublicAttribute, PublicDomains, public_domains
 from anonkit.promises.pure_local_dp import LocalDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
@@ -69,24 +69,27 @@ class PPNB(ShuffleDelta, AnswerStrength, NumberNoise):
         PolicyError
             A column has no public domain.
         """
+        return self._published(public_domains(policy))
+
+    def _published(self, domains: PublicDomains) -> PublishedTable:
         return PublishedTable(
-            target=self._target(policy),
-            attributes=tuple(self._attribute(column) for column in attributes_of(policy)),
+            target=self._target(domains),
+            attributes=tuple(self._attribute(column) for column in domains.attributes),
         )
 
-    def _target(self, policy: Policy) -> PublishedTarget | None:
-        if policy.target is None or self.label == "clear":
-            return clear_target(policy)
-        column = policy.column(policy.target)
-        domain = categories_of(column)
-        return PublishedTarget(name=policy.target, domain=domain, mechanism=self.answers_of(column, domain))
+    def _target(self, domains: PublicDomains) -> PublishedTarget | None:
+        target = domains.target
+        if target is None or self.label == "clear":
+            return clear_target(domains)
+        mechanism = self.answers_of(target, target.domain)
+        return PublishedTarget(name=target.name, domain=target.domain, mechanism=mechanism)
 
-    def _attribute(self, column: Column) -> PublishedAttribute:
-        if column.bounds is not None:
+    def _attribute(self, column: PublicAttribute) -> PublishedAttribute:
+        if isinstance(column, NumericAttribute):
             refuse_design(column, self.name)
             return self.transformed(column, self.channel(2))
-        domain = categories_of(column)
-        return PublishedAttribute(name=column.name, domain=domain, mechanism=self.answers_of(column, domain))
+        mechanism = self.answers_of(column, column.domain)
+        return PublishedAttribute(name=column.name, domain=column.domain, mechanism=mechanism)
 
     def guarantee(self, policy: Policy) -> LocalDP:
         """State the promise: a bound for each category alone, none for the row."""
@@ -97,7 +100,10 @@ class PPNB(ShuffleDelta, AnswerStrength, NumberNoise):
     ) -> Draft:
         """Randomize the table batch by batch."""
         progress("randomizing", 0.0)
-        table = self.published(policy)
+        domains = public_domains(policy)
+        table = self._published(domains)
         realised = realised_notes(self.epsilon, table.losses)
-        notes = [*reconstruction_notes(table, policy, source.n_rows), *realised]
-        return draft_randomized(source, policy, engine, rng, table, shuffle_delta=self.shuffle_delta, notes=notes)
+        notes = [*reconstruction_notes(table, domains, source.n_rows), *realised]
+        return draft_randomized(
+            source, policy, engine, rng, table, domains, shuffle_delta=self.shuffle_delta, notes=notes
+        )

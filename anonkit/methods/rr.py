@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.parameters import check_choice, check_number, parameter
-from anonkit.policy.declaration import Column, Policy, TargetUse
-from anonkit.policy.public_domains import attributes_of, bounds_of, categories_of, may_be_missing
+from anonkit.policy.declaration import Policy, TargetUse
+from anonkit.policy.public_domains import CategoricalAttribute, PublicAttribute, PublicDomains, public_domains
 from anonkit.promises.pure_local_dp import LocalDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.channels.kary_response import RandomizedResponse
@@ -90,22 +90,25 @@ class RR(ShuffleDelta):
         PolicyError
             A column has no public domain.
         """
-        refuse_designs(policy, self.name)
-        columns = attributes_of(policy)
-        hidden = policy.target is not None and self.label == "randomize"
-        classes = categories_of(policy.column(str(policy.target))) if hidden else None
+        return self._published(public_domains(policy))
+
+    def _published(self, domains: PublicDomains) -> PublishedTable:
+        refuse_designs(domains, self.name)
+        columns = domains.attributes
+        classes = domains.target if self.label == "randomize" else None
         if self.allocation == "split":
             share = self.epsilon / (len(columns) + (classes is not None))
-            target = clear_target(policy) if classes is None else _randomized_target(policy, classes, share)
+            target = clear_target(domains) if classes is None else _randomized_target(classes, share)
             return PublishedTable(target=target, attributes=tuple(_attribute(one, share, None) for one in columns))
         target = (
-            clear_target(policy)
+            clear_target(domains)
             if classes is None
-            else PublishedTarget(name=str(policy.target), domain=classes, mechanism=None)
+            else PublishedTarget(name=classes.name, domain=classes.domain, mechanism=None)
         )
+        hidden = None if classes is None else classes.domain
         return PublishedTable(
             target=target,
-            attributes=tuple(_attribute(one, self.epsilon, classes) for one in columns),
+            attributes=tuple(_attribute(one, self.epsilon, hidden) for one in columns),
             asked_column=ASKED_COLUMN,
         )
 
@@ -118,30 +121,31 @@ class RR(ShuffleDelta):
     ) -> Draft:
         """Randomize the table batch by batch."""
         progress("randomizing", 0.0)
-        table = self.published(policy)
+        domains = public_domains(policy)
+        table = self._published(domains)
         clear = self.label == "clear" and policy.target is not None
         notes = [] if clear else realised_notes(self.epsilon, {"the row": table.record_epsilon})
-        return draft_randomized(source, policy, engine, rng, table, shuffle_delta=self.shuffle_delta, notes=notes)
+        return draft_randomized(
+            source, policy, engine, rng, table, domains, shuffle_delta=self.shuffle_delta, notes=notes
+        )
 
 
-def _randomized_target(policy: Policy, classes: Categories, epsilon: float) -> PublishedTarget:
-    mechanism = RandomizedResponse.from_epsilon(classes.size, epsilon)
-    return PublishedTarget(name=str(policy.target), domain=classes, mechanism=mechanism)
+def _randomized_target(classes: CategoricalAttribute, epsilon: float) -> PublishedTarget:
+    mechanism = RandomizedResponse.from_epsilon(classes.domain.size, epsilon)
+    return PublishedTarget(name=classes.name, domain=classes.domain, mechanism=mechanism)
 
 
-def _attribute(column: Column, epsilon: float, classes: Categories | None) -> PublishedAttribute:
+def _attribute(column: PublicAttribute, epsilon: float, classes: Categories | None) -> PublishedAttribute:
     """Return what is done to a column, its answer joint with the class when classes are given."""
     segments = 1 if classes is None else classes.size
     domain: Categories | Grid
     mechanism: TruthOrBlind
-    if column.bounds is None:
-        domain = categories_of(column)
+    if isinstance(column, CategoricalAttribute):
+        domain = column.domain
         mechanism = RandomizedResponse.from_epsilon(segments * domain.size, epsilon)
     else:
-        lower, upper = bounds_of(column)
-        missing = may_be_missing(column)
-        cells, mechanism = best_number_response(epsilon, segments=segments, has_missing=missing)
-        domain = Grid(lower=lower, upper=upper, cells=cells, has_missing=missing)
+        cells, mechanism = best_number_response(epsilon, segments=segments, has_missing=column.has_missing)
+        domain = column.grid(cells)
     return PublishedAttribute(
         name=column.name, domain=domain, mechanism=mechanism, joint_with_target=classes is not None
     )

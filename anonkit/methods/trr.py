@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from anonkit.errors import PolicyError
 from anonkit.parameters import check_choice, parameter
-from anonkit.policy.declaration import Column, Policy, TargetUse
-from anonkit.policy.public_domains import attributes_of, bounds_of, conditions_of, may_be_missing
+from anonkit.policy.declaration import Policy, TargetUse
+from anonkit.policy.public_domains import NumericAttribute, PublicDomains, conditions_of, public_domains
 from anonkit.promises.no_guarantee import NoGuarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.channels.kary_response import RandomizedResponse
@@ -42,30 +42,24 @@ class NumberNoise:
     def __post_init__(self) -> None:
         check_choice("noise", self.noise, tuple(PUBLISHED))
 
-    def transformed(self, column: Column, presence: RandomizedResponse) -> PublishedAttribute:
-        """Return what is done to a number; whether it is missing goes through `presence` when it may be.
-
-        Raises
-        ------
-        PolicyError
-            It is to be standardized and has no public bounds.
-        """
+    def transformed(self, column: NumericAttribute, presence: RandomizedResponse) -> PublishedAttribute:
+        """Return what is done to a number; whether it is missing goes through `presence` when it may be."""
         multiplier, offset = PUBLISHED[self.noise]
-        hidden = presence if may_be_missing(column) else None
+        hidden = presence if column.has_missing else None
         mechanism = (
-            TransformedResponse.centred(multiplier, offset, bounds_of(column), presence=hidden)
+            TransformedResponse.centred(multiplier, offset, column.bounds, presence=hidden)
             if self.center
             else TransformedResponse(multiplier=multiplier, offset=offset, presence=hidden)
         )
         return PublishedAttribute(name=column.name, domain=None, mechanism=mechanism)
 
 
-def reconstruction_notes(table: PublishedTable, policy: Policy, n_rows: int) -> list[str]:
+def reconstruction_notes(table: PublishedTable, domains: PublicDomains, n_rows: int) -> list[str]:
     """Return warnings about numbers that consumers cannot reconstruct, judged by public bounds and the row count."""
     n_classes = 1 if table.target is None else table.target.domain.size
     out = []
     for attribute in table.attributes:
-        bounds, mechanism = policy.column(attribute.name).bounds, attribute.mechanism
+        bounds, mechanism = domains.bounds.get(attribute.name), attribute.mechanism
         if bounds is None or not isinstance(mechanism, TransformedResponse) or n_rows == 0:
             continue
         # a number spread evenly over its bounds; most are narrower, which makes matters worse
@@ -114,17 +108,19 @@ class TRR(NumberNoise):
         PolicyError
             A column is not a declared number.
         """
+        return self._published(public_domains(policy))
+
+    def _published(self, domains: PublicDomains) -> PublishedTable:
+        refuse_designs(domains, self.name)
         attributes = []
-        refuse_designs(policy, self.name)
-        for column in attributes_of(policy):
-            if column.categories is not None or column.tree is not None:
+        for column in domains.attributes:
+            if not isinstance(column, NumericAttribute):
                 raise PolicyError(
                     f"column {column.name!r} has categories, which trr cannot transform",
                     "--method ppnb, or role insensitive to leave it out",
                 )
-            bounds_of(column)
             attributes.append(self.transformed(column, RandomizedResponse.equal(2, _PRESENCE_P_KEEP)))
-        return PublishedTable(target=clear_target(policy), attributes=tuple(attributes))
+        return PublishedTable(target=clear_target(domains), attributes=tuple(attributes))
 
     def guarantee(self, policy: Policy) -> NoGuarantee:
         """Say that nothing is promised, and why."""
@@ -142,6 +138,7 @@ class TRR(NumberNoise):
     ) -> Draft:
         """Transform the table batch by batch."""
         progress("randomizing", 0.0)
-        table = self.published(policy)
-        notes = reconstruction_notes(table, policy, source.n_rows)
-        return draft_randomized(source, policy, engine, rng, table, notes=notes)
+        domains = public_domains(policy)
+        table = self._published(domains)
+        notes = reconstruction_notes(table, domains, source.n_rows)
+        return draft_randomized(source, policy, engine, rng, table, domains, notes=notes)

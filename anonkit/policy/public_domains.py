@@ -3,94 +3,195 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from anonkit.domains.attribute_domains import Categories
+from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import PolicyError
+from anonkit.policy.answer_design import AnswerDesign
 from anonkit.policy.declaration import Column, Missing, Outside, Policy, Role
 
 _INIT_HINT = "`anonkit init` drafts a policy with public domains to fill in; role insensitive leaves a column out"
 
 
-def attributes_of(policy: Policy) -> tuple[Column, ...]:
-    """Return the columns that are randomized, sorted by name: quasi-identifiers and sensitive attributes.
+@dataclass(frozen=True, kw_only=True)
+class CategoricalAttribute:
+    """A column of declared categories: what a method of differential privacy knows of it, and all it needs to know."""
 
-    A column that does not say what missing means gets the policy's own `missing`, if the policy has one.
+    name: str
+    domain: Categories
+    """Its public categories, missing as one more where it can occur."""
+    tree: tuple[tuple[str, ...], ...] = ()
+    """Its declared hierarchy: one path a category, from the category to its coarsest group; empty without one."""
+    answers: AnswerDesign | None = None
+    """How the owner designed its answers, if so."""
+
+    @property
+    def paths(self) -> tuple[tuple[str, ...], ...]:
+        """The path of each category in the declared hierarchy, in the order of the domain; empty without one.
+
+        Raises
+        ------
+        PolicyError
+            The hierarchy lacks a category.
+        """
+        path_of = {path[0]: path for path in self.tree}
+        if path_of and not path_of.keys() >= set(self.domain.values):
+            raise PolicyError(f"column {self.name!r}: its tree lacks categories that it declares", "a path for each")
+        return tuple(path_of[category] for category in self.domain.values) if path_of else ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumericAttribute:
+    """A column of declared bounds: what a method of differential privacy knows of it, and all it needs to know."""
+
+    name: str
+    bounds: tuple[float, float]
+    """Its public bounds, inclusive, in the unit of the column."""
+    has_missing: bool
+    """True when a value may be missing."""
+    answers: AnswerDesign | None = None
+    """How the owner designed its answers, if so."""
+
+    def grid(self, cells: int) -> Grid:
+        """Return its domain as so many equal cells.
+
+        Raises
+        ------
+        ParameterError
+            A bound is not finite, or there is no cell.
+        """
+        lower, upper = self.bounds
+        return Grid(lower=lower, upper=upper, cells=cells, has_missing=self.has_missing)
+
+
+PublicAttribute = CategoricalAttribute | NumericAttribute
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicDomains:
+    """The public domains of a policy: each column is asked for its own once, and methods hand this value on."""
+
+    attributes: tuple[PublicAttribute, ...]
+    """The columns that are released with noise, sorted by name: quasi-identifiers and sensitive attributes."""
+    target: CategoricalAttribute | None
+    """The column of classes, if there is one."""
+
+    @property
+    def classes(self) -> CategoricalAttribute:
+        """The target, of a method that needs one.
+
+        Raises
+        ------
+        PolicyError
+            There is none.
+        """
+        if self.target is None:
+            raise _without_target()
+        return self.target
+
+    @property
+    def bounds(self) -> Mapping[str, tuple[float, float]]:
+        """Public bounds of the numeric columns, by name."""
+        return {each.name: each.bounds for each in self.attributes if isinstance(each, NumericAttribute)}
+
+
+def public_domains(policy: Policy, *, target_required: bool = False) -> PublicDomains:
+    """Return the public domains that a policy declares.
+
+    A column that does not say what missing means gets the policy's own `missing`, if the policy has one; the target
+    does not.
+
+    Parameters
+    ----------
+    policy : Policy
+    target_required : bool
+        Refuse a policy without a target.
 
     Raises
     ------
     PolicyError
-        There is none.
+        There is no target, or no column that is released with noise; or one of them has no public domain: see
+        `public_attribute`.
     """
+    if target_required and policy.target is None:
+        raise _without_target()
     names = sorted(policy.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE))
     if not names:
         raise PolicyError("no column is declared that could be released with noise", _INIT_HINT)
-    columns = (policy.column(name) for name in names)
-    return tuple(replace(column, missing=column.missing or policy.missing) for column in columns)
+    attributes = tuple(public_attribute(policy.column(name), policy.missing) for name in names)
+    if policy.target is None:
+        return PublicDomains(attributes=attributes, target=None)
+    classes = public_attribute(policy.column(policy.target))
+    if isinstance(classes, NumericAttribute):
+        raise _without_domain(classes.name)
+    return PublicDomains(attributes=attributes, target=classes)
 
 
-def categories_of(column: Column) -> Categories:
-    """Return the public categories of a column.
+def public_attribute(column: Column, policy_missing: Missing | None = None) -> PublicAttribute:
+    """Return the public domain of a column, by what is declared and never by what the table holds.
 
-    Raises
-    ------
-    PolicyError
-        None are declared.
-    """
-    declared = column.domain_values
-    if not declared:
-        raise PolicyError(f"column {column.name!r} has no public domain: declare its categories or bounds", _INIT_HINT)
-    return Categories(values=declared, has_missing=may_be_missing(column), texts_alone=column.compares_texts)
+    Missing is one more value of the domain, unless `missing = "first"` is declared, or answers are designed for the
+    categories alone. The classes of a target have none, unless `missing = "category"` is declared.
 
-
-def bounds_of(column: Column) -> tuple[float, float]:
-    """Return the public bounds of a number.
-
-    Raises
-    ------
-    PolicyError
-        None are declared.
-    """
-    if column.bounds is None:
-        raise PolicyError(f"column {column.name!r} has no public domain: declare its categories or bounds", _INIT_HINT)
-    return column.bounds
-
-
-def may_be_missing(column: Column) -> bool:
-    """Tell whether missing is one more value of the domain, by what is declared and never by what the table holds.
-
-    It is, unless `missing = "first"` is declared, or answers are designed for the categories alone. The classes of a
-    target have none, unless `missing = "category"` is declared.
+    Parameters
+    ----------
+    column : Column
+    policy_missing : Missing, optional
+        What missing means where the column does not say.
 
     Raises
     ------
     PolicyError
-        Rows with a missing value shall be dropped or refused, or cells outside the domain shall be refused: the number
-        of rows, or the refusal itself, would tell of a row.
+        It has no public domain; or rows with a missing value shall be dropped or refused, or cells outside the domain
+        shall be refused: the number of rows, or the refusal itself, would tell of a row.
     """
-    if column.missing is Missing.DROP:
-        raise PolicyError(
-            f"column {column.name!r}: dropping rows tells who had a missing value", 'missing = "category" hides it'
-        )
-    if column.missing is Missing.ERROR:
-        raise PolicyError(
-            f"column {column.name!r}: a refusal tells that a value is missing", 'missing = "category" hides it'
-        )
-    if column.outside is Outside.REFUSE:
-        raise PolicyError(
-            f"column {column.name!r}: a refusal tells that a cell is outside its domain",
-            'outside = "clamp" for numbers, "missing" for categories: their defaults here',
-        )
+    values, bounds, missing = column.domain_values, column.bounds, column.missing or policy_missing
+    if not values and bounds is None:
+        raise _without_domain(column.name)
+    _refuse_telling(column.name, missing, column.outside)
     if column.role is Role.TARGET:
-        if column.missing is Missing.FIRST:
+        if missing is Missing.FIRST:
             raise PolicyError(
                 f'column {column.name!r}: missing = "first" is not for a target',
                 'missing = "category", or leave it out',
             )
-        return column.missing is Missing.CATEGORY
-    if column.missing is None and column.answers is not None and column.domain_values is not None:
-        return column.answers.size == len(column.domain_values) + 1
-    return column.missing is not Missing.FIRST
+        has_missing = missing is Missing.CATEGORY
+    elif missing is None and column.answers is not None and values is not None:
+        has_missing = column.answers.size == len(values) + 1
+    else:
+        has_missing = missing is not Missing.FIRST
+    if bounds is not None:
+        return NumericAttribute(name=column.name, bounds=bounds, has_missing=has_missing, answers=column.answers)
+    return CategoricalAttribute(
+        name=column.name,
+        domain=Categories(values=values or (), has_missing=has_missing, texts_alone=column.compares_texts),
+        tree=column.tree or (),
+        answers=column.answers,
+    )
+
+
+def _without_domain(name: str) -> PolicyError:
+    return PolicyError(f"column {name!r} has no public domain: declare its categories or bounds", _INIT_HINT)
+
+
+def _without_target() -> PolicyError:
+    return PolicyError("no column has role target", '--target NAME, or role = "target" in the policy')
+
+
+def _refuse_telling(name: str, missing: Missing | None, outside: Outside | None) -> None:
+    """Refuse what would tell of a row by its absence or by a refusal."""
+    if missing is Missing.DROP:
+        raise PolicyError(
+            f"column {name!r}: dropping rows tells who had a missing value", 'missing = "category" hides it'
+        )
+    if missing is Missing.ERROR:
+        raise PolicyError(f"column {name!r}: a refusal tells that a value is missing", 'missing = "category" hides it')
+    if outside is Outside.REFUSE:
+        raise PolicyError(
+            f"column {name!r}: a refusal tells that a cell is outside its domain",
+            'outside = "clamp" for numbers, "missing" for categories: their defaults here',
+        )
 
 
 def conditions_of(policy: Policy) -> tuple[str, ...]:

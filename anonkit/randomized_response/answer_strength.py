@@ -11,7 +11,7 @@ import numpy as np
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.parameters import check_number, parameter
-from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.public_domains import PublicAttribute, PublicDomains
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import Channel
 from anonkit.published.channels.response_matrix import ResponseMatrix
@@ -55,8 +55,14 @@ class AnswerStrength:
         assert self.p_keep is not None  # noqa: S101 - `refuse_unclear_strength` came first
         return RandomizedResponse.equal(n_categories, self.p_keep)
 
-    def answers_of(self, column: Column, domain: Categories | Grid) -> Channel:
+    def answers_of(self, column: PublicAttribute, domain: Categories | Grid) -> Channel:
         """Return what is done to a column: evenly blind answers, unless the policy designs them.
+
+        Parameters
+        ----------
+        column : PublicAttribute
+        domain : Categories or Grid
+            What is answered: its categories, or the cells of its bounds.
 
         Raises
         ------
@@ -98,13 +104,13 @@ def _own_matrix(name: str, matrix: Sequence[Sequence[float]], epsilon: float | N
     return mechanism
 
 
-def refuse_designs(policy: Policy, method: str) -> None:
+def refuse_designs(domains: PublicDomains, method: str) -> None:
     """Refuse designed answers in a policy for a method that draws its own; see `refuse_design`."""
-    for name in policy.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET):
-        refuse_design(policy.column(name), method)
+    for column in (*domains.attributes, *([] if domains.target is None else [domains.target])):
+        refuse_design(column, method)
 
 
-def refuse_design(column: Column, method: str) -> None:
+def refuse_design(column: PublicAttribute, method: str) -> None:
     """Refuse designed answers for a column whose answers the method draws its own way.
 
     Raises

@@ -12,7 +12,7 @@ import pyarrow as pa
 from anonkit.domains.domain_codes import refuse_kinds
 from anonkit.errors import PolicyError
 from anonkit.policy.declaration import Policy, Role
-from anonkit.policy.public_domains import categories_of, conditions_of
+from anonkit.policy.public_domains import PublicDomains, conditions_of
 from anonkit.promises.guarantee import loss_json
 from anonkit.promises.pure_local_dp import LocalDP
 from anonkit.protocols import Draft, Engine, Source
@@ -39,24 +39,24 @@ _CONFIDENCES = (0.999, 0.99, 0.95, 0.5)
 # --- the promise -------------------------------------------------------------------------------------------------
 
 
-def clear_target(policy: Policy) -> PublishedTarget | None:
+def clear_target(domains: PublicDomains) -> PublishedTarget | None:
     """Return the description of a target that is published unchanged.
 
     Raises
     ------
     PolicyError
-        It has no public categories, or the policy designs answers for it.
+        The policy designs answers for it.
     """
-    if policy.target is None:
+    target = domains.target
+    if target is None:
         return None
-    column = policy.column(policy.target)
-    if column.answers is not None:
+    if target.answers is not None:
         raise PolicyError(
-            f"column {column.name!r}: {column.answers.key} is for a label that is randomized, this one stays clear",
+            f"column {target.name!r}: {target.answers.key} is for a label that is randomized, this one stays clear",
             "--label randomize, or leave the key out",
         )
-    domain = categories_of(column)
-    return PublishedTarget(name=column.name, domain=domain, mechanism=RandomizedResponse.clear(domain.size))
+    clear = RandomizedResponse.clear(target.domain.size)
+    return PublishedTarget(name=target.name, domain=target.domain, mechanism=clear)
 
 
 def local_promise(table: PublishedTable, policy: Policy) -> LocalDP:
@@ -107,11 +107,25 @@ def draft_randomized(
     engine: Engine,
     rng: Randomness,
     table: PublishedTable,
+    domains: PublicDomains,
     *,
     shuffle_delta: float | None = None,
     notes: Sequence[str] = (),
 ) -> Draft:
     """Return the draft of a table whose every released cell went through its mechanism.
+
+    Parameters
+    ----------
+    source, policy, engine, rng
+        As a method is given them.
+    table : PublishedTable
+        What is done to each column.
+    domains : PublicDomains
+        What it was made of: cells of numbers are read within their public bounds.
+    shuffle_delta : float, optional
+        Failure probability at which the report says what the shuffled file reveals.
+    notes : sequence of str
+        What the owner should read.
 
     Privacy
     -------
@@ -124,8 +138,7 @@ def draft_randomized(
     types = _types(table)
     names = [name for name in (*policy.columns, ASKED_COLUMN) if name in types]
     schema = pa.schema([(name, types[name]) for name in names])
-    bounds = {name: given for name in numbers if (given := policy.column(name).bounds) is not None}
-    randomize = RandomizeBatch(table=table, key=rng.key("noise"), schema=schema, bounds=bounds)
+    randomize = RandomizeBatch(table=table, key=rng.key("noise"), schema=schema, bounds=domains.bounds)
     params = table.to_params()
     if policy.is_conditional:
         params["conditions"] = list(conditions_of(policy))

@@ -29,8 +29,8 @@ LIMITS: dict[str, tuple[int, int]] = {
     "rfka: files a column enters": (19, 12),
     "rfka: climbs of the source": (27, 6),
     "rfka: times a column is asked for its domain": (8, 1),
-    "dp-forest: times a column is asked for its domain": (10, 1),
-    "rr: times a column is asked for its domain": (5, 1),
+    "dp-forest: times a column is asked for its domain": (1, 1),
+    "rr: times a column is asked for its domain": (1, 1),
 }
 
 

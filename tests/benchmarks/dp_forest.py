@@ -37,6 +37,7 @@ from anonkit.dp_trees.release.stacked_trees import schema_of
 from anonkit.dp_trees.split_selection import JointSelection
 from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.policy.declaration import Column, Missing, Policy, Role
+from anonkit.policy.public_domains import public_domains
 from anonkit.published.additive_scores import softmax
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
@@ -225,7 +226,7 @@ def _frame(values: np.ndarray, labels: np.ndarray) -> pd.DataFrame:
 
 def coded_for(train: pd.DataFrame, test: pd.DataFrame, policy: Policy, target: str) -> tuple[Any, ...]:
     """Schema with 16 bins, codes of both tables, labels of the first, names of the classes."""
-    schema = schema_of(policy, 16)
+    schema = schema_of(public_domains(policy), 16)
     reader = Forest(PublishedForest(schema=schema, trees=(), rows_per_tree={"kind": "disjoint"})).fit()
     names = np.array(schema.classes.labels(), dtype=object).astype(str)
     order = np.argsort(names)

@@ -32,6 +32,7 @@ from anonkit.methods.ppnb import PPNB
 from anonkit.methods.rr import RR
 from anonkit.pipeline.recipe import Recipe
 from anonkit.policy.declaration import Policy
+from anonkit.policy.public_domains import public_domains
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.transformed_response import PUBLISHED, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
@@ -95,7 +96,8 @@ def adult(_: int) -> Data:
 def accuracy(data: Data, table: PublishedTable, seed: int, **settings: Any) -> float:
     """Randomize, learn, and return the share of the test rows that are predicted."""
     engine = open_engine("local")
-    draft = draft_randomized(engine.scan(data.train, Policy()), data.policy, engine, Randomness.seeded(seed), table)
+    source, domains = engine.scan(data.train, Policy()), public_domains(data.policy)
+    draft = draft_randomized(source, data.policy, engine, Randomness.seeded(seed), table, domains)
     model = NaiveBayes(table, **settings)
     for batch in draft.data.batches():
         model.partial_fit(batch)

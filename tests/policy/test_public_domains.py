@@ -11,7 +11,7 @@ import anonkit
 from anonkit.errors import PolicyError
 from anonkit.policy.answer_design import AnswerDesign
 from anonkit.policy.declaration import Column, Missing, Outside, Policy, Role
-from anonkit.policy.public_domains import may_be_missing
+from anonkit.policy.public_domains import CategoricalAttribute, public_attribute
 
 TABLE = pa.table(
     {
@@ -84,10 +84,15 @@ def test_what_would_refuse_for_a_cell_is_refused_beforehand(declared: dict[str, 
 
 def test_missing_is_a_value_whatever_the_table_holds() -> None:
     """Declared or not; `first` declares that it is none, and a design for the categories alone does."""
-    assert may_be_missing(Column(name="a", categories=("x", "y")))
-    assert may_be_missing(Column(name="a", bounds=(0, 1), missing=Missing.CATEGORY))
-    assert not may_be_missing(Column(name="a", bounds=(0, 1), missing=Missing.FIRST))
+
+    def has_missing(**declared: Any) -> bool:
+        attribute = public_attribute(Column(name="a", **declared))
+        return attribute.domain.has_missing if isinstance(attribute, CategoricalAttribute) else attribute.has_missing
+
+    assert has_missing(categories=("x", "y"))
+    assert has_missing(bounds=(0, 1), missing=Missing.CATEGORY)
+    assert not has_missing(bounds=(0, 1), missing=Missing.FIRST)
     for size, found in ((2, False), (3, True)):
         design = AnswerDesign(where="a", weights=(1.0,) * size)
-        assert may_be_missing(Column(name="a", categories=("x", "y"), answers=design)) is found
-    assert not may_be_missing(Column(name="a", role=Role.TARGET, categories=("x", "y")))
+        assert has_missing(categories=("x", "y"), answers=design) is found
+    assert not has_missing(role=Role.TARGET, categories=("x", "y"))

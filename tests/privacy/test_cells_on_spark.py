@@ -19,6 +19,7 @@ from anonkit.dp_trees.release.coded_rows import CodeRows, UnitKeys, first_rows_o
 from anonkit.dp_trees.release.declared_schema import schema_of
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.policy.declaration import Column, ColumnType, Missing, Policy, Role
+from anonkit.policy.public_domains import public_domains
 from anonkit.published.tree_attributes import Split
 from tests.contract.test_methods import CENTRAL, QUICK, RANDOMIZED
 
@@ -35,7 +36,7 @@ POLICY = Policy(
     cell_by_cell=True,
 )
 NAMES = list(POLICY.columns)
-CODE = CodeRows(schema_of(POLICY, 5, number=Split.CUT, category=Split.MULTIWAY))
+CODE = CodeRows(schema_of(public_domains(POLICY), 5, number=Split.CUT, category=Split.MULTIWAY))
 
 TEXTS = ["1", "1.0", " 1", "01", "2", "2.50", "x", " x", "", "many", "1e1", "inf", "2020-01-01", "1e400", None]
 KINDS: dict[str, tuple[pa.DataType, list[Any]]] = {

@@ -12,6 +12,7 @@ from anonkit.datasets import bank_customers_policy
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.methods import make_method
 from anonkit.policy.declaration import Policy
+from anonkit.policy.public_domains import public_domains
 from anonkit.randomized_response.randomized_draft import draft_randomized
 from anonkit.randomized_response.randomized_rows import RandomizeBatch
 from anonkit.randomness import Randomness
@@ -28,10 +29,11 @@ MODELS: list[tuple[str, dict[str, Any]]] = [
 
 def randomizer(name: str, chosen: dict[str, Any], table: pa.Table) -> RandomizeBatch:
     """Return the batch function of a method, under a known key."""
-    published = make_method(name, chosen).published(bank_customers_policy())  # type: ignore[attr-defined]
+    policy = bank_customers_policy()
+    published = make_method(name, chosen).published(policy)  # type: ignore[attr-defined]
     with LocalEngine() as engine:
         source = engine.scan(table, Policy())
-        draft = draft_randomized(source, bank_customers_policy(), engine, Randomness.seeded(1), published)
+        draft = draft_randomized(source, policy, engine, Randomness.seeded(1), published, public_domains(policy))
         return RandomizeBatch(table=published, key=KEY, schema=draft.data.schema)
 
 

@@ -11,15 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.dp_trees.release.coded_rows import first_rows_of_units
-from anonkit.errors import ParameterError, PolicyError
+from anonkit.errors import ParameterError
 from anonkit.parameters import check_choice, check_integer, check_number, parameter, parameters_of
-from anonkit.policy.declaration import Column, Policy, TargetUse
-from anonkit.policy.public_domains import attributes_of, bounds_of, categories_of, conditions_of, may_be_missing
+from anonkit.policy.declaration import Policy, TargetUse
+from anonkit.policy.public_domains import NumericAttribute, PublicAttribute, PublicDomains, conditions_of
 from anonkit.promises.pure_central_dp import ADD_OR_REMOVE, REPLACE, CentralDP, changed_rows
 from anonkit.protocols import Engine, Source
-from anonkit.published.taxonomy import Paths
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 
 ADJACENCIES = {"add-or-remove": ADD_OR_REMOVE, "replace": REPLACE}
@@ -112,40 +110,38 @@ def bins_parameter(default: int) -> Any:
     return parameter(default=default, range="[2, 1024]", help="equal bins of each number, over its public bounds")
 
 
-def schema_of(policy: Policy, cells: int, *, number: Split, category: Split, taxonomies: bool = False) -> TreeSchema:
+def schema_of(
+    domains: PublicDomains, cells: int, *, number: Split, category: Split, taxonomies: bool = False
+) -> TreeSchema:
     """Return the attributes and classes, from public domains alone, numbers on a grid of so many cells.
 
-    With `taxonomies` categories that the policy gives a `tree` are divided group by group.
+    Parameters
+    ----------
+    domains : PublicDomains
+        With a target.
+    cells : int
+        Equal cells of each number over its public bounds, 1 or more.
+    number, category : Split
+        How numbers and categories are divided.
+    taxonomies : bool
+        Divide categories that the policy gives a `tree` group by group instead.
 
     Raises
     ------
     PolicyError
-        A column has no public domain, or there is no target.
+        There is no target, or a tree lacks categories that its column declares.
     """
-    if policy.target is None:
-        raise PolicyError("no column has role target", '--target NAME, or role = "target" in the policy')
-    attributes = []
-    for column in attributes_of(policy):
-        paths = _paths_of(column) if taxonomies else ()
-        split = Split.TAXONOMY if paths else category if column.bounds is None else number
-        attributes.append(Attribute(name=column.name, domain=_domain_of(column, cells), split=split, paths=paths))
-    classes = categories_of(policy.column(policy.target))
-    return TreeSchema(attributes=tuple(attributes), target=policy.target, classes=classes)
+    return TreeSchema(
+        attributes=tuple(_attribute(each, cells, number, category, taxonomies) for each in domains.attributes),
+        target=domains.classes.name,
+        classes=domains.classes.domain,
+    )
 
 
-def _domain_of(column: Column, cells: int) -> Categories | Grid:
-    if column.bounds is None:
-        return categories_of(column)
-    lower, upper = bounds_of(column)
-    return Grid(lower=lower, upper=upper, cells=cells, has_missing=may_be_missing(column))
-
-
-def _paths_of(column: Column) -> Paths:
-    """Return the path of each category in the column's tree; nothing where it has none."""
-    path_of = {path[0]: path for path in column.tree or ()}
-    if not path_of:
-        return ()
-    categories = categories_of(column).values
-    if not path_of.keys() >= set(categories):
-        raise PolicyError(f"column {column.name!r}: its tree lacks categories that it declares", "a path for each")
-    return tuple(path_of[category] for category in categories)
+def _attribute(declared: PublicAttribute, cells: int, number: Split, category: Split, taxonomies: bool) -> Attribute:
+    if isinstance(declared, NumericAttribute):
+        return Attribute(name=declared.name, domain=declared.grid(cells), split=number)
+    paths = declared.paths if taxonomies else ()
+    return Attribute(
+        name=declared.name, domain=declared.domain, split=Split.TAXONOMY if paths else category, paths=paths
+    )

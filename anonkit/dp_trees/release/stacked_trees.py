@@ -17,7 +17,7 @@ from anonkit.dp_trees.additive_model.budget_rule import ROWS_SHARE, rule_for
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
 from anonkit.dp_trees.additive_model.synthetic_population import World
 from anonkit.dp_trees.leaf_cells import cells_of
-from anonkit.dp_trees.release import declared_schema as declared
+from anonkit.dp_trees.release import declared_schema
 from anonkit.dp_trees.release.coded_rows import counter_of
 from anonkit.dp_trees.release.declared_schema import CellMethod
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece, IntArray
@@ -28,7 +28,7 @@ from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within, rounded_up
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy
-from anonkit.policy.public_domains import conditions_of
+from anonkit.policy.public_domains import PublicDomains, conditions_of, public_domains
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.additive_scores import AdditiveScores, places_of
@@ -100,25 +100,25 @@ class StackedMethod(CellMethod):
 
     def guarantee(self, policy: Policy) -> Guarantee:
         """State the promise: epsilon, in whole units, whatever the rule divides it into."""
-        schema_of(policy, 2)
+        schema_of(public_domains(policy, target_required=True), 2)
         self.check_unit(policy)
         told = (f"That there are about {self.n_rows:,} rows is public knowledge.",) if self.n_rows else ()
         return self.promise(policy, self._claim, *told)
 
     def plan(self, policy: Policy, rows: float, counted: Draw | None) -> StackedPlan:
         """Return every draw, given the public or noisy number of rows."""
-        schema = schema_of(policy, 2)
+        domains = public_domains(policy, target_required=True)
         left = self._row_units - (0 if counted is None else counted.units)
         rule = rule_for(
             epsilon=left / (1 << 52),
             rows=rows,
-            attributes=len(schema.attributes),
-            classes=schema.n_classes,
+            attributes=len(domains.attributes),
+            classes=domains.classes.domain.size,
             trees=self.n_trees,
         ).with_choices(depth=self.depth - 1 if self.depth else None, cells=self.bins or None)
         return StackedPlan(
             rule=rule,
-            schema=schema_of(policy, rule.cells),
+            schema=schema_of(domains, rule.cells),
             trees=self.n_trees,
             epsilon=Fraction(left * self.changed_rows, 1 << 52),
             rows_per_unit=self.rows_per_unit,
@@ -144,9 +144,9 @@ class StackedMethod(CellMethod):
         return stacked_draft(learned, policy, engine, rng, self.as_, self._claim, self.told)
 
 
-def schema_of(policy: Policy, cells: int) -> TreeSchema:
+def schema_of(domains: PublicDomains, cells: int) -> TreeSchema:
     """Return the attributes and classes, from public domains alone, numbers on a grid of so many cells."""
-    return declared.schema_of(policy, cells, number=Split.CUT, category=Split.ONE_VS_REST)
+    return declared_schema.schema_of(domains, cells, number=Split.CUT, category=Split.ONE_VS_REST)
 
 
 def stacked_draft(

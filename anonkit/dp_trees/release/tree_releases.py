@@ -28,7 +28,7 @@ from anonkit.mechanisms.accounting import Accounting
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Policy
-from anonkit.policy.public_domains import conditions_of
+from anonkit.policy.public_domains import conditions_of, public_domains
 from anonkit.promises.guarantee import Guarantee
 from anonkit.promises.no_guarantee import NoGuarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
@@ -103,8 +103,9 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
             A column has no public domain, or there is no target.
         """
         self.check_unit(policy)
+        domains = public_domains(policy, target_required=True)
         schema = schema_of(
-            policy, self.bins, number=self.number_split, category=Split.MULTIWAY, taxonomies=self.taxonomies
+            domains, self.bins, number=self.number_split, category=Split.MULTIWAY, taxonomies=self.taxonomies
         )
         return self.plan_of(schema)
 

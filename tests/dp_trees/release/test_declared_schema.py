@@ -13,6 +13,7 @@ from anonkit.dp_trees.release.declared_schema import CentralMethod, schema_of
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.methods import METHODS, make_method, method_class
 from anonkit.policy.declaration import Policy, Role
+from anonkit.policy.public_domains import public_domains
 from anonkit.published.tree_attributes import Split
 
 POLICY = bank_customers_policy()
@@ -59,7 +60,7 @@ def test_the_promise_never_exceeds_what_was_asked_for_whoever_is_protected(name:
 
 def test_a_schema_is_made_of_public_domains_alone() -> None:
     """Numbers on a grid, categories with the split asked for; a column without a domain, or no target, is refused."""
-    schema = schema_of(POLICY, 8, number=Split.CUT, category=Split.ONE_VS_REST)
+    schema = schema_of(public_domains(POLICY), 8, number=Split.CUT, category=Split.ONE_VS_REST)
     assert {one.split for one in schema.attributes if one.is_number} == {Split.CUT}
     assert {one.split for one in schema.attributes if not one.is_number} == {Split.ONE_VS_REST}
     assert {one.codes for one in schema.attributes if one.is_number} <= {8, 9}
@@ -67,7 +68,9 @@ def test_a_schema_is_made_of_public_domains_alone() -> None:
     column = POLICY.column("age")
     unknown = replace(column, **{one.name: None for one in fields(column) if one.name in ("bounds", "categories")})
     with pytest.raises(PolicyError, match="age"):
-        schema_of(replace(POLICY, columns={**POLICY.columns, "age": unknown}), 8, number=Split.CUT, category=Split.CUT)
+        public_domains(replace(POLICY, columns={**POLICY.columns, "age": unknown}))
     free = {name: replace(one, role=Role.INSENSITIVE) for name, one in POLICY.columns.items() if name == POLICY.target}
     with pytest.raises(PolicyError, match="target"):
-        schema_of(Policy(columns={**POLICY.columns, **free}), 8, number=Split.CUT, category=Split.CUT)
+        public_domains(Policy(columns={**POLICY.columns, **free}), target_required=True)
+    with pytest.raises(PolicyError, match="target"):
+        schema_of(public_domains(Policy(columns={**POLICY.columns, **free})), 8, number=Split.CUT, category=Split.CUT)
