@@ -18,7 +18,7 @@ from pathlib import Path
 
 MAKERS = frozenset(
     {
-        *("methods", "k_anonymity", "randomized_response", "mechanisms", "estimators"),
+        *("methods", "k_anonymity", "randomized_response", "mechanisms"),
         *("central_release", "trees", "recoding", "dp_trees"),
     }
 )
