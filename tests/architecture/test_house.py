@@ -18,11 +18,11 @@ TREE = Path(__file__).parents[2]
 LIMITS: dict[str, tuple[int, int]] = {
     # figure: (limit today, what it shall become)
     "names at the top": (28, 27),
-    "arrows between rooms": (190, 167),
+    "arrows between rooms": (175, 167),
     "stems used twice": (0, 0),
     "files that test a promise's kind": (0, 0),
     "imports of makers in checks": (0, 0),
-    "imports of makers in consumers": (26, 0),
+    "imports of makers in consumers": (0, 0),
     "widest function of the main path": (13, 6),
     "files that spell search_rows": (10, 4),
     "files that spell part_rows": (10, 4),
