@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from anonkit.consumers.release_scoring import release_scorer as release_scorer
     from anonkit.drafting.policy_draft import draft_policy as draft_policy
     from anonkit.errors import AnonkitError as AnonkitError
-    from anonkit.pipeline.release_path import apply as apply
-    from anonkit.pipeline.release_path import release as release
+    from anonkit.pipeline.python_calls import apply as apply
+    from anonkit.pipeline.python_calls import release as release
     from anonkit.policy.declaration import Column as Column
     from anonkit.policy.declaration import Policy as Policy
     from anonkit.policy.declaration import Role as Role
@@ -44,13 +44,13 @@ _HOME = {
     "Policy": "anonkit.policy.declaration",
     "Release": "anonkit.bundle.stored_release",
     "Role": "anonkit.policy.declaration",
-    "apply": "anonkit.pipeline.release_path",
+    "apply": "anonkit.pipeline.python_calls",
     "audit": "anonkit.auditing",
     "compare": "anonkit.comparing.comparison",
     "draft_policy": "anonkit.drafting.policy_draft",
     "load": "anonkit.bundle.stored_release",
     "reconstruct": "anonkit.consumers.reconstruction",
-    "release": "anonkit.pipeline.release_path",
+    "release": "anonkit.pipeline.python_calls",
     "release_scorer": "anonkit.consumers.release_scoring",
     "validate": "anonkit.checks.validation",
 }

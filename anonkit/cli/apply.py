@@ -3,65 +3,48 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from anonkit.cli.options import (
-    dry_run_option,
-    engine_option,
-    force_option,
+    account_without_budget_options,
+    engine_options,
     json_option,
-    ledger_of,
-    ledger_options,
-    part_rows_option,
+    next_output_options,
     quiet_option,
-    search_rows_option,
-    sign_option,
-    spark_conf_option,
-    spark_master_option,
 )
 from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import progress_bars
+
+if TYPE_CHECKING:
+    from anonkit.engines import Local, Spark
+    from anonkit.ledger.account import Account
+    from anonkit.pipeline.release_output import Output
 
 
 @click.command(name="apply")
 @click.argument("params", metavar="PARAMS")
 @click.argument("source", metavar="NEW")
-@click.argument("output", metavar="OUT")
 @click.option(
     "--max-suppression",
     type=float,
     metavar="NUMBER",
     help="Largest share of rows that may be left out, in [0, 1]; default: the earlier release's.",
 )
-@ledger_options
-@engine_option
-@spark_master_option
-@spark_conf_option
-@search_rows_option
-@part_rows_option
-@dry_run_option
-@sign_option
-@force_option
+@account_without_budget_options
+@engine_options
+@next_output_options
 @quiet_option
 @json_option
 def command(
     params: str,
     source: str,
-    output: str,
     *,
     max_suppression: float | None,
-    dataset: str | None,
-    accept_joint_k: int | None,
-    ledger: str | None,
-    no_ledger: bool,
-    engine: str,
-    spark_master: str | None,
-    spark_conf: dict[str, str],
-    search_rows: int | None,
-    part_rows: int | None,
-    dry_run: bool,
-    sign: str | None,
-    force: bool,
+    account: Account,
+    engine: Local | Spark,
+    output: Output,
     quiet: bool,
 ) -> Outcome:
     """Recode the next batch as an earlier release was.
@@ -74,25 +57,16 @@ def command(
     batch alone: batches of the same people can be combined.
     """
     from anonkit.cli.summary import release_document, release_text
-    from anonkit.pipeline.release_path import apply
+    from anonkit.pipeline.earlier_recoding import earlier_recoding
+    from anonkit.pipeline.release_path import release_table
+    from anonkit.pipeline.release_request import ReleaseRequest
 
     with progress_bars(quiet) as progress:
-        made = apply(
-            params,
-            source,
-            output=output,
-            max_suppression=max_suppression,
-            engine=engine,
-            spark_master=spark_master,
-            spark_conf=spark_conf,
-            search_rows=search_rows,
-            part_rows=part_rows,
-            sign=sign,
-            force=force,
-            dry_run=dry_run,
-            ledger=ledger_of(ledger, no_ledger),
-            dataset=dataset,
-            accept_joint_k=accept_joint_k,
-            progress=progress,
+        method = earlier_recoding(params, max_suppression=max_suppression)
+        request = ReleaseRequest(
+            method=method, policy=method.policy(), engine=engine, output=output, account=account, progress=progress
         )
-    return Outcome(text=release_text(made), document=release_document(made), notes=made.report["notes"], quiet=quiet)
+        release = release_table(source, request)
+    return Outcome(
+        text=release_text(release), document=release_document(release), notes=release.report["notes"], quiet=quiet
+    )

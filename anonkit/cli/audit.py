@@ -106,7 +106,7 @@ def command(
 def _owner_folder(folder: Path, release: Path) -> Path:
     """Return the owner's folder, or refuse it before minutes are spent on attacks."""
     from anonkit.bundle.data_files import is_data_folder
-    from anonkit.pipeline.publishing import refuse_beside_release
+    from anonkit.pipeline.release_output import refuse_beside_release
 
     here = release.resolve()
     for place in {here, here.parent} if is_data_folder(here) else {here if here.is_dir() else here.parent}:

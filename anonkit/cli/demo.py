@@ -43,7 +43,7 @@ def command(*, folder: str, rows: int, force: bool, quiet: bool) -> Outcome:
     for path in (table, policy):
         refuse_existing(path, force)
     from anonkit.cli.summary import files_of, release_document, release_text
-    from anonkit.pipeline.release_path import release
+    from anonkit.pipeline.python_calls import release
 
     place.mkdir(parents=True, exist_ok=True)
     _simulate(table, policy, rows)

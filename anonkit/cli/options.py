@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that mean the same in every command that has them."""
+"""Options that mean the same in every command that has them, and the values of the library that they make.
+
+The options of one value are declared together (`option_group`): a command has one argument for all of them, and a new
+option is a field of the value and a line here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -11,11 +16,51 @@ import click
 from anonkit.cli.outcome import WrongUsage
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from anonkit.ledger.account import Where
+    from anonkit.engines import Local, Spark
+    from anonkit.ledger.account import Account
+    from anonkit.pipeline.release_output import Output
+    from anonkit.policy.declaration import Policy
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+_Option = Callable[[Any], Any]
+
+MISSING = ("category", "drop", "error")
+
+
+def option_group(name: str, build: Callable[..., object], *options: _Option) -> Callable[[_Command], _Command]:
+    """Return what gives a command some options, and one argument that is made of all of them.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    build : callable
+        Given the values of the options by their names; it imports what it needs when it is called.
+    *options
+        Decorators of click, in the order of `--help`.
+    """
+
+    def bare() -> None:
+        """Take the options, to tell their names."""
+
+    for option in options:
+        option(bare)
+    names = [parameter.name for parameter in bare.__click_params__]  # type: ignore[attr-defined]
+
+    def decorated(command: _Command) -> _Command:
+        @wraps(command)
+        def with_value(*arguments: Any, **given: Any) -> Any:
+            fields = {each: given.pop(each) for each in names}
+            return command(*arguments, **{name: build(**fields)}, **given)
+
+        for option in reversed(options):
+            option(with_value)
+        return with_value  # type: ignore[return-value]
+
+    return decorated
+
+
+# --- options of their own --------------------------------------------------------------------------------------------
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, expose_value=False, help="One JSON object on stdout; errors too."
@@ -24,50 +69,7 @@ json_option = click.option(
 
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Show errors only.")
 
-sign_option = click.option(
-    "--sign", metavar="KEY", help="Sign all files with this private key: Ed25519, PEM, from `openssl genpkey`."
-)
-
 force_option = click.option("--force", is_flag=True, help="Replace what is there already.")
-
-dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="Do everything except writing; the figures are for the owner's eyes only."
-)
-
-engine_option = click.option(
-    "--engine", metavar="NAME", default="local", show_default=True, help="What moves and counts the rows: local, spark."
-)
-
-spark_master_option = click.option(
-    "--spark-master", metavar="URL", help="Where Spark runs; default: its own settings, else all cores of this machine."
-)
-
-
-def _settings(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
-    pairs = [each.partition("=") for each in given]
-    for key, equals, _ in pairs:
-        if not key or not equals:
-            raise click.BadParameter("each must be key=value, such as spark.executor.memory=8g")
-    return {key: value for key, _, value in pairs}
-
-
-spark_conf_option = click.option(
-    "--spark-conf", metavar="KEY=VALUE", multiple=True, callback=_settings, help="A setting of Spark; repeatable."
-)
-
-search_rows_option = click.option(
-    "--search-rows",
-    type=click.IntRange(min=1),
-    metavar="ROWS",
-    help="Rows held while searching; larger tables are searched on a sample, and counted whole. [default: 500,000]",
-)
-
-part_rows_option = click.option(
-    "--part-rows",
-    type=click.IntRange(min=1),
-    metavar="ROWS",
-    help="Write the data as a folder of files of about so many rows; on Spark the executors write them.",
-)
 
 domains_min_people_option = click.option(
     "--domains-min-people",
@@ -83,33 +85,189 @@ budget_option = click.option(
 )
 
 
-def ledger_options(command: _Command) -> _Command:
-    """Add the options that say where releases are booked, and under which name."""
-    for option in (
-        click.option("--no-ledger", is_flag=True, help="Keep no record: nobody will know what this release adds to."),
-        click.option("--ledger", metavar="PATH", help="Where releases are booked; default: a file beside OUT."),
-        click.option(
-            "--accept-joint-k",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="Smallest group allowed when combined with earlier k-anonymous releases. [default: joint_k, else k]",
-        ),
-        click.option("--dataset", metavar="NAME", help="Whose budget is charged; default: the policy's name for it."),
-    ):
-        command = option(command)
-    return command
+# --- what the owner declares ------------------------------------------------------------------------------------------
 
 
-def ledger_of(ledger: str | None, no_ledger: bool) -> str | Path | Where | None:
-    """Return the ledger the options name.
+def _policy(
+    policy: str | None,
+    target: str | None,
+    unit: str | None,
+    identifier: tuple[str, ...],
+    sensitive: tuple[str, ...],
+    insensitive: tuple[str, ...],
+    missing: str | None,
+) -> Policy:
+    """Return the declared policy with the roles and the treatment of missing values from the command line on top."""
+    from dataclasses import replace
 
-    Raises
-    ------
-    WrongUsage
-        One is named and none is wanted.
-    """
-    from anonkit.ledger.account import Where
+    from anonkit.policy.declaration import Missing, Policy
+
+    declared = Policy() if policy is None else Policy.load(policy)
+    declared = declared if missing is None else replace(declared, missing=Missing(missing))
+    return declared.with_roles(
+        target=target, unit=unit, identifiers=identifier, sensitive=sensitive, insensitive=insensitive
+    )
+
+
+policy_options = option_group(
+    "policy",
+    _policy,
+    click.option("--policy", metavar="FILE", help="What the owner declares (TOML); `anonkit init` drafts one."),
+    click.option("--target", metavar="COLUMN", help="The class label; default: the last column without a role."),
+    click.option("--unit", metavar="COLUMN", help="Which person a row belongs to: k then counts people."),
+    click.option("--identifier", metavar="COLUMN", multiple=True, help="Names a person, never released; repeatable."),
+    click.option(
+        "--sensitive", metavar="COLUMN", multiple=True, help="What must not be learned, maybe the target; repeatable."
+    ),
+    click.option(
+        "--insensitive", metavar="COLUMN", multiple=True, help="Neither known nor wanted, left as it is; repeatable."
+    ),
+    click.option(
+        "--missing",
+        type=click.Choice(MISSING),
+        help="A missing cell is one more value (the default), drops its row, or is refused.",
+    ),
+)
+"""The argument `policy`: a `Policy`."""
+
+
+def _domains_min_people(domains_from_data: bool, domains_min_people: int) -> int | None:
+    return domains_min_people if domains_from_data else None
+
+
+table_domains_options = option_group(
+    "domains_min_people",
+    _domains_min_people,
+    click.option(
+        "--domains-from-data",
+        is_flag=True,
+        help="Read undeclared categories and bounds from the table: the claim is then conditional on their being "
+        "public.",
+    ),
+    domains_min_people_option,
+)
+"""The argument `domains_min_people`: None where no domain is read from the table."""
+
+
+# --- whose budget is charged ------------------------------------------------------------------------------------------
+
+
+def _account(ledger: str | None, no_ledger: bool, **fields: Any) -> Account:
+    from anonkit.ledger.account import Account, Where
 
     if ledger is not None and no_ledger:
         raise WrongUsage("--ledger and --no-ledger exclude each other")
-    return None if no_ledger else Where.BESIDE if ledger is None else ledger
+    return Account(ledger=None if no_ledger else Where.BESIDE if ledger is None else ledger, **fields)
+
+
+_ACCOUNT = (
+    click.option("--dataset", metavar="NAME", help="Whose budget is charged; default: the policy's name for it."),
+    click.option(
+        "--accept-joint-k",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Smallest group allowed when combined with earlier k-anonymous releases. [default: joint_k, else k]",
+    ),
+    click.option("--ledger", metavar="PATH", help="Where releases are booked; default: a file beside OUT."),
+    click.option("--no-ledger", is_flag=True, help="Keep no record: nobody will know what this release adds to."),
+)
+
+account_options = option_group("account", _account, *_ACCOUNT, budget_option)
+"""The argument `account`: an `Account`."""
+
+account_without_budget_options = option_group("account", _account, *_ACCOUNT)
+"""The same for releases that spend no epsilon."""
+
+
+# --- what reads the table ---------------------------------------------------------------------------------------------
+
+
+def _engine(engine: str, spark_master: str | None, spark_conf: dict[str, str], **settings: int | None) -> Local | Spark:
+    from anonkit.engines.engine_choice import engine_choice
+
+    return engine_choice(engine, master=spark_master, conf=spark_conf, **settings)
+
+
+def _settings(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    pairs = [each.partition("=") for each in given]
+    for key, equals, _ in pairs:
+        if not key or not equals:
+            raise click.BadParameter("each must be key=value, such as spark.executor.memory=8g")
+    return {key: value for key, _, value in pairs}
+
+
+engine_options = option_group(
+    "engine",
+    _engine,
+    click.option(
+        "--engine",
+        metavar="NAME",
+        default="local",
+        show_default=True,
+        help="What moves and counts the rows: local, spark.",
+    ),
+    click.option(
+        "--spark-master",
+        metavar="URL",
+        help="Where Spark runs; default: its own settings, else all cores of this machine.",
+    ),
+    click.option(
+        "--spark-conf", metavar="KEY=VALUE", multiple=True, callback=_settings, help="A setting of Spark; repeatable."
+    ),
+    click.option(
+        "--search-rows",
+        type=click.IntRange(min=1),
+        metavar="ROWS",
+        help="Rows held while searching; larger tables are searched on a sample, and counted whole. [default: 500,000]",
+    ),
+)
+"""The argument `engine`: `Local` or `Spark`."""
+
+
+# --- where a release goes ---------------------------------------------------------------------------------------------
+
+
+def _output(output: str, **fields: Any) -> Output:
+    from anonkit.pipeline.release_output import Output
+
+    return Output.at(output, **fields)
+
+
+_PART_ROWS = click.option(
+    "--part-rows",
+    type=click.IntRange(min=1),
+    metavar="ROWS",
+    help="Write the data as a folder of files of about so many rows; on Spark the executors write them.",
+)
+_DRY_RUN = click.option(
+    "--dry-run", is_flag=True, help="Do everything except writing; the figures are for the owner's eyes only."
+)
+_SIGN = click.option(
+    "--sign", metavar="KEY", help="Sign all files with this private key: Ed25519, PEM, from `openssl genpkey`."
+)
+_OUT = click.argument("output", metavar="OUT")
+
+output_options = option_group(
+    "output",
+    _output,
+    _OUT,
+    _PART_ROWS,
+    _DRY_RUN,
+    click.option("--owner-report", metavar="DIR", help="Write the figures that must not be published there."),
+    _SIGN,
+    force_option,
+)
+"""The argument OUT and the argument `output`: an `Output`."""
+
+next_output_options = option_group("output", _output, _OUT, _PART_ROWS, _DRY_RUN, _SIGN, force_option)
+"""The same for the next batch, whose owner's figures are those of the earlier release."""
+
+other_output_options = option_group(
+    "output",
+    dict,
+    click.option("--output", metavar="OUT", help="Where the release goes instead of where the recipe says."),
+    _DRY_RUN,
+    _SIGN,
+    force_option,
+)
+"""The argument `output`: fields of an `Output` instead of those of a recipe."""

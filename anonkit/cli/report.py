@@ -71,7 +71,7 @@ def _write_page(
 ) -> None:
     """Render a page anew, never over a file of the release; one with an audit never beside it, for the owner alone."""
     from anonkit.bundle.stored_release import PAGE, REPORT, Place, read_json
-    from anonkit.pipeline.publishing import refuse_beside_release
+    from anonkit.pipeline.release_output import refuse_beside_release
     from anonkit.report.page import render_page
 
     if page.resolve() == place.file(PAGE).resolve():

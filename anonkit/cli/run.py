@@ -3,46 +3,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from anonkit.cli.options import (
-    budget_option,
-    dry_run_option,
-    force_option,
-    json_option,
-    ledger_of,
-    ledger_options,
-    quiet_option,
-    sign_option,
-)
+from anonkit.cli.options import account_options, json_option, other_output_options, quiet_option
 from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import progress_bars
+
+if TYPE_CHECKING:
+    from anonkit.ledger.account import Account
 
 
 @click.command(name="run")
 @click.argument("recipe", metavar="RECIPE")
-@click.option("--output", metavar="OUT", help="Where the release goes instead of where the recipe says.")
-@ledger_options
-@budget_option
-@dry_run_option
-@sign_option
-@force_option
+@other_output_options
+@account_options
 @quiet_option
 @json_option
-def command(
-    recipe: str,
-    *,
-    output: str | None,
-    dataset: str | None,
-    accept_joint_k: int | None,
-    ledger: str | None,
-    no_ledger: bool,
-    budget: float | None,
-    dry_run: bool,
-    sign: str | None,
-    force: bool,
-    quiet: bool,
-) -> Outcome:
+def command(recipe: str, *, output: Mapping[str, Any], account: Account, quiet: bool) -> Outcome:
     """Make the release a recipe describes.
 
     \b
@@ -56,15 +36,7 @@ def command(
     from anonkit.pipeline.recipe import Recipe
 
     with progress_bars(quiet) as progress:
-        made = Recipe.load(recipe).run(
-            output=output,
-            sign=sign,
-            force=force,
-            dry_run=dry_run,
-            ledger=ledger_of(ledger, no_ledger),
-            dataset=dataset,
-            accept_joint_k=accept_joint_k,
-            budget=budget,
-            progress=progress,
-        )
-    return Outcome(text=release_text(made), document=release_document(made), notes=made.report["notes"], quiet=quiet)
+        release = Recipe.load(recipe).run(**output, account=account, progress=progress)
+    return Outcome(
+        text=release_text(release), document=release_document(release), notes=release.report["notes"], quiet=quiet
+    )

@@ -26,10 +26,12 @@ from anonkit.domains.cell_keys import cell_keys
 from anonkit.drafting.table_domains import MIN_PEOPLE
 from anonkit.engines import open_engine
 from anonkit.errors import AnonkitError, ParameterError, PolicyError
+from anonkit.ledger.account import Account
 from anonkit.ledger.standing import total
-from anonkit.methods import method_class
+from anonkit.methods import make_method, method_class
 from anonkit.parameters import parameters_of
-from anonkit.pipeline.release_path import release
+from anonkit.pipeline.release_path import release_table
+from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import loss_json
 from anonkit.protocols import Progress, no_progress
@@ -208,21 +210,25 @@ def compare(
     declared = policy if isinstance(policy, Policy) else Policy() if policy is None else Policy.load(policy)
     declared = declared.with_roles(target=target, identifiers=identifiers)
     first, second = _halves(source if public is None else public, declared, rows, seed)
-    given = {
-        "policy": declared,
-        "domains_min_people": domains_min_people,
-        "ledger": charge,
-        "dataset": dataset,
-        "budget": budget,
-    }
-    plans = [(name, *setting) for name in methods for setting in _settings(name, k, epsilon)]
+    halves = _Halves(released=first, held_out=second, target=target, attacks=attacks, seed=seed)
+    account = Account(ledger=charge, dataset=dataset, budget=budget)
+    settings = [setting for name in methods for setting in _settings(name, k, epsilon)]
     points, unfit = [], []
-    for number, (name, parameter, value) in enumerate(plans):
-        progress(f"{name} {value if value is not None else ''}".strip(), number / len(plans))
-        made = _released(first, name, parameter, value, domains_from_data, given)
-        unfit += [made] if isinstance(made, PolicyError) else []
-        points.append(_point(name, parameter, value, made, first, second, target, attacks, seed))
-    if len(unfit) == len(plans):
+    for number, setting in enumerate(settings):
+        progress(setting.step, number / len(settings))
+        try:
+            if setting.parameter == "k":  # no epsilon is looked at, and no domain is needed
+                request = setting.request(declared, Account(ledger=None, dataset=dataset), None)
+            else:
+                request = setting.request(declared, account, domains_min_people if domains_from_data else None)
+            outcome: Release | AnonkitError = release_table(first, request)
+        except AnonkitError as error:
+            if error.code in ("BUDGET", "DATASET", "PARAMETER", "LEDGER"):
+                raise
+            outcome = error  # a promise that cannot be kept, or a table that the method cannot handle
+        unfit += [outcome] if isinstance(outcome, PolicyError) else []
+        points.append(halves.point(setting, outcome))
+    if len(unfit) == len(settings):
         raise unfit[0]
     dropped = [name for name in first.column_names if not declared.column(name).is_released]
     return Comparison(
@@ -271,59 +277,76 @@ def _halves_of_people(table: pa.Table, unit: str, rows: int, random: np.random.G
     return table.filter(pa.array(first)), table.filter(pa.array(second))
 
 
-def _settings(method: str, k: Sequence[int], epsilon: Sequence[float]) -> list[tuple[str, float | None]]:
-    names = {one.name for one in parameters_of(method_class(method))}
-    if "k" in names:
-        return [("k", value) for value in k]
-    return [("epsilon", value) for value in epsilon] if "epsilon" in names else [("", None)]
+@dataclass(frozen=True, kw_only=True)
+class _Setting:
+    """A method with the one parameter that is compared."""
 
+    method: str
+    parameter: str = ""
+    """`k`, `epsilon`, or empty for the method's defaults."""
+    value: float | None = None
 
-def _released(
-    rows: pa.Table, method: str, parameter: str, value: float | None, domains_from_data: bool, given: Mapping[str, Any]
-) -> Release | AnonkitError:
-    chosen: dict[str, Any] = {parameter: value} if parameter else {}
-    anonymous = parameter == "k"
-    try:
-        return release(
-            rows,
-            method=method,
-            domains_from_data=domains_from_data and not anonymous,
-            **(given if not anonymous else {**given, "ledger": None, "budget": None}),  # no epsilon is looked at
-            **chosen,
+    @property
+    def step(self) -> str:
+        """What is shown while it runs."""
+        return self.method if self.value is None else f"{self.method} {self.value}"
+
+    def request(self, policy: Policy, account: Account, domains_min_people: int | None) -> ReleaseRequest:
+        """Return what is asked of the release, in memory."""
+        return ReleaseRequest(
+            method=make_method(self.method, {self.parameter: self.value} if self.parameter else {}),
+            policy=policy,
+            account=account,
+            domains_min_people=domains_min_people,
         )
-    except AnonkitError as error:
-        if error.code in ("BUDGET", "DATASET", "PARAMETER", "LEDGER"):
-            raise
-        return error  # a promise that cannot be kept, or a table that the method cannot handle
 
 
-def _point(
-    method: str,
-    parameter: str,
-    value: float | None,
-    made: Release | AnonkitError,
-    first: pa.Table,
-    second: pa.Table,
-    target: str,
-    attacks: int,
-    seed: int,
-) -> Point:
-    empty = Point(method=method, parameter=parameter, value=value, scores={}, attacks={}, guarantee={})
-    if isinstance(made, AnonkitError):
-        return replace(empty, refused=made.message if made.hint is None else f"{made.message} ({made.hint})")
-    table = made.to_arrow()
-    ordinary = (
-        scores_of_models(table, _recoded(made, second, table.column_names), target)
-        if target in table.column_names
-        else {}
-    )
-    found = audit(made, first, control=second, attacks=attacks, runs=0, seed=seed)
-    return replace(
-        empty,
-        scores={**ordinary, **scores_of_reconstruction(made, second, target)},
-        attacks={one.name: one.to_dict() for one in found.attacks},
-        guarantee=made.report["guarantee"],
-    )
+def _settings(method: str, k: Sequence[int], epsilon: Sequence[float]) -> list[_Setting]:
+    names = {each.name for each in parameters_of(method_class(method))}
+    if "k" in names:
+        return [_Setting(method=method, parameter="k", value=value) for value in k]
+    if "epsilon" in names:
+        return [_Setting(method=method, parameter="epsilon", value=value) for value in epsilon]
+    return [_Setting(method=method)]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Halves:
+    """The rows that are released and those that are held out, and how a release of the first is measured."""
+
+    released: pa.Table
+    held_out: pa.Table
+    target: str
+    attacks: int
+    """People attacked."""
+    seed: int
+
+    def point(self, setting: _Setting, outcome: Release | AnonkitError) -> Point:
+        """Return the release on the frontier, or why there is none."""
+        empty = Point(
+            method=setting.method,
+            parameter=setting.parameter,
+            value=setting.value,
+            scores={},
+            attacks={},
+            guarantee={},
+        )
+        if isinstance(outcome, AnonkitError):
+            refused = outcome.message if outcome.hint is None else f"{outcome.message} ({outcome.hint})"
+            return replace(empty, refused=refused)
+        table, target = outcome.to_arrow(), self.target
+        ordinary = (
+            scores_of_models(table, _recoded(outcome, self.held_out, table.column_names), target)
+            if target in table.column_names
+            else {}
+        )
+        attacked = audit(outcome, self.released, control=self.held_out, attacks=self.attacks, runs=0, seed=self.seed)
+        return replace(
+            empty,
+            scores={**ordinary, **scores_of_reconstruction(outcome, self.held_out, target)},
+            attacks={each.name: each.to_dict() for each in attacked.attacks},
+            guarantee=outcome.report["guarantee"],
+        )
 
 
 def _recoded(made: Release, held_out: pa.Table, names: Sequence[str]) -> pa.Table:

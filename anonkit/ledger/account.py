@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
@@ -12,6 +12,9 @@ from anonkit.bundle.stored_release import Place
 from anonkit.errors import ParameterError
 from anonkit.ledger.store import NAME
 from anonkit.redaction import redacted
+
+_OPEN = ("dataset", "budget", "accept_joint_k")
+"""Fields of an account that None leaves open."""
 
 
 class Where(Enum):
@@ -22,49 +25,56 @@ class Where(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """Whose budget a release is charged to."""
+    """Whose budget a release is charged to.
 
-    path: Path | None = None
-    """The ledger; None: none is kept."""
+    Raises
+    ------
+    ParameterError
+        A budget is not above 0; a joint k is accepted that is no group.
+    """
+
+    ledger: str | Path | Where | None = Where.BESIDE
+    """The file in which releases and their loss are kept; None: none is kept."""
     dataset: str | None = None
-    """The owner's name for the data; None: the ledger looks for the same rows."""
+    """The owner's name for the data; None: the policy's, else the ledger looks for the same rows."""
     budget: float | None = None
     """Total ε allowed for the dataset from now on, in (0, inf]."""
     accept_joint_k: int | None = None
     """Smallest group a k-anonymous release may form with earlier ones, 1 or more; None: what the policy says."""
 
-    @classmethod
-    def of(
-        cls,
-        ledger: str | Path | Where | None,
-        place: Place | None,
-        dataset: str | None,
-        budget: float | None,
-        accept_joint_k: int | None = None,
-    ) -> Account:
-        """Find the ledger of a release.
+    def __post_init__(self) -> None:
+        k, budget = self.accept_joint_k, self.budget
+        if k is not None and k < 1:
+            raise ParameterError(f"accept_joint_k ({k}) must be 1 or more", "1 accepts every joint view")
+        if budget is not None and (math.isnan(budget) or budget <= 0):
+            raise ParameterError(f"budget ({budget:g}) must be in (0, inf]", "total epsilon allowed for the dataset")
+        # the name stands in messages, and in files of the release: what looks like a password in it goes
+        object.__setattr__(self, "dataset", None if self.dataset is None else redacted(self.dataset))
+
+    def over(self, other: Account) -> Account:
+        """Return the account with what it leaves open taken from another one; the ledger is its own."""
+        left_open = {name: getattr(other, name) for name in _OPEN if getattr(self, name) is None}
+        return replace(self, **left_open)
+
+    @property
+    def path(self) -> Path | None:
+        """Where the ledger is, once that is known (`beside`); None: none is kept."""
+        return Path(self.ledger) if isinstance(self.ledger, str | Path) else None
+
+    def beside(self, place: Place | None) -> Account:
+        """Return the account with its ledger found: by default the one that stands beside the output.
 
         Raises
         ------
         ParameterError
-            A budget is given and no ledger is kept, or it is not above 0; a joint k is accepted that is no group.
+            A budget is given, and no ledger is kept.
         """
-        if accept_joint_k is not None and accept_joint_k < 1:
-            raise ParameterError(f"accept_joint_k ({accept_joint_k}) must be 1 or more", "1 accepts every joint view")
+        ledger = self.ledger
         if ledger is Where.BESIDE:
-            path = None if place is None else ledger_beside(place)
-        else:
-            path = None if ledger is None else Path(ledger)
-        if budget is not None and (math.isnan(budget) or budget <= 0):
-            raise ParameterError(f"budget ({budget:g}) must be in (0, inf]", "total epsilon allowed for the dataset")
-        if budget is not None and path is None:
+            ledger = None if place is None else ledger_beside(place)
+        if self.budget is not None and ledger is None:
             raise ParameterError("a budget needs a ledger", "--ledger PATH, or an output beside which one can stand")
-        return cls(
-            path=path,
-            dataset=None if dataset is None else redacted(dataset),
-            budget=budget,
-            accept_joint_k=accept_joint_k,
-        )
+        return replace(self, ledger=ledger)
 
 
 def ledger_beside(place: Place) -> Path:

@@ -12,15 +12,13 @@ from typing import Any
 from anonkit.bundle.stored_release import DATA, Place
 from anonkit.errors import BudgetError
 from anonkit.ledger.account import Account
-from anonkit.ledger.fingerprint import Likeness
 from anonkit.ledger.joint_floor import JointFloor, numbers
-from anonkit.ledger.joint_view import joint_view, pack
+from anonkit.ledger.joint_view import pack
 from anonkit.ledger.recognition import Marks, Recognition, Sighting, recognised
+from anonkit.ledger.source_rows import SourceRows
 from anonkit.ledger.standing import Claim, Entry, Standing, total
 from anonkit.ledger.store import Ledger
-from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Check, Guarantee, loss_json
-from anonkit.protocols import Engine, Source
 
 _NO_BOUND = (
     "its loss has no bound, since it publishes values as they are or by a transformation; no finite budget covers it"
@@ -48,28 +46,20 @@ class Spending:
     Parameters
     ----------
     account : Account
+        With its ledger found.
     promise : Guarantee
         Its loss is what is spent.
-    table : Source
-        The source, opened.
-    engine : Engine
-        That opened it.
-    policy : Policy
-        Resolved.
+    rows : SourceRows
+        Of the source.
     name : str
         What the dataset is called when nobody named it and the ledger does not know its rows.
     """
 
-    def __init__(
-        self, account: Account, promise: Guarantee, table: Source, engine: Engine, policy: Policy, name: str
-    ) -> None:
+    def __init__(self, account: Account, promise: Guarantee, rows: SourceRows, name: str) -> None:
         self._account = account
         self._promise = promise
-        self._table = table
-        self._engine = engine
-        self._policy = policy
+        self._rows = rows
         self._name = name
-        self._sighting: Sighting | None = None
 
     @property
     def _epsilon(self) -> float | None:
@@ -160,11 +150,9 @@ class Spending:
     # --- whose release it is -----------------------------------------------------------------------------------
 
     def _seen(self, ledger: Ledger) -> Sighting:
-        """Return the table under the key of the ledger, looked at once."""
+        """Return what the rows are known by under the key of the ledger."""
         key = ledger.key  # a key that is gone is said before anything is read
-        if self._sighting is None:
-            self._sighting = Sighting.of(self._table, self._engine, key, ledger.marks())
-        return self._sighting
+        return self._rows.sighting(key, ledger.marks())
 
     def _recognised(self, ledger: Ledger) -> Recognition:
         sighting = self._seen(ledger)
@@ -211,7 +199,7 @@ class Spending:
     @property
     def _named(self) -> str | None:
         """What the owner calls the dataset."""
-        return self._account.dataset or self._policy.dataset
+        return self._account.dataset or self._rows.policy.dataset
 
     @property
     def _accepted(self) -> dict[str, Any]:
@@ -225,7 +213,7 @@ class Spending:
         if classes is None:
             return None
         given = self._account.accept_joint_k
-        return JointFloor(k=classes.k, asked=self._policy.joint_k if given is None else given)
+        return JointFloor(k=classes.k, asked=self._rows.policy.joint_k if given is None else given)
 
     def _told(self, position: Position, seen: Recognition) -> Position:
         """Keep from the report what only the rows told: that a table without a name is one the ledger knows.
@@ -270,9 +258,9 @@ class Spending:
         self, position: Position, floor: JointFloor, before: Sequence[Entry], params: Mapping[str, Any]
     ) -> Position:
         """Hold a k-anonymous release against earlier ones of its dataset."""
-        changed = [entry.number for entry in before if not self._same_table(entry)]
+        changed = [entry.number for entry in before if not self._rows.is_same_table(entry)]
         floor.check_countable(changed)
-        view = joint_view(self._table, self._policy, self._engine, params, before)
+        view = self._rows.joint_view(params, before)
         floor.check(view)
         notes = list(position.notes)
         if floor.accepted is not None:
@@ -284,10 +272,6 @@ class Spending:
             notes=tuple(notes),
             owner_notes=_joint_notes(view is not None, changed),
         )
-
-    def _same_table(self, entry: Entry) -> bool:
-        """Tell whether an earlier release was made of this table, so that rows of today are rows of then."""
-        return self._sighting is not None and self._sighting.likeness(entry.fingerprint) is Likeness.SAME
 
 
 def _described(entry: Entry) -> dict[str, Any]:

@@ -36,10 +36,11 @@ from anonkit.bundle.stored_release import (
 from anonkit.checks.disclosure import Disclosure
 from anonkit.checks.people import PeopleCounts
 from anonkit.engines.writing.relabelling import relabelled
-from anonkit.errors import EngineError, GuaranteeError, ParameterError
+from anonkit.errors import EngineError, GuaranteeError
 from anonkit.ledger.spending import Position
 from anonkit.parameters import parameters_of
 from anonkit.pipeline.output_measures import recount
+from anonkit.pipeline.release_output import Output
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Check, Guarantee
 from anonkit.protocols import Draft, Engine, Method, Source
@@ -64,8 +65,8 @@ class VerifiedDraft:
     """The perturbed rows, shuffled, without the unit column."""
     spool: Path | None
     """The private Parquet file, or folder, with exactly these rows; None when the unit column still stands in it."""
-    part_rows: int | None
-    """Rows of each file of a folder of data; None for one file."""
+    output: Output
+    """Where the files go, and in what form."""
     n_rows: int
     counted: Disclosure | None
     checks: Sequence[Check]
@@ -154,11 +155,7 @@ def method_block(method: Method, preset: str | None = None) -> dict[str, Any]:
 
 
 def publish(
-    work: VerifiedDraft,
-    place: Place | None,
-    engine: Engine,
-    publishing: Callable[[str], None],
-    signer: Signer | None = None,
+    work: VerifiedDraft, engine: Engine, publishing: Callable[[str], None], signer: Signer | None = None
 ) -> Release:
     """Write all files together, after the data file has been read back and counted again.
 
@@ -169,6 +166,7 @@ def publish(
     signer : Signer, optional
         Signs all files. Without it a signature that stands in the place, of the release that is replaced, goes.
     """
+    place = work.output.place
     with closing(PrivateFolder()) as scratch:
         target = place or Place(folder=scratch.path, stem="release")
         staging = Staging(target.folder, target.stem)
@@ -208,7 +206,7 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine
     data = folder / place.name(DATA)
     metadata = {METADATA_KEY: json.dumps(manifest)}
     if work.spool is None:
-        n_rows = engine.write(work.data, data, metadata=metadata, randomness=None, part_rows=work.part_rows)
+        n_rows = engine.write(work.data, data, metadata=metadata, randomness=None, part_rows=work.output.part_rows)
     elif work.spool.is_dir():
         data.mkdir()
         n_rows = sum(relabelled(part, data / part.name, metadata) for part in parts_of(work.spool))
@@ -238,21 +236,6 @@ def _read_back(work: VerifiedDraft, data: Path, n_rows: int) -> None:
     if not same or n_rows != work.n_rows:
         raise GuaranteeError(
             "the written file does not hold what was counted before writing", "nothing was written; check the disk"
-        )
-
-
-def refuse_beside_release(folder: Path, release: Path) -> None:
-    """Refuse to put the owner's figures into the folder that is handed out.
-
-    Raises
-    ------
-    ParameterError
-        Both are the same folder.
-    """
-    if folder.resolve() == release.resolve():
-        raise ParameterError(
-            f"owner_report ({str(folder)!r}) is the folder of the release, where the owner's figures must not stand",
-            "name a folder that is not handed out",
         )
 
 

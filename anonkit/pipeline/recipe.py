@@ -4,25 +4,33 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from anonkit.bundle.stored_release import Release
+from anonkit.bundle.stored_release import Place, Release
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.drafting.table_domains import MIN_PEOPLE
+from anonkit.engines.engine_choice import Local, Spark, engine_choice
 from anonkit.errors import PolicyError, did_you_mean
-from anonkit.ledger.account import Where
+from anonkit.ledger.account import Account
+from anonkit.methods import make_method
 from anonkit.parameters import field_name
-from anonkit.pipeline.release_path import release
+from anonkit.pipeline.release_output import Output
+from anonkit.pipeline.release_path import release_table
+from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Progress, no_progress
 
+_OF_ENGINES = tuple(Local.__dataclass_fields__)
+_OF_ACCOUNTS = ("accept_joint_k",)
 _KEYS = (
     *("method", "preset", "input", "simulate", "output", "policy", "engine", "spark", "parameters"),
-    *("search_rows", "part_rows", "domains_from_data", "domains_min_people", "sign"),
+    *("domains_from_data", "domains_min_people", *_OF_ENGINES, *Output.IN_RECIPES, *_OF_ACCOUNTS),
 )
+_PATHS = ("sign",)
+"""Keys that are paths, relative to the recipe's folder."""
 _SIMULATE_KEYS = ("rows", "seed")
 
 
@@ -40,24 +48,15 @@ class Recipe:
     """The table; None when simulated customers are released."""
     simulate: Mapping[str, int] | None
     """`rows` and `seed` of simulated bank customers."""
-    output: str
+    output: Output
+    """Where the release goes, and in what form."""
     policy: Policy
-    engine: str
-    spark: Mapping[str, Any]
-    """`master` and `conf` of the Spark engine."""
+    engine: Local | Spark
     parameters: Mapping[str, Any]
-    search_rows: int | None = None
-    """Rows held while searching; larger tables are searched on a sample."""
-    part_rows: int | None = None
-    """Rows of each file of a folder of data; None for one file."""
-    sign: str | None = None
-    """Private key that signs the release, relative to the recipe's folder."""
-    domains_from_data: bool = False
-    """True: domains the policy does not declare are read from the table, and the claim is conditional."""
-    domains_min_people: int = MIN_PEOPLE
-    """People that share a category that is read from the table, or lie beyond a bound that is."""
-    accept_joint_k: int | None = None
-    """Smallest group allowed when combined with earlier k-anonymous releases; None: what the policy says."""
+    account: Account = field(default_factory=Account)
+    """Smallest group allowed when combined with earlier k-anonymous releases; the ledger is whoever runs it's."""
+    domains_min_people: int | None = None
+    """People that share a category that is read from the table; None: domains are what the policy declares."""
 
     @classmethod
     def load(cls, path: str | Path) -> Recipe:
@@ -100,31 +99,33 @@ class Recipe:
             preset=raw.get("preset"),
             input=raw.get("input"),
             simulate=simulate,
-            output=raw["output"],
+            output=Output.at(_in(path, raw["output"]), **_settings(raw, path, Output.IN_RECIPES)),
             policy=_policy(raw.get("policy"), path.parent, simulated=simulate is not None),
-            engine=raw.get("engine", "local"),
-            spark=_spark(raw.get("spark", {}), path),
+            engine=engine_choice(
+                raw.get("engine", Local.name),
+                **_spark(raw.get("spark", {}), path),
+                **_settings(raw, path, _OF_ENGINES),
+            ),
             parameters={field_name(name): value for name, value in parameters.items()},
-            search_rows=_whole("search_rows", raw, path),
-            part_rows=_whole("part_rows", raw, path),
-            sign=_key(raw, path),
-            domains_from_data=raw.get("domains_from_data") is True,
-            domains_min_people=_whole("domains_min_people", raw, path) or MIN_PEOPLE,
-            accept_joint_k=_whole("accept_joint_k", raw, path),
+            account=Account(**_settings(raw, path, _OF_ACCOUNTS)),
+            domains_min_people=_min_people(raw, path),
         )
+
+    @property
+    def source(self) -> Any:
+        """The table that is released: the path of the input, or simulated customers."""
+        if self.simulate is not None:
+            return bank_customers(self.simulate.get("rows", 5_000), self.simulate.get("seed", 0))
+        return self.folder / str(self.input)
 
     def run(
         self,
         *,
         output: str | Path | None = None,
         sign: str | Path | None = None,
-        force: bool = False,
-        dry_run: bool = False,
-        ledger: str | Path | Where | None = Where.BESIDE,
-        dataset: str | None = None,
-        budget: float | None = None,
-        accept_joint_k: int | None = None,
+        account: Account | None = None,
         progress: Progress = no_progress,
+        **how: bool,
     ) -> Release:
         """Make the release; the same errors and the same ledger as `anonkit.release`.
 
@@ -132,62 +133,69 @@ class Recipe:
         ----------
         output : path, optional
             Instead of the recipe's own.
-        accept_joint_k : int, optional
-            Instead of the recipe's own.
         sign : path, optional
             Private key instead of the recipe's own.
+        account : Account, optional
+            Whose budget is charged; what it leaves open is the recipe's own.
+        progress : callable
+            Called with the step and the share done.
+        **how
+            Further fields of `Output`: whether a release is replaced, or none written.
         """
-        source: Any = (
-            bank_customers(self.simulate.get("rows", 5_000), self.simulate.get("seed", 0))
-            if self.simulate is not None
-            else self.folder / str(self.input)
-        )
-        return release(
-            source,
-            method=self.method,
-            preset=self.preset,
-            output=self.folder / self.output if output is None else output,
+        changed: dict[str, Any] = {
+            **how,
+            "place": self.output.place if output is None else Place.of(output),
+            "sign": self.output.sign if sign is None else Path(sign),
+        }
+        request = ReleaseRequest(
+            method=make_method(self.method, self.parameters, self.preset),
             policy=self.policy,
-            engine=self.engine,
-            spark_master=self.spark.get("master"),
-            spark_conf=self.spark.get("conf"),
-            search_rows=self.search_rows,
-            part_rows=self.part_rows,
-            sign=self.folder / self.sign if sign is None and self.sign is not None else sign,
-            force=force,
-            dry_run=dry_run,
-            domains_from_data=self.domains_from_data,
+            preset=self.preset,
             domains_min_people=self.domains_min_people,
-            ledger=ledger,
-            dataset=dataset,
-            budget=budget,
-            accept_joint_k=self.accept_joint_k if accept_joint_k is None else accept_joint_k,
+            engine=self.engine,
+            output=replace(self.output, **changed),
+            account=self.account if account is None else account.over(self.account),
             progress=progress,
-            **self.parameters,
         )
+        return release_table(self.source, request)
 
 
-def _key(raw: Mapping[str, Any], path: Path) -> str | None:
-    key = raw.get("sign")
-    if key is None or isinstance(key, str):
-        return key
-    raise PolicyError(f"recipe {path.name!r}: sign must be a text", 'sign = "owner.pem"')
+def _in(path: Path, name: str) -> str:
+    """Return a path that a recipe gives; the slash that tells a folder stays."""
+    return str(path.parent / name) + ("/" if name.endswith("/") else "")
+
+
+def _settings(raw: Mapping[str, Any], path: Path, keys: Collection[str]) -> dict[str, Any]:
+    """Return what a recipe says of some fields of a value: whole numbers above 0, and paths."""
+    given = {key: raw[key] for key in keys if key in raw}
+    return {key: _key(key, value, path) if key in _PATHS else _whole(key, value, path) for key, value in given.items()}
+
+
+def _key(key: str, value: object, path: Path) -> Path:
+    if isinstance(value, str):
+        return path.parent / value
+    raise PolicyError(f"recipe {path.name!r}: {key} must be a text", f'{key} = "owner.pem"')
+
+
+def _whole(key: str, value: object, path: Path) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    raise PolicyError(f"recipe {path.name!r}: {key} must be a whole number above 0", f"such as {key} = 10")
+
+
+def _min_people(raw: Mapping[str, Any], path: Path) -> int | None:
+    """Return how many people share a category that is read from the table; None when none is read."""
+    from_data, key = raw.get("domains_from_data", False), "domains_min_people"
+    if not isinstance(from_data, bool):
+        raise PolicyError(f"recipe {path.name!r}: domains_from_data must be true or false", "domains_from_data = true")
+    people = _whole(key, raw[key], path) if key in raw else MIN_PEOPLE
+    return people if from_data else None
 
 
 def _spark(raw: object, path: Path) -> Mapping[str, Any]:
     if not isinstance(raw, dict) or not set(raw) <= {"master", "conf"} or not isinstance(raw.get("conf", {}), dict):
         raise PolicyError(f"recipe {path.name!r}: spark must be a table", 'spark = { master = "local[4]", conf = {} }')
     return {**raw, "conf": {key: str(value) for key, value in raw.get("conf", {}).items()}}
-
-
-def _whole(key: str, raw: Mapping[str, Any], path: Path) -> int | None:
-    rows = raw.get(key)
-    if rows is None or (isinstance(rows, int) and not isinstance(rows, bool) and rows > 0):
-        return rows
-    raise PolicyError(
-        f"recipe {path.name!r}: {key} must be a whole number above 0",
-        f"such as {key} = 10",
-    )
 
 
 def _policy(raw: object, folder: Path, *, simulated: bool) -> Policy:

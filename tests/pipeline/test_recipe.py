@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 import anonkit
+from anonkit.engines import Spark
 from anonkit.errors import PolicyError
+from anonkit.ledger.account import Account
 from anonkit.pipeline.recipe import Recipe
+from anonkit.pipeline.release_output import Output
 
-RECIPES = sorted((Path(__file__).parents[1] / "recipes").glob("*.toml"))
+RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.toml"))
 
 
 @pytest.mark.parametrize(
@@ -25,7 +28,7 @@ def test_every_recipe_makes_a_release_that_validates(
     recipe = Recipe.load(path)
     if recipe.input is not None:
         request.getfixturevalue("real_tables")
-    if recipe.engine == "spark":
+    if recipe.engine.name == "spark":
         request.getfixturevalue("spark")
     if recipe.method == "rfka":
         recipe.parameters["trees"] = 20  # type: ignore[index]
@@ -65,7 +68,7 @@ def test_bounds_of_rows_are_heeded(tmp_path: Path) -> None:
     path.write_text(
         "method = 'mondrian'\nsimulate = { rows = 300 }\noutput = 'x.parquet'\nsearch_rows = 200\npart_rows = 100\n"
     )
-    release = Recipe.load(path).run(ledger=None)
+    release = Recipe.load(path).run(account=Account(ledger=None))
     assert release.report["search"]["sample"]["rows"] == 200
     assert len(list((tmp_path / "x.parquet").iterdir())) == 3
 
@@ -87,4 +90,38 @@ def test_parameters_are_named_as_on_the_command_line(tmp_path: Path) -> None:
         'method = "rr"\nsimulate = { rows = 60 }\noutput = "out.parquet"\nparameters = 1\n', encoding="utf-8"
     )
     with pytest.raises(PolicyError, match="parameters must be a table"):
+        Recipe.load(path)
+
+
+def test_every_recipe_that_ships_is_tested() -> None:
+    """The folder of recipes is the one that ships."""
+    assert len(RECIPES) > 5
+
+
+def test_what_a_recipe_says_becomes_the_values_of_the_release(tmp_path: Path) -> None:
+    """Engine, output and account are those that the same options make; paths are relative to the recipe."""
+    path = tmp_path / "recipe.toml"
+    path.write_text(
+        'method = "mondrian"\nsimulate = { rows = 60 }\noutput = "out/"\nengine = "spark"\n'
+        'spark = { master = "local[2]" }\nsearch_rows = 7\npart_rows = 8\nsign = "owner.pem"\naccept_joint_k = 3\n'
+        "domains_from_data = true\ndomains_min_people = 4\n",
+        encoding="utf-8",
+    )
+
+    recipe = Recipe.load(path)
+
+    assert recipe.engine == Spark(master="local[2]", search_rows=7)
+    assert recipe.output == Output.at(f"{tmp_path}/out/", part_rows=8, sign=tmp_path / "owner.pem")
+    assert recipe.account == Account(accept_joint_k=3)
+    assert recipe.domains_min_people == 4
+
+
+def test_domains_are_read_from_the_table_only_where_the_recipe_says_true(tmp_path: Path) -> None:
+    """Another value is a mistake, not a no."""
+    path = tmp_path / "recipe.toml"
+    head = 'method = "rr"\nsimulate = { rows = 60 }\noutput = "out.parquet"\n'
+    path.write_text(f"{head}domains_min_people = 4\n", encoding="utf-8")
+    assert Recipe.load(path).domains_min_people is None
+    path.write_text(f"{head}domains_from_data = 1\n", encoding="utf-8")
+    with pytest.raises(PolicyError, match="domains_from_data must be true or false"):
         Recipe.load(path)

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of a source, as the ledger looks at them: by what they are known, and what several releases show of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from anonkit.ledger.fingerprint import Likeness
+from anonkit.ledger.joint_view import JointView, joint_view
+from anonkit.ledger.recognition import Marks, Sighting
+from anonkit.ledger.standing import Entry
+from anonkit.policy.declaration import Policy
+from anonkit.protocols import Engine, Source
+
+
+@dataclass(kw_only=True, eq=False)
+class SourceRows:
+    """The rows of a source in the engine that reads them. The ledger knows the source by this object alone."""
+
+    table: Source
+    """As it was read, before cells were settled: the fingerprint is that of the rows themselves."""
+    engine: Engine
+    policy: Policy
+    """With a role for every column."""
+    _sighting: Sighting | None = field(default=None, init=False)
+
+    def sighting(self, key: bytes, known: Sequence[tuple[str, Marks]]) -> Sighting:
+        """Return what the rows are known by under the key of a ledger.
+
+        The rows are read for it once: a release asks before the work is done and once more when it is booked.
+        """
+        if self._sighting is None:
+            self._sighting = Sighting.of(self.table, self.engine, key, known)
+        return self._sighting
+
+    def is_same_table(self, entry: Entry) -> bool:
+        """Tell whether an earlier release was made of this table, so that rows of today are rows of then."""
+        return self._sighting is not None and self._sighting.likeness(entry.fingerprint) is Likeness.SAME
+
+    def joint_view(self, params: Mapping[str, Any], before: Sequence[Entry]) -> JointView | None:
+        """Count the groups that a release forms with earlier ones; None where nothing can be counted."""
+        return joint_view(self.table, self.policy, self.engine, params, before)

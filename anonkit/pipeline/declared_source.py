@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The source as the policy declares it: opened, a role for every column, the promise stated, the cells settled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from anonkit.drafting.table_domains import with_domains_of
+from anonkit.drafting.undeclared import Undeclared, judge_undeclared
+from anonkit.engines.reading.settled_tables import settled, unusable_cells
+from anonkit.errors import ParameterError
+from anonkit.ledger.source_rows import SourceRows
+from anonkit.pipeline.output_measures import owner_measures
+from anonkit.pipeline.release_request import ReleaseRequest
+from anonkit.policy.declaration import Policy
+from anonkit.promises.guarantee import Guarantee
+from anonkit.protocols import Draft, Engine, Source
+from anonkit.randomness import Randomness
+from anonkit.redaction import table_name
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DeclaredSource:
+    """A table that may be released: every column has a role, and its promise is stated."""
+
+    name: str
+    """What its dataset is called when nobody named it: the name of the file, without what is secret in an address."""
+    rows: SourceRows
+    """As they were read, for the ledger."""
+    promise: Guarantee
+    undeclared: Undeclared
+    """Columns that nobody declared, as they were judged."""
+    notes: Sequence[str]
+    """What the owner should know of roles that nobody declared."""
+
+    @property
+    def policy(self) -> Policy:
+        """The policy with a role for every column."""
+        return self.rows.policy
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that reads the table."""
+        return self.rows.engine
+
+    @cached_property
+    def table(self) -> Source:
+        """The same rows with their cells as the policy declares them: what the method is given."""
+        return settled(self.rows.table, self.policy, self.engine)
+
+    def drafted(self, request: ReleaseRequest, randomness: Randomness) -> Draft:
+        """Return the draft of the method, the columns that were taken for identifiers marked in it."""
+        draft = request.method.release(
+            self.table, self.policy, engine=self.engine, rng=randomness, progress=request.progress
+        )
+        return replace(draft, columns=self.undeclared.marked(draft.columns))
+
+    def figures(self, of_method: Mapping[str, Any], randomness: Randomness) -> dict[str, Any]:
+        """Return the figures of the source: its unusable cells, those of the method, and those a release has too.
+
+        Privacy
+        -------
+        Covered by no promise: for the owner alone.
+        """
+        return {
+            **unusable_cells(self.rows.table, self.policy, self.engine),
+            **of_method,
+            **owner_measures(self.promise, self.table, self.engine, self.policy, randomness),
+        }
+
+
+def declared_source(source: object, request: ReleaseRequest, declared: Policy, engine: Engine) -> DeclaredSource:
+    """Open a source, settle the role of every column, state the promise, and settle the cells.
+
+    Undeclared columns are judged by their cells only where no promise of differential privacy without a condition
+    would depend on it: there every column that is used is declared, and no cell is read by the type of its column.
+    Domains that are read from the table are found by types; the table is read once more then.
+
+    Parameters
+    ----------
+    source : path or table
+    declared : Policy
+        That of `request.declared()`.
+
+    Raises
+    ------
+    SourceError
+        It cannot be read as a table.
+    PolicyError, ParameterError
+        The policy contradicts the table or the method.
+    """
+    name, method, min_people = table_name(source), request.method, request.domains_min_people
+    table = engine.scan(source, declared)
+    undeclared = Undeclared() if declared.cell_by_cell else judge_undeclared(table, declared, engine)
+    policy = undeclared.declared(declared).resolve(table.schema.names, target_use=method.target_use)
+    if min_people is not None:
+        policy = replace(policy, identifiers_from_data=tuple(undeclared.taken))
+        policy = with_domains_of(policy, table, engine, min_people)
+        undeclared = undeclared.with_rare(policy.identifiers_from_data)
+    promise = method.guarantee(policy)
+    if min_people is not None:
+        if not promise.cell_by_cell:
+            raise ParameterError(f"method {method.name!r} needs no public domains", "leave --domains-from-data out")
+        policy = replace(policy, cell_by_cell=True)
+        table = table if isinstance(source, pa.RecordBatchReader) else engine.scan(source, policy)
+    return DeclaredSource(
+        name=name,
+        rows=SourceRows(table=table, engine=engine, policy=policy),
+        promise=promise,
+        undeclared=undeclared,
+        notes=[*_role_notes(declared, policy), *undeclared.notes(policy)],
+    )
+
+
+def _role_notes(declared: Policy, policy: Policy) -> list[str]:
+    if declared.target is None and policy.target is not None:
+        return [f"No target was named: the last column without a role, {policy.target!r}, was taken."]
+    return []

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`anonkit.release` and `anonkit.apply`: their keywords become the values that the main path works with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from anonkit.bundle.stored_release import Release
+from anonkit.drafting.table_domains import MIN_PEOPLE
+from anonkit.engines.engine_choice import EngineChoice, Local, OpenEngine, Spark, engine_choice, is_spark_frame
+from anonkit.errors import ParameterError
+from anonkit.ledger.account import Account, Where
+from anonkit.methods import make_method
+from anonkit.pipeline.earlier_recoding import earlier_recoding
+from anonkit.pipeline.release_output import Output
+from anonkit.pipeline.release_path import release_table
+from anonkit.pipeline.release_request import ReleaseRequest
+from anonkit.policy.declaration import Policy
+from anonkit.protocols import Engine, Method, Progress, no_progress
+
+
+def release(
+    source: Any,
+    *,
+    method: str | Method = "rfka",
+    output: str | Path | None = None,
+    preset: str | None = None,
+    policy: Policy | str | Path | None = None,
+    target: str | None = None,
+    unit: str | None = None,
+    identifiers: Iterable[str] = (),
+    sensitive: Iterable[str] = (),
+    insensitive: Iterable[str] = (),
+    engine: str | Engine | Local | Spark = "local",
+    spark_master: str | None = None,
+    spark_conf: Mapping[str, str] | None = None,
+    search_rows: int | None = None,
+    part_rows: int | None = None,
+    force: bool = False,
+    dry_run: bool = False,
+    domains_from_data: bool = False,
+    domains_min_people: int = MIN_PEOPLE,
+    owner_report: str | Path | None = None,
+    sign: str | Path | None = None,
+    seed: int | None = None,
+    ledger: str | Path | Where | None = Where.BESIDE,
+    dataset: str | None = None,
+    budget: float | None = None,
+    accept_joint_k: int | None = None,
+    progress: Progress = no_progress,
+    **parameters: Any,
+) -> Release:
+    """Release a table: perturb it, check the promise on the output, and write all files together.
+
+    Parameters
+    ----------
+    source : path or table
+        CSV, TSV, JSON Lines (also gzip, zstd), Parquet file or folder, or anything with the Arrow interface; on Spark
+        also a data frame of it, a table of its catalog by name, or a place it can name (`s3a://…`).
+    method : str or Method
+        Name of a method (see `anonkit methods`), or a method value.
+    output : path, optional
+        `NAME.parquet`, or a folder when it ends in a slash. Without it the release stays in memory.
+    preset : str, optional
+        A named set of choices, such as "paper"; `parameters` go on top.
+    policy : Policy or path, optional
+        What the owner declares. Undeclared columns are quasi-identifiers, the last one the target.
+    target, unit, identifiers, sensitive, insensitive
+        Roles on top of the policy.
+    engine : str, Local, Spark or Engine
+        "local", "spark", a value such as `anonkit.engines.Spark(master="yarn")`, or an engine that is open; it stays
+        open. A Spark data frame is released by its own session.
+    spark_master, spark_conf
+        Where Spark runs and its settings, for engine "spark"; default the active session, else this machine.
+    search_rows : int, optional
+        Rows a method may hold in memory while it searches, 1 or more, by default 500,000. k-anonymous recodings of
+        larger tables are searched on a keyed sample of so many rows, and counted and applied to all.
+    part_rows : int, optional
+        Write the data as a folder of Parquet files of about so many rows, 1 or more; on Spark the executors write them.
+    force : bool
+        Replace a release that is there.
+    dry_run : bool
+        Do everything except writing; the report tells what a release would be.
+    domains_from_data : bool
+        Read categories and bounds that the policy does not declare from the table. Only for methods that need public
+        domains; every file then says that the claim is conditional on these domains being public knowledge.
+    domains_min_people : int
+        How many people (rows without a unit) share a category that is read from the table, or lie at or beyond a
+        bound that is, in [2, inf). Other categories count as outside the domain, numbers beyond are clamped.
+    owner_report : path, optional
+        Folder for the measures that are computed from the source and must not be published.
+    sign : path, optional
+        Private key (Ed25519, PEM) that signs all files: `NAME.signature.json`. Needs an output, and no seed.
+    seed : int, optional
+        Reproducible randomness for tests: every file then says that it is not for release.
+    ledger : path or None
+        File in which releases and their privacy loss are kept, made when it is not there; by default one beside the
+        output, and none for a release in memory. None keeps none.
+    dataset : str, optional
+        The owner's name for the data, under which the ledger adds up; by default the policy's, or that of the dataset
+        with the same rows.
+    budget : float, optional
+        Total epsilon allowed for the dataset from now on, over all its releases.
+    accept_joint_k : int, optional
+        Smallest group that a k-anonymous release may form together with earlier ones of its dataset, 1 or more; by
+        default the policy's `joint_k`, else its own k. Below k, every file says so.
+    progress : callable
+        Called with the step and the share done.
+    **parameters
+        Parameters of the method.
+
+    Returns
+    -------
+    Release
+        On disk when `output` is given, else in memory.
+
+    Raises
+    ------
+    GuaranteeError
+        The promise cannot be kept or did not verify; nothing was written.
+    BudgetError
+        The budget of the dataset would be overspent, or its rows were randomized before; nothing was written.
+    DatasetError
+        Nobody named the dataset, and the table looks like one that the ledger knows; nothing was written.
+    PolicyError, ParameterError, SourceError
+        Something given is wrong; nothing was written.
+
+    Privacy
+    -------
+    The promise, its unit and its limits are in `Release.report["guarantee"]`. Shuffling and noise use a secure
+    generator unless `seed` is given.
+    """
+    if isinstance(method, str):
+        method = make_method(method, parameters, preset)
+    elif parameters or preset:
+        raise ParameterError(f"parameters go into the method value: {', '.join(parameters) or 'preset'}")
+    declared = policy if isinstance(policy, Policy) else Policy() if policy is None else Policy.load(policy)
+    request = ReleaseRequest(
+        method=method,
+        policy=declared.with_roles(
+            target=target, unit=unit, identifiers=identifiers, sensitive=sensitive, insensitive=insensitive
+        ),
+        preset=preset,
+        domains_min_people=domains_min_people if domains_from_data else None,
+        engine=_engine(engine, source, master=spark_master, conf=spark_conf, search_rows=search_rows),
+        output=Output.at(
+            output, part_rows=part_rows, force=force, dry_run=dry_run, owner_report=owner_report, sign=sign
+        ),
+        account=Account(ledger=ledger, dataset=dataset, budget=budget, accept_joint_k=accept_joint_k),
+        seed=seed,
+        progress=progress,
+    )
+    return release_table(source, request)
+
+
+def _engine(
+    engine: str | Engine | Local | Spark, source: object, *, conf: Mapping[str, str] | None, **settings: Any
+) -> EngineChoice:
+    """Return what gives a release its engine: a name with its settings, or a value or an engine that has them."""
+    if isinstance(engine, str):
+        settings_of_spark = bool(conf) or settings["master"] is not None
+        name = Spark.name if settings_of_spark and is_spark_frame(source) else engine
+        return engine_choice(name, conf=conf, **settings)
+    if conf or any(value is not None for value in settings.values()):
+        names = ", ".join(name for name in settings if name != "conf")
+        raise ParameterError("an engine that is open has its settings", f"leave {names} and conf out")
+    return engine if isinstance(engine, Local | Spark) else OpenEngine(engine=engine)
+
+
+def apply(
+    params: str | Path,
+    source: Any,
+    *,
+    output: str | Path | None = None,
+    max_suppression: float | None = None,
+    engine: str | Engine | Local | Spark = "local",
+    spark_master: str | None = None,
+    spark_conf: Mapping[str, str] | None = None,
+    search_rows: int | None = None,
+    part_rows: int | None = None,
+    sign: str | Path | None = None,
+    force: bool = False,
+    dry_run: bool = False,
+    seed: int | None = None,
+    ledger: str | Path | Where | None = Where.BESIDE,
+    dataset: str | None = None,
+    accept_joint_k: int | None = None,
+    progress: Progress = no_progress,
+) -> Release:
+    """Recode the next batch of a table as an earlier k-anonymous release was recoded, and check its promise anew.
+
+    Parameters
+    ----------
+    params : path
+        The `params.json` of the earlier release, or any other file of it.
+    source : path or table
+        The next batch, with the same columns.
+    max_suppression : float, optional
+        Share of rows that may be left out; the earlier release's by default.
+
+    Other parameters, return value and errors are those of `release`.
+
+    Privacy
+    -------
+    k is counted in the new batch alone. Batches of the same people can be combined by an attacker.
+    """
+    method = earlier_recoding(params, max_suppression=max_suppression)
+    request = ReleaseRequest(
+        method=method,
+        policy=method.policy(),
+        engine=_engine(engine, source, master=spark_master, conf=spark_conf, search_rows=search_rows),
+        output=Output.at(output, part_rows=part_rows, force=force, dry_run=dry_run, sign=sign),
+        account=Account(ledger=ledger, dataset=dataset, accept_joint_k=accept_joint_k),
+        seed=seed,
+        progress=progress,
+    )
+    return release_table(source, request)

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a release is written, in what form, and what is written beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from anonkit.bundle.signing import Signer
+from anonkit.bundle.stored_release import Place, refuse_existing
+from anonkit.errors import ParameterError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """Where a release is written, in what form, and what is written beside it.
+
+    Raises
+    ------
+    ParameterError
+        A number of rows is below 1.
+    """
+
+    place: Place | None = None
+    """Where its files stand; None: the release stays in memory."""
+    part_rows: int | None = None
+    """Rows of each file of a folder of data, about, 1 or more; None: the data are one file."""
+    force: bool = False
+    """True: a release that is there is replaced."""
+    dry_run: bool = False
+    """True: everything is done except writing."""
+    owner_report: Path | None = None
+    """Folder for the measures of the source, which must not be published."""
+    sign: Path | None = None
+    """Private key that signs all files."""
+
+    IN_RECIPES: ClassVar[tuple[str, ...]] = ("part_rows", "sign")
+    """Fields that a recipe may set; the others are for whoever runs it."""
+
+    def __post_init__(self) -> None:
+        if self.part_rows is not None and self.part_rows < 1:
+            raise ParameterError(f"part_rows ({self.part_rows}) must be 1 or more", "leave it out for one file")
+
+    @classmethod
+    def at(
+        cls,
+        output: str | Path | None,
+        *,
+        owner_report: str | Path | None = None,
+        sign: str | Path | None = None,
+        **options: int | None,
+    ) -> Output:
+        """Return the output at a path, with the other fields as they are given.
+
+        Parameters
+        ----------
+        output : path, optional
+            `NAME.parquet`, or a folder when it ends in a slash; None: in memory.
+        owner_report, sign : path, optional
+        **options
+            The other fields.
+
+        Raises
+        ------
+        ParameterError
+            The name is neither, or a field is out of its range.
+        """
+        return cls(
+            place=None if output is None else Place.of(output),
+            owner_report=None if owner_report is None else Path(owner_report),
+            sign=None if sign is None else Path(sign),
+            **options,  # type: ignore[arg-type]
+        )
+
+    def refuse_unwritable(self, *, seeded: bool) -> None:
+        """Refuse what cannot be written so, before any data is opened.
+
+        Raises
+        ------
+        ParameterError
+            A release is there already; one in memory has parts or a signature; a seeded one is signed; the owner's
+            figures would stand in the folder that is handed out.
+        """
+        if self.part_rows is not None and self.place is None:
+            raise ParameterError("a release in memory is one file", "name an output, or leave part_rows out")
+        if self.sign is not None and seeded:
+            raise ParameterError(
+                "a seeded release is not for release, so it is not signed", "leave out the seed, or sign"
+            )
+        if self.sign is not None and self.place is None:
+            raise ParameterError("a release in memory is not signed: its files have no names yet", "name an output")
+        if self.place is not None and not self.dry_run:
+            refuse_existing(self.place, self.force)
+        if self.place is not None and self.owner_report is not None:
+            refuse_beside_release(self.owner_report, self.place.folder)
+
+    def signer(self) -> Signer | None:
+        """Return what signs the files, if anything does.
+
+        Raises
+        ------
+        ReleaseFormatError
+            The key cannot be read.
+        """
+        return None if self.sign is None else Signer.load(self.sign)
+
+
+def refuse_beside_release(folder: Path, release: Path) -> None:
+    """Refuse to put the owner's figures into the folder that is handed out.
+
+    Raises
+    ------
+    ParameterError
+        Both are the same folder.
+    """
+    if folder.resolve() == release.resolve():
+        raise ParameterError(
+            f"owner_report ({str(folder)!r}) is the folder of the release, where the owner's figures must not stand",
+            "name a folder that is not handed out",
+        )

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of a release, but for the table: made once, and refused before any data is opened where it must be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from anonkit.engines.engine_choice import EngineChoice, Local
+from anonkit.ledger.account import Account
+from anonkit.pipeline.release_output import Output
+from anonkit.policy.declaration import Policy
+from anonkit.protocols import Method, Progress, no_progress
+from anonkit.randomness import Randomness
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseRequest:
+    """What is asked of a release, but for the table.
+
+    The keywords of `anonkit.release`, the options of the command line, a recipe, `anonkit.apply` and `anonkit.compare`
+    all become this value, so that an option is a field of one of its parts and nothing in between spells it.
+    """
+
+    method: Method
+    """With its parameters."""
+    policy: Policy = field(default_factory=Policy)
+    """What the owner declares: domains, and the roles of columns."""
+    preset: str | None = None
+    """Named set of choices that the method was made with, for the report."""
+    domains_min_people: int | None = None
+    """People that share a category that is read from the table; None: all domains are declared, and none is read."""
+    engine: EngineChoice = field(default_factory=Local)
+    """What reads and counts the rows."""
+    output: Output = field(default_factory=Output)
+    """Where the release goes, and in what form."""
+    account: Account = field(default_factory=Account)
+    """Whose budget it is charged to."""
+    seed: int | None = None
+    """Reproducible randomness for tests; None: the secure generator."""
+    progress: Progress = no_progress
+    """Called with the step and the share done."""
+
+    def declared(self) -> Policy:
+        """Return the policy by which the source is read, and refuse what cannot be promised for any table.
+
+        Where the promise counts every cell as it stands (`Guarantee.cell_by_cell`), the policy says so: then no cell
+        is read by the type of its column, and no column is judged by its cells.
+
+        Raises
+        ------
+        PolicyError, ParameterError
+            The method cannot make its promise under this policy.
+        """
+        declares_all = self.domains_min_people is None  # else the promise is known when the domains are
+        return replace(self.policy, cell_by_cell=declares_all and self.method.guarantee(self.policy).cell_by_cell)
+
+    def randomness(self) -> Randomness:
+        """Return the source of all randomness of one release: new words at each call, unless a seed is given."""
+        return Randomness.secure() if self.seed is None else Randomness.seeded(self.seed)
