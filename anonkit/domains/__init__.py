@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Domains and cells: which values a column may hold, and how one cell is read as one of them, by itself.
 
-``attribute_domains`` are categories and grids, ``public_domains`` those a policy declares, ``domain_codes`` and
-``declared_cells`` read cells by them; ``exact_decimals``, ``cell_keys`` and ``arrow_values`` are the values of cells,
-``coded_columns`` whole columns as integer codes, ``interval_ends`` the round numbers that are published.
+``attribute_domains`` are categories and grids, ``domain_codes`` reads cells by them; ``exact_decimals``,
+``cell_keys`` and ``arrow_values`` are the values of cells, ``coded_columns`` whole columns as integer codes,
+``interval_ends`` the round numbers that are published, ``array_types`` the names of the array types.
 """

@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exact integer noise: the discrete Laplace and geometric laws and Bernoulli(exp(-x)), on secure words only.
 
-Every probability is reached by comparing uniform integers, after Canonne, Kamath and Steinke (2020, arXiv
-2004.00010, algorithms 1 and 2), done for whole arrays at a time. No float takes part in a draw.
+Every probability is reached by comparing uniform integers, after Canonne, Kamath and Steinke (2020, arXiv 2004.00010,
+algorithms 1 and 2), done for whole arrays at a time. No float takes part in a draw.
+
+Why not OpenDP, which has the same laws: it draws from the operating system inside its own binary. Draws from a key of
+the release can be made again by any engine and any repeated stage of a cluster, so that nobody sees two noisy views
+of one count, and tests can seed them. A rate is a whole number of 2**-52, published as it is and added up again by
+the checks. OpenDP, more than 100 MB for two laws, is the oracle of the tests instead.
+docs/explanation/architecture.md says more.
 """
 
 from __future__ import annotations

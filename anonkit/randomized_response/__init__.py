@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the randomized-response methods share.
+"""The randomized-response family: from declared columns to mechanisms, from batches of rows to answers, to a draft.
 
-``answer_strength`` is how strongly each category is randomized, ``randomized_rows`` the one place where true cells meet
-the noise of a release, ``randomized_draft`` the promise of a table's mechanisms and the draft of its release.
+``answer_strength`` is how strongly each category is randomized, ``number_response`` which mechanism answers for a
+number, ``randomized_rows`` the one place where true cells meet the noise of a release, ``randomized_draft`` the
+promise of a table's mechanisms and the draft of its release, ``shuffled_view`` what secret order adds.
 """
