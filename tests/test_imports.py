@@ -151,12 +151,17 @@ def test_only_the_spark_engine_knows_spark(path: Path) -> None:
         assert path.parent == PACKAGE / "engines" / "spark"
 
 
-def test_central_checks_do_not_know_the_central_promise() -> None:
+@pytest.mark.parametrize(
+    ("checkers", "promises"),
+    [("central*.py", ("pure_central_dp",)), ("approximate*.py", ("approximate_dp", "pure_central_dp"))],
+)
+def test_a_loss_is_recounted_without_the_promise_that_claims_it(checkers: str, promises: tuple[str, ...]) -> None:
     """Nor through another file of the checks: the claimed loss is recounted from the file format alone."""
-    waiting = sorted(PACKAGE.glob("checks/central*.py"))
+    waiting = sorted(PACKAGE.glob(f"checks/{checkers}"))
+    assert waiting
     for path in waiting:  # grows while it is read
         names = [name for name in _imports(path, top_only=False) if name.startswith("anonkit.")]
-        assert "anonkit.promises.pure_central_dp" not in names, path.name
+        assert not {f"anonkit.promises.{promise}" for promise in (*promises, "promise_kinds")} & set(names), path.name
         inner = [PACKAGE.joinpath(*name.split(".")[1:]).with_suffix(".py") for name in names]
         waiting += [one for one in inner if one.parent.name == "checks" and one.exists() and one not in waiting]
 

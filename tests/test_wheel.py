@@ -34,7 +34,11 @@ def test_the_wheel_holds_the_whole_package_and_nothing_else(repository: Path, bu
     (wheel,) = built.glob("*.whl")
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert names == _of_the_package(repository)
-    assert {"anonkit/py.typed", "anonkit/schemas/report.schema.json"} <= names
+    assert {
+        "anonkit/py.typed",
+        "anonkit/schemas/report.schema.json",
+        "anonkit/schemas/promises/none.schema.json",
+    } <= names
     assert {name for name in names if not name.endswith(".py")} >= {"anonkit/report/templates/report.html.j2"}
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from anonkit.bundle.stored_release import DATA
 from anonkit.checks.agreement import budget_checks, verification_checks
+from anonkit.checks.approximate_histogram import approximate_checks
 from anonkit.checks.central import central_checks
 from anonkit.checks.class_promise import Evidence, validate_classes
 from anonkit.checks.local_table import local_checks
@@ -84,6 +85,14 @@ def _central_files(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
     return central_checks(data, params, report["guarantee"], report, is_promised=True)
 
 
+def _approximate_draft(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
+    return approximate_checks(data, params, report["guarantee"])
+
+
+def _approximate_files(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
+    return approximate_checks(data, params, report["guarantee"], report)
+
+
 def _unpromised_draft(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
     """Check what a release without a promise says of itself; its params tell which family of methods made it."""
     if "accounting" in params:
@@ -117,6 +126,9 @@ CHECKERS: Mapping[str, PromiseChecker] = {
     ),
     "central-dp": PromiseChecker(
         draft_checks=_central_draft, validate=lambda evidence: _validate_noise(evidence, _central_files)
+    ),
+    "approximate-dp": PromiseChecker(
+        draft_checks=_approximate_draft, validate=lambda evidence: _validate_noise(evidence, _approximate_files)
     ),
     "none": PromiseChecker(
         draft_checks=_unpromised_draft,

@@ -101,6 +101,7 @@ def _spent(standing: Standing) -> str:
 
 def _row(entry: Entry) -> tuple[str, ...]:
     promise = entry.kind if entry.k is None else f"{entry.kind}, k = {entry.k}"
+    promise += f", delta = {entry.delta:g}" if entry.delta else ""
     state = str(entry.state) if entry.state != "publishing" else "interrupted: counted as spent"
     output = "in memory" if entry.output is None else one_line(entry.output)
     epsilon = "–" if entry.epsilon is None else _figure(entry.epsilon)

@@ -241,8 +241,12 @@ class Spending:
         if self._epsilon is not None or standing.epsilon:
             spent = total([*(entry.epsilon for entry in earlier), self._epsilon])
             public["epsilon_of_all_releases"] = loss_json(spent)
+            uncovered = total([*(entry.delta for entry in earlier), self._delta])
+            if uncovered:
+                public["delta_of_all_releases"] = uncovered
             if self._epsilon is not None and any(entry.epsilon for entry in earlier):
                 together = "has no bound" if math.isinf(spent) else f"is {math.ceil(spent * 100) / 100:g}"
+                together += f", and delta {math.ceil(uncovered * 1e12) / 1e12:g}" if uncovered else ""
                 notes = [*notes, f"Together with the earlier releases of this dataset epsilon {together}."]
             if standing.budget is not None:
                 public["epsilon_budget"] = loss_json(standing.budget)
@@ -281,6 +285,8 @@ def _described(entry: Entry) -> dict[str, Any]:
         told["k"] = entry.k
     if entry.epsilon is not None:
         told["epsilon"] = loss_json(entry.epsilon)
+    if entry.delta:
+        told["delta"] = entry.delta
     return told
 
 

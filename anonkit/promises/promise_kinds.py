@@ -12,13 +12,14 @@ from typing import Any, TypeVar
 
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.anonymous_classes import KAnonymity
+from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.guarantee import Guarantee
 from anonkit.promises.no_guarantee import NoGuarantee
 from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.promises.pure_local_dp import LocalDP
 
 KINDS: Mapping[str, type[Guarantee]] = {
-    promise.kind: promise for promise in (KAnonymity, LocalDP, CentralDP, NoGuarantee)
+    promise.kind: promise for promise in (KAnonymity, LocalDP, CentralDP, ApproximateDP, NoGuarantee)
 }
 """A new promise is added here, and to the three tables that `anonkit.promises.guarantee` names."""
 

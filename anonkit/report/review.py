@@ -106,7 +106,9 @@ def _position_words(told: Mapping[str, Any]) -> str:
     total = told.get("epsilon_of_all_releases")
     if total is None:
         return position
-    loss = "have no bound together" if total == "inf" else f"cost ε = {bound(total)} together"
+    delta = told.get("delta_of_all_releases")
+    beside = f" and δ = {bound(delta)}" if delta else ""
+    loss = "have no bound together" if total == "inf" else f"cost ε = {bound(total)}{beside} together"
     return f"{position} The randomized ones {loss}."
 
 
@@ -123,6 +125,7 @@ def change_words(report: Mapping[str, Any], difference: Mapping[str, Any] | None
         return "No earlier release is known." if is_named else "Not known."
     loss = earlier.get("epsilon")
     told = "" if loss is None else ", without a bound" if loss == "inf" else f", ε = {bound(loss)}"
+    told += f", δ = {bound(earlier['delta'])}" if earlier.get("delta") else ""
     return (
         f"The previous one was made by {earlier['method']} on {date_text(earlier['created'])} "
         f"({earlier['kind']}{told}). anonkit report --diff compares the two."

@@ -51,6 +51,8 @@ _CHECKS = {
     "t_closeness": ("Distance of ‘{}’ between the worst class and the whole table", "at most"),
     "alpha_k_anonymity": ("Share of the commonest value of ‘{}’ in the worst class", "at most"),
     "epsilon": ("Privacy loss, from the published parameters", "at most"),
+    "delta": ("Probability left outside the bound, from the published parameters", "at most"),
+    "cells_once": ("Combinations of public values that do not stand in the table exactly once", "exactly"),
     "epsilon_per_attribute": ("Answers whose privacy loss is that of the published parameters", "exactly"),
     "account_lines": ("Draws in the account, rebuilt from what is public", ""),
     "account_spends_epsilon": ("Privacy loss of the cheapest path of a row, against the epsilon asked for", "exactly"),

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON Schemas (2020-12) of the documents anonkit writes, as package data."""
+"""JSON Schemas (2020-12) of the documents anonkit writes, as package data.
+
+`report.schema.json` says what every report holds. Each kind of promise has a file of its own in `promises/`, which says
+what a report of that kind holds besides, so that a new promise adds a file and changes none.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,21 @@ _FOLDER = Path(__file__).parent
 
 
 def report_schema() -> dict[str, Any]:
-    """Return the schema every `report.json` is valid under."""
-    schema: dict[str, Any] = json.loads((_FOLDER / "report.schema.json").read_text(encoding="utf-8"))
+    """Return the schema every `report.json` is valid under: what all hold, and what each promise holds besides."""
+    schema = _read(_FOLDER / "report.schema.json")
+    promises = {_kind(one): one for one in map(_read, sorted((_FOLDER / "promises").glob("*.schema.json")))}
+    schema["$defs"]["guarantee"]["properties"]["kind"] |= {"enum": list(promises)}
+    schema["allOf"] = [
+        {"if": {"properties": {"guarantee": {"properties": {"kind": {"const": kind}}}}}, "then": promise}
+        for kind, promise in promises.items()
+    ]
+    return schema
+
+
+def _kind(promise: dict[str, Any]) -> str:
+    return str(promise["properties"]["guarantee"]["properties"]["kind"]["const"])
+
+
+def _read(path: Path) -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return schema

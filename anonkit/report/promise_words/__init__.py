@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from anonkit.promises.promise_kinds import of_kind
+from anonkit.report.promise_words.approximate_dp_words import ApproximateDPWords
 from anonkit.report.promise_words.central_dp_words import CentralDPWords
 from anonkit.report.promise_words.class_words import ClassWords
 from anonkit.report.promise_words.local_dp_words import LocalDPWords
@@ -19,7 +20,8 @@ from anonkit.report.promise_words.no_promise_words import NoPromiseWords
 from anonkit.report.promise_words.phrases import PromiseWords
 
 _WORDS: Mapping[str, PromiseWords] = {
-    words.kind: words for words in (ClassWords(), LocalDPWords(), CentralDPWords(), NoPromiseWords())
+    words.kind: words
+    for words in (ClassWords(), LocalDPWords(), CentralDPWords(), ApproximateDPWords(), NoPromiseWords())
 }
 
 

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The account of an (epsilon, delta) release read anew: each line from its published noise, all of them by composition.
+
+A line of `account` in `params.json` is one draw of noise for every cell of a column::
+
+    {"name": "count", "mechanism": "integer-noise", "weights": [1, 6, 18, 6, 1], "sensitivity": 1, "times": 1,
+     "epsilon": 1.1, "delta": 0.03125}
+
+The noise is an integer with published weights around its middle one, drawn exactly: probability is weight over sum. So
+what the line costs can be worked out without trusting anybody. Between two tables that differ in one row a cell moves
+by at most `sensitivity`; the two noisy cells are two shifted copies of one distribution, and
+
+    delta(epsilon) = max over shifts, sum over outcomes of max(0, P(outcome) - exp(epsilon) P'(outcome))
+
+is the least delta that goes with the stated epsilon (the hockey-stick divergence). It is computed with integers, the
+exponential rounded down, so that rounding never flatters. `times` is how many such draws one row enters.
+
+Draws add up by basic composition, in epsilon and in delta. Neighbours that differ in m rows (`composition`: several
+rows a unit, or a row replaced) pay m epsilon, and delta times 1 + exp(epsilon) + ... + exp((m - 1) epsilon).
+
+Source: Dwork and Roth, "The algorithmic foundations of differential privacy", 2014, theorems 2.2 and 3.16 (whose group
+privacy is used in this sharper form), lemma 3.17.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+from anonkit.checks.central_params import integers
+from anonkit.errors import ReleaseFormatError
+from anonkit.promises.guarantee import Check
+
+_ADJACENCIES = {"add or remove one record": 1, "replace one record": 2}
+"""Rows in which neighbouring tables differ, for one row a unit: a replaced row goes, and another comes."""
+_MECHANISM = "integer-noise"
+_LINE = frozenset({"name", "mechanism", "weights", "sensitivity", "times", "epsilon", "delta"})
+_DIGITS = 60
+_MOST_EPSILON = 700
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComposedLoss:
+    """What all lines cost one unit of privacy, exactly or rounded up."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountLine:
+    """One draw of noise, as it is published."""
+
+    name: str
+    """Of the released column."""
+    weights: tuple[int, ...]
+    sensitivity: int
+    times: int
+    epsilon: Fraction
+    delta: Fraction
+
+    @property
+    def is_covered(self) -> bool:
+        """True when the noise has no more than the stated delta at the stated epsilon."""
+        return hockey_stick(self.weights, self.sensitivity, self.epsilon) <= self.delta
+
+
+def account_of(params: Mapping[str, Any]) -> list[AccountLine]:
+    """Read the lines of an account.
+
+    Raises
+    ------
+    ReleaseFormatError
+        There are none, or one is not such as the module says.
+    """
+    lines = [_line(raw) for raw in params["account"]]
+    if not lines:
+        raise ReleaseFormatError("the account of the params has no line, so that nothing in the release has noise")
+    return lines
+
+
+def _line(raw: Mapping[str, Any]) -> AccountLine:
+    if set(raw) != _LINE or raw["mechanism"] != _MECHANISM:
+        raise ReleaseFormatError("a line of the account is of a mechanism that cannot be worked out")
+    weights, (sensitivity, times) = integers(raw["weights"]), integers([raw["sensitivity"], raw["times"]])
+    if len(weights) % 2 == 0 or min(weights) < 0 or not any(weights) or sensitivity < 1 or times < 1:
+        raise ReleaseFormatError("a line of the account has weights, a sensitivity or a number that cannot be")
+    return AccountLine(
+        name=str(raw["name"]),
+        weights=tuple(weights),
+        sensitivity=sensitivity,
+        times=times,
+        epsilon=_figure(raw["epsilon"], _MOST_EPSILON),
+        delta=_figure(raw["delta"], 1),
+    )
+
+
+def hockey_stick(weights: Sequence[int], sensitivity: int, epsilon: Fraction) -> Fraction:
+    """Return the least delta that goes with an epsilon, for integer noise; rounded up by less than 1e-50.
+
+    Parameters
+    ----------
+    weights : sequence of int
+        Of the outcomes in order; at least one is above 0.
+    sensitivity : int
+        Largest shift between neighbouring tables, 1 or more.
+    epsilon : Fraction
+        In [0, 700].
+    """
+    total, growth = sum(weights), exponential(epsilon, is_above=False)
+    worst = 0
+    for shift in range(1, sensitivity + 1):
+        padding = [0] * shift
+        lower, upper = [*weights, *padding], [*padding, *weights]
+        for here, there in ((lower, upper), (upper, lower)):
+            rest = sum(
+                max(0, one * growth.denominator - growth.numerator * other)
+                for one, other in zip(here, there, strict=True)
+            )
+            worst = max(worst, rest)
+    return Fraction(worst, total * growth.denominator)
+
+
+def exponential(exponent: Fraction, *, is_above: bool) -> Fraction:
+    """Return e to a power, rounded up or down by at most one part in 10**59."""
+    with localcontext() as context:
+        context.prec = _DIGITS
+        power = (Decimal(exponent.numerator) / Decimal(exponent.denominator)).exp()
+        # the quotient is off by half a digit, which the exponent multiplies; both together are below 1e-55 parts
+        margin = power.scaleb(-(_DIGITS - 5))
+        return Fraction(power + margin if is_above else power - margin)
+
+
+def composed(lines: Sequence[AccountLine], changed_rows: int) -> ComposedLoss:
+    """Add up what neighbours that differ in some rows pay for all lines together.
+
+    Parameters
+    ----------
+    lines : sequence of AccountLine
+    changed_rows : int
+        Rows in which neighbouring tables differ, 1 or more.
+    """
+    epsilon = sum((line.epsilon * line.times for line in lines), Fraction(0))
+    delta = sum((line.delta * line.times for line in lines), Fraction(0))
+    group = sum((exponential(epsilon * rows, is_above=True) for rows in range(1, changed_rows)), Fraction(1))
+    return ComposedLoss(epsilon=epsilon * changed_rows, delta=delta * group)
+
+
+def loss_checks(params: Mapping[str, Any], guarantee: Mapping[str, Any]) -> Iterator[Check]:
+    """Compare a promise with its account.
+
+    Parameters
+    ----------
+    params : mapping
+        What `params.json` holds.
+    guarantee : mapping
+        The `guarantee` block of the report.
+
+    Yields
+    ------
+    Check
+        `stated_losses`: lines whose noise costs more than they state. `epsilon` and `delta`: what all lines cost, and
+        what is claimed. `adjacency` and `rows_per_unit`: which neighbours are compared.
+
+    Raises
+    ------
+    ReleaseFormatError
+        The account is none that can be worked out.
+    """
+    lines, claimed = account_of(params), guarantee["parameters"]
+    adjacency = str(params["composition"]["adjacency"])
+    rows, claimed_rows = integers([params["composition"]["rows_per_unit"], claimed["rows_per_unit"]])
+    if adjacency not in _ADJACENCIES or rows < 1 or (claimed["unit_column"] is None and rows > 1):
+        raise ReleaseFormatError("the composition of the params is not one that anonkit writes")
+    flattered = sum(not line.is_covered for line in lines)
+    yield Check(name="stated_losses", passed=flattered == 0, observed=flattered, required=0)
+    loss = composed(lines, rows * _ADJACENCIES[adjacency])
+    for name, cost, most in (("epsilon", loss.epsilon, _MOST_EPSILON), ("delta", loss.delta, 1)):
+        wanted = _figure(claimed[name], most)
+        held = cost <= wanted and wanted > 0 and (name == "epsilon" or wanted < 1)
+        yield Check(name=name, passed=held, observed=not_below(cost), required=float(wanted))
+    same = adjacency == guarantee["adjacency"]
+    yield Check(name="adjacency", passed=same, observed=adjacency, required=str(guarantee["adjacency"]))
+    yield Check(name="rows_per_unit", passed=rows == claimed_rows, observed=rows, required=claimed_rows)
+
+
+def not_below(value: Fraction) -> float:
+    """Return the smallest float that is not below a rational."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def _figure(value: Any, most: int) -> Fraction:
+    """Return an epsilon or a delta as the exact rational that a float of the document is."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+        raise ReleaseFormatError("an epsilon or a delta of the files is no figure that can be")
+    return Fraction(value)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Approximate differential privacy as a promise: epsilon, and a small probability delta that it does not cover.
+
+Pure differential privacy bounds the probability of every outcome. The approximate one bounds it up to delta, which
+buys much less noise where many figures are released: Gaussian noise, thresholds on noisy counts and advanced
+composition all need it. The price is in what delta may stand for. It allows for a release that publishes one row in the
+open with probability delta; with delta = 1/n a release that shows a random row of the table keeps the promise. So delta
+has to be far below one in the number of rows, and every sentence here says what it leaves open.
+
+Source: Dwork, Kenthapadi, McSherry, Mironov, Naor, "Our data, ourselves: privacy via distributed noise generation",
+EUROCRYPT 2006; the figures as in Dwork and Roth, "The algorithmic foundations of differential privacy", 2014.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from anonkit.errors import ParameterError
+from anonkit.promises.guarantee import BY_CONSTRUCTION, PrivacyLoss, conditional_words, guarantee_block
+from anonkit.promises.pure_central_dp import ADD_OR_REMOVE, REPLACE
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApproximateDP:
+    """Nothing in the release depends much on any one row, or person, except with probability delta."""
+
+    kind: ClassVar[str] = "approximate-dp"
+    cell_by_cell: ClassVar[bool] = True
+    redraw_costs: ClassVar[bool] = False
+    shows_rows: ClassVar[bool] = False
+
+    epsilon: float
+    """Privacy loss of the unit of privacy, realised, in (0, inf)."""
+    delta: float
+    """Probability that epsilon does not cover, realised, in (0, 1). Without it `CentralDP` is the promise."""
+    adjacency: str = ADD_OR_REMOVE
+    """Which tables are neighbours: `ADD_OR_REMOVE` or `REPLACE`."""
+    unit: str | None = None
+    """Name of the column whose values are the people protected; None when single rows are."""
+    rows_per_unit: int = 1
+    """Most rows of one unit that were used; the others were left out before anything was counted."""
+    assumptions: tuple[str, ...] = ()
+    conditional: tuple[str, ...] = ()
+    """Columns whose domain was read from the table: the promise holds only if it is public all the same."""
+    identifiers_from_data: tuple[str, ...] = ()
+    """Columns that were left out because their cells look like identifiers: as above."""
+
+    def __post_init__(self) -> None:
+        if not (0 < self.epsilon < math.inf and 0 < self.delta < 1):
+            raise ParameterError(
+                f"an approximate promise needs epsilon ({self.epsilon:g}) in (0, inf) and delta ({self.delta:g}) in "
+                "(0, 1)"
+            )
+
+    def loss(self) -> PrivacyLoss:
+        """Return the loss of one unit of privacy; releases of one dataset add up, in epsilon and in delta."""
+        return PrivacyLoss(epsilon=self.epsilon, delta=self.delta)
+
+    @property
+    def counted_classes(self) -> None:
+        """Noise cannot be counted: the account of the params is added up instead."""
+        return None
+
+    def statement(self) -> str:
+        """Say the promise in plain words."""
+        factor = math.exp(self.epsilon)
+        times = f"{math.ceil(factor * 100) / 100:,.2f}" if factor < 1e6 else f"{factor:.1e}"
+        whose = "one row" if self.unit is None else f"all rows of one value of {self.unit!r}"
+        change = "held other values" if self.adjacency == REPLACE else "not been in the table"
+        return conditional_words(self.conditional, self.identifiers_from_data) + (
+            f"Whatever this release shows, it would have shown with a similar probability had {whose} {change}: no "
+            f"set of outcomes becomes more than {times} times as likely by it, and {_above(self.delta)} on top. That "
+            "rest is not bounded: with so small a probability the release may show a row as it is. This holds for all "
+            "files of the release together and whatever else is known."
+        )
+
+    def formal(self) -> str:
+        """Say the promise as the field does."""
+        unit = "one record" if self.unit is None else f"all records of one value of {self.unit!r}"
+        neighbours = f"{unit} {'replaced' if self.adjacency == REPLACE else 'added or removed'}"
+        return (
+            f"The release M is (epsilon, delta)-differentially private with epsilon = {self.epsilon:.12g} and delta = "
+            f"{self.delta:.12g}: for all tables D, D' over the declared domains, D' being D with {neighbours}, and all "
+            "sets S of outputs, Pr[M(D) in S] <= exp(epsilon) Pr[M(D') in S] + delta."
+        )
+
+    def not_protected(self) -> tuple[str, ...]:
+        """Say what an attacker may still learn."""
+        out = [
+            f"The rest: with a probability of up to {_above(self.delta)} a row may be shown outright. Over n rows "
+            "that is n times as likely to happen to somebody, so delta has to be far below 1/n."
+        ]
+        if self.epsilon > 5:
+            out.append("A large privacy loss: what the release shows can depend on single rows visibly.")
+        if self.unit is None:
+            out.append(
+                "Rows are protected, not people: who has several rows loses epsilon once a row, and a delta that grows "
+                "faster than their number."
+            )
+        else:
+            out.append(
+                f"Groups: several values of {self.unit!r} together, such as a family, lose epsilon once each, and a "
+                "delta that grows faster than their number."
+            )
+        return (
+            *out,
+            "Patterns of the population: what the table teaches about everybody is also learned about each person.",
+            "Repetition: every further release of the same rows adds its own epsilon and its own delta.",
+            "What the owner does with the table besides: only the files of the release are covered.",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the guarantee block of the report."""
+        return guarantee_block(
+            self,
+            parameters={
+                "epsilon": self.epsilon,
+                "delta": self.delta,
+                "unit_column": self.unit,
+                "rows_per_unit": self.rows_per_unit,
+                "domains_from_data": list(self.conditional),
+                "identifiers_from_data": list(self.identifiers_from_data),
+            },
+            unit="one row" if self.unit is None else f"one value of column {self.unit!r}",
+            adjacency=self.adjacency,
+            assumptions=self.assumptions,
+            basis=BY_CONSTRUCTION,
+        )
+
+    @classmethod
+    def from_dict(cls, block: Mapping[str, Any]) -> ApproximateDP:
+        """Read the promise back from the guarantee block of a report."""
+        parameters = block["parameters"]
+        return cls(
+            epsilon=float(parameters["epsilon"]),
+            delta=float(parameters["delta"]),
+            adjacency=str(block["adjacency"]),
+            unit=parameters["unit_column"],
+            rows_per_unit=int(parameters["rows_per_unit"]),
+            assumptions=tuple(block["assumptions"]),
+            conditional=tuple(parameters["domains_from_data"]),
+            identifiers_from_data=tuple(parameters["identifiers_from_data"]),
+        )
+
+
+def _above(probability: float) -> str:
+    """Return a probability as text with two digits, never below what it is."""
+    if probability >= 0.1:
+        return f"{math.ceil(probability * 100) / 100:.2f}"
+    digit = 10.0 ** (math.floor(math.log10(probability)) - 1)
+    return f"{math.ceil(probability / digit * (1 - 1e-12)) * digit:.1e}"

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the page says of approximate differential privacy: the loss, and how delta compares with the number of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from anonkit.report.promise_words.loss_words import LossWords
+from anonkit.report.promise_words.phrases import Json, Phrase
+from anonkit.report.wording import bound, number
+
+
+class ApproximateDPWords(LossWords):
+    """Words for epsilon with a delta. Nobody should sign without having compared delta with the number of rows."""
+
+    kind: ClassVar[str] = "approximate-dp"
+    name: ClassVar[str] = "Approximate differential privacy"
+
+    def questions(self, report: Json) -> Iterator[list[Phrase]]:
+        """Ask about delta first: at one in the number of rows the promise allows for showing a row."""
+        delta, rows = report["guarantee"]["parameters"]["delta"], report["rows"]["out"]
+        if rows and delta * rows >= 1:
+            yield [
+                Phrase(f"δ = {bound(delta)} is not below one in {number(rows)} released rows:", is_bad=True),
+                Phrase(" a release that shows a row in the open would keep such a promise. There are many more rows."),
+            ]
+        else:
+            yield [Phrase(f"δ = {bound(delta)} is far below one in the number of people in the table.")]
+        yield from super().questions(report)
+
+    def uncounted_risk(self, promise: Json) -> str:
+        """Say that the loss bounds re-identification, but for delta."""
+        delta = bound(promise["parameters"]["delta"])
+        return (
+            "what the release adds to an attacker's knowledge is bounded by the ε above, whatever else the attacker "
+            f"knows, except with a probability of δ = {delta}."
+        )

@@ -1,0 +1,145 @@
+"""A method that stands in the tests only: a histogram under approximate differential privacy, as its proof needs one.
+
+Every combination of public categories is a row, with its count plus integer noise. The noise is a two-sided geometric
+one cut off at the width at which what lies beyond is below delta, with weights that sum to a power of two: a uniform
+word of the secure generator picks one exactly, so that the distribution is the published one and no float's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anonkit.domains.domain_codes import codes_of_cells
+from anonkit.dp_trees.release.synthesized import column_entries, described, labelled
+from anonkit.parameters import parameter
+from anonkit.policy.declaration import Policy, TargetUse
+from anonkit.policy.public_domains import attributes_of, categories_of
+from anonkit.promises.approximate_dp import ApproximateDP
+from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.randomness import Randomness
+
+WORD_BITS = 20
+FORM = "histogram"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyHistogram:
+    """Publish how many rows every combination of public categories has, with noise that is cut off."""
+
+    name: ClassVar[str] = "noisy-histogram"
+    paper: ClassVar[str] = "none: for the tests"
+    summary: ClassVar[str] = "noisy counts of all combinations of categories"
+    target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
+
+    epsilon: float = parameter(range="(0, 5]", help="privacy loss of one row")
+    width: int = parameter(default=12, range="[1, 100]", help="largest noise")
+
+    @cached_property
+    def weights(self) -> tuple[int, ...]:
+        """Weights of the noise -width, ..., width; they sum to 2**WORD_BITS."""
+        total = 1 << WORD_BITS
+        shares = [math.exp(-self.epsilon * abs(at)) for at in range(-self.width, self.width + 1)]
+        weights = [int(total * share / math.fsum(shares)) for share in shares]
+        weights[self.width] += total - sum(weights)
+        return tuple(weights)
+
+    @property
+    def delta(self) -> Fraction:
+        """Probability that epsilon does not cover, counted outcome by outcome; rounded up to a fraction."""
+        chances = {at - self.width: weight for at, weight in enumerate(self.weights)}
+        factor = Fraction(math.nextafter(math.exp(self.epsilon), 0.0))
+        rest = {
+            shift: sum(
+                max(Fraction(0), weight - factor * chances.get(noise + shift, 0)) for noise, weight in chances.items()
+            )
+            for shift in (-1, 1)
+        }
+        return max(rest.values()) / (1 << WORD_BITS)
+
+    @property
+    def stated_delta(self) -> float:
+        """The same as a float, not below it."""
+        return math.nextafter(float(self.delta), 1.0)
+
+    def guarantee(self, policy: Policy) -> ApproximateDP:
+        """State the promise: a row is counted in one cell."""
+        for column in attributes_of(policy):
+            categories_of(column)
+        return ApproximateDP(epsilon=float(self.epsilon), delta=self.stated_delta)
+
+    def noise(self, randomness: Randomness, size: int) -> NDArray[np.int64]:
+        """Draw integers with the published weights, shape (size,)."""
+        words = randomness.words(size) >> np.uint64(64 - WORD_BITS)
+        return noise_of_words(self.weights, words)
+
+    def release(
+        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
+    ) -> Draft:
+        """Count, add noise, and tell the account."""
+        domains = {column.name: categories_of(column) for column in attributes_of(policy)}
+        sizes = tuple(domain.size for domain in domains.values())
+        counts: Counter[tuple[int, ...]] = Counter()
+        for batch in source.batches(list(domains)):
+            codes = [codes_of_cells(batch, name, domain) for name, domain in domains.items()]
+            counts.update(zip(*(each.tolist() for each in codes), strict=True))
+        cells = list(np.ndindex(sizes))
+        noisy = np.array([counts[cell] for cell in cells]) + self.noise(rng.child("noise"), len(cells))
+        codes = np.array(cells)
+        table = pa.table(
+            {
+                **{name: labelled(codes[:, at], domain) for at, (name, domain) in enumerate(domains.items())},
+                "count": pa.array(noisy, pa.int64()),
+            }
+        )
+        return Draft(
+            data=engine.hold(table),
+            params=self._params(domains),
+            columns=column_entries(policy, {name: one.size for name, one in domains.items()}, table.column_names),
+            details={
+                "budget": {
+                    "epsilon": float(self.epsilon),
+                    "delta": self.stated_delta,
+                    "per_level": [],
+                    "per_attribute": [self._cost],
+                }
+            },
+        )
+
+    @property
+    def _cost(self) -> dict[str, Any]:
+        return {"name": "count", "epsilon": float(self.epsilon), "delta": self.stated_delta}
+
+    def _params(self, domains: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "form": FORM,
+            "account": [
+                {
+                    **self._cost,
+                    "mechanism": "integer-noise",
+                    "weights": list(self.weights),
+                    "sensitivity": 1,
+                    "times": 1,
+                }
+            ],
+            "composition": {"adjacency": "add or remove one record", "rows_per_unit": 1},
+            "columns": [
+                *(described(name, domain) for name, domain in domains.items()),
+                {"name": "count", "type": "count", "domain": {"has_missing": False}},
+            ],
+        }
+
+
+def noise_of_words(weights: tuple[int, ...], words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the noise that uniform words below the sum of the weights stand for, shape of the words."""
+    ends = np.cumsum(np.array(weights, dtype=np.uint64))
+    return np.searchsorted(ends, words, side="right").astype(np.int64) - len(weights) // 2
