@@ -16,7 +16,7 @@ from anonkit.promises.guarantee import Check
 from anonkit.promises.promise_kinds import read_promise
 
 _ALWAYS = (
-    "epsilon", "adjacency", "rows_per_unit", "domain:", "identifiers_absent",
+    "epsilon", "adjacency", "rows_per_unit", "domain:", "cells_once", "identifiers_absent",
     "k_anonymity", "l_diversity:", "entropy_l_diversity:", "recursive_c_l_diversity:", "t_closeness:",
     "alpha_k_anonymity:",
 )  # fmt: skip

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A noisy histogram under an (epsilon, delta) promise: account, cells and report compared with each other.
 
-The one form that such a release can have today is `"form": "histogram"`: a row for every combination of public values,
-each exactly once, with one or more noisy counts. Which combinations occur in the source must not show, so that a table
-in which one is absent, or twice, fails. A release of any other form cannot be checked, and is refused.
+The one format that such a release can have today is `anonkit-noisy-histogram-1`: a row for every combination of public
+values, each exactly once, with one or more noisy counts. Which combinations occur in the source must not show, so that
+a table in which one is absent, or twice, fails. A release of any other format cannot be checked, and is refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from anonkit.checks.sameness import none_of, repeated, same
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
-_FORM = "histogram"
+_FORMAT = "anonkit-noisy-histogram-1"
 _COUNT = "count"
 """Type of a column of noisy counts; all others are categories."""
 _DAMAGED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
@@ -46,10 +46,10 @@ def approximate_checks(
     Raises
     ------
     ReleaseFormatError
-        The params or the report are damaged, or of a form that cannot be checked.
+        The params or the report are damaged, or of a format that cannot be checked.
     """
     try:
-        if params["form"] != _FORM:
+        if params["format"] != _FORMAT:
             raise ReleaseFormatError("an approximate promise can be checked of a histogram only")
         yield from loss_checks(params, guarantee)
         yield _line_check(params)

@@ -29,7 +29,7 @@ from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.randomness import Randomness
 
 WORD_BITS = 20
-FORM = "histogram"
+FORMAT = "anonkit-noisy-histogram-1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +121,7 @@ class NoisyHistogram:
 
     def _params(self, domains: Mapping[str, Any]) -> dict[str, Any]:
         return {
-            "form": FORM,
+            "format": FORMAT,
             "account": [
                 {
                     **self._cost,

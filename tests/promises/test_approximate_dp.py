@@ -19,6 +19,8 @@ from checks.forging import at, both, say, stated_anew
 from promises.noisy_histogram import WORD_BITS, NoisyHistogram, noise_of_words
 
 import anonkit
+from anonkit.cli import anonkit as program
+from anonkit.cli.boundary import run
 from anonkit.errors import BudgetError, GuaranteeError, ParameterError
 from anonkit.ledger import NAME, Ledger
 from anonkit.policy.declaration import Column, Policy, Role
@@ -32,10 +34,10 @@ METHOD = NoisyHistogram(epsilon=1.0)
 POLICY = Policy(
     dataset="patients",
     columns={
-        "ward": Column(name="ward", role=Role.QUASI_IDENTIFIER, values=("A", "B", "C")),
-        "outcome": Column(name="outcome", role=Role.SENSITIVE, values=("well", "ill")),
+        "ward": Column(name="ward", role=Role.QUASI_IDENTIFIER, categories=("A", "B", "C")),
+        "outcome": Column(name="outcome", role=Role.SENSITIVE, categories=("well", "ill")),
         "name": Column(name="name", role=Role.IDENTIFIER),
-        "year": Column(name="year", role=Role.TARGET, values=("1", "2")),
+        "year": Column(name="year", role=Role.TARGET, categories=("1", "2")),
     },
 )
 
@@ -130,9 +132,9 @@ def test_a_release_keeps_and_tells_its_promise(tmp_path: Path) -> None:
     jsonschema.validate(json.loads(json.dumps(report)), report_schema())
     assert report["guarantee"] == METHOD.guarantee(POLICY).to_dict()
     assert anonkit.validate(tmp_path / "out.parquet").passed
-    assert made.to_arrow().num_rows == 3 * 2
+    assert made.to_arrow().num_rows == (3 + 1) * (2 + 1)
     assert {"epsilon", "delta", "stated_losses"} <= {check["name"] for check in report["verification"]["checks"]}
-    assert not any(b"person 1" in content for content in made.contents.values())
+    assert not any(b"person 1" in path.read_bytes() for path in tmp_path.iterdir() if path.name.startswith("out."))
 
 
 def test_the_ledger_adds_up_both_figures_and_keeps_the_budget(tmp_path: Path) -> None:
@@ -150,6 +152,19 @@ def test_the_ledger_adds_up_both_figures_and_keeps_the_budget(tmp_path: Path) ->
     assert second.report["ledger"]["previous_release"]["delta"] == delta
     assert any("and delta" in note for note in second.report["notes"])
     assert not (tmp_path / "c.parquet").exists()
+
+
+def test_the_ledger_shows_delta(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the line of the release and in the sum of its dataset; for machines too."""
+    release(tmp_path / "out.parquet")
+    assert run(program, ["ledger", str(tmp_path)], "anonkit") == 0
+    text = capsys.readouterr().out
+    assert run(program, ["ledger", str(tmp_path), "--json"], "anonkit") == 0
+    (dataset,) = json.loads(capsys.readouterr().out)["datasets"]
+
+    assert f"epsilon 1 spent, delta {METHOD.stated_delta:g}" in text
+    assert f"approximate-dp, delta = {METHOD.stated_delta:g}" in text
+    assert dataset["delta"] == dataset["releases"][0]["delta"] == METHOD.stated_delta
 
 
 def test_a_pure_release_adds_no_delta(tmp_path: Path) -> None:
@@ -180,7 +195,7 @@ def test_a_delta_of_one_in_the_rows_is_pointed_out(tmp_path: Path) -> None:
     page = (tmp_path / "out.report.html").read_text()
 
     assert 'class="bad">δ = ' in page
-    assert "is not below one in 6 released rows" in page
+    assert "is not below one in 12 released rows" in page
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,10 +288,10 @@ FORGERIES: dict[str, tuple[Edit, str]] = {
     "a budget without its delta": (at("report", "budget", "delta", to=0), "budget"),
     "a line of the budget": (at("report", "budget", "per_attribute", to=[]), "budget_lines"),
     "a cell that is left out": (rows(lambda table: table.slice(1)), "cells_once"),
-    "a cell twice": (rows(lambda table: pa.concat_tables([table.slice(0, 5), table.slice(0, 1)])), "cells_once"),
+    "a cell twice": (rows(lambda table: pa.concat_tables([table.slice(0, 11), table.slice(0, 1)])), "cells_once"),
     "half people": (counts(lambda each: [one + 0.5 for one in each]), "domain:count"),
     "a category nobody declared": (
-        rows(lambda table: table.set_column(0, table.column_names[0], pa.array(["?"] * 6))),
+        rows(lambda table: table.set_column(0, table.column_names[0], pa.array(["?"] * len(table)))),
         "cells_once",
     ),
     "a verification that failed": (
@@ -308,7 +323,7 @@ UNREADABLE: dict[str, Edit] = {
     "an even number of weights": account("weights", [1, 1]),
     "a draw that costs nothing": account("times", 0),
     "a truth value for an epsilon": account("epsilon", True),
-    "another form": at("params", "form", to="microdata"),
+    "another format": at("params", "format", to="anonkit-forest-1"),
     "the pure promise": say(kind="central-dp"),
     "the local promise": say(kind="local-dp"),
     "k-anonymity": say(kind="k-anonymity"),
