@@ -17,7 +17,7 @@ To try without data:            `datasets.bank_customers(n, seed)`.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
@@ -57,7 +57,7 @@ _HOME = {
 __all__ = ["__version__", *_HOME, "datasets"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import a public name when it is first used, so that `import anonkit` stays instant."""
     if name == "datasets":
         return import_module("anonkit.datasets")

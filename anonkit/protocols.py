@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.promises.guarantee import Guarantee
@@ -31,6 +31,10 @@ DrawPiece = Callable[[int], "pa.RecordBatch"]
 
 SEARCH_ROWS = 500_000
 """Rows of a table that a method holds while it searches, unless an engine is told otherwise."""
+
+OwnTable: TypeAlias = Any
+"""A table that the same engine has returned. Each engine takes its own class of them and no other, which a protocol for
+all engines cannot say: a type checker would ask every engine to read every other's tables."""
 
 Progress = Callable[[str, float], None]
 """Called with the name of a step and the share done, in [0, 1]."""
@@ -80,7 +84,7 @@ class Engine(Protocol):
         """Delete every private file."""
         ...
 
-    def scan(self, data: Any, policy: Policy) -> Source:
+    def scan(self, data: object, policy: Policy) -> Source:
         """Open a table with canonical values: types, one kind of missing, no negative zero."""
         ...
 
@@ -95,45 +99,47 @@ class Engine(Protocol):
         """
         ...
 
-    def keep(self, source: Any) -> Source:
+    def keep(self, source: OwnTable) -> Source:
         """Return a table whose functions have been applied once, for one that is read again and again."""
         ...
 
-    def encode(self, source: Any, columns: Sequence[str]) -> list[CodedColumn]:
+    def encode(self, source: OwnTable, columns: Sequence[str]) -> list[CodedColumn]:
         """Return columns as integer codes with their distinct values."""
         ...
 
-    def count_sets(self, source: Any, sets: Sequence[tuple[str, ...]]) -> list[pa.Table]:
+    def count_sets(self, source: OwnTable, sets: Sequence[tuple[str, ...]]) -> list[pa.Table]:
         """Count the rows of every combination, for several sets of columns; each table has the columns and `count`."""
         ...
 
-    def count_people(self, source: Any, columns: Sequence[str], unit: str) -> pa.Table:
+    def count_people(self, source: OwnTable, columns: Sequence[str], unit: str) -> pa.Table:
         """Count the distinct units of every combination of some columns; in the order of `count_sets`."""
         ...
 
-    def class_sizes(self, source: Any, columns: Sequence[str], k: int, unit: str | None = None) -> ClassSizes:
+    def class_sizes(self, source: OwnTable, columns: Sequence[str], k: int, unit: str | None = None) -> ClassSizes:
         """Count the equivalence classes under some columns."""
         ...
 
-    def small_classes(self, source: Any, columns: Sequence[str], k: int, unit: str | None = None) -> pa.Table:
+    def small_classes(self, source: OwnTable, columns: Sequence[str], k: int, unit: str | None = None) -> pa.Table:
         """Return the equivalence classes smaller than k, in rows or units: their values and `count`, their rows."""
         ...
 
-    def map_batches(self, source: Any, function: BatchMap, schema: pa.Schema, *, same_rows: bool = False) -> Source:
+    def map_batches(
+        self, source: OwnTable, function: BatchMap, schema: pa.Schema, *, same_rows: bool = False
+    ) -> Source:
         """Apply a batch function lazily; it may return fewer rows than it was given, unless they are the same rows."""
         ...
 
-    def add_up(self, source: Any, function: BatchCount, columns: Sequence[str], size: int) -> NDArray[np.int64]:
+    def add_up(self, source: OwnTable, function: BatchCount, columns: Sequence[str], size: int) -> NDArray[np.int64]:
         """Add up what a function counts in batches of some columns, shape (size,)."""
         ...
 
-    def sample(self, source: Any, n: int, randomness: Randomness) -> Source:
+    def sample(self, source: OwnTable, n: int, randomness: Randomness) -> Source:
         """Draw n rows without replacement by keyed row number: the same rows on every engine."""
         ...
 
     def write(
         self,
-        source: Any,
+        source: OwnTable,
         path: Path,
         *,
         metadata: Mapping[str, str],

@@ -30,9 +30,9 @@ _NOT_AGAIN = "The claimed epsilon was not audited, since the randomization canno
 
 def audit(
     release: str | Path | Release | Any,
-    original: Any,
+    original: object,
     *,
-    control: Any = None,
+    control: object = None,
     sensitive: Sequence[str] = (),
     quasi_identifiers: Sequence[str] | None = None,
     attacks: int = ATTACKS,
@@ -80,7 +80,7 @@ def audit(
     policy = _types(params)
     with closing(open_engine("local")) as engine:
 
-        def read(source: Any) -> pa.Table:
+        def read(source: object) -> pa.Table:
             opened = engine.scan(source, policy)
             return pa.Table.from_batches(opened.batches(), schema=opened.schema)
 
@@ -124,7 +124,7 @@ def _people(source: pa.Table, roles: Mapping[str, Mapping[str, Any]]) -> NDArray
     return codes
 
 
-def _loaded(release: Any) -> Release | None:
+def _loaded(release: object) -> Release | None:
     """Return the release a path belongs to, or None for a plain table."""
     if not isinstance(release, str | Path):
         return None
@@ -135,7 +135,7 @@ def _loaded(release: Any) -> Release | None:
     return load(release) if len(place.existing()) > 1 else None
 
 
-def _released(table: Any) -> pa.Table:
+def _released(table: object) -> pa.Table:
     if isinstance(table, pa.Table):
         return table
     if isinstance(table, str | Path):

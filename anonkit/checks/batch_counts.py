@@ -6,7 +6,7 @@ Imported by `anonkit.checks.expectations` only, which says what to install when 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from great_expectations.core.metric_domain_types import MetricDomainTypes
@@ -100,7 +100,7 @@ def _fetched(execution_engine: Any, query: Any) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in connection.execute(query).fetchall()]
 
 
-def require_columns(names: Sequence[str], columns: Any) -> None:
+def require_columns(names: Sequence[str], columns: Iterable[str]) -> None:
     """Refuse names that are no columns: pandas takes a list as long as the frame for labels, and counts those."""
     if not set(names) <= set(columns):
         raise ValueError("a column is not in the batch")
@@ -110,7 +110,7 @@ def _ticked(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _as_tuple(key: Any) -> tuple[Any, ...]:
+def _as_tuple(key: object) -> tuple[Any, ...]:
     return key if isinstance(key, tuple) else (key,)
 
 

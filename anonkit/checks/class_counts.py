@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from anonkit.checks.diversity import NOTHING, Pairs, worst_class
 from anonkit.checks.people import Counts, HeldByPeople, ValueRows, holders_of, told
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 _PAIRS = 1 << 20
 """Counts of (class, value) that are looked at together."""
@@ -27,7 +30,11 @@ def quoted(name: str) -> str:
 
 
 def number_classes(
-    connection: Any, source: str, quasi_identifiers: Sequence[str], sensitive: Sequence[str], unit: str | None
+    connection: DuckDBPyConnection,
+    source: str,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str],
+    unit: str | None,
 ) -> tuple[Counts, Counts | None]:
     """Make the tables `classes` (class, cells, n rows, people) and `numbered` (class, unit, sensitive cells s0, s1, …).
 
@@ -68,7 +75,7 @@ def _whole(column: Any) -> Counts:
 class ClassValues:
     """The values of one sensitive attribute in the classes of a table."""
 
-    connection: Any
+    connection: DuckDBPyConnection
     ordered: bool
     n_values: int
     blank: Counts
@@ -77,7 +84,7 @@ class ClassValues:
     """What holds of the rows of `numbered` that have a value."""
 
     @classmethod
-    def of(cls, connection: Any, column: str, n_classes: int, missing_is_value: bool) -> ClassValues:
+    def of(cls, connection: DuckDBPyConnection, column: str, n_classes: int, missing_is_value: bool) -> ClassValues:
         """Make the tables `cells` (class, value, n rows, people) and `domain` (value, n rows, people) of a column."""
         valued = "true" if missing_is_value else "s IS NOT NULL"
         counted = "count(*)::BIGINT AS n, count(DISTINCT unit)::BIGINT AS people FROM numbered GROUP BY ALL"

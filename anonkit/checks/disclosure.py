@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,9 @@ from anonkit.checks.class_counts import ClassValues, number_classes
 from anonkit.checks.people import Counts, HeldByPeople, PeopleCounts, class_check, value_check
 from anonkit.errors import EngineError
 from anonkit.promises.guarantee import Check
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 _MEMORY = "1GB"
 """What DuckDB may hold before it spills, to a private folder."""
@@ -178,7 +181,7 @@ def scanned(table: str | Path | pa.Table) -> Iterator[tuple[Any, str]]:
         private.close()
 
 
-def _scan(connection: Any, table: str | Path | pa.Table) -> str:
+def _scan(connection: DuckDBPyConnection, table: str | Path | pa.Table) -> str:
     """Return what stands in FROM for a table; text files are read with DuckDB's own reader, all rows looked at."""
     if isinstance(table, pa.Table):
         connection.register("anonkit_table", table)

@@ -11,7 +11,7 @@ Import this module before loading a suite that was saved with these expectations
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -65,12 +65,14 @@ class ExpectTableToBeKAnonymous(_Expectation):
     args_keys: ClassVar = ("columns", "k")
 
     @pydantic.validator("k")
-    def _k_is_a_count(cls, value: Any) -> Any:  # noqa: N805
+    def _k_is_a_count(cls, value: object) -> object:  # noqa: N805
         if isinstance(value, int) and value < 1:
             raise ValueError("k must be 1 or more")
         return value
 
-    def _validate(self, metrics: Any, runtime_configuration: Any = None, execution_engine: Any = None) -> Any:
+    def _validate(
+        self, metrics: Mapping[str, Any], runtime_configuration: object = None, execution_engine: object = None
+    ) -> dict[str, Any]:
         k = int(self._get_success_kwargs()["k"])
         return self._refused(metrics, self.columns) or _anonymity(metrics[CLASSES], k)
 
@@ -88,7 +90,9 @@ class ExpectTableToBeLDiverse(_Expectation):
     success_keys: ClassVar = ("columns", "sensitive", "l", "entropy", "missing_is_value")
     args_keys: ClassVar = ("columns", "sensitive", "l")
 
-    def _validate(self, metrics: Any, runtime_configuration: Any = None, execution_engine: Any = None) -> Any:
+    def _validate(
+        self, metrics: Mapping[str, Any], runtime_configuration: object = None, execution_engine: object = None
+    ) -> dict[str, Any]:
         l = float(self._get_success_kwargs()["l"])  # noqa: E741
         key = "entropy_l" if self.entropy else "l"
         return self._refused(metrics, [*self.columns, self.sensitive]) or _diverse(
@@ -111,7 +115,9 @@ class ExpectTableToBeTClose(_Expectation):
     success_keys: ClassVar = ("columns", "sensitive", "t", "missing_is_value")
     args_keys: ClassVar = ("columns", "sensitive", "t")
 
-    def _validate(self, metrics: Any, runtime_configuration: Any = None, execution_engine: Any = None) -> Any:
+    def _validate(
+        self, metrics: Mapping[str, Any], runtime_configuration: object = None, execution_engine: object = None
+    ) -> dict[str, Any]:
         t = float(self._get_success_kwargs()["t"])
         return self._refused(metrics, [*self.columns, self.sensitive]) or _diverse(
             metrics[PAIRS], "t", lambda found: found <= t + 1e-9
@@ -127,7 +133,9 @@ class ExpectReleaseToKeepItsPromise(_Expectation):
     success_keys: ClassVar = ("release",)
     args_keys: ClassVar = ("release",)
 
-    def _validate(self, metrics: Any, runtime_configuration: Any = None, execution_engine: Any = None) -> Any:
+    def _validate(
+        self, metrics: Mapping[str, Any], runtime_configuration: object = None, execution_engine: object = None
+    ) -> dict[str, Any]:
         from anonkit.bundle.data_files import read_schema
         from anonkit.bundle.stored_release import DATA, load
 
@@ -151,7 +159,7 @@ class ExpectReleaseToKeepItsPromise(_Expectation):
         return _result(found.passed and not failed, f"{len(checks) - len(failed)} of {len(checks)} checks", details)
 
 
-def _result(success: bool, observed: Any, details: Mapping[str, Any]) -> dict[str, Any]:
+def _result(success: bool, observed: object, details: Mapping[str, Any]) -> dict[str, Any]:
     return {"success": success, "result": {"observed_value": observed, "details": dict(details)}}
 
 
@@ -167,7 +175,7 @@ def _anonymity(sizes: Sequence[tuple[int, int]], k: int) -> dict[str, Any]:
     return _result(smallest >= k, smallest, details)
 
 
-def _diverse(found: Mapping[str, float], key: str, holds: Any) -> dict[str, Any]:
+def _diverse(found: Mapping[str, float], key: str, holds: Callable[[float], bool]) -> dict[str, Any]:
     if not found:
         return _result(False, None, {"rows": 0})
     return _result(bool(holds(found[key])), found[key], found)
@@ -278,7 +286,7 @@ class RefusePublication(ValidationAction):
     go_ahead: str
     """File that says that the table may be published."""
 
-    def run(self, checkpoint_result: Any, action_context: Any = None) -> dict[str, Any]:
+    def run(self, checkpoint_result: Any, action_context: object = None) -> dict[str, Any]:
         """Write the go-ahead, or see to it that there is none."""
         path = Path(self.go_ahead)
         path.unlink(missing_ok=True)

@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anonkit.checks.class_counts import quoted
 from anonkit.checks.disclosure import scanned
 from anonkit.checks.sameness import named, none_of, repeated
 from anonkit.promises.guarantee import Check
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 _EVERYTHING = "*"
 _MISSING = "missing"
@@ -168,7 +171,7 @@ def label_checks(
             yield none_of(f"told:{name}", _wrong_entry(stated[name], found))
 
 
-def _count(connection: Any, source: str, name: str) -> int:
+def _count(connection: DuckDBPyConnection, source: str, name: str) -> int:
     """Count the values of a column, missing among them."""
     cells = quoted(name)
     row = connection.execute(
@@ -177,7 +180,7 @@ def _count(connection: Any, source: str, name: str) -> int:
     return int(row[0])
 
 
-def _distinct(connection: Any, source: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
+def _distinct(connection: DuckDBPyConnection, source: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
     if not names:
         return []
     listed = ", ".join(quoted(name) for name in names)

@@ -13,7 +13,7 @@ _FIGURE = 1e-9
 """Relative difference of two figures that were computed in the same way on two machines."""
 
 
-def same(left: Any, right: Any, *, tolerance: float = 0.0) -> bool:
+def same(left: object, right: object, *, tolerance: float = 0.0) -> bool:
     """Tell whether two JSON values are the same: keys in any order, 2 and 2.0 alike, true and 1 not.
 
     Parameters
@@ -36,7 +36,7 @@ def same(left: Any, right: Any, *, tolerance: float = 0.0) -> bool:
     return type(left) is type(right) and bool(left == right)
 
 
-def same_figure(left: Any, right: Any) -> bool:
+def same_figure(left: object, right: object) -> bool:
     """Tell whether two measures are the same, up to the rounding of another machine."""
     return same(left, right, tolerance=_FIGURE)
 

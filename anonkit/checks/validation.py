@@ -94,7 +94,7 @@ def _place_of(table: object) -> Place | None:
     return place if any(path.suffix != DATA for path in place.existing()) else None
 
 
-def _as_table(table: Any) -> Any:
+def _as_table(table: object) -> object:
     if isinstance(table, str | Path | pa.Table):
         return table
     if hasattr(table, "__arrow_c_stream__"):
@@ -102,7 +102,7 @@ def _as_table(table: Any) -> Any:
     raise ParameterError(f"a {type(table).__name__} is not a table")
 
 
-def _validate_table(table: Any, asked: Asked) -> Validation:
+def _validate_table(table: object, asked: Asked) -> Validation:
     if asked.quasi_identifiers is None:
         raise ParameterError("no quasi-identifiers are named", "--qi age,zip,sex: a plain table does not say them")
     if not asked.anything:

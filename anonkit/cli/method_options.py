@@ -141,7 +141,7 @@ def read_parameters(method: str, given: Mapping[str, Given | None]) -> dict[str,
     return values
 
 
-def _read(one: Parameter, text: Given) -> Any:
+def _read(one: Parameter, text: Given) -> object:
     if isinstance(text, bool) or one.kind is str:
         return text
     try:

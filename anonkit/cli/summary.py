@@ -110,7 +110,7 @@ def check_line(check: Mapping[str, Any]) -> str:
     return f"{passed}  {one_line(what)}: {_short(check['observed'])} (required: {required})"
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = one_line(number(value))
     return f"{text[:12]}…" if len(text) == _SHA256 else text
 
@@ -232,7 +232,7 @@ def _measures(block: Mapping[str, Any], within: str = "") -> Iterator[str]:
             yield from _measures(value, f"{within}, {words(str(key))}" if within else words(str(key)))
 
 
-def _is_figure(value: Any) -> bool:
+def _is_figure(value: object) -> bool:
     if isinstance(value, list | tuple):
         return 0 < len(value) <= _LISTED and all(isinstance(one, int | float) for one in value)
     return isinstance(value, int | float)

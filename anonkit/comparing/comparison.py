@@ -154,7 +154,7 @@ class Comparison:
 
 
 def compare(
-    source: Any,
+    source: object,
     *,
     target: str,
     methods: Sequence[str],
@@ -164,7 +164,7 @@ def compare(
     identifiers: Sequence[str] = (),
     domains_from_data: bool = False,
     domains_min_people: int = MIN_PEOPLE,
-    public: Any = None,
+    public: object = None,
     charge: str | Path | None = None,
     dataset: str | None = None,
     budget: float | None = None,
@@ -247,7 +247,7 @@ def _loss(point: Point) -> float | None:
     return None if found is None else float(found)
 
 
-def _halves(source: Any, policy: Policy, rows: int, seed: int) -> tuple[pa.Table, pa.Table]:
+def _halves(source: object, policy: Policy, rows: int, seed: int) -> tuple[pa.Table, pa.Table]:
     with closing(open_engine("local")) as engine:
         opened = engine.scan(source, policy)
         table = pa.Table.from_batches(opened.batches(), schema=opened.schema)

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import Any, TypeAlias
 
 from anonkit.report.charts import safe_text
 from anonkit.report.document import OWNER_BANNER
+
+_Scale: TypeAlias = Callable[[float], float]
+"""Where a figure stands on an axis, in pixels."""
 
 _WIDTH, _HEIGHT = 760, 430
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 24, 18, 52
@@ -133,7 +136,7 @@ def _legend(methods: Sequence[str]) -> str:
     return f'<ul class="legend">{"".join(items)}</ul>'
 
 
-def _axes(x: Any, y: Any, low: float, high: float, right: float) -> list[str]:
+def _axes(x: _Scale, y: _Scale, low: float, high: float, right: float) -> list[str]:
     base, parts = _HEIGHT - _BOTTOM, []
     for auc in _ticks(low, high):
         parts.append(
@@ -157,7 +160,7 @@ def _ticks(low: float, high: float) -> list[float]:
     return [round(at * step, 9) for at in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def _curve(points: Sequence[Mapping[str, Any]], shape: int, x: Any, y: Any) -> str:
+def _curve(points: Sequence[Mapping[str, Any]], shape: int, x: _Scale, y: _Scale) -> str:
     """Return the releases of one method: marks with their limits, joined in the order of the parameter."""
     places = [(x(one["attacks"]["linkability"]["risk"]), y(one["auc"])) for one in points]
     joined = " ".join(f"{across:.1f},{up:.1f}" for across, up in places)

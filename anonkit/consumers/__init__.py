@@ -12,7 +12,7 @@ To compare with older proposals:     `WarnerDecisionTree` (DTPD), `AdditiveNoise
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from anonkit.consumers.comparators.dtcrd import AdditiveNoiseDecisionTree as AdditiveNoiseDecisionTree
@@ -43,7 +43,7 @@ _HOME = {
 __all__ = list(_HOME)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import a public name when it is first used."""
     if name in _HOME:
         return getattr(import_module(f"anonkit.consumers.{_HOME[name]}"), name)

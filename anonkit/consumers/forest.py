@@ -70,7 +70,9 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.vote = vote
         self.smoothing = smoothing
 
-    def fit(self, X: Any = None, y: Any = None, params: Mapping[str, Any] | PublishedForest | None = None) -> Self:
+    def fit(
+        self, X: object = None, y: object = None, params: Mapping[str, Any] | PublishedForest | None = None
+    ) -> Self:
         """Read the published forest; rows are not needed, and looked at in no way.
 
         Parameters
@@ -145,7 +147,7 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return json.dumps(self.forest_.to_params(), ensure_ascii=False)
 
-    def codes(self, X: Any) -> IntArray:
+    def codes(self, X: object) -> IntArray:
         """Return the rows as codes of the public domains, shape (n_attributes, n_rows)."""
         check_is_fitted(self)
         data = Columns(X)
@@ -162,7 +164,7 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
         return codes
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: object) -> FloatArray:
         """Return the share of each class, shape (n, n_classes), columns in the order of `classes_`."""
         codes = self.codes(X)
         if self.scores_ is not None:
@@ -172,7 +174,7 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         total = counts.sum(axis=1, keepdims=True)
         return np.asarray(np.where(total > 0, counts / np.maximum(total, 1e-300), 1.0 / counts.shape[1]))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: object) -> NDArray[Any]:
         """Return the most probable class of each row, shape (n,)."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 

@@ -81,7 +81,7 @@ def from_json(kind: Callable[..., _Kind], text: str) -> _Kind:
     return model
 
 
-def to_pipeline(model: NaiveBayes) -> Any:
+def to_pipeline(model: NaiveBayes) -> object:
     """Return the model as preprocessing by scikit-learn and a logistic regression with the weights written in.
 
     ln P(class | row) is linear in indicators of categories and cells and in z and z² of numbers, so that naive Bayes
@@ -116,7 +116,7 @@ def to_pipeline(model: NaiveBayes) -> Any:
     return Pipeline([("columns", columns_part), ("classifier", classifier)])
 
 
-def _frame(columns: dict[str, Any]) -> Any:
+def _frame(columns: dict[str, Any]) -> object:
     import pandas as pd
 
     return pd.DataFrame(columns)
@@ -210,14 +210,14 @@ def _number_steps(factor: NormalFactor) -> tuple[list[tuple[str, Any]], list[Flo
     )
 
 
-def _as(kind: type) -> Any:
+def _as(kind: type) -> object:
     """Return a transformer to one type, so that integers and floats, or any texts, may come in."""
     from sklearn.preprocessing import FunctionTransformer
 
     return FunctionTransformer(np.asarray, kw_args={"dtype": kind})
 
 
-def _missing() -> Any:
+def _missing() -> object:
     from sklearn.impute import MissingIndicator
     from sklearn.pipeline import make_pipeline
 

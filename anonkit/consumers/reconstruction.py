@@ -86,12 +86,12 @@ class Reconstruction:
 def reconstruct(
     release: str | Path,
     *,
-    test: Any = None,
+    test: object = None,
     predictions: str | Path | None = None,
     model: str | Path | None = None,
     estimator: str | None = None,
     force: bool = False,
-    **settings: Any,
+    **settings: object,
 ) -> Reconstruction:
     """Learn a model from a release with noise, and score it on a table of true values.
 
@@ -175,7 +175,7 @@ def _learn(
     return learned, described(learned)
 
 
-def learned_from(params: Mapping[str, Any], released: Any) -> tuple[NaiveBayes | Forest, Described] | None:
+def learned_from(params: Mapping[str, Any], released: object) -> tuple[NaiveBayes | Forest, Described] | None:
     """Return the model of a release in memory, and its description.
 
     Parameters
@@ -216,7 +216,7 @@ def _predictions(described: Described, shares: FloatArray) -> pa.Table:
     return pa.table({**columns, **{f"P({name})": shares[:, at] for at, name in enumerate(labels)}})
 
 
-def _scores(described: Described, test: Any, shares: FloatArray) -> Scores | None:
+def _scores(described: Described, test: object, shares: FloatArray) -> Scores | None:
     """Return the scores of predicted shares, or None when the table does not hold the target."""
     columns = Columns(test)
     if described.target not in columns:

@@ -62,7 +62,9 @@ class Estimates:
         return pd.DataFrame({name: getattr(self, name).reshape(-1) for name in columns}, index=index)
 
 
-def frequencies(released: Any, params: Params, name: str, *, level: float = 0.95, bins: int | None = None) -> Estimates:
+def frequencies(
+    released: object, params: Params, name: str, *, level: float = 0.95, bins: int | None = None
+) -> Estimates:
     """Estimate the share of each category of an attribute or of the target, or of each cell of a number's grid.
 
     Where answers come from a band around the value, an interval holds the share at least as often as `level` says,
@@ -88,14 +90,16 @@ def frequencies(released: Any, params: Params, name: str, *, level: float = 0.95
     return _shares((_axis(attribute, bins),), found, counts.sum(), level)
 
 
-def histogram(released: Any, params: Params, name: str, *, level: float = 0.95, bins: int | None = None) -> Estimates:
+def histogram(
+    released: object, params: Params, name: str, *, level: float = 0.95, bins: int | None = None
+) -> Estimates:
     """Estimate the share of each cell, or bin, of a number's grid; parameters are those of `frequencies`."""
     if not isinstance(_table(params).attribute(name).domain, Grid):
         raise ParameterError(f"attribute {name!r} has no grid", "ask for its moments or frequencies")
     return frequencies(released, params, name, level=level, bins=bins)
 
 
-def moments(released: Any, params: Params, name: str, *, level: float = 0.95) -> Estimates:
+def moments(released: object, params: Params, name: str, *, level: float = 0.95) -> Estimates:
     """Estimate the mean and the variance of a number, and the share of rows that have a value.
 
     Parameters are those of `frequencies`. For a mechanism on a grid the moments are those of the middles of the cells.
@@ -106,7 +110,7 @@ def moments(released: Any, params: Params, name: str, *, level: float = 0.95) ->
     return _moments((_MOMENTS,), class_moments(attribute, statistics), statistics, level)
 
 
-def by_class(released: Any, params: Params, name: str, *, level: float = 0.95, bins: int | None = None) -> Estimates:
+def by_class(released: object, params: Params, name: str, *, level: float = 0.95, bins: int | None = None) -> Estimates:
     """Estimate, within each class of the target, the shares of an attribute's values, or the moments of a number.
 
     Numbers published by TRR have moments, everything else shares. Parameters are those of `frequencies`.
@@ -128,7 +132,7 @@ def by_class(released: Any, params: Params, name: str, *, level: float = 0.95, b
     return _shares((classes, _axis(attribute, bins)), found.head(n_classes), statistics.n_rows, level)
 
 
-def two_way(released: Any, params: Params, rows: str, columns: str, *, level: float = 0.95) -> Estimates:
+def two_way(released: object, params: Params, rows: str, columns: str, *, level: float = 0.95) -> Estimates:
     """Estimate the share of each pair of values of two attributes (or an attribute and the target).
 
     The response matrix of a pair is the Kronecker product of the two; its inverse is applied side by side.
@@ -188,7 +192,7 @@ def _described(table: PublishedTable, name: str) -> PublishedAttribute:
     return PublishedAttribute(name=name, domain=target.domain, mechanism=target.mechanism)
 
 
-def _marginal(released: Any, params: Params, name: str) -> tuple[PublishedAttribute, ClassStatistics]:
+def _marginal(released: object, params: Params, name: str) -> tuple[PublishedAttribute, ClassStatistics]:
     """Sum one column over all classes."""
     table = _table(params)
     if table.target is not None and table.target.name == name:

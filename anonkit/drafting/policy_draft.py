@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -51,7 +50,7 @@ _SENSITIVE_WORDS = vocabulary(
 
 
 def draft_policy(
-    table: Any, *, target: str | None = None, engine: Engine | None = None, progress: Progress = no_progress
+    table: object, *, target: str | None = None, engine: Engine | None = None, progress: Progress = no_progress
 ) -> str:
     """Draft a commented `policy.toml` from a table.
 
@@ -157,7 +156,7 @@ def _guess(engine: Engine, source: Source, profile: ColumnProfile, role: Role, s
 # --- writing ---------------------------------------------------------------------------------------------------
 
 
-def _head(table: Any, profiles: Iterable[ColumnProfile]) -> list[str]:
+def _head(table: object, profiles: Iterable[ColumnProfile]) -> list[str]:
     stem = table_name(table) if isinstance(table, str | Path) else ""
     markers = sorted({marker for profile in profiles for marker in profile.markers})
     return [

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from anonkit.engines.engine_choice import ENGINES as ENGINES
@@ -26,7 +26,7 @@ _HOME = {
 __all__ = ["ENGINES", "Local", "LocalEngine", "Spark", "is_spark_frame", "open_engine"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import a name when it is first used: pyarrow takes a tenth of a second."""
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)

@@ -22,7 +22,7 @@ from anonkit.protocols import Engine, Method, Progress, no_progress
 
 
 def release(
-    source: Any,
+    source: object,
     *,
     method: str | Method = "rfka",
     output: str | Path | None = None,
@@ -50,7 +50,7 @@ def release(
     budget: float | None = None,
     accept_joint_k: int | None = None,
     progress: Progress = no_progress,
-    **parameters: Any,
+    **parameters: object,
 ) -> Release:
     """Release a table: perturb it, check the promise on the output, and write all files together.
 
@@ -171,7 +171,7 @@ def _engine(
 
 def apply(
     params: str | Path,
-    source: Any,
+    source: object,
     *,
     output: str | Path | None = None,
     max_suppression: float | None = None,

@@ -112,7 +112,7 @@ class Recipe:
         )
 
     @property
-    def source(self) -> Any:
+    def source(self) -> object:
         """The table that is released: the path of the input, or simulated customers."""
         if self.simulate is not None:
             return bank_customers(self.simulate.get("rows", 5_000), self.simulate.get("seed", 0))

@@ -104,7 +104,7 @@ def design_of(where: str, spec: Mapping[str, Any], folder: Path | None) -> Answe
     )
 
 
-def _matrix_of(where: str, path: Path, told: str) -> Any:
+def _matrix_of(where: str, path: Path, told: str) -> object:
     try:
         if path.suffix == ".toml":
             with path.open("rb") as file:

@@ -96,7 +96,7 @@ def _keyed(report: Mapping[str, Any]) -> dict[str, Any]:
     return {**report, "columns": {column["name"]: column for column in report["columns"]}}
 
 
-def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+def _leaves(value: object, key: str = "") -> Iterator[tuple[str, Any]]:
     if any(key == skipped or key.startswith(f"{skipped}.") for skipped in _SKIPPED):
         return
     if isinstance(value, Mapping):

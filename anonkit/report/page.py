@@ -156,7 +156,7 @@ def _template() -> Template:
     return environment.get_template("report.html.j2")
 
 
-def _printable(value: Any) -> Any:
+def _printable(value: object) -> object:
     return safe_text(value) if type(value) is str else value  # text marked safe was made printable by its maker
 
 

@@ -188,6 +188,6 @@ def _name(attack: str) -> str:
     return attack.replace("_", " ")
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = "nothing" if value is None else number(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -37,7 +37,7 @@ def column_row(column: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def bounded(key: str, value: Any) -> str:
+def bounded(key: str, value: object) -> str:
     """Return a value as text; a privacy bound is rounded up."""
     return bound(value) if key in ("epsilon", "delta") else number(value)
 
@@ -57,7 +57,7 @@ def row_counts(rows: Mapping[str, Any]) -> list[tuple[str, str]]:
     return out
 
 
-def measures(block: Any) -> Iterator[dict[str, Any]]:
+def measures(block: object) -> Iterator[dict[str, Any]]:
     """Yield one row a measure, however deep it lies; texts beside figures are notes to them."""
     yield from _measures((block if isinstance(block, Mapping) else {"entries": block}).items(), "", "")
 

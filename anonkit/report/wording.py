@@ -142,7 +142,7 @@ def required_words(check: Mapping[str, Any]) -> str:
     return f"{relation} {bound(check['required']) if check['required'] == 'inf' else number(check['required'])}".strip()
 
 
-def number(value: Any) -> str:
+def number(value: object) -> str:
     """Return a value as text: thousands set off, six significant digits, a dash for nothing."""
     if value is None:
         return "–"
@@ -180,7 +180,7 @@ def percent(share: float | None) -> str:
     return f"{100 * share:.1f}".removesuffix(".0") + "%"
 
 
-def bound(value: Any) -> str:
+def bound(value: object) -> str:
     """Return a privacy bound such as epsilon with six significant digits, never below what it is; "inf" is infinity."""
     if value == "inf":
         return "∞"

@@ -86,7 +86,7 @@ class _Values:
         self._by_place = np.array([at for _, at in places], dtype=np.int64)
         self._at = {text: at for at, text in enumerate(self._texts) if text is not None}
 
-    def of_label(self, label: Any) -> Mask:
+    def of_label(self, label: object) -> Mask:
         """Return the values a label may stand for, `other` apart."""
         if _is_missing(label):
             return self.absent.copy()
@@ -151,18 +151,18 @@ class _Values:
         return np.array(fits, dtype=bool)
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """Return a value as it is written: whole numbers without a point, dates in ISO form."""
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value)
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     return value is None or (isinstance(value, float | np.floating) and value != value)
 
 
-def _place(value: Any) -> Fraction | None:
+def _place(value: object) -> Fraction | None:
     """Return where a value stands on its line, a float as the shortest decimal that reads back as it."""
     if _is_missing(value):
         return None

@@ -76,7 +76,7 @@ class LocalEngine:
         self._counter.close()
         self._private.close()
 
-    def scan(self, data: Any, policy: Policy) -> LocalSource:
+    def scan(self, data: object, policy: Policy) -> LocalSource:
         """Open a table with canonical values. See `anonkit.protocols.Engine.scan`.
 
         Text files are read once or twice, and their types found in all cells. Parquet is not read before its

@@ -8,7 +8,7 @@ whose equality is that of anonkit: times and timestamps go in as integers, so th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +19,9 @@ from anonkit.engines.reading.carriers import counted_type
 from anonkit.engines.reading.sources import LocalSource
 from anonkit.errors import EngineError
 from anonkit.protocols import ClassSizes
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 _STREAM = "anonkit_stream"
 _GLOB = frozenset("*?[]{}")  # some versions of DuckDB take these for wildcards even where such a file exists
@@ -131,7 +134,7 @@ class SpillingCounter:
                 connection.unregister(_STREAM)
         raise failure
 
-    def _connected(self) -> Any:
+    def _connected(self) -> DuckDBPyConnection:
         if self._connection is None:
             import duckdb
 

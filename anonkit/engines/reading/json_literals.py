@@ -63,7 +63,7 @@ def literal_column(objects: Sequence[Object], name: str) -> pa.StringArray:
     return pa.array([_literal(one.get(name)) for one in objects], pa.string())
 
 
-def _literal(value: Any) -> str | None:
+def _literal(value: object) -> str | None:
     if value is None:
         return None
     if isinstance(value, bool):
@@ -84,5 +84,5 @@ def without(objects: Sequence[Object], names: Sequence[str]) -> bytes:
     return "".join(f"{{{line}}}\n" for line in lines).encode()
 
 
-def _spelled(value: Any) -> str:
+def _spelled(value: object) -> str:
     return str(value) if isinstance(value, _Literal) else json.dumps(value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 from anonkit.engines.reading.delimited import open_delimited
 from anonkit.engines.reading.failures import shielded
@@ -26,7 +25,7 @@ _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 FORMATS = "CSV, TSV, JSON Lines (each also .gz or .zst), Parquet files or folders, data frames with the Arrow interface"
 
 
-def open_table(data: Any, policy: Policy) -> ParquetRows | Untyped | CanonicalStream:
+def open_table(data: object, policy: Policy) -> ParquetRows | Untyped | CanonicalStream:
     """Open a path or a table in memory; the policy tells which texts mean missing and what types are declared.
 
     Raises

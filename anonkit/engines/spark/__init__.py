@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from anonkit.engines.spark.spark_engine import SparkEngine as SparkEngine
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["SparkEngine"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import the engine when it is first used: PySpark is an extra."""
     if name == "SparkEngine":
         from anonkit.engines.spark.spark_engine import SparkEngine

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -102,7 +102,7 @@ class SparkEngine:
 
     # --- reading -------------------------------------------------------------------------------------------------
 
-    def scan(self, data: Any, policy: Policy) -> SparkSource:
+    def scan(self, data: object, policy: Policy) -> SparkSource:
         """Open a table with canonical values. See `anonkit.protocols.Engine.scan`.
 
         Parquet that this machine sees is read where it stands, by executors that see it too. Data frames of Spark,
