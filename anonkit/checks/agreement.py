@@ -39,15 +39,15 @@ def agreement_checks(
     """
     method = report["method"]
     yield none_of("promise", _not_made(report))
-    told = {"name": params["method"], "preset": params["preset"], "parameters": params["method_parameters"]}
-    other = sum(not same(method[key], value) for key, value in told.items())
+    stated = {"name": params["method"], "preset": params["preset"], "parameters": params["method_parameters"]}
+    other = sum(not same(method[key], value) for key, value in stated.items())
     other += not same(manifest["method"], method["name"])
     yield none_of("method", other + (not same(params["anonkit_version"], report["anonkit_version"])))
     said = [params.get("randomness"), report.get("randomness"), manifest.get("randomness")]
     yield Check(
         name="randomness",
         passed=said == [SECURE] * 3,
-        observed=next((str(one) for one in said if one != SECURE), SECURE),
+        observed=next((str(word) for word in said if word != SECURE), SECURE),
         required=SECURE,
     )
     yield none_of("assumptions", not same(params["assumptions"], report["guarantee"]["assumptions"]))
@@ -80,9 +80,9 @@ def _contradictions(params: Mapping[str, Any], report: Mapping[str, Any], manife
     places = (
         same(manifest.get("conditions", []), said),
         bool(said) == bool(names),
-        all(one in report["guarantee"]["assumptions"] for one in said),
-        [one for one in report["guarantee"]["assumptions"] if one.startswith("CONDITIONAL")] == said,
-        all(any(name in one for one in said) for name in names),
+        all(condition in report["guarantee"]["assumptions"] for condition in said),
+        [text for text in report["guarantee"]["assumptions"] if text.startswith("CONDITIONAL")] == said,
+        all(any(name in condition for condition in said) for name in names),
         sorted(marked) == sorted(names),
     )
     return sum(not place for place in places)
@@ -135,5 +135,5 @@ def row_checks(report: Mapping[str, Any], n_rows: int) -> Iterator[Check]:
     yield Check(name="rows", passed=same(rows["out"], n_rows), observed=n_rows, required=counted(rows["out"]))
     if rows.get("in") is not None:
         accounted = n_rows + counted(rows["suppressed"]) + sum(counted(rows.get(name, 0)) for name in _DROPPED)
-        found = counted(rows["in"])
-        yield Check(name="rows_accounted", passed=found == accounted, observed=accounted, required=found)
+        read = counted(rows["in"])
+        yield Check(name="rows_accounted", passed=read == accounted, observed=accounted, required=read)

@@ -119,12 +119,12 @@ def _validate_release(place: Place, asked: Asked, key: Ed25519PublicKey | None) 
     release, descriptor = load(place.file(DATA)), read_descriptor(place)
     hashes = [*hash_checks(place, descriptor), *signature_checks(place, key)]
     try:
-        found = _validate_contents(place, release, descriptor, asked)
+        contents = _validate_contents(place, release, descriptor, asked)
     except (EngineError, ReleaseFormatError):
         if all(check.passed for check in hashes):
             raise
         return Validation(checks=tuple(hashes), disclosure=None)  # a changed file need not be readable any more
-    return Validation(checks=(*hashes, *found.checks), disclosure=found.disclosure)
+    return Validation(checks=(*hashes, *contents.checks), disclosure=contents.disclosure)
 
 
 def _validate_contents(place: Place, release: Release, descriptor: Mapping[str, Any], asked: Asked) -> Validation:

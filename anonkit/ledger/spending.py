@@ -106,7 +106,7 @@ class Spending:
         seen = self._recognised(ledger)
         standing = self._standing(ledger, seen.dataset)
         self._refuse_overspent(standing)
-        return self._told(self._position(None, standing, params), seen)
+        return self._published(self._position(None, standing, params), seen)
 
     @contextmanager
     def reserved(self, method: str, params: Mapping[str, Any], place: Place | None) -> Iterator[tuple[Position, Any]]:
@@ -131,17 +131,17 @@ class Spending:
             return
         ledger = Ledger(self._account.path)
         sighting = self._seen(ledger)
-        found: list[Recognition] = []
+        recognitions: list[Recognition] = []
 
         def naming(known: Sequence[tuple[str, Marks]], taken: Sequence[str]) -> str:
-            found.append(self._named_by(sighting, known, taken))
-            return found[-1].dataset
+            recognitions.append(self._named_by(sighting, known, taken))
+            return recognitions[-1].dataset
 
         claim = self._claim(sighting, method, params, place)
         number = ledger.reserve(claim, self._refuse_overspent, budget=self._account.budget, naming=naming)
         try:
-            position = self._position(number, ledger.standing(found[-1].dataset), params)
-            yield self._told(position, found[-1]), lambda digest: ledger.publishing(number, digest)
+            position = self._position(number, ledger.standing(recognitions[-1].dataset), params)
+            yield self._published(position, recognitions[-1]), lambda digest: ledger.publishing(number, digest)
         except BaseException:
             ledger.give_up(number)
             raise
@@ -156,7 +156,7 @@ class Spending:
 
     def _recognised(self, ledger: Ledger) -> Recognition:
         sighting = self._seen(ledger)
-        return self._named_by(sighting, ledger.marks(), [one.dataset for one in ledger.datasets()])
+        return self._named_by(sighting, ledger.marks(), [standing.dataset for standing in ledger.datasets()])
 
     def _named_by(self, sighting: Sighting, known: Sequence[tuple[str, Marks]], taken: Sequence[str]) -> Recognition:
         return recognised(sighting, known, taken, named=self._named, fallback=self._name)
@@ -215,7 +215,7 @@ class Spending:
         given = self._account.accept_joint_k
         return JointFloor(k=classes.k, asked=self._rows.policy.joint_k if given is None else given)
 
-    def _told(self, position: Position, seen: Recognition) -> Position:
+    def _published(self, position: Position, seen: Recognition) -> Position:
         """Keep from the report what only the rows told: that a table without a name is one the ledger knows.
 
         No promise covers that. Of a release without a name it says that it is booked, and no more.
@@ -225,12 +225,12 @@ class Spending:
             owner = {**position.owner.get("ledger", {}), "notes": [*position.owner_notes, *seen.notes]}
             more = {"ledger": owner} if owner["notes"] else {}
             return replace(position, public={**public, **position.public}, owner={**position.owner, **more})
-        told = {
+        private = {
             "dataset": seen.dataset,
             **position.public,
             "notes": [*position.notes, *position.owner_notes, *seen.notes],
         }
-        return replace(position, public=public, notes=(), checks=(), owner={**position.owner, "ledger": told})
+        return replace(position, public=public, notes=(), checks=(), owner={**position.owner, "ledger": private})
 
     def _position(self, number: int | None, standing: Standing, params: Mapping[str, Any]) -> Position:
         notes: list[str] = []
@@ -280,14 +280,14 @@ class Spending:
 
 def _described(entry: Entry) -> dict[str, Any]:
     """Return what everybody may know of an earlier release."""
-    told: dict[str, Any] = {"method": entry.method, "kind": entry.kind, "created": entry.created}
+    facts: dict[str, Any] = {"method": entry.method, "kind": entry.kind, "created": entry.created}
     if entry.k is not None:
-        told["k"] = entry.k
+        facts["k"] = entry.k
     if entry.epsilon is not None:
-        told["epsilon"] = loss_json(entry.epsilon)
+        facts["epsilon"] = loss_json(entry.epsilon)
     if entry.delta:
-        told["delta"] = entry.delta
-    return told
+        facts["delta"] = entry.delta
+    return facts
 
 
 def _overspent(standing: Standing, epsilon: float, budget: float) -> tuple[str, str]:

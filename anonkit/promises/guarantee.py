@@ -161,12 +161,12 @@ def guarantee_block(
 
 def conditional_words(domains: Sequence[str], identifiers: Sequence[str]) -> str:
     """Say in the statement of a promise what it is conditional on; nothing when everything was declared."""
-    told = []
+    conditions = []
     if domains:
-        told.append(f"the domains of {', '.join(domains)} were read from the table")
+        conditions.append(f"the domains of {', '.join(domains)} were read from the table")
     if identifiers:
-        told.append(f"{', '.join(identifiers)} were taken for identifiers by their cells")
-    if not told:
+        conditions.append(f"{', '.join(identifiers)} were taken for identifiers by their cells")
+    if not conditions:
         return ""
     which = "they are" if domains else "that is"
-    return f"CONDITIONAL: {', '.join(told)}, and what follows holds only if {which} public knowledge. "
+    return f"CONDITIONAL: {', '.join(conditions)}, and what follows holds only if {which} public knowledge. "
