@@ -11,6 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
@@ -116,8 +118,8 @@ REFUSED: dict[str, dict[str, Any]] = {
     "an output on a server": {"output": "s3://bucket/out.parquet"},
     "an output that is there": {"output": "there.parquet"},
     "an owner report beside the release": {"output": "out.parquet", "owner_report": "."},
-    "a signature of a seeded release": {"sign": "key.pem", "seed": 1, "output": "out.parquet"},
-    "a signature in memory": {"sign": "key.pem"},
+    "a signature of a seeded release": {"sign": "owner.pem", "seed": 1, "output": "out.parquet"},
+    "a signature in memory": {"sign": "owner.pem"},
     "a key that is not there": {"sign": "key.pem", "output": "out.parquet"},
     "a policy that is not there": {"policy": "policy.toml"},
     "two roles for a column": {"identifiers": ["age"], "sensitive": ["age"]},
@@ -134,11 +136,14 @@ def test_what_is_given_wrong_is_refused_before_the_table_is_opened(
     """No cell is read for a release that cannot be, and nothing is written or changed."""
     monkeypatch.chdir(tmp_path)
     Path("there.parquet").write_bytes(b"another release")
+    Path("owner.pem").write_bytes(
+        Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    )
     with pytest.raises(AnonkitError) as refused:
         anonkit.release(Untouchable(), **{"method": "mondrian", **REFUSED[case]})
     assert not isinstance(refused.value, GuaranteeError)
     assert refused.value.message
-    assert files_in(tmp_path) == ["there.parquet"]
+    assert files_in(tmp_path) == ["owner.pem", "there.parquet"]
     assert Path("there.parquet").read_bytes() == b"another release"
 
 
@@ -179,12 +184,14 @@ def test_no_private_file_stays_behind(name: str, named: pa.Table, policy: Policy
     given = {"policy": policy, "ledger": None}
     anonkit.release(named, method=name, **FAMILIES[name], **given)
     assert files_in(temporary) == []
-    with pytest.raises(RuntimeError, match="in the middle"):
+    with pytest.raises(RuntimeError, match="in the middle") as failed:
         anonkit.release(named, method=claiming(name, FAMILIES[name], FAMILIES[name], fails=True), **given)
     assert files_in(temporary) == []
-    with pytest.raises(GuaranteeError):
+    with pytest.raises(GuaranteeError) as refused:
         anonkit.release(named, method=LIES["a larger local epsilon"], **given)
     assert files_in(temporary) == []
+    # the errors hold every object of the path until here: what is gone was deleted, not collected
+    assert failed.tb is not refused.tb
 
 
 @pytest.mark.parametrize("name", FAMILIES)
