@@ -19,11 +19,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anonkit.domains.attribute_domains import Categories
 from anonkit.domains.domain_codes import codes_of_cells
 from anonkit.dp_trees.release.synthesized import column_entries, described, labelled
 from anonkit.parameters import parameter
 from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.policy.public_domains import attributes_of, categories_of
+from anonkit.policy.public_domains import CategoricalAttribute, public_domains
 from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.randomness import Randomness
@@ -73,8 +74,7 @@ class NoisyHistogram:
 
     def guarantee(self, policy: Policy) -> ApproximateDP:
         """State the promise: a row is counted in one cell."""
-        for column in attributes_of(policy):
-            categories_of(column)
+        _domains(policy)
         return ApproximateDP(epsilon=float(self.epsilon), delta=self.stated_delta)
 
     def noise(self, randomness: Randomness, size: int) -> NDArray[np.int64]:
@@ -86,7 +86,7 @@ class NoisyHistogram:
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
     ) -> Draft:
         """Count, add noise, and tell the account."""
-        domains = {column.name: categories_of(column) for column in attributes_of(policy)}
+        domains = _domains(policy)
         sizes = tuple(domain.size for domain in domains.values())
         counts: Counter[tuple[int, ...]] = Counter()
         for batch in source.batches(list(domains)):
@@ -137,6 +137,12 @@ class NoisyHistogram:
                 {"name": "count", "type": "count", "domain": {"has_missing": False}},
             ],
         }
+
+
+def _domains(policy: Policy) -> dict[str, Categories]:
+    """Return the categories of each column that is counted, by name."""
+    attributes = [each for each in public_domains(policy).attributes if isinstance(each, CategoricalAttribute)]
+    return {attribute.name: attribute.domain for attribute in attributes}
 
 
 def noise_of_words(weights: tuple[int, ...], words: NDArray[np.uint64]) -> NDArray[np.int64]:
