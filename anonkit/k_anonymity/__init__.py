@@ -1,8 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the k-anonymous methods share: the model asked for, prepared columns, recodings found, and drafts of releases.
+"""What the k-anonymous methods share: everything but the search for a recoding, which a method writes itself.
 
-``privacy_model`` is what is asked of every class, ``preparing`` codes and checks the quasi-identifiers, ``search``
-holds the algorithms, ``coded_axes`` turns what they found on codes into a recoding, ``recoded_draft`` makes the draft,
-``stored_recoding`` recodes the next batch by a published recoding, ``sampled_search`` and ``recoded_rows`` do the
-same for tables too large to be held.
+In the order in which a release calls them:
+
+``recoding_method``
+    The one release path, and the base class of the methods.
+``privacy_model``
+    What is asked of every equivalence class: k, l, t and the like.
+``recoded_rows``
+    Rows that the policy leaves out or refuses; rows through a recoding.
+``sampled_search``
+    The sample on which the recoding of a large table is searched.
+``preparing``, ``found_detail``, ``declared_detail``
+    Quasi-identifiers as codes, of columns without and with a declared hierarchy.
+``search``
+    The algorithms, on codes.
+``coded_axes``
+    From what a search found on codes to a recoding.
+``recoded_draft``, ``violating_classes``
+    Suppression, and the draft of the release.
+``stored_recoding``
+    `anonkit apply`: the recoding of an earlier release on the next batch.
 """

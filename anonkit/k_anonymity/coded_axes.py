@@ -13,10 +13,21 @@ from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.interval_ends import Point, roundest_between
-from anonkit.k_anonymity.declared_detail import Hierarchy, declared_sides
-from anonkit.k_anonymity.found_detail import Pooled, Stretch
+from anonkit.k_anonymity.declared_detail import Hierarchy, declared_grouping, declared_sides
+from anonkit.k_anonymity.found_detail import Pooled, Stretch, held_by
+from anonkit.k_anonymity.preparing import Prepared
 from anonkit.k_anonymity.search.box_tree import BoxTree
-from anonkit.published.recoding import MASK, CategoryAxis, Grouping, IntervalAxis, LocalRecoding, Split, unique_labels
+from anonkit.published.recoding import (
+    MASK,
+    CategoryAxis,
+    GlobalRecoding,
+    Grouping,
+    IntervalAxis,
+    KeptAxis,
+    LocalRecoding,
+    Split,
+    unique_labels,
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,6 +90,40 @@ def grouping_of(column: CodedColumn, groups: NDArray[np.integer[Any]], *, masked
     named = {group: MASK if group == masked else coded.axis.label(parts) for group, parts in members.items()}
     labels = [named[group] for group in group_of.tolist()]
     return Grouping(axis=coded.axis, labels=unique_labels(labels, group_of.tolist()))
+
+
+def global_recoding(prepared: Prepared, groups: Mapping[str, NDArray[np.integer[Any]] | None]) -> GlobalRecoding:
+    """Return the recoding of a table from the groups of the codes of each column.
+
+    Parameters
+    ----------
+    groups : mapping of column name to ndarray of shape (column.size,), or None
+        Group of every code of each column; None for a column that is dropped. Groups of a column with a hierarchy are
+        nodes of it.
+
+    Privacy
+    -------
+    Of a hierarchy, nodes are named that k rows (people) have. Rows of other nodes are left out of the release.
+    """
+    recoded: list[KeptAxis | Grouping] = []
+    for column in prepared.columns:
+        of_code, hierarchy = groups[column.name], prepared.hierarchies.get(column.name)
+        if of_code is None:
+            continue
+        if _is_full_detail(column, of_code):
+            recoded.append(KeptAxis(name=column.name))
+        elif hierarchy is None:
+            recoded.append(grouping_of(column, of_code))
+        else:
+            held = held_by(of_code[column.codes], int(of_code.max(initial=-1)) + 1, prepared.units)
+            recoded.append(declared_grouping(hierarchy, of_code, held >= prepared.k))
+    return GlobalRecoding(columns=tuple(recoded))
+
+
+def _is_full_detail(column: CodedColumn, groups: NDArray[np.integer[Any]]) -> bool:
+    """Tell whether every value is released as it is: as many groups as values, and none of them merged before."""
+    merged = any(isinstance(value, Pooled | Stretch) for value in column.values)
+    return not merged and int(groups.max(initial=0)) + 1 == column.size
 
 
 def one_hot_grouping(column: CodedColumn, accepted: Sequence[int]) -> Grouping:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.interval_ends import Point, place, point_text, successor
+from anonkit.errors import PolicyError
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder, bin_of, full_detail, tree_ladder, width_ladder
 from anonkit.policy.declaration import Column
 from anonkit.published.recoding import MASK, CategoryAxis, Grouping, IntervalAxis, unique_labels
@@ -38,7 +39,17 @@ class Hierarchy:
 
     @classmethod
     def of(cls, column: CodedColumn, declared: Column) -> Hierarchy | None:
-        """Return what is declared of a column, None when the search is free."""
+        """Return what is declared of a column, None when the search is free.
+
+        Raises
+        ------
+        PolicyError
+            Bin widths are declared for a column that holds no numbers.
+        """
+        if declared.ladder is not None and not column.ordered:
+            raise PolicyError(
+                f"column {column.name!r} has a ladder of bin widths but its cells are not numbers", "use tree"
+            )
         if not declared.generalize:
             return cls(column=column, ladder=full_detail(column))
         if declared.ladder is not None:
@@ -46,6 +57,11 @@ class Hierarchy:
         if declared.tree is not None:
             return cls(column=column, ladder=tree_ladder(column, declared.tree), tree=declared.tree)
         return None
+
+    @property
+    def first_bins(self) -> NDArray[np.int32]:
+        """Bin of every code at the finest declared width, shape (column.size,); for ordered columns with widths."""
+        return self.ladder.levels[1]
 
     def level_of(self, codes: NDArray[np.integer[Any]]) -> int | None:
         """Return the finest level at which some codes are one node; None when none is so coarse."""
@@ -102,22 +118,27 @@ def declared_grouping(
     ]
     nodes = [codes for codes in nodes if codes.size]
     if not column.ordered:
-        return _tree_groups(hierarchy, nodes)
+        grouping = _tree_groups(hierarchy, nodes)
+        return replace(grouping, unreleased=frozenset()) if told is None else grouping
     missing_told = column.missing is not None and (told is None or bool(told[groups[column.missing]]))
-    return _bins(hierarchy, nodes, masked, missing_told)
+    grouping = _bins(hierarchy, nodes, masked, missing_told)
+    return replace(grouping, unreleased=frozenset()) if told is None or masked else grouping
 
 
 def _bins(hierarchy: Hierarchy, nodes: Sequence[NDArray[Any]], masked: bool, missing_told: bool) -> Grouping:
+    """Return the recoding into some bins; what lies between them is a part without rows that are released."""
     spans = [span for codes in nodes if (span := hierarchy.span(codes)) is not None]
     axis = interval_axis(hierarchy, spans)
     owners = [-1 if masked else part for part in range(axis.size)]
     labels = [MASK if masked else axis.label([part]) for part in range(axis.size)]
+    others = set(range(len(axis.cuts) + 1))
     for low, _, name in spans:
         part = axis.cuts.index(low) + 1
         owners[part], labels[part] = part, name
+        others.discard(part)
     if missing_told:
         owners[-1], labels[-1] = axis.size - 1, None
-    return Grouping(axis=axis, labels=unique_labels(labels, owners))
+    return Grouping(axis=axis, labels=unique_labels(labels, owners), unreleased=frozenset(others))
 
 
 def interval_axis(hierarchy: Hierarchy, spans: Sequence[tuple[Point, Point, str]]) -> IntervalAxis:
@@ -128,6 +149,7 @@ def interval_axis(hierarchy: Hierarchy, spans: Sequence[tuple[Point, Point, str]
 
 
 def _tree_groups(hierarchy: Hierarchy, nodes: Sequence[NDArray[Any]]) -> Grouping:
+    """Return the recoding into some groups of a tree; values outside them have no rows that are released."""
     tree = hierarchy.tree or ()
     told = {node for codes in nodes if (node := hierarchy.members(codes)) is not None}
     held = {path[0] for path in tree if not told.isdisjoint(enumerate(path))}
@@ -136,15 +158,18 @@ def _tree_groups(hierarchy: Hierarchy, nodes: Sequence[NDArray[Any]]) -> Groupin
         for level in range(len(tree[0]))
     ]
     nodes_of: list[tuple[int, str]] = []
-    for path in tree:
+    others: set[int] = set()
+    for at, path in enumerate(tree):
         mine = [(level, name) for level, name in enumerate(path) if (level, name) in told]
         free = [(level, name) for level, name in enumerate(path) if name in untouched[level]]
         nodes_of.append(mine[0] if mine else free[-1])
+        others |= set() if mine else {at}
     number = {node: at for at, node in enumerate(dict.fromkeys(nodes_of))}
     axis = tree_axis(hierarchy)
     missing: list[str | None] = [None] if axis.has_missing else []
     owners = [*(number[node] for node in nodes_of), *([len(number)] if axis.has_missing else [])]
-    return Grouping(axis=axis, labels=unique_labels([*(name for _, name in nodes_of), *missing], owners))
+    labels = unique_labels([*(name for _, name in nodes_of), *missing], owners)
+    return Grouping(axis=axis, labels=labels, unreleased=frozenset(others))
 
 
 def tree_axis(hierarchy: Hierarchy) -> CategoryAxis:

@@ -66,6 +66,7 @@ class AnonymityModel:
             check_number("t", self.t, 0, 1)
         if self.alpha is not None:
             check_number("alpha", self.alpha, 0, 1, open_low=True)
+        check_number("max_suppression", self.suppression_limit, 0, 1)
         self.diversity  # noqa: B018 - parses `recursive`
 
     @property
@@ -75,8 +76,13 @@ class AnonymityModel:
             l=self.l, entropy_l=self.entropy_l, recursive=_recursive(self.recursive), t=self.t, alpha=self.alpha
         )
 
-    def promise(self, policy: Policy, assumptions: Sequence[str]) -> KAnonymity:
-        """Return the promise of a release under this model.
+    @property
+    def suppression_limit(self) -> float:
+        """Largest share of rows that may be left out, in [0, 1]; 0 for methods without `max_suppression`."""
+        return float(getattr(self, "max_suppression", 0.0))
+
+    def guarantee(self, policy: Policy) -> KAnonymity:
+        """State the promise: k-anonymity and the diversity asked for.
 
         Raises
         ------
@@ -93,7 +99,7 @@ class AnonymityModel:
             missing_is_value=policy.missing_is_value,
             diversity=self.diversity,
             unit=policy.unit,
-            assumptions=tuple(assumptions),
+            assumptions=("The quasi-identifiers are all that an attacker knows about a person.",),
         )
 
 

@@ -1,50 +1,100 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a recoding to the draft of a release: rows, params, and what the report says of each column."""
+"""From a recoding to the draft of a release: suppression, released rows, params, and the report's entry of each column.
+
+All k-anonymous releases are drafted here, large tables and small ones, new recodings and those of an earlier release,
+so that k is counted in one way: on the recoded table, by the engine that holds its rows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from types import MappingProxyType
 from typing import Any, Unpack
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from anonkit.domains.cell_keys import cell_keys
 from anonkit.errors import GuaranteeError
 from anonkit.k_anonymity.privacy_model import AnonymityModel
+from anonkit.k_anonymity.recoded_rows import RecodeRows, UsableRows, needed_columns
+from anonkit.k_anonymity.violating_classes import violating_classes
 from anonkit.policy.declaration import Column, Outside, Policy, Role
-from anonkit.protocols import Draft, Engine, Source
+from anonkit.protocols import Draft, Engine, Progress, Source
 from anonkit.published.recoding import GlobalRecoding, Grouping, KeptAxis, Recoding
-from anonkit.report.blocks import Action, ColumnFacts, Details, JsonObject, ReportColumn
+from anonkit.report.blocks import Action, ColumnFacts, ReportColumn
+
+_NOTHING_KEPT = "nothing of it could be kept"
+_NO_FACTS: ColumnFacts = {}
 
 
 def draft_recoded(
+    model: AnonymityModel,
     source: Source,
     policy: Policy,
-    engine: Engine,
     recoding: Recoding,
-    kept: NDArray[np.bool_],
     *,
-    params: JsonObject,
-    columns: Sequence[ReportColumn],
-    rows: JsonObject,
-    details: Details,
-    owner: JsonObject,
-    notes: Sequence[str],
+    engine: Engine,
+    progress: Progress,
+    usable: UsableRows,
+    column_facts: Mapping[str, ColumnFacts] = MappingProxyType({}),
+    notes: Sequence[str] = (),
+    hint: str = "raise --max-suppression, or ask for less",
 ) -> Draft:
-    """Return the draft of a table whose quasi-identifiers are recoded and whose other columns stay.
+    """Recode a table where its rows are, and leave out the rows of classes that break the model.
 
     Parameters
     ----------
-    kept : ndarray of shape (n_source_rows,)
-        Rows that are released.
+    usable : UsableRows
+        The rows of the table that the policy lets through.
+    column_facts : mapping of column name to ColumnFacts
+        What the report says of a quasi-identifier beside how it was recoded.
+    notes : sequence of str
+        What the owner should read.
+    hint : str
+        What to do when too many rows would have to be left out.
+
+    Raises
+    ------
+    GuaranteeError
+        More rows than the model's limit are in classes that break it, or no column could be released.
+
+    Privacy
+    -------
+    The classes are counted on the recoded table itself, after the search and independently of its codes; the written
+    file is counted once more.
     """
+    progress("counting classes", 0.0)
+    violating = violating_classes(model, source, policy, engine, recoding)
+    unknown = usable.n_usable - violating.n_recoded
+    suppressed = violating.n_rows + unknown
+    limit = model.suppression_limit
+    if suppressed > limit * usable.n_usable or suppressed >= usable.n_usable:
+        raise GuaranteeError(
+            f"{suppressed} of {usable.n_usable} rows would have to be left out ({unknown} of them for values the "
+            f"recoding does not know), {limit:g} of the rows may be",
+            hint,
+        )
     schema = released_schema(source.schema, policy, recoding)
-    function = partial(_recode_batch, recoding=recoding, kept=kept, schema=schema, unit=policy.unit)
-    data = engine.map_batches(source, function, schema)
-    return Draft(data=data, params=params, columns=columns, rows=rows, details=details, owner=owner, notes=notes)
+    recode = RecodeRows(
+        recoding=recoding,
+        schema=schema,
+        needed=needed_columns(policy),
+        unit=policy.unit,
+        suppressed=violating.classes if violating.classes.num_rows else None,
+    )
+    return Draft(
+        data=engine.map_batches(source, recode, schema),
+        params=anonymity_params(policy, source.schema, model, recoding),
+        columns=_column_entries(policy, recoding, column_facts),
+        rows={
+            "in": usable.n_source,
+            "suppressed": suppressed,
+            "suppressed_fraction": suppressed / max(usable.n_usable, 1),
+            "suppression_limit": limit,
+            "dropped_missing": usable.n_missing,
+            **({"dropped_without_unit": usable.n_nobody} if usable.n_nobody else {}),
+        },
+        notes=(*notes, *_nobody_notes(policy, usable.n_nobody)),
+    )
 
 
 def released_schema(schema: pa.Schema, policy: Policy, recoding: Recoding) -> pa.Schema:
@@ -67,30 +117,22 @@ def released_schema(schema: pa.Schema, policy: Policy, recoding: Recoding) -> pa
     return pa.schema([(name, types.get(name, schema.field(name).type)) for name in names])
 
 
-def released_cells(batch: pa.RecordBatch, recoded: Mapping[str, pa.Array], name: str, unit: str | None) -> pa.Array:
-    """Return the cells of a column as they are released; of the unit column, which is counted only, their keys."""
-    if name == unit:
-        return cell_keys(batch.column(name))
-    return recoded[name] if name in recoded else batch.column(name)
-
-
 def _passes(column: Column) -> bool:
+    """Tell whether a column is released, or carried along to be counted, as it is."""
     return column.role in (Role.TARGET, Role.SENSITIVE, Role.INSENSITIVE, Role.UNIT)
 
 
-def _recode_batch(
-    batch: pa.RecordBatch, row: int, *, recoding: Recoding, kept: NDArray[np.bool_], schema: pa.Schema, unit: str | None
-) -> pa.RecordBatch:
-    keep = kept[row : row + batch.num_rows]
-    batch = batch.filter(pa.array(keep))
-    recoded, _ = recoding.apply(batch)
-    arrays = [released_cells(batch, recoded, name, unit) for name in schema.names]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+def _nobody_notes(policy: Policy, n_nobody: int) -> tuple[str, ...]:
+    """Say that rows were left out because they belong to nobody."""
+    if not n_nobody:
+        return ()
+    return (f"Rows without a value in {policy.unit!r} are left out: they belong to nobody who could be counted.",)
 
 
-def anonymity_params(
-    policy: Policy, schema: pa.Schema, model: AnonymityModel, recoding: Recoding, max_suppression: float
-) -> dict[str, Any]:
+# --- params.json -----------------------------------------------------------------------------------------------------
+
+
+def anonymity_params(policy: Policy, schema: pa.Schema, model: AnonymityModel, recoding: Recoding) -> dict[str, Any]:
     """Return the part of `params.json` that lets `anonkit apply` recode the next batch the same way."""
     return {
         "target": policy.target,
@@ -100,7 +142,7 @@ def anonymity_params(
             "k": model.k,
             **{name: getattr(model, name) for name in ("l", "entropy_l", "recursive", "t", "alpha")},
         },
-        "max_suppression": max_suppression,
+        "max_suppression": model.suppression_limit,
         "columns": [
             {
                 "name": name,
@@ -109,7 +151,7 @@ def anonymity_params(
                 "type": str(schema.field(name).type),
                 "missing": str(policy.missing_of(name)),
                 **({"missing_is_value": name in policy.missing_is_value} if column.is_sensitive else {}),
-                **domain_of(column),
+                **_domain_of(column),
             }
             for name, column in policy.columns.items()
         ],
@@ -117,7 +159,7 @@ def anonymity_params(
     }
 
 
-def domain_of(column: Column) -> dict[str, Any]:
+def _domain_of(column: Column) -> dict[str, Any]:
     """Return the declared domain of a column, by which the cells of the next batch are read; nothing without one."""
     if column.bounds is None and column.domain_values is None:
         return {}
@@ -131,15 +173,38 @@ def domain_of(column: Column) -> dict[str, Any]:
     }
 
 
-def column_entry(policy: Policy, name: str, action: Action, **more: Unpack[ColumnFacts]) -> ReportColumn:
-    """Return one entry of the report's `columns` block."""
+# --- the report's `columns` block ------------------------------------------------------------------------------------
+
+
+def _column_entries(policy: Policy, recoding: Recoding, column_facts: Mapping[str, ColumnFacts]) -> list[ReportColumn]:
+    """Return what was done to each column, the quasi-identifiers first."""
+    recoded = _describe_columns(recoding)
+    entries = []
+    for name in policy.quasi_identifiers:
+        told = column_facts.get(name, _NO_FACTS)
+        if name in recoded:
+            action: Action = "kept" if recoded[name]["detail"] == "full" else "generalized"
+            facts: ColumnFacts = {**told, **recoded[name]}
+            entries.append(_entry(policy, name, action, **facts))
+        else:
+            dropped: ColumnFacts = {"reason": _NOTHING_KEPT, **told}
+            entries.append(_entry(policy, name, "dropped", **dropped))
+    for name, column in policy.columns.items():
+        if column.role in (Role.IDENTIFIER, Role.UNIT):
+            entries.append(_entry(policy, name, "dropped", reason="identifiers are never released"))
+        elif column.role is not Role.QUASI_IDENTIFIER:
+            entries.append(_entry(policy, name, "kept", reason=f"declared {column.role}"))
+    return entries
+
+
+def _entry(policy: Policy, name: str, action: Action, **facts: Unpack[ColumnFacts]) -> ReportColumn:
     column = policy.column(name)
     entry: ReportColumn = {
         "name": name,
         "role": str(column.role),
         "sensitive": column.is_sensitive,
         "action": action,
-        **more,
+        **facts,
     }
     if action == "dropped" or column.bounds is None or column.outside not in (None, Outside.CLAMP):
         return entry
@@ -147,31 +212,19 @@ def column_entry(policy: Policy, name: str, action: Action, **more: Unpack[Colum
     return {**entry, "coding": f"top and bottom coded: below {low} is {low}, above {high} is {high}"}
 
 
-def other_columns(policy: Policy) -> list[ReportColumn]:
-    """Return the entries of the columns that are no quasi-identifiers."""
-    out = []
-    for name, column in policy.columns.items():
-        if column.role in (Role.IDENTIFIER, Role.UNIT):
-            out.append(column_entry(policy, name, "dropped", reason="identifiers are never released"))
-        elif column.role is not Role.QUASI_IDENTIFIER:
-            out.append(column_entry(policy, name, "kept", reason=f"declared {column.role}"))
-    return out
-
-
-def describe_recoded(column: KeptAxis | Grouping) -> ColumnFacts:
-    """Return how one column was recoded, for the report."""
-    if isinstance(column, KeptAxis):
-        return {"detail": "full"}
-    values = list(dict.fromkeys(column.labels))
-    return {"detail": "generalized", "released_values": len(values), "values": values}
-
-
-def describe_columns(recoding: Recoding) -> dict[str, ColumnFacts]:
-    """Return how each column of a recoding is recoded, for the report."""
+def _describe_columns(recoding: Recoding) -> dict[str, ColumnFacts]:
+    """Return how each column of a recoding is recoded."""
     if isinstance(recoding, GlobalRecoding):
-        return {column.name: describe_recoded(column) for column in recoding.columns}
+        return {column.name: _describe(column) for column in recoding.columns}
     shown = zip(*recoding.boxes().values(), strict=True)
     return {
         axis.name: {"detail": "boxes", "released_values": len(set(labels))}
         for axis, labels in zip(recoding.axes, shown, strict=True)
     }
+
+
+def _describe(column: KeptAxis | Grouping) -> ColumnFacts:
+    if isinstance(column, KeptAxis):
+        return {"detail": "full"}
+    values = list(dict.fromkeys(column.labels))
+    return {"detail": "generalized", "released_values": len(values), "values": values}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a table on their way through a recoding, batch by batch: what is left out of them, and what is refused."""
+"""Rows of a table on their way through a recoding, batch by batch: which are left out, and what is refused."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anonkit.domains.arrow_values import is_ordered
 from anonkit.domains.cell_keys import cell_keys
 from anonkit.domains.coded_columns import combine
 from anonkit.errors import PolicyError
-from anonkit.k_anonymity.recoded_draft import released_cells
-from anonkit.k_anonymity.unit_keys import refuse_nobody
-from anonkit.policy.declaration import Column, Missing, Policy
+from anonkit.policy.declaration import Column, Missing, Outside, Policy
 from anonkit.policy.declared_cells import refuse_outside
 from anonkit.protocols import Engine, Source
 from anonkit.published.recoding import Recoding
 
 BoolArray = NDArray[np.bool_]
 
-DROPPED, UNKNOWN, NOBODY = "dropped", "unknown", "nobody"
-"""Rows left out for a missing value, rows with a value the recoding says nothing about, and rows without a unit."""
+DROPPED, NOBODY = "dropped", "nobody"
+"""Rows left out for a missing value, and rows without a unit."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,17 +36,26 @@ class RecodeRows:
     """Columns whose missing cells drop their row."""
     unit: str | None
     """Column that says whose a row is; the schema may have it, as keys."""
-    gone: pa.Table | None = None
-    """Classes to leave out: the released quasi-identifiers of each."""
+    suppressed: pa.Table | None = None
+    """Equivalence classes to leave out: the released quasi-identifiers of each."""
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
         """Return the rows that are released, in the columns of the schema."""
-        batch = batch.filter(pa.array(~(any_missing(batch, self.needed) | are_nobodys(batch, self.unit))))
+        dropped = any_missing(batch, self.needed) | are_nobodys(batch, self.unit)
+        if dropped.any():
+            batch = batch.filter(pa.array(~dropped))
         recoded, left_out = self.recoding.apply(batch)
-        arrays = [released_cells(batch, recoded, name, self.unit) for name in self.schema.names]
-        if self.gone is not None:
-            left_out = left_out | is_among(recoded, self.gone, batch.num_rows)
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema).filter(pa.array(~left_out))
+        arrays = [self._released(batch, recoded, name) for name in self.schema.names]
+        if self.suppressed is not None:
+            left_out = left_out | is_among(recoded, self.suppressed, batch.num_rows)
+        released = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        return released.filter(pa.array(~left_out)) if left_out.any() else released
+
+    def _released(self, batch: pa.RecordBatch, recoded: Mapping[str, pa.Array], name: str) -> pa.Array:
+        """Return the cells of a column as they are released; of the unit column, which is only counted, their keys."""
+        if name == self.unit:
+            return cell_keys(batch.column(name))
+        return recoded[name] if name in recoded else batch.column(name)
 
 
 def any_missing(batch: pa.RecordBatch, names: Sequence[str]) -> BoolArray:
@@ -67,7 +75,15 @@ def are_nobodys(batch: pa.RecordBatch, unit: str | None) -> BoolArray:
 
 
 def is_among(columns: Mapping[str, pa.Array], classes: pa.Table, n_rows: int) -> BoolArray:
-    """Tell which rows are in one of the classes, missing being a value."""
+    """Tell which rows are in one of the classes, missing being a value; shape (n_rows,).
+
+    Parameters
+    ----------
+    columns : mapping of column name to array of length n_rows
+        Released quasi-identifiers.
+    classes : Table
+        The same columns, one row a class; a column `count` is ignored.
+    """
     names = [name for name in classes.column_names if name != "count"]
     mine: list[NDArray[np.int64]] = []
     theirs: list[NDArray[np.int64]] = []
@@ -81,27 +97,102 @@ def is_among(columns: Mapping[str, pa.Array], classes: pa.Table, n_rows: int) ->
     return np.isin(both[:n_rows], both[n_rows:])
 
 
+# --- rows that the policy leaves out or refuses ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsableRows:
+    """How many rows of a table may be released, before any class is counted."""
+
+    n_source: int
+    """Rows of the table."""
+    n_missing: int
+    """Rows left out because a quasi-identifier is missing whose declaration says `missing = "drop"`."""
+    n_nobody: int
+    """Rows left out because they have no unit: they belong to nobody who could be counted."""
+
+    @property
+    def n_usable(self) -> int:
+        """Rows that stay."""
+        return self.n_source - self.n_missing - self.n_nobody
+
+
+def needed_columns(policy: Policy) -> list[str]:
+    """Return the quasi-identifiers whose missing cells drop their row."""
+    return [name for name in policy.quasi_identifiers if policy.missing_of(name) is Missing.DROP]
+
+
+def count_usable_rows(source: Source, policy: Policy, engine: Engine) -> UsableRows:
+    """Count the rows that may be released, in one pass of the engine over the whole table.
+
+    Nothing is counted where the policy neither leaves rows out nor refuses any.
+
+    Raises
+    ------
+    PolicyError
+        A quasi-identifier has missing values where the policy allows none, or cells outside its declared domain; rows
+        without a unit are declared an error.
+    """
+    columns = [policy.column(name) for name in policy.quasi_identifiers]
+    checked = [column for column in columns if _may_refuse(column)]
+    forbidden = [column.name for column in columns if policy.missing_of(column.name) is Missing.ERROR]
+    needed = needed_columns(policy)
+    names = [*([DROPPED] if needed else []), *([NOBODY] if policy.unit else [])]
+    names += [f"outside {at}" for at in range(len(checked))] + [f"missing {at}" for at in range(len(forbidden))]
+    if not names:
+        return UsableRows(n_source=source.n_rows, n_missing=0, n_nobody=0)
+    schema = pa.schema([(name, pa.bool_()) for name in names])
+    flag = FlagRows(schema=schema, needed=needed, unit=policy.unit, checked=checked, forbidden=forbidden)
+    counted = engine.count_sets(engine.map_batches(source, flag, schema, same_rows=True), [(name,) for name in names])
+    flagged = {
+        name: sum(row["count"] for row in table.to_pylist() if row[name])
+        for name, table in zip(names, counted, strict=True)
+    }
+    for at, column in enumerate(checked):
+        _refuse_cells(column, source.schema, flagged[f"outside {at}"])
+    for at, name in enumerate(forbidden):
+        if n_missing := flagged[f"missing {at}"]:
+            raise PolicyError(f"column {name!r} has {n_missing} missing values", 'missing = "category" or "drop"')
+    n_nobody = flagged.get(NOBODY, 0)
+    if n_nobody and policy.unit is not None and policy.column(policy.unit).missing is Missing.ERROR:
+        raise PolicyError(
+            f"unit column {policy.unit!r} is missing in {n_nobody} rows", "every row must belong to a person"
+        )
+    return UsableRows(n_source=source.n_rows, n_missing=flagged.get(DROPPED, 0), n_nobody=n_nobody)
+
+
+def _may_refuse(column: Column) -> bool:
+    """Tell whether cells outside the declared domain are refused; clamped and blanked ones are inside already."""
+    if column.domain_values is not None:
+        return True
+    return column.bounds is not None and column.outside is Outside.REFUSE
+
+
+def _refuse_cells(column: Column, schema: pa.Schema, n_outside: int) -> None:
+    if n_outside and column.bounds is not None and not is_ordered(schema.field(column.name).type):
+        raise PolicyError(
+            f"column {column.name!r} has bounds but its cells are not numbers", "declare categories instead"
+        )
+    refuse_outside(column, n_outside)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FlagRows:
-    """Tells for each row what is wrong with it."""
+    """Tells for each row what is wrong with it: one truth value a rule."""
 
     schema: pa.Schema
-    recoding: Recoding
     needed: Sequence[str]
+    """Columns whose missing cells drop their row."""
     unit: str | None
     checked: Sequence[Column]
+    """Columns whose cells must lie in their declared domain."""
     forbidden: Sequence[str]
     """Columns in which nothing may be missing."""
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
         """Return one truth value a row and rule."""
         dropped = any_missing(batch, self.needed)
-        nobody = are_nobodys(batch, self.unit) & ~dropped
-        flags: dict[str, BoolArray] = {
-            DROPPED: dropped,
-            UNKNOWN: self.recoding.apply(batch)[1] & ~dropped & ~nobody,
-            NOBODY: nobody,
-        }
+        flags: dict[str, BoolArray] = {DROPPED: dropped, NOBODY: are_nobodys(batch, self.unit) & ~dropped}
         for at, column in enumerate(self.checked):
             flags[f"outside {at}"] = _is_outside(batch.column(column.name), column)
         for at, name in enumerate(self.forbidden):
@@ -110,7 +201,11 @@ class FlagRows:
 
 
 def _is_outside(array: pa.Array, column: Column) -> BoolArray:
+    """Tell which cells are outside a declared domain; where numbers are declared, everything that is none is."""
     plain = array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
+    if column.bounds is not None and not is_ordered(plain.type):
+        valid: BoolArray = plain.is_valid().to_numpy(zero_copy_only=False)
+        return valid
     if column.bounds is not None:
         numbers = plain.cast(pa.float64(), safe=False)
         inside = pc.and_(pc.greater_equal(numbers, column.bounds[0]), pc.less_equal(numbers, column.bounds[1]))
@@ -119,46 +214,3 @@ def _is_outside(array: pa.Array, column: Column) -> BoolArray:
         inside = pc.is_in(plain.cast(pa.string()), value_set=pa.array(domain, pa.string()))
     within: BoolArray = pc.fill_null(pc.or_(inside, plain.is_null()), True).to_numpy(zero_copy_only=False)
     return ~within
-
-
-def needed_columns(policy: Policy) -> list[str]:
-    """Return the quasi-identifiers whose missing cells drop their row."""
-    return [name for name in policy.quasi_identifiers if policy.missing_of(name) is Missing.DROP]
-
-
-def count_flags(source: Source, policy: Policy, engine: Engine, recoding: Recoding) -> dict[str, int]:
-    """Count on all rows what the search has checked on its own; refuse what the policy refuses."""
-    columns = [policy.column(name) for name in policy.quasi_identifiers]
-    checked = [c for c in columns if c.categories is not None or c.tree is not None or c.bounds is not None]
-    forbidden = [c.name for c in columns if policy.missing_of(c.name) is Missing.ERROR]
-    names = [DROPPED, UNKNOWN, *([NOBODY] if policy.unit else [])]
-    names += [f"outside {at}" for at in range(len(checked))] + [f"missing {at}" for at in range(len(forbidden))]
-    schema = pa.schema([(name, pa.bool_()) for name in names])
-    function = FlagRows(
-        schema=schema,
-        recoding=recoding,
-        needed=needed_columns(policy),
-        unit=policy.unit,
-        checked=checked,
-        forbidden=forbidden,
-    )
-    counted = engine.count_sets(engine.map_batches(source, function, schema), [(name,) for name in names])
-    flags = {
-        name: sum(row["count"] for row in table.to_pylist() if row[name])
-        for name, table in zip(names, counted, strict=True)
-    }
-    _refuse_flagged(flags, policy, checked, forbidden)
-    return flags
-
-
-def _refuse_flagged(
-    flags: Mapping[str, int], policy: Policy, checked: Sequence[Column], forbidden: Sequence[str]
-) -> None:
-    for at, column in enumerate(checked):
-        refuse_outside(column, flags[f"outside {at}"])
-    for at, name in enumerate(forbidden):
-        if flags[f"missing {at}"]:
-            raise PolicyError(
-                f"column {name!r} has {flags[f'missing {at}']} missing values", 'missing = "category" or "drop"'
-            )
-    refuse_nobody(policy, flags.get(NOBODY, 0))

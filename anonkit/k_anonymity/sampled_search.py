@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""k-anonymous releases of tables whose rows stay where they are: searched on a sample, counted where the rows are.
+"""Tables too large to be searched whole: a keyed sample of their rows, and recodings open to what it did not show.
 
 A recoding whose classes hold k rows of a sample has classes of at least k rows in the table. Only combinations that
 the sample hardly shows can be too small: they are counted by the engine, and their rows are left out.
@@ -7,29 +7,10 @@ the sample hardly shows can be too small: they are counted by the engine, and th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-
-from anonkit.errors import GuaranteeError
-from anonkit.k_anonymity.class_people import undiverse_classes
-from anonkit.k_anonymity.privacy_model import AnonymityModel
-from anonkit.k_anonymity.recoded_draft import anonymity_params, describe_columns, released_schema
-from anonkit.k_anonymity.recoded_rows import (
-    DROPPED,
-    NOBODY,
-    UNKNOWN,
-    RecodeRows,
-    count_flags,
-    needed_columns,
-)
-from anonkit.k_anonymity.unit_keys import nobody_notes
-from anonkit.policy.declaration import Policy
-from anonkit.protocols import Draft, Engine, Progress, Source
+from anonkit.protocols import Engine, Progress, Source, is_too_large
 from anonkit.published.recoding import (
     CategoryAxis,
     GlobalRecoding,
@@ -38,180 +19,38 @@ from anonkit.published.recoding import (
     KeptAxis,
     LocalRecoding,
     Recoding,
-    recoding_from_dict,
     unique_labels,
 )
 from anonkit.randomness import Randomness
-from anonkit.report.blocks import ColumnFacts, Json, ReportColumn
-
-BoolArray = NDArray[np.bool_]
+from anonkit.report.blocks import Json
 
 
-def draft_from_sample(
-    model: AnonymityModel,
-    search: Callable[[Source], Draft],
-    source: Source,
-    policy: Policy,
-    *,
-    engine: Engine,
-    rng: Randomness,
-    progress: Progress,
-    max_suppression: float,
-) -> Draft:
-    """Search a recoding on a keyed sample of rows, then apply it to the table and count it there.
-
-    Parameters
-    ----------
-    search : callable
-        Drafts a release of a table that may be held.
-
-    Raises
-    ------
-    GuaranteeError
-        More rows than allowed are in classes that are too small in the table.
-    PolicyError
-        A quasi-identifier has missing values where the policy allows none, or cells outside its declared domain.
-
-    Privacy
-    -------
-    The promise is counted on the whole table, by the engine here and once more on the written file. A value is listed
-    in the recoding when k rows of the sample hold it, so k rows of the table do.
-    """
+def searched_rows(source: Source, engine: Engine, rng: Randomness, progress: Progress) -> Source:
+    """Return the table itself, or a keyed sample of its rows where it is too large to be held."""
+    if not is_too_large(source, engine):
+        return source
     progress("drawing a sample", 0.0)
-    sample = engine.sample(source, engine.search_rows, rng.child("search"))
-    found = search(sample)
-    params: Mapping[str, Any] = found.params
-    recoding = opened(recoding_from_dict(params["recoding"]))
-    applied = apply_recoding(
-        model, source, policy, engine=engine, progress=progress, recoding=recoding, max_suppression=max_suppression
-    )
-    told: dict[str, Json] = {
+    return engine.sample(source, engine.search_rows, rng.child("search"))
+
+
+def sample_details(sample: Source, source: Source) -> dict[str, Json]:
+    """Return what the report says of a sample."""
+    return {
         "rows": sample.n_rows,
         "of": source.n_rows,
         "how": "keyed by row number, each row alike; the search saw these rows only",
         "effect": "importances and cuts are those of the sample: their ranks move by chance where they are close; "
         f"classes hold about {source.n_rows / sample.n_rows:.3g} times as many rows as k asks for",
     }
-    described = describe_columns(recoding)
-    return replace(
-        found,
-        columns=[_described(column, described) for column in found.columns],
-        data=applied.data,
-        params=anonymity_params(policy, source.schema, model, recoding, max_suppression),
-        rows=applied.rows,
-        details={**found.details, "search": {**found.details.get("search", {}), "sample": told}},
-        notes=[
-            *dict.fromkeys((*found.notes, *applied.notes)),
-            f"The detail was chosen on {sample.n_rows:,} of {source.n_rows:,} rows.",
-        ],
-    )
 
 
-def _described(column: ReportColumn, facts: Mapping[str, ColumnFacts]) -> ReportColumn:
-    """Return the entry of a column as its recoding is, which was searched on a sample."""
-    return {**column, **facts[column["name"]]} if column["name"] in facts else column
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Applied:
-    """A recoding applied to a table."""
-
-    data: Source
-    rows: Mapping[str, Any]
-    recoding: Recoding
-    notes: tuple[str, ...]
-
-
-def apply_recoding(
-    model: AnonymityModel,
-    source: Source,
-    policy: Policy,
-    *,
-    engine: Engine,
-    progress: Progress,
-    recoding: Recoding,
-    max_suppression: float,
-) -> Applied:
-    """Recode a table where its rows are, and leave out the rows of classes that break the model.
-
-    Only counts, and the classes that are too small, reach this machine; with l, t and the like asked for, the counts
-    of the sensitive values in every class do.
-
-    Raises
-    ------
-    GuaranteeError, PolicyError
-        As `draft_from_sample` does.
-    """
-    progress("checking the table", 0.0)
-    flags = count_flags(source, policy, engine, recoding)
-    missing, unknown, nobody = (flags.get(kind, 0) for kind in (DROPPED, UNKNOWN, NOBODY))
-    usable = source.n_rows - missing - nobody
-    needed = needed_columns(policy)
-    progress("counting classes", 0.0)
-    gone = violating_classes(model, source, policy, engine, recoding)
-    n_gone = sum(gone.column("count").to_pylist())
-    suppressed = n_gone + unknown
-    if suppressed > max_suppression * usable or suppressed >= usable:
-        raise GuaranteeError(
-            f"{suppressed} of {usable} rows would have to be left out ({unknown} of them for values the recoding does "
-            f"not know), {max_suppression:g} of the rows may be",
-            "raise --max-suppression, or ask for less",
-        )
-    schema = released_schema(source.schema, policy, recoding)
-    function = RecodeRows(
-        recoding=recoding, schema=schema, needed=needed, unit=policy.unit, gone=gone if gone.num_rows else None
-    )
-    return Applied(
-        data=engine.map_batches(source, function, schema),
-        recoding=recoding,
-        rows={
-            "in": source.n_rows,
-            "suppressed": suppressed,
-            "suppressed_fraction": suppressed / max(usable, 1),
-            "suppression_limit": max_suppression,
-            "dropped_missing": missing,
-            **({"dropped_without_unit": nobody} if nobody else {}),
-        },
-        notes=nobody_notes(policy, nobody),
-    )
-
-
-# --- classes -------------------------------------------------------------------------------------------------------
-
-
-def violating_classes(
-    model: AnonymityModel, source: Source, policy: Policy, engine: Engine, recoding: Recoding
-) -> pa.Table:
-    """Return the classes of a recoded table that break the model: released quasi-identifiers, and `count`, the rows."""
-    types = recoding.types(source.schema)
-    names = [name for name in policy.quasi_identifiers if name in types]
-    extra = [name for name in dict.fromkeys((*policy.sensitive, policy.unit)) if name and name not in types]
-    kept = [*names, *extra] or source.schema.names[:1]  # a batch without columns has no rows
-    if policy.unit is not None:
-        types = {**types, policy.unit: pa.string()}
-    schema = pa.schema([(name, types.get(name) or source.schema.field(name).type) for name in kept])
-    function = RecodeRows(recoding=recoding, schema=schema, needed=needed_columns(policy), unit=policy.unit)
-    return undiverse_classes(model, engine.map_batches(source, function, schema), policy, engine, names)
-
-
-def merged_where_rows_are(
-    model: AnonymityModel, source: Source, policy: Policy, engine: Engine, recoding: LocalRecoding
-) -> LocalRecoding:
-    """Merge boxes with their neighbours until none that rows are in breaks the model."""
-    while True:
-        gone = violating_classes(model, source, policy, engine, recoding)
-        if gone.num_rows == 0 or recoding.nodes[0] is None:
-            return recoding
-        leaf_of = {labels: leaf for leaf, labels in recoding.boxes().items()}
-        broken = zip(*(gone.column(axis.name).to_pylist() for axis in recoding.axes), strict=True)
-        recoding = recoding.without([leaf_of[labels] for labels in broken])
-
-
-# --- values the sample did not have --------------------------------------------------------------------------------
+def sample_note(sample: Source, source: Source) -> str:
+    """Say on how many rows the detail was chosen."""
+    return f"The detail was chosen on {sample.n_rows:,} of {source.n_rows:,} rows."
 
 
 def opened(recoding: Recoding) -> Recoding:
-    """Return the recoding with a place for values, and for missing, that the table it was found on did not have.
+    """Return the recoding with a place for values, and for missing, that the sample it was found on did not have.
 
     In a global recoding they are groups of their own; in a local one they go right at every cut.
     """

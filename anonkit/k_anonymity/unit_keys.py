@@ -9,13 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from anonkit.domains.cell_keys import cell_keys
-from anonkit.errors import PolicyError
-from anonkit.policy.declaration import Missing, Policy
 from anonkit.protocols import Engine, Source
 
 
@@ -40,35 +36,3 @@ def with_keys(source: Source, engine: Engine, unit: str, others: tuple[str, ...]
     """Return the unit column as keys, and some columns besides."""
     keyed = KeyedUnit(unit=unit, others=others)
     return engine.map_batches(source, keyed, keyed.schema(source.schema))
-
-
-def unit_codes(source: Source, engine: Engine, policy: Policy) -> tuple[NDArray[np.int64], NDArray[np.bool_]] | None:
-    """Return the person of every row as a code, and which rows have none; None where people are not counted.
-
-    Raises
-    ------
-    PolicyError
-        Rows without a person are declared an error (`missing = "error"` of the unit column), and there are some.
-    """
-    unit = policy.unit
-    if unit is None:
-        return None
-    column = engine.encode(with_keys(source, engine, unit), [unit])[0]
-    nobody = np.zeros(column.codes.size, dtype=bool) if column.missing is None else column.codes == column.missing
-    refuse_nobody(policy, int(nobody.sum()))
-    return column.codes.astype(np.int64), nobody
-
-
-def refuse_nobody(policy: Policy, n_rows: int) -> None:
-    """Refuse rows without a person where the policy says so."""
-    if n_rows and policy.unit is not None and policy.column(policy.unit).missing is Missing.ERROR:
-        raise PolicyError(
-            f"unit column {policy.unit!r} is missing in {n_rows} rows", "every row must belong to a person"
-        )
-
-
-def nobody_notes(policy: Policy, n_rows: int) -> tuple[str, ...]:
-    """Say that rows were left out because they are nobody's."""
-    if not n_rows:
-        return ()
-    return (f"Rows without a value in {policy.unit!r} are left out: they belong to nobody who could be counted.",)

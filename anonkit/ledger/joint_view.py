@@ -24,8 +24,8 @@ from anonkit.domains.cell_keys import cell_keys
 from anonkit.engines.reading.settled_tables import settled
 from anonkit.errors import AnonkitError
 from anonkit.k_anonymity.recoded_rows import any_missing, is_among, needed_columns
-from anonkit.k_anonymity.sampled_search import merged_where_rows_are, violating_classes
 from anonkit.k_anonymity.stored_recoding import Recoded
+from anonkit.k_anonymity.violating_classes import merged_boxes, violating_classes
 from anonkit.ledger.standing import Entry
 from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import SettleCells, settling
@@ -126,7 +126,7 @@ class Shown:
     """What its quasi-identifiers are released as."""
     needed: Sequence[str]
     """Columns whose missing cells drop their row."""
-    gone: pa.Table
+    suppressed: pa.Table
     """Classes that it leaves out."""
     clear: Mapping[str, pa.DataType]
     """Columns it shows as they are, and that another release takes for known to an attacker."""
@@ -137,7 +137,7 @@ class Shown:
         """Return the class, and whether the row is in the release, shape (n_rows,)."""
         batch = batch if self.settle is None else self.settle(batch, 0)
         recoded, unknown = self.recoding.apply(batch)
-        absent = unknown | any_missing(batch, self.needed) | is_among(recoded, self.gone, batch.num_rows)
+        absent = unknown | any_missing(batch, self.needed) | is_among(recoded, self.suppressed, batch.num_rows)
         cells = [*(recoded[name] for name in self.types), *(batch.column(name) for name in self.clear)]
         return [pc.if_else(pa.array(absent), None, _plain(each)) for each in cells], ~absent
 
@@ -188,7 +188,7 @@ def _shown(table: Source, engine: Engine, params: Mapping[str, Any], known: set[
     settle = settling(table.schema, policy)
     table = settled(table, policy, engine)
     if isinstance(recoding, LocalRecoding):
-        recoding = merged_where_rows_are(method, table, policy, engine, recoding)
+        recoding = merged_boxes(method, table, policy, engine, recoding)
     clear = [
         column["name"]
         for column in params["columns"]
@@ -198,7 +198,7 @@ def _shown(table: Source, engine: Engine, params: Mapping[str, Any], known: set[
         recoding=recoding,
         types=recoding.types(table.schema),
         needed=needed_columns(policy),
-        gone=violating_classes(method, table, policy, engine, recoding),
+        suppressed=violating_classes(method, table, policy, engine, recoding).classes,
         clear={name: table.schema.field(name).type for name in clear},
         settle=settle,
     )

@@ -3,20 +3,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import ClassVar
 
-from anonkit.k_anonymity.privacy_model import AnonymityModel
+from anonkit.k_anonymity.preparing import Preparation, Prepared
+from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult
 from anonkit.methods.rfka import RFKA
 from anonkit.parameters import parameter
-from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.promises.anonymous_classes import KAnonymity
-from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.policy.declaration import TargetUse
+from anonkit.protocols import Progress
 from anonkit.randomness import Randomness
 
 
 @dataclass(frozen=True, kw_only=True)
-class GreedyHamdist(AnonymityModel):
+class GreedyHamdist(RecodingMethod):
     """Keep single values of columns in the order of how many pairs of different classes they tell apart.
 
     The comparator of paper 001: binary features, Hamming-distance class separability, one greedy visit.
@@ -39,27 +39,14 @@ class GreedyHamdist(AnonymityModel):
         self._as_rfka()
 
     def _as_rfka(self) -> RFKA:
-        return RFKA(
-            k=self.k,
-            l=self.l,
-            entropy_l=self.entropy_l,
-            recursive=self.recursive,
-            t=self.t,
-            alpha=self.alpha,
-            features="one-hot",
-            importance="hamdist",
-            search="greedy",
-            ladder="none",
-            bins=self.bins,
-            max_suppression=self.max_suppression,
-        )
+        """Return `rfka` with the choices of this paper; all parameters here are parameters there too."""
+        return RFKA(**asdict(self), features="one-hot", importance="hamdist", search="greedy", ladder="none")
 
-    def guarantee(self, policy: Policy) -> KAnonymity:
-        """State the promise: k-anonymity and the diversity asked for."""
-        return self._as_rfka().guarantee(policy)
+    @property
+    def preparation(self) -> Preparation:
+        """Numbers are cut into bins of about equal width."""
+        return self._as_rfka().preparation
 
-    def release(
-        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
-    ) -> Draft:
-        """Select features by Hamming distance and draft the release."""
-        return self._as_rfka().release(source, policy, engine=engine, rng=rng, progress=progress)
+    def find_recoding(self, prepared: Prepared, *, rng: Randomness, progress: Progress) -> SearchResult:
+        """Select values by Hamming distance."""
+        return self._as_rfka().find_recoding(prepared, rng=rng, progress=progress)

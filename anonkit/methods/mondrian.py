@@ -3,28 +3,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from anonkit.k_anonymity.coded_axes import boxes_of
-from anonkit.k_anonymity.declared_detail import Hierarchy
-from anonkit.k_anonymity.preparing import Prepared, prepare
-from anonkit.k_anonymity.privacy_model import AnonymityModel
-from anonkit.k_anonymity.recoded_draft import anonymity_params, column_entry, draft_recoded, other_columns
-from anonkit.k_anonymity.sampled_search import draft_from_sample
+from anonkit.k_anonymity.preparing import Prepared
+from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult
 from anonkit.k_anonymity.search.box_tree import grow_boxes
-from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.promises.anonymous_classes import KAnonymity
-from anonkit.protocols import Draft, Engine, Progress, Source, is_too_large, no_progress
+from anonkit.policy.declaration import TargetUse
+from anonkit.protocols import Progress
 from anonkit.published.recoding import LocalRecoding
 from anonkit.randomness import Randomness
-from anonkit.report.blocks import ReportColumn
+from anonkit.report.blocks import ColumnFacts
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mondrian(AnonymityModel):
+class Mondrian(RecodingMethod):
     """Cut the table into boxes of at least k rows, where a forest says that a cut keeps what predicts the target.
 
     Every row shows the box it is in: an interval or a set of values a column. No row is suppressed. One column may
@@ -44,79 +41,24 @@ class Mondrian(AnonymityModel):
     )
     target_use: ClassVar[TargetUse] = TargetUse.OPTIONAL
 
-    def guarantee(self, policy: Policy) -> KAnonymity:
-        """State the promise: k-anonymity and the diversity asked for."""
-        return self.promise(policy, ("The quasi-identifiers are all that an attacker knows about a person.",))
-
-    def release(
-        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
-    ) -> Draft:
-        """Recode the table box by box."""
-        if is_too_large(source, engine):
-            return draft_from_sample(
-                self,
-                lambda sample: self.release(sample, policy, engine=engine, rng=rng, progress=progress),
-                source,
-                policy,
-                engine=engine,
-                rng=rng,
-                progress=progress,
-                max_suppression=0.0,
-            )
-        progress("coding", 0.0)
-        prepared = prepare(source, policy, engine, self, pool=True, cut=True)
-        hierarchies = {
-            column.name: hierarchy
-            for column in prepared.columns
-            if (hierarchy := Hierarchy.of(column, policy.column(column.name))) is not None
-        }
+    def find_recoding(self, prepared: Prepared, *, rng: Randomness, progress: Progress) -> SearchResult:
+        """Cut the table into boxes."""
         progress("cutting boxes", 0.0)
-        ladders = {name: hierarchy.ladder for name, hierarchy in hierarchies.items()}
+        ladders = {name: hierarchy.ladder for name, hierarchy in prepared.hierarchies.items()}
         tree, boxes = grow_boxes(prepared.columns, prepared.labels, prepared.requirements, ladders)
-        recoding = boxes_of(prepared.columns, tree, hierarchies)
-        return draft_recoded(
-            source,
-            policy,
-            engine,
-            recoding,
-            prepared.rows,
-            params=anonymity_params(policy, source.schema, self, recoding, 0.0),
-            columns=[*_entries(policy, prepared, recoding), *other_columns(policy)],
-            rows={
-                "in": source.n_rows,
-                "suppressed": 0,
-                "suppressed_fraction": 0.0,
-                "suppression_limit": 0.0,
-                **prepared.left_out,
-            },
-            details={"search": {"name": "mondrian", "boxes": boxes.n_classes}},
-            owner={},
-            notes=prepared.notes,
+        recoding = boxes_of(prepared.columns, tree, prepared.hierarchies)
+        facts = _column_facts([column.name for column in prepared.columns], recoding)
+        return SearchResult(
+            recoding=recoding, column_facts=facts, details={"name": "mondrian", "boxes": boxes.n_classes}
         )
 
 
-def _entries(policy: Policy, prepared: Prepared, recoding: LocalRecoding) -> list[ReportColumn]:
-    boxes = list(recoding.boxes().values())
+def _column_facts(names: Sequence[str], recoding: LocalRecoding) -> dict[str, ColumnFacts]:
+    """Return the share of the cuts that are on each column, and why the others are dropped."""
     cuts = np.bincount([node.axis for node in recoding.nodes if node is not None], minlength=len(recoding.axes))
-    by_name = {axis.name: at for at, axis in enumerate(recoding.axes)}
-    out = []
-    for column in prepared.columns:
-        at = by_name.get(column.name)
-        if at is None:
-            reason = "no cut on it kept more of the target or of the detail than a cut elsewhere"
-            out.append(column_entry(policy, column.name, "dropped", reason=reason))
-            continue
-        labels = {box[at] for box in boxes}
-        reason = f"{cuts[at]} of {cuts.sum()} cuts are on it"
-        out.append(
-            column_entry(
-                policy,
-                column.name,
-                "generalized",
-                detail="generalized",
-                importance=float(cuts[at] / max(cuts.sum(), 1)),
-                reason=reason,
-                released_values=len(labels),
-            )
-        )
-    return out
+    reason = "no cut on it kept more of the target or of the detail than a cut elsewhere"
+    facts: dict[str, ColumnFacts] = {name: {"reason": reason} for name in names}
+    for axis, n_cuts in zip(recoding.axes, cuts, strict=True):
+        share = float(n_cuts / max(cuts.sum(), 1))
+        facts[axis.name] = {"importance": share, "reason": f"{n_cuts} of {cuts.sum()} cuts are on it"}
+    return facts

@@ -12,43 +12,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.errors import GuaranteeError, PolicyError
-from anonkit.k_anonymity.coded_axes import grouping_of, one_hot_grouping
+from anonkit.errors import PolicyError
+from anonkit.k_anonymity.coded_axes import global_recoding, grouping_of, one_hot_grouping
 from anonkit.k_anonymity.declared_detail import Hierarchy, declared_grouping
 from anonkit.k_anonymity.found_detail import Pooled, Stretch, held_by
-from anonkit.k_anonymity.preparing import Prepared, prepare
-from anonkit.k_anonymity.privacy_model import AnonymityModel
-from anonkit.k_anonymity.recoded_draft import (
-    anonymity_params,
-    column_entry,
-    describe_recoded,
-    draft_recoded,
-    other_columns,
-)
-from anonkit.k_anonymity.sampled_search import draft_from_sample
+from anonkit.k_anonymity.preparing import Preparation, Prepared
+from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult, refuse_too_many
 from anonkit.k_anonymity.search.distinct_rows import released_partition
 from anonkit.k_anonymity.search.equivalence import suppressed_rows
 from anonkit.k_anonymity.search.features import Feature, column_features, one_hot_features
 from anonkit.k_anonymity.search.greedy_selection import Decision, Selection, select_features
-from anonkit.k_anonymity.search.hierarchy_levels import (
-    Groups,
-    Ladder,
-    automatic_ladder,
-    full_detail,
-    number_groups,
-    tree_ladder,
-    width_ladder,
-)
+from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder, automatic_ladder, full_detail, number_groups
 from anonkit.k_anonymity.search.importance import IMPORTANCE_STRATEGIES, Evidence, Importance
 from anonkit.k_anonymity.search.random_forest import PUBLISHED, ForestSize
 from anonkit.k_anonymity.search.top_down_specialization import Drop, DropReason, specialize
-from anonkit.parameters import check_choice, check_integer, check_number, parameter
-from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.promises.anonymous_classes import KAnonymity
-from anonkit.protocols import Draft, Engine, Progress, Source, is_too_large, no_progress
+from anonkit.parameters import check_choice, check_integer, parameter
+from anonkit.policy.declaration import TargetUse
+from anonkit.protocols import Progress
 from anonkit.published.recoding import GlobalRecoding, Grouping, KeptAxis
 from anonkit.randomness import Randomness
-from anonkit.report.blocks import Action, ColumnFacts, ReportColumn
+from anonkit.report.blocks import ColumnFacts, JsonObject
 
 FEATURES = ("columns", "one-hot")
 SEARCHES = ("specialization", "greedy")
@@ -57,21 +40,21 @@ FORESTS = ("sampled", "full")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Found:
-    """What a search found: groups of every column, rows to suppress, and why."""
+class _Chosen:
+    """The detail that was chosen: groups of every column, rows to suppress, and why."""
 
     groups: Mapping[str, Groups | None]
     suppressed: NDArray[np.bool_]
     reasons: Mapping[str, str]
     accepted: Mapping[str, Sequence[int]] | None = None
     """One-hot features: the codes kept of every column."""
-    details: Mapping[str, Any]
-    owner: Mapping[str, Any]
+    details: JsonObject
+    owner: JsonObject
     """Exact figures of the source behind the reasons."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class RFKA(AnonymityModel):
+class RFKA(RecodingMethod):
     """Keep the detail that a random forest needs to predict the target, as far as k-anonymity allows.
 
     The default starts with everything dropped and refines one column at a time where that tells most about the
@@ -150,7 +133,6 @@ class RFKA(AnonymityModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("max_suppression", self.max_suppression, 0, 1)
         check_choice("features", self.features, FEATURES)
         check_choice("importance", self.importance, tuple(IMPORTANCE_STRATEGIES))
         check_choice("search", self.search, SEARCHES)
@@ -165,29 +147,15 @@ class RFKA(AnonymityModel):
                 "--preset paper sets all three",
             )
 
-    def guarantee(self, policy: Policy) -> KAnonymity:
-        """State the promise: k-anonymity and the diversity asked for."""
-        return self.promise(policy, ("The quasi-identifiers are all that an attacker knows about a person.",))
+    @property
+    def preparation(self) -> Preparation:
+        """Rare values are pooled and numbers cut where levels are found from the table, or are single features."""
+        found = self.ladder == "auto"
+        return Preparation(pool=found, cut=found or self.features == "one-hot" or self.bins is not None, bins=self.bins)
 
-    def release(
-        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
-    ) -> Draft:
-        """Find the recoding and draft the release."""
-        if is_too_large(source, engine):
-            return draft_from_sample(
-                self,
-                lambda sample: self.release(sample, policy, engine=engine, rng=rng, progress=progress),
-                source,
-                policy,
-                engine=engine,
-                rng=rng,
-                progress=progress,
-                max_suppression=self.max_suppression,
-            )
-        progress("coding", 0.0)
-        found_levels = self.ladder == "auto" or self.features == "one-hot" or self.bins is not None
-        prepared = prepare(source, policy, engine, self, pool=self.ladder == "auto", cut=found_levels, bins=self.bins)
-        columns = [self._first_bins(policy, column) for column in prepared.columns]
+    def find_recoding(self, prepared: Prepared, *, rng: Randomness, progress: Progress) -> SearchResult:
+        """Let a forest judge the columns, then choose the detail of each."""
+        columns = [self._first_bins(prepared, column) for column in prepared.columns]
         progress("growing the forest", 0.0)
         features = column_features(columns) if self.features == "columns" else one_hot_features(columns)
         size = PUBLISHED if self.forest == "full" else ForestSize()
@@ -195,54 +163,37 @@ class RFKA(AnonymityModel):
         importance = IMPORTANCE_STRATEGIES[self.importance].score(evidence)
         progress("choosing the detail", 0.0)
         limit = int(self.max_suppression * prepared.n_rows)
-        found = self._search(policy, columns, evidence, importance, prepared, limit)
-        self._refuse_too_many(found, prepared, limit)
-        recoding = self._recoding(policy, prepared, found)
-        kept = prepared.rows.copy()
-        kept[prepared.rows] = ~found.suppressed
-        suppressed = int(found.suppressed.sum())
-        return draft_recoded(
-            source,
-            policy,
-            engine,
-            recoding,
-            kept,
-            params=anonymity_params(policy, source.schema, self, recoding, self.max_suppression),
-            columns=[*_entries(policy, columns, recoding, importance, found), *other_columns(policy)],
-            rows={
-                "in": source.n_rows,
-                "suppressed": suppressed,
-                "suppressed_fraction": suppressed / max(prepared.n_rows, 1),
-                "suppression_limit": self.max_suppression,
-                **prepared.left_out,
-            },
-            details={"search": {"name": self.search, "importance": self.importance, **found.details}},
-            owner={"search": {**found.owner, "importance": importance.by_column}},
-            notes=prepared.notes,
+        chosen = self._chosen(columns, evidence, importance, prepared, limit)
+        refuse_too_many(int(chosen.suppressed.sum()), prepared.n_rows, limit)
+        recoding = self._recoding(prepared, chosen)
+        return SearchResult(
+            recoding=recoding,
+            column_facts=_column_facts(columns, recoding, importance, chosen),
+            details={"name": self.search, "importance": self.importance, **chosen.details},
+            owner={**chosen.owner, "importance": importance.by_column},
         )
 
-    def _search(
+    def _chosen(
         self,
-        policy: Policy,
         columns: Sequence[CodedColumn],
         evidence: Evidence,
         importance: Importance,
         prepared: Prepared,
         limit: int,
-    ) -> _Found:
-        ladders = {column.name: ladder for column in columns if (ladder := self._ladder(policy, column)) is not None}
+    ) -> _Chosen:
+        ladders = {column.name: levels for column in columns if (levels := self._levels(prepared, column)) is not None}
         if self.search == "greedy":
             if self.ladder == "auto":
                 ladders = {column.name: ladders.get(column.name) or automatic_ladder(column) for column in columns}
-            told_of = self.features == "one-hot" and limit > 0  # without a row left out k rows hold what is kept
-            ranking = self._publishable(columns, importance.ranking, prepared) if told_of else importance.ranking
+            lists_values = self.features == "one-hot" and limit > 0  # without a row left out k rows hold what is kept
+            ranking = self._publishable(columns, importance.ranking, prepared) if lists_values else importance.ranking
             selection = select_features(columns, ranking, prepared.requirements, limit, ladders)
-            if told_of:
+            if lists_values:
                 selection = self._with_rest(columns, selection, prepared)
             accepted: dict[str, list[int]] = {column.name: [] for column in columns}
             for feature in selection.kept:
                 accepted[feature.column] += [] if feature.code is None else [feature.code]
-            return _Found(
+            return _Chosen(
                 groups=selection.groups,
                 suppressed=selection.suppressed,
                 reasons=_greedy_reasons(selection.decisions),
@@ -262,7 +213,7 @@ class RFKA(AnonymityModel):
             columns, evidence.class_probabilities(), importance.by_column, prepared.requirements, limit, ladders
         )
         dropped = [(result.dropped[column.name], column) for column in columns if column.name in result.dropped]
-        return _Found(
+        return _Chosen(
             groups=result.groups,
             suppressed=result.suppressed,
             reasons={column.name: self._drop_reason(drop, column) for drop, column in dropped},
@@ -306,16 +257,12 @@ class RFKA(AnonymityModel):
         gone = suppressed_rows(released_partition(columns, groups), prepared.requirements)
         return replace(selection, decisions=tuple(decisions), groups=groups, suppressed=gone)
 
-    def _ladder(self, policy: Policy, column: CodedColumn) -> Ladder | None:
-        """Return the declared levels of a column, or None where the search is free to choose."""
-        declared = policy.column(column.name)
-        if not declared.generalize or self.ladder == "none":
+    def _levels(self, prepared: Prepared, column: CodedColumn) -> Ladder | None:
+        """Return the levels of detail of a column, or None where the search is free to choose."""
+        hierarchy = prepared.hierarchies.get(column.name)
+        if self.ladder == "none" or (hierarchy is None and self.ladder == "declared"):
             return full_detail(column)
-        if declared.ladder is not None:
-            return width_ladder(column, declared.ladder)
-        if declared.tree is not None:
-            return tree_ladder(column, declared.tree)
-        return None if self.ladder == "auto" else full_detail(column)
+        return None if hierarchy is None else hierarchy.ladder
 
     def _drop_reason(self, drop: Drop, column: CodedColumn) -> str:
         """Say in words why a column was dropped; how many rows it was about is the owner's."""
@@ -327,45 +274,30 @@ class RFKA(AnonymityModel):
             return "its mildest division would leave out more rows than may still be left out"
         return "what it tells about the target is not worth the rows it costs"
 
-    def _refuse_too_many(self, found: _Found, prepared: Prepared, limit: int) -> None:
-        suppressed = int(found.suppressed.sum())
-        if suppressed > limit or suppressed == prepared.n_rows:
-            raise GuaranteeError(
-                "the promise cannot be reached even with every quasi-identifier dropped",
-                "ask for less diversity: without quasi-identifiers the table is one class",
-            )
-
-    def _first_bins(self, policy: Policy, column: CodedColumn) -> CodedColumn:
+    def _first_bins(self, prepared: Prepared, column: CodedColumn) -> CodedColumn:
         """Return what one-hot features are made of: of a column with a declared ladder, its first bins."""
-        declared = policy.column(column.name)
-        if self.features != "one-hot" or declared.ladder is None:
+        hierarchy = prepared.hierarchies.get(column.name)
+        if self.features != "one-hot" or hierarchy is None or not hierarchy.widths:
             return column
-        bins = width_ladder(column, declared.ladder).levels[1]
+        bins = hierarchy.first_bins
         n_bins = int(bins.max(initial=-1)) + 1
         values = [*range(n_bins - 1), None] if column.missing is not None else list(range(n_bins))
         return replace(column, codes=bins[column.codes], values=values)
 
-    def _recoding(self, policy: Policy, prepared: Prepared, found: _Found) -> GlobalRecoding:
+    def _recoding(self, prepared: Prepared, chosen: _Chosen) -> GlobalRecoding:
         """Return the recoding of the columns as they were before the first bins of a ladder."""
-        out: list[KeptAxis | Grouping] = []
+        if chosen.accepted is None:
+            return global_recoding(prepared, chosen.groups)
+        recoded: list[KeptAxis | Grouping] = []
         for column in prepared.columns:
-            groups = found.groups[column.name]
+            groups, accepted = chosen.groups[column.name], chosen.accepted[column.name]
             if groups is None:
                 continue
-            accepted = None if found.accepted is None else found.accepted[column.name]
-            hierarchy = Hierarchy.of(column, policy.column(column.name))
-            if accepted is not None and not column.ordered:
-                out.append(one_hot_grouping(column, accepted))
-            elif accepted is not None:
-                out.append(_one_hot_numbers(column, hierarchy, groups, accepted))
-            elif _is_full_detail(column, groups):
-                out.append(KeptAxis(name=column.name))
-            elif hierarchy is None:
-                out.append(grouping_of(column, groups))
+            if column.ordered:
+                recoded.append(_one_hot_numbers(column, prepared.hierarchies.get(column.name), groups, accepted))
             else:
-                held = held_by(groups[column.codes], int(groups.max(initial=-1)) + 1, prepared.units)
-                out.append(declared_grouping(hierarchy, groups, held >= self.k))
-        return GlobalRecoding(columns=tuple(out))
+                recoded.append(one_hot_grouping(column, accepted))
+        return GlobalRecoding(columns=tuple(recoded))
 
 
 def _one_hot_numbers(
@@ -377,15 +309,9 @@ def _one_hot_numbers(
     if hierarchy is None:
         return grouping_of(column, groups, masked=rest)
     if hierarchy.widths:
-        groups = groups[hierarchy.ladder.levels[1]]
+        groups = groups[hierarchy.first_bins]
     told = np.arange(int(groups.max(initial=-1)) + 1) != rest
     return declared_grouping(hierarchy, groups, told, masked=True)
-
-
-def _is_full_detail(column: CodedColumn, groups: Groups) -> bool:
-    """Tell whether every value is released as it is: as many groups as values, and none of them merged before."""
-    found = any(isinstance(value, Pooled | Stretch) for value in column.values)
-    return not found and int(groups.max(initial=0)) + 1 == column.size
 
 
 def _greedy_reasons(decisions: Sequence[Decision]) -> dict[str, str]:
@@ -406,23 +332,16 @@ def _rounded(importance: float) -> float:
     return float(f"{importance:.2g}")
 
 
-def _entries(
-    policy: Policy,
-    columns: Sequence[CodedColumn],
-    recoding: GlobalRecoding,
-    importance: Importance,
-    found: _Found,
-) -> list[ReportColumn]:
-    recoded = {column.name: column for column in recoding.columns}
-    values = importance.by_column
-    out = []
+def _column_facts(
+    columns: Sequence[CodedColumn], recoding: GlobalRecoding, importance: Importance, chosen: _Chosen
+) -> dict[str, ColumnFacts]:
+    """Return the importance of every column, and why some are dropped."""
+    released = {column.name for column in recoding.columns}
+    facts: dict[str, ColumnFacts] = {}
     for column in columns:
-        name, value = column.name, _rounded(values.get(column.name, 0.0))
-        if name not in recoded:
-            reason = found.reasons.get(name, "nothing of it could be kept")
-            out.append(column_entry(policy, name, "dropped", reason=reason, importance=value))
-            continue
-        action: Action = "kept" if isinstance(recoded[name], KeptAxis) else "generalized"
-        facts: ColumnFacts = {"importance": value, **describe_recoded(recoded[name])}
-        out.append(column_entry(policy, name, action, **facts))
-    return out
+        value = _rounded(importance.by_column.get(column.name, 0.0))
+        if column.name in released or column.name not in chosen.reasons:
+            facts[column.name] = {"importance": value}
+        else:
+            facts[column.name] = {"reason": chosen.reasons[column.name], "importance": value}
+    return facts

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -186,6 +186,9 @@ class Grouping:
     axis: IntervalAxis | CategoryAxis
     labels: tuple[str | None, ...]
     """Label of each part, length `axis.size`; parts with one label are one group."""
+    unreleased: frozenset[int] = field(default=frozenset(), compare=False)
+    """Parts whose rows are left out of this one release: fewer than k rows of its source have their declared groups.
+    Not published: in the next batch other groups are small."""
 
     @property
     def name(self) -> str:

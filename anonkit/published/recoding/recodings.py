@@ -21,7 +21,7 @@ class GlobalRecoding:
     columns: tuple[KeptAxis | Grouping, ...]
 
     def apply(self, batch: pa.RecordBatch) -> tuple[dict[str, pa.Array], NDArray[np.bool_]]:
-        """Return the released quasi-identifier columns, and which rows hold a value nothing is said about."""
+        """Return the released quasi-identifier columns, and which rows are left out: nothing is said about a value."""
         unknown = np.zeros(batch.num_rows, dtype=bool)
         out: dict[str, pa.Array] = {}
         for column in self.columns:
@@ -31,6 +31,8 @@ class GlobalRecoding:
                 continue
             codes = column.axis.codes(array)
             unknown |= codes == UNKNOWN
+            if column.unreleased:
+                unknown |= np.isin(codes, list(column.unreleased))
             out[column.name] = pa.array(column.labels, pa.string()).take(pa.array(np.maximum(codes, 0)))
         return out, unknown
 

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one release path of all k-anonymous methods; a method itself writes the search for a recoding.
+
+The steps: rows that the policy leaves out or refuses are counted on the whole table; a table too large to be held is
+sampled; its quasi-identifiers are coded (`preparing`); the method searches a recoding; the recoding is applied to the
+whole table, and classes that break the model are left out (`recoded_draft`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from anonkit.errors import GuaranteeError
+from anonkit.k_anonymity.preparing import Preparation, Prepared, prepare
+from anonkit.k_anonymity.privacy_model import AnonymityModel
+from anonkit.k_anonymity.recoded_draft import draft_recoded
+from anonkit.k_anonymity.recoded_rows import count_usable_rows
+from anonkit.k_anonymity.sampled_search import opened, sample_details, sample_note, searched_rows
+from anonkit.policy.declaration import Policy
+from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.published.recoding import Recoding
+from anonkit.randomness import Randomness
+from anonkit.report.blocks import ColumnFacts, JsonObject
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SearchResult:
+    """What a search hands back: a recoding, and what may be told of how it was found."""
+
+    recoding: Recoding
+    column_facts: Mapping[str, ColumnFacts] = field(default_factory=lambda: MappingProxyType({}))
+    """What the report says of some columns beside how they were recoded: `reason`, `importance`."""
+    details: JsonObject
+    """The report's `search` block: `name`, and figures that tell nothing of single rows."""
+    owner: JsonObject = field(default_factory=lambda: MappingProxyType({}))
+    """Exact figures of the source behind the recoding, for the owner alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecodingMethod(AnonymityModel, ABC):
+    """A k-anonymous method: a search for a recoding of the quasi-identifiers.
+
+    A subclass is a frozen dataclass of its parameters with `name`, `paper`, `summary`, `target_use` and the method
+    `find_recoding`; with a parameter `max_suppression` it may leave rows out, and without one none are.
+
+    Privacy
+    -------
+    k rows (people) share every released combination of quasi-identifiers, whatever the search returns: its recoding
+    is applied to the table, and rows of smaller classes are left out, or the release is refused. What a recoding lists
+    and where it cuts is published, so a search must tell apart no more than `Prepared` offers.
+    """
+
+    @property
+    def preparation(self) -> Preparation:
+        """How columns are coded of which the policy declares no detail."""
+        return Preparation()
+
+    @abstractmethod
+    def find_recoding(self, prepared: Prepared, *, rng: Randomness, progress: Progress) -> SearchResult:
+        """Find a recoding under which the classes of the prepared rows meet the requirements.
+
+        Raises
+        ------
+        GuaranteeError
+            There is none.
+        """
+
+    def release(
+        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
+    ) -> Draft:
+        """Search a recoding of the table, or of a keyed sample of it, and draft the release of the whole table.
+
+        Raises
+        ------
+        GuaranteeError
+            The model cannot be reached within the limit of suppression.
+        PolicyError
+            A quasi-identifier has missing values where the policy allows none, or cells outside its declared domain.
+
+        Privacy
+        -------
+        A value is listed in the recoding of a sample when k rows of the sample hold it, so k rows of the table do.
+        """
+        progress("checking the table", 0.0)
+        usable = count_usable_rows(source, policy, engine)
+        searched = searched_rows(source, engine, rng, progress)
+        progress("coding", 0.0)
+        prepared = prepare(searched, policy, engine, self, self.preparation)
+        result = self.find_recoding(prepared, rng=rng, progress=progress)
+        sampled = searched is not source
+        draft = draft_recoded(
+            self,
+            source,
+            policy,
+            opened(result.recoding) if sampled else result.recoding,
+            engine=engine,
+            progress=progress,
+            usable=usable,
+            column_facts=result.column_facts,
+            notes=prepared.notes,
+        )
+        sample = {"sample": sample_details(searched, source)} if sampled else {}
+        return replace(
+            draft,
+            details={"search": {**result.details, **sample}},
+            owner={"search": result.owner} if result.owner else {},
+            notes=[*draft.notes, sample_note(searched, source)] if sampled else draft.notes,
+        )
+
+
+def refuse_too_many(n_suppressed: int, n_rows: int, limit: int) -> None:
+    """Refuse a recoding under which more rows than the limit, or all rows, would be left out.
+
+    Raises
+    ------
+    GuaranteeError
+        For a search that may drop every quasi-identifier: then the table is one class that breaks the model.
+    """
+    if n_suppressed > limit or n_suppressed == n_rows:
+        raise GuaranteeError(
+            "the promise cannot be reached even with every quasi-identifier dropped",
+            "ask for less diversity: without quasi-identifiers the table is one class",
+        )

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Equivalence classes of a recoded table that break the model, counted by the engine where the rows are.
+
+Only counts reach this machine: the classes that are too small and, with l, t and the like asked for, how many rows
+(people) of every class hold each sensitive value. The rule is that of `search.equivalence.suppressed_rows`: whole
+classes go, all requirements are looked at together, and again as long as more classes break one, since t-closeness
+compares with the rows that stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from anonkit.domains.coded_columns import CodedColumn, combine
+from anonkit.k_anonymity.privacy_model import AnonymityModel, diversity_requirements
+from anonkit.k_anonymity.recoded_rows import RecodeRows, is_among, needed_columns
+from anonkit.k_anonymity.search.class_values import CountedPeople, at_most
+from anonkit.k_anonymity.search.equivalence import Partition
+from anonkit.policy.declaration import Policy
+from anonkit.protocols import Engine, Source
+from anonkit.published.recoding import LocalRecoding, Recoding
+
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViolatingClasses:
+    """The classes of a recoded table that must be left out."""
+
+    classes: pa.Table
+    """Released quasi-identifiers of each class, and `count`, its rows."""
+    n_recoded: int
+    """Rows that the recoding has a place for, in these classes or in others."""
+
+    @property
+    def n_rows(self) -> int:
+        """Rows in the violating classes."""
+        return sum(self.classes.column("count").to_pylist())
+
+
+def violating_classes(
+    model: AnonymityModel, source: Source, policy: Policy, engine: Engine, recoding: Recoding
+) -> ViolatingClasses:
+    """Recode a table and find the classes that are too small, or not diverse enough."""
+    types = recoding.types(source.schema)
+    names = [name for name in policy.quasi_identifiers if name in types]
+    extra = [name for name in dict.fromkeys((*policy.sensitive, policy.unit)) if name and name not in types]
+    kept = [*names, *extra] or source.schema.names[:1]  # a batch without columns has no rows
+    if policy.unit is not None:
+        types = {**types, policy.unit: pa.string()}
+    schema = pa.schema([(name, types.get(name) or source.schema.field(name).type) for name in kept])
+    function = RecodeRows(recoding=recoding, schema=schema, needed=needed_columns(policy), unit=policy.unit)
+    recoded = engine.map_batches(source, function, schema)
+    classes = _violating(model, recoded, policy, engine, names)
+    return ViolatingClasses(classes=classes, n_recoded=recoded.n_rows)
+
+
+def merged_boxes(
+    model: AnonymityModel, source: Source, policy: Policy, engine: Engine, recoding: LocalRecoding
+) -> LocalRecoding:
+    """Merge boxes with their neighbours until none that rows are in breaks the model."""
+    while True:
+        violating = violating_classes(model, source, policy, engine, recoding).classes
+        if violating.num_rows == 0 or recoding.nodes[0] is None:
+            return recoding
+        leaf_of = {labels: leaf for leaf, labels in recoding.boxes().items()}
+        broken = zip(*(violating.column(axis.name).to_pylist() for axis in recoding.axes), strict=True)
+        recoding = recoding.without([leaf_of[labels] for labels in broken])
+
+
+def _violating(
+    model: AnonymityModel, recoded: Source, policy: Policy, engine: Engine, names: Sequence[str]
+) -> pa.Table:
+    """Return the violating classes of a recoded table: small ones, and those that are not diverse enough.
+
+    Parameters
+    ----------
+    recoded : Source
+        Released quasi-identifiers, sensitive columns, and the keys of the unit where people are counted.
+    names : sequence of str
+        The released quasi-identifiers.
+    """
+    small = engine.small_classes(recoded, names, model.k, policy.unit)
+    if not model.diversity.asked() or not names:
+        return small
+    counts = [ValueCounts.of(recoded, policy, engine, names, sensitive) for sensitive in policy.sensitive]
+    removed = small.slice(0, 0)
+    while True:
+        found = [each.violating(model, policy, engine, removed) for each in counts]
+        worse = _united([small, removed, *found], names)
+        if worse.num_rows == removed.num_rows:
+            return removed
+        removed = worse
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ValueCounts:
+    """How the values of one sensitive column are divided among the classes of a recoded table.
+
+    A cell is a class together with one value of the sensitive column.
+    """
+
+    recoded: Source
+    names: Sequence[str]
+    """The released quasi-identifiers."""
+    cells: pa.Table
+    """Quasi-identifiers and sensitive value of every cell that occurs, and `count`, its rows; n_cells rows."""
+    partition: Partition
+    """The classes, with cells as entries weighted by their rows."""
+    column: CodedColumn
+    """The sensitive value of each cell."""
+    people: tuple[IntArray, IntArray, IntArray] | None
+    """; None where rows are counted."""
+
+    @classmethod
+    def of(cls, recoded: Source, policy: Policy, engine: Engine, names: Sequence[str], sensitive: str) -> ValueCounts:
+        """Count every cell once: the rounds that follow look at these counts."""
+        keys = [*names, *([] if sensitive in names else [sensitive])]
+        (cells,) = engine.count_sets(recoded, [tuple(keys)])
+        classes, n_classes = combine([_codes(cells, name).codes for name in names], cells.num_rows)
+        column = _codes(cells, sensitive)
+        people = None
+        if policy.unit is not None:
+            of_cells = engine.count_people(recoded, keys, policy.unit).column("count").to_numpy()
+            with_value = engine.count_people(_with_value(recoded, engine, column, policy), names, policy.unit)
+            everybody = engine.count_people(recoded, names, policy.unit)
+            people = (of_cells, _of_classes(cells, with_value, names), _of_classes(cells, everybody, names))
+        return cls(
+            recoded=recoded,
+            names=names,
+            cells=cells,
+            partition=Partition(classes, n_classes, cells.column("count").to_numpy()),
+            column=column,
+            people=people,
+        )
+
+    def violating(self, model: AnonymityModel, policy: Policy, engine: Engine, removed: pa.Table) -> pa.Table:
+        """Return the classes that break a requirement on this column once some classes are removed."""
+        kept = ~self._are_in(removed)
+        counted = None if self.people is None else [self._counted_people(self.people, policy, engine, removed)]
+        asked = diversity_requirements(model.diversity, [self.column], policy.missing_is_value, counted=counted)
+        broken = np.zeros(self.partition.n_classes, dtype=bool)
+        for requirement in asked:
+            broken |= requirement.violated(self.partition, kept)
+        cells = self.cells.filter(pa.array(broken[self.partition.classes]))
+        classes = cells.group_by(list(self.names), use_threads=False).aggregate([("count", "sum")])
+        return classes.rename_columns([*self.names, "count"]).select(removed.column_names).cast(removed.schema)
+
+    def _counted_people(
+        self, of_classes: tuple[IntArray, IntArray, IntArray], policy: Policy, engine: Engine, removed: pa.Table
+    ) -> CountedPeople:
+        """Count the people of every value in the rows that stay; what is counted by class stays as it is."""
+        unit, left = policy.unit or "", self.recoded
+        if removed.num_rows:
+            left = engine.map_batches(left, WithoutClasses(removed), left.schema)
+        (rows_of,) = engine.count_sets(left, [(self.column.name,)])
+        people_of = engine.count_people(left, [self.column.name], unit)
+        held = at_most(rows_of.column("count").to_numpy(), people_of.column("count").to_numpy())
+        everywhere = np.zeros(self.column.size, dtype=np.int64)
+        code_of = {value: code for code, value in enumerate(self.column.values)}
+        everywhere[[code_of[value] for value in rows_of.column(self.column.name).to_pylist()]] = held
+        valued = _with_value(left, engine, self.column, policy)
+        anybody = int(at_most(np.asarray(valued.n_rows), _total(engine.count_people(valued, (), unit))))
+        return CountedPeople(*of_classes, everywhere, anybody)
+
+    def _are_in(self, classes: pa.Table) -> BoolArray:
+        if classes.num_rows == 0:
+            return np.zeros(self.cells.num_rows, dtype=bool)
+        columns = {name: self.cells.column(name).combine_chunks() for name in self.names}
+        return is_among(columns, classes, self.cells.num_rows)
+
+
+def _with_value(recoded: Source, engine: Engine, column: CodedColumn, policy: Policy) -> Source:
+    """Return the rows that hold a value of a sensitive column; all of them where missing is a value too."""
+    if column.missing is None or column.name in policy.missing_is_value:
+        return recoded
+    return engine.map_batches(recoded, WithValue(column.name), recoded.schema)
+
+
+def _total(counted: pa.Table) -> IntArray:
+    """Return the count of a table of one class, or of none."""
+    return np.asarray(sum(counted.column("count").to_pylist()), dtype=np.int64)
+
+
+def _of_classes(cells: pa.Table, counted: pa.Table, names: Sequence[str]) -> IntArray:
+    """Return the count of the class of every cell; 0 where the class is not counted."""
+    both = pa.concat_tables([cells.select(list(names)), counted.select(list(names))])
+    code, n_codes = combine([_codes(both, name).codes for name in names], both.num_rows)
+    count_of = np.zeros(n_codes, dtype=np.int64)
+    count_of[code[cells.num_rows :]] = counted.column("count").to_numpy()
+    return count_of[code[: cells.num_rows]]
+
+
+def _united(tables: Sequence[pa.Table], names: Sequence[str]) -> pa.Table:
+    """Return the classes of several tables, each once."""
+    joined = pa.concat_tables(tables)
+    merged = joined.group_by(list(names), use_threads=False).aggregate([("count", "max")])
+    return merged.rename_columns([*names, "count"]).select(tables[0].column_names).cast(tables[0].schema)
+
+
+def _codes(cells: pa.Table, name: str) -> CodedColumn:
+    """Return a column of counted cells as codes that ascend with the value, missing last."""
+    array = cells.column(name).combine_chunks()
+    values = array.unique().drop_null()
+    values = values.take(pc.sort_indices(values))
+    codes = pc.fill_null(pc.index_in(array, value_set=values), len(values)).to_numpy(zero_copy_only=False)
+    ordered = not (pa.types.is_string(array.type) or pa.types.is_boolean(array.type))
+    listed = [*values.to_pylist(), *([None] if array.null_count else [])]
+    return CodedColumn(name=name, codes=codes.astype(np.int32), values=listed, ordered=ordered)
+
+
+@dataclass(frozen=True)
+class WithValue:
+    """Leaves out rows without a value in a column."""
+
+    name: str
+
+    def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
+        """Return the rows with one."""
+        return batch.filter(batch.column(self.name).is_valid())
+
+
+@dataclass(frozen=True, eq=False)
+class WithoutClasses:
+    """Leaves out the rows of some classes."""
+
+    removed: pa.Table
+
+    def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
+        """Return the rows of the others."""
+        columns = {name: batch.column(name) for name in self.removed.column_names if name != "count"}
+        return batch.filter(pa.array(~is_among(columns, self.removed, batch.num_rows)))
