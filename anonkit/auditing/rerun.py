@@ -21,7 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.auditing.attacks.loss import REFUTED_ALPHA, FloatArray, Guesser, LossBound, epsilon_of_guesses
+from anonkit.auditing.attacks.loss import REFUTED_ALPHA, Guesser, LossBound, epsilon_of_guesses
+from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.domain_codes import codes_of_cells
 from anonkit.engines import open_engine

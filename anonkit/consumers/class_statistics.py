@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.consumers.columns import Columns
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
 from anonkit.errors import ReleaseFormatError, SourceError, refusing_damage
 from anonkit.estimators.moments import N_POWERS, PowerSums
 from anonkit.published.channels.response_channel import Channel
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 
-IntArray = NDArray[np.int64]
 Sums = IntArray | PowerSums
 
 

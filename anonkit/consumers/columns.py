@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.arrow_values import recode_array
 from anonkit.domains.attribute_domains import UNKNOWN, Categories
 from anonkit.errors import SourceError, did_you_mean
-
-IntArray = NDArray[np.int64]
 
 
 class Columns:

@@ -8,12 +8,11 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
 from anonkit.consumers.share_estimates import band_interval, reach_from, smoothed_histogram
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.array_types import BoolArray, FloatArray
 from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import ParameterError
 from anonkit.estimators.moments import MomentEstimate, PowerSums, ScoreSums, estimate_moments
@@ -36,7 +35,6 @@ _FLOOR = 0.1  # what an uncertain variance is at least, as a share of the pooled
 _LEVEL = 0.95  # of the intervals behind the errors of a smoothed histogram
 _LEAST = 1e-9  # what any variance is at least, as a share of the attribute's
 
-BoolArray = NDArray[np.bool_]
 
 ESTIMATORS = ("likelihood", "moment", "published")
 """How shares are estimated: the likeliest ones; the unbiased ones on the simplex; as published, nothing put right."""

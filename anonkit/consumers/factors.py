@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.consumers.class_statistics import IntArray, answer_codes
+from anonkit.consumers.class_statistics import answer_codes
 from anonkit.consumers.columns import Columns
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
 from anonkit.errors import ParameterError
 from anonkit.published.channels.transformed_response import TransformedResponse

@@ -16,14 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.release_files import Described, column_types, read_params
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.attribute_domains import UNKNOWN, Grid
 from anonkit.errors import ParameterError
 from anonkit.published.additive_scores import places_of, scores_of
 from anonkit.published.tree_attributes import Attribute
 from anonkit.published.tree_model import PublishedForest
 
-IntArray = NDArray[np.int64]
 VOTES = ("pooled", "majority")
 
 

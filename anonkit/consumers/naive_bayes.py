@@ -20,14 +20,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from anonkit.consumers import model_files
-from anonkit.consumers.class_statistics import ClassStatistics, IntArray
+from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.estimation import Estimation, Prior, make_factor, make_prior
 from anonkit.consumers.factors import Factor
 from anonkit.consumers.noisy_statistics import is_noisy_tables, statistics_of_tables
 from anonkit.consumers.release_files import open_randomized, read_params
 from anonkit.consumers.released_rows import looks_released
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.attribute_domains import UNKNOWN, Categories
 from anonkit.errors import ParameterError, SourceError
 from anonkit.published.channels.kary_response import RandomizedResponse

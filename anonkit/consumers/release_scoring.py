@@ -19,13 +19,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from anonkit.consumers.class_statistics import ClassStatistics, IntArray
+from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.estimation import Estimation, label_channel, make_factor, make_prior
 from anonkit.consumers.factors import Factor, ShareFactor
 from anonkit.consumers.noisy_statistics import is_noisy_tables
 from anonkit.consumers.released_rows import is_clear
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.attribute_domains import UNKNOWN, Grid
 from anonkit.errors import ParameterError, SourceError
 from anonkit.published.randomized_table import PublishedTable, PublishedTarget

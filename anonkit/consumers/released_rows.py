@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from anonkit.consumers.class_statistics import ClassStatistics, Sums, answer_codes
 from anonkit.consumers.columns import Columns
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.array_types import BoolArray, FloatArray
 from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
 from anonkit.estimators.moments import PowerSums, estimate_moments
 from anonkit.estimators.transformed_moments import score_sums
@@ -23,8 +23,6 @@ _MOST = 10_000
 """Rows that are looked at, the first ones: more tell no more."""
 _RARE = 0.001
 """How often a test errs, of two: true rows of the same population disagree with it, and so do answers with theirs."""
-
-BoolArray = NDArray[np.bool_]
 
 
 def looks_released(statistics: ClassStatistics, data: Columns) -> bool:

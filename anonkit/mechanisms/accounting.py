@@ -15,8 +15,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonkit.domains.array_types import IntArray
 from anonkit.errors import BudgetError, ParameterError
 from anonkit.promises.pure_central_dp import ADD_OR_REMOVE, changed_rows
 from anonkit.published.exact_losses import RATE_BITS
@@ -31,8 +31,6 @@ LARGEST_EPSILON = 40.0
 _ONE = 1 << RATE_BITS
 _DIGITS = 90
 _SLACK = Decimal(10) ** -60
-
-IntArray = NDArray[np.int64]
 
 
 def units_of(epsilon: float | Fraction) -> int:

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from anonkit.domains.array_types import FloatArray
 
 # each: numerator, denominator, highest power first
 _MIDDLE = (

@@ -25,11 +25,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonkit.domains.array_types import FloatArray
 from anonkit.errors import ParameterError
-
-FloatArray = NDArray[np.float64]
 
 _TAIL = math.log(1e-20)
 """Logarithm of the probability that may fall outside the window of the sum: far below any delta."""

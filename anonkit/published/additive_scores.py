@@ -23,11 +23,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.published.tree_model import PublishedForest
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 UNIT = 0.001
 """Scores are published in whole thousandths of a natural logarithm."""

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonkit.domains.array_types import BoolArray, IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import ParameterError
 
-BoolArray = NDArray[np.bool_]
-IntArray = NDArray[np.int64]
 Paths = tuple[tuple[str, ...], ...]
 
 ANY = "*"

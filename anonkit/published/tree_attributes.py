@@ -10,12 +10,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.domains.array_types import BoolArray, IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import ParameterError
 from anonkit.published.taxonomy import Paths, Taxonomy
-
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 MOST_BRANCHES = 2048
 """Children of a multiway split; an attribute with more codes is not split so. How many it has is public."""

@@ -42,12 +42,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.domains.array_types import IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 
 FORMAT = "anonkit-forest-1"
-IntArray = NDArray[np.int64]
 Table = tuple[tuple[int, ...], ...]
 
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonkit.auditing.attacks.rates import WEAK
 from anonkit.auditing.epsilon_audit import clopper_pearson
+from anonkit.domains.array_types import BoolArray, FloatArray
 
 ALPHA = 0.05
 """Probability that a bound is above the true epsilon."""
@@ -27,9 +27,6 @@ REFUTED_ALPHA = 1e-3
 BELOW, REFUTED, UNCLAIMED = "below the claim", "claim refuted", "no bound is claimed"
 _SHARES = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02)
 """Shares of the records that the attacker is tried with guessing about, on either side."""
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,13 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonkit.consumers.comparators.record_flip import RecordFlip
-from anonkit.domains.array_types import FloatArray
-
-BoolArray = NDArray[np.bool_]
-IntArray = NDArray[np.int64]
+from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -17,13 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from anonkit.consumers.comparators.decision_tree import Growth, grow, leaf_shares
 from anonkit.consumers.comparators.record_flip import RecordFlip
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import ParameterError
 from anonkit.estimators.response_inversion import expectation_maximization
 from anonkit.published.channels.transformed_response import TransformedResponse
-
-IntArray = NDArray[np.int64]
 
 
 class AdditiveNoiseDecisionTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
