@@ -10,21 +10,15 @@ from typing import Any, ClassVar
 
 from anonkit.errors import PolicyError
 from anonkit.parameters import check_choice, check_integer, parameter
-from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.policy.public_domains import CategoricalAttribute, PublicAttribute, PublicDomains, public_domains
-from anonkit.promises.pure_local_dp import LocalDP
-from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
-from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
+from anonkit.policy.declaration import TargetUse
+from anonkit.policy.public_domains import CategoricalAttribute, PublicAttribute, PublicDomains
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 from anonkit.randomized_response.answer_strength import AnswerStrength, refuse_unclear_strength
 from anonkit.randomized_response.randomized_draft import (
     LABELS,
-    clear_target,
-    draft_randomized,
-    local_promise,
     realised_notes,
 )
-from anonkit.randomized_response.shuffled_view import ShuffleDelta
-from anonkit.randomness import Randomness
+from anonkit.randomized_response.randomized_method import ShuffleDelta
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,53 +62,23 @@ class ERRPH(ShuffleDelta, AnswerStrength):
         check_choice("label", self.label, LABELS)
         refuse_unclear_strength(self)
 
-    def published(self, policy: Policy) -> PublishedTable:
-        """Return what is done to each column.
-
-        Raises
-        ------
-        PolicyError
-            A column has no public domain, or is a number and no bins are given.
-        """
-        return self._published(public_domains(policy))
-
-    def _published(self, domains: PublicDomains) -> PublishedTable:
+    def table_of(self, domains: PublicDomains) -> PublishedTable:
+        """Return what is done to each column."""
         return PublishedTable(
-            target=self._target(domains),
+            target=self.label_of(domains, self.label),
             attributes=tuple(self._attribute(column) for column in domains.attributes),
         )
 
-    def _target(self, domains: PublicDomains) -> PublishedTarget | None:
-        target = domains.target
-        if target is None or self.label == "clear":
-            return clear_target(domains)
-        mechanism = self.answers_of(target, target.domain)
-        return PublishedTarget(name=target.name, domain=target.domain, mechanism=mechanism)
-
     def _attribute(self, column: PublicAttribute) -> PublishedAttribute:
         if isinstance(column, CategoricalAttribute):
-            mechanism = self.answers_of(column, column.domain)
-            return PublishedAttribute(name=column.name, domain=column.domain, mechanism=mechanism)
+            return self.answered(column, column.domain)
         if self.bins is None:
             raise PolicyError(
                 f"column {column.name!r} is a number, which randomized response publishes as a bin",
                 "--bins 8, or --method ppnb for numbers",
             )
-        grid = column.grid(self.bins)
-        return PublishedAttribute(name=column.name, domain=grid, mechanism=self.answers_of(column, grid))
+        return self.answered(column, column.grid(self.bins))
 
-    def guarantee(self, policy: Policy) -> LocalDP:
-        """State the promise: the losses of the mechanisms."""
-        return local_promise(self.published(policy), policy)
-
-    def release(
-        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
-    ) -> Draft:
-        """Randomize the table batch by batch."""
-        progress("randomizing", 0.0)
-        domains = public_domains(policy)
-        table = self._published(domains)
-        notes = realised_notes(self.epsilon, table.losses)
-        return draft_randomized(
-            source, policy, engine, rng, table, domains, shuffle_delta=self.shuffle_delta, notes=notes
-        )
+    def notes_of(self, table: PublishedTable, domains: PublicDomains, n_rows: int) -> list[str]:
+        """Tell what epsilon came to, where rounding cost much of it."""
+        return realised_notes(self.epsilon, table.losses)

@@ -10,21 +10,15 @@ from typing import Any, ClassVar
 
 from anonkit.methods.trr import NumberNoise, reconstruction_notes
 from anonkit.parameters import check_choice, parameter
-from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.policy.public_domains import NumericAttribute, PublicAttribute, PublicDomains, public_domains
-from anonkit.promises.pure_local_dp import LocalDP
-from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
-from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
+from anonkit.policy.declaration import TargetUse
+from anonkit.policy.public_domains import NumericAttribute, PublicAttribute, PublicDomains
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 from anonkit.randomized_response.answer_strength import AnswerStrength, refuse_design, refuse_unclear_strength
 from anonkit.randomized_response.randomized_draft import (
     LABELS,
-    clear_target,
-    draft_randomized,
-    local_promise,
     realised_notes,
 )
-from anonkit.randomized_response.shuffled_view import ShuffleDelta
-from anonkit.randomness import Randomness
+from anonkit.randomized_response.randomized_method import ShuffleDelta
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,49 +55,19 @@ class PPNB(ShuffleDelta, AnswerStrength, NumberNoise):
         check_choice("label", self.label, LABELS)
         refuse_unclear_strength(self)
 
-    def published(self, policy: Policy) -> PublishedTable:
-        """Return what is done to each column.
-
-        Raises
-        ------
-        PolicyError
-            A column has no public domain.
-        """
-        return self._published(public_domains(policy))
-
-    def _published(self, domains: PublicDomains) -> PublishedTable:
+    def table_of(self, domains: PublicDomains) -> PublishedTable:
+        """Return what is done to each column."""
         return PublishedTable(
-            target=self._target(domains),
+            target=self.label_of(domains, self.label),
             attributes=tuple(self._attribute(column) for column in domains.attributes),
         )
-
-    def _target(self, domains: PublicDomains) -> PublishedTarget | None:
-        target = domains.target
-        if target is None or self.label == "clear":
-            return clear_target(domains)
-        mechanism = self.answers_of(target, target.domain)
-        return PublishedTarget(name=target.name, domain=target.domain, mechanism=mechanism)
 
     def _attribute(self, column: PublicAttribute) -> PublishedAttribute:
         if isinstance(column, NumericAttribute):
             refuse_design(column, self.name)
             return self.transformed(column, self.channel(2))
-        mechanism = self.answers_of(column, column.domain)
-        return PublishedAttribute(name=column.name, domain=column.domain, mechanism=mechanism)
+        return self.answered(column, column.domain)
 
-    def guarantee(self, policy: Policy) -> LocalDP:
-        """State the promise: a bound for each category alone, none for the row."""
-        return local_promise(self.published(policy), policy)
-
-    def release(
-        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
-    ) -> Draft:
-        """Randomize the table batch by batch."""
-        progress("randomizing", 0.0)
-        domains = public_domains(policy)
-        table = self._published(domains)
-        realised = realised_notes(self.epsilon, table.losses)
-        notes = [*reconstruction_notes(table, domains, source.n_rows), *realised]
-        return draft_randomized(
-            source, policy, engine, rng, table, domains, shuffle_delta=self.shuffle_delta, notes=notes
-        )
+    def notes_of(self, table: PublishedTable, domains: PublicDomains, n_rows: int) -> list[str]:
+        """Warn about numbers that cannot be reconstructed, and tell what epsilon came to."""
+        return [*reconstruction_notes(table, domains, n_rows), *realised_notes(self.epsilon, table.losses)]

@@ -10,10 +10,8 @@ from typing import Any, ClassVar
 
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.parameters import check_choice, check_number, parameter
-from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.policy.public_domains import CategoricalAttribute, PublicAttribute, PublicDomains, public_domains
-from anonkit.promises.pure_local_dp import LocalDP
-from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.policy.declaration import TargetUse
+from anonkit.policy.public_domains import CategoricalAttribute, PublicAttribute, PublicDomains
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import TruthOrBlind
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
@@ -23,12 +21,9 @@ from anonkit.randomized_response.randomized_draft import (
     ASKED_COLUMN,
     LABELS,
     clear_target,
-    draft_randomized,
-    local_promise,
     realised_notes,
 )
-from anonkit.randomized_response.shuffled_view import ShuffleDelta
-from anonkit.randomness import Randomness
+from anonkit.randomized_response.randomized_method import ShuffleDelta
 
 ALLOCATIONS = ("sample", "split")
 
@@ -82,17 +77,8 @@ class RR(ShuffleDelta):
         check_choice("allocation", self.allocation, ALLOCATIONS)
         check_choice("label", self.label, LABELS)
 
-    def published(self, policy: Policy) -> PublishedTable:
-        """Return what is done to each column.
-
-        Raises
-        ------
-        PolicyError
-            A column has no public domain.
-        """
-        return self._published(public_domains(policy))
-
-    def _published(self, domains: PublicDomains) -> PublishedTable:
+    def table_of(self, domains: PublicDomains) -> PublishedTable:
+        """Return what is done to each column."""
         refuse_designs(domains, self.name)
         columns = domains.attributes
         classes = domains.target if self.label == "randomize" else None
@@ -112,22 +98,10 @@ class RR(ShuffleDelta):
             asked_column=ASKED_COLUMN,
         )
 
-    def guarantee(self, policy: Policy) -> LocalDP:
-        """State the promise: the realised losses, never above the epsilon given."""
-        return local_promise(self.published(policy), policy)
-
-    def release(
-        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
-    ) -> Draft:
-        """Randomize the table batch by batch."""
-        progress("randomizing", 0.0)
-        domains = public_domains(policy)
-        table = self._published(domains)
-        clear = self.label == "clear" and policy.target is not None
-        notes = [] if clear else realised_notes(self.epsilon, {"the row": table.record_epsilon})
-        return draft_randomized(
-            source, policy, engine, rng, table, domains, shuffle_delta=self.shuffle_delta, notes=notes
-        )
+    def notes_of(self, table: PublishedTable, domains: PublicDomains, n_rows: int) -> list[str]:
+        """Tell what epsilon came to, where rounding cost much of it."""
+        clear = self.label == "clear" and domains.target is not None
+        return [] if clear else realised_notes(self.epsilon, {"the row": table.record_epsilon})
 
 
 def _randomized_target(classes: CategoricalAttribute, epsilon: float) -> PublishedTarget:

@@ -11,15 +11,14 @@ from typing import Any, ClassVar
 from anonkit.errors import PolicyError
 from anonkit.parameters import check_choice, parameter
 from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.policy.public_domains import NumericAttribute, PublicDomains, conditions_of, public_domains
+from anonkit.policy.public_domains import NumericAttribute, PublicDomains, conditions_of
 from anonkit.promises.no_guarantee import NoGuarantee
-from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.transformed_response import NO_GUARANTEE, PUBLISHED, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 from anonkit.randomized_response.answer_strength import refuse_designs
-from anonkit.randomized_response.randomized_draft import clear_target, draft_randomized
-from anonkit.randomness import Randomness
+from anonkit.randomized_response.randomized_draft import clear_target
+from anonkit.randomized_response.randomized_method import RandomizedMethod
 
 _PRESENCE_P_KEEP = 0.5
 _POOR_RECONSTRUCTION = 0.2
@@ -74,7 +73,7 @@ def reconstruction_notes(table: PublishedTable, domains: PublicDomains, n_rows: 
 
 
 @dataclass(frozen=True, kw_only=True)
-class TRR(NumberNoise):
+class TRR(NumberNoise, RandomizedMethod):
     """Publish each number x as a·x + b with fresh secret a and b of published moments.
 
     Numbers are standardized by their public bounds first, so that the noise does not grow with their distance from
@@ -100,17 +99,8 @@ class TRR(NumberNoise):
     )
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({"paper": {"center": False}})
 
-    def published(self, policy: Policy) -> PublishedTable:
-        """Return what is done to each column.
-
-        Raises
-        ------
-        PolicyError
-            A column is not a declared number.
-        """
-        return self._published(public_domains(policy))
-
-    def _published(self, domains: PublicDomains) -> PublishedTable:
+    def table_of(self, domains: PublicDomains) -> PublishedTable:
+        """Return what is done to each column."""
         refuse_designs(domains, self.name)
         attributes = []
         for column in domains.attributes:
@@ -133,12 +123,6 @@ class TRR(NumberNoise):
             conditional=policy.domains_from_data,
         )
 
-    def release(
-        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
-    ) -> Draft:
-        """Transform the table batch by batch."""
-        progress("randomizing", 0.0)
-        domains = public_domains(policy)
-        table = self._published(domains)
-        notes = reconstruction_notes(table, domains, source.n_rows)
-        return draft_randomized(source, policy, engine, rng, table, domains, notes=notes)
+    def notes_of(self, table: PublishedTable, domains: PublicDomains, n_rows: int) -> list[str]:
+        """Warn about numbers that cannot be reconstructed."""
+        return reconstruction_notes(table, domains, n_rows)

@@ -15,6 +15,8 @@ from anonkit.policy.public_domains import PublicAttribute, PublicDomains
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import Channel
 from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTarget
+from anonkit.randomized_response.randomized_draft import clear_target
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +89,18 @@ class AnswerStrength:
             return RandomizedResponse.weighted(design.weights, p_keep=self.p_keep, epsilon=self.epsilon)
         except ParameterError as error:
             raise PolicyError(f"column {column.name!r}: {error.message}", error.hint) from None
+
+    def answered(self, column: PublicAttribute, domain: Categories | Grid) -> PublishedAttribute:
+        """Return a column with the answers about it; parameters and errors as those of `answers_of`."""
+        return PublishedAttribute(name=column.name, domain=domain, mechanism=self.answers_of(column, domain))
+
+    def label_of(self, domains: PublicDomains, label: str) -> PublishedTarget | None:
+        """Return what is done to the target, which `label` says to randomize or to leave clear; None without one."""
+        target = domains.target
+        if target is None or label == "clear":
+            return clear_target(domains)
+        mechanism = self.answers_of(target, target.domain)
+        return PublishedTarget(name=target.name, domain=target.domain, mechanism=mechanism)
 
 
 def _own_matrix(name: str, matrix: Sequence[Sequence[float]], epsilon: float | None) -> ResponseMatrix:

@@ -3,30 +3,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from anonkit.mechanisms.shuffle_amplification import Answers, RowAnswers, default_delta, uniform_shares
-from anonkit.parameters import check_number, parameter
 from anonkit.policy.declaration import Policy
 from anonkit.promises.pure_local_dp import FEWEST_SHUFFLED, SHUFFLE_ASSUMPTION, SHUFFLE_BOUND, shuffle_obstacle
 from anonkit.published.channels.response_channel import Channel
 from anonkit.published.randomized_table import PublishedTable
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShuffleDelta:
-    """The parameter of methods whose files are also protected by the secret order of their rows."""
-
-    shuffle_delta: float | None = parameter(
-        default=None,
-        range="(0, 1)",
-        help="delta of what the shuffled file promises to whoever sees nothing else; default 1e-6 or 1/(10 n)",
-    )
-
-    def __post_init__(self) -> None:
-        if self.shuffle_delta is not None:
-            check_number("shuffle_delta", self.shuffle_delta, 0, 1, open_low=True, open_high=True)
 
 
 def shuffled_view(table: PublishedTable, policy: Policy, n_rows: int, delta: float | None) -> dict[str, Any]:

@@ -187,7 +187,7 @@ LOCAL: dict[str, Mutant] = {
         refused_by="release", check="method_parameters", run="split",
     ),
     "every answer gets the whole epsilon": Mutant(
-        where="methods.rr:RR.published",
+        where="methods.rr:RR.table_of",
         old="self.epsilon / (len(columns) + (classes is not None))", new="self.epsilon",
         refused_by="release", check="method_parameters", run="split",
     ),
