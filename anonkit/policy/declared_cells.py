@@ -21,58 +21,163 @@ from anonkit.errors import PolicyError
 from anonkit.policy.declaration import Column, Missing, Outside, Policy, Role
 
 
-def settling(schema: pa.Schema, policy: Policy) -> SettleCells | None:
-    """Return what settles the cells of batches with these columns; None where nothing is to be settled.
+@dataclass(frozen=True, kw_only=True)
+class UnitCells:
+    """How the cells of the unit column are read: as the keys by which people are told apart."""
 
-    Raises
-    ------
-    PolicyError
-        A column with bounds holds truth values, dates or times, by its own type.
-    """
-    columns = tuple(policy.column(field.name) for field in schema if _is_settled(field, policy))
-    if not columns:
-        return None
-    refuse_kinds(schema, [column.name for column in columns if column.bounds is not None])
-    kinds = {column.name: _settled_kind(column, schema.field(column.name).type) for column in columns}
-    return SettleCells(
-        columns=tuple(_with_missing(column, policy) for column in columns),
-        schema=pa.schema([field.with_type(kinds.get(field.name, field.type)) for field in schema]),
-    )
+    name: str
 
+    def settles(self, kind: pa.DataType) -> bool:
+        """Tell whether cells of a type may change."""
+        return True
 
-def _is_settled(field: pa.Field, policy: Policy) -> bool:
-    """Tell whether cells may change; numbers and dates that are released as they are have one spelling each."""
-    column = policy.column(field.name)
-    if policy.cell_by_cell:
-        return column.bounds is not None and column.outside is Outside.MISSING
-    if column.domain_values is not None and column.role not in (Role.QUASI_IDENTIFIER, Role.UNIT):
-        return bool(pa.types.is_string(field.type) or pa.types.is_dictionary(field.type))
-    return column.is_read_by_cell
-
-
-def _with_missing(column: Column, policy: Policy) -> Column:
-    """Return a column with the policy's own `missing = "first"`, where it has a domain."""
-    first = policy.missing_of(column.name) is Missing.FIRST and column.role is not Role.UNIT
-    return Column(
-        name=column.name,
-        role=column.role,
-        type=column.type,
-        categories=column.domain_values,
-        bounds=column.bounds,
-        missing=Missing.FIRST if first else None,
-        outside=column.outside,
-    )
-
-
-def _settled_kind(column: Column, kind: pa.DataType) -> pa.DataType:
-    if column.role is Role.UNIT:
+    def settled_kind(self, kind: pa.DataType) -> pa.DataType:
+        """Return the type that cells of a type have when they are settled."""
         return pa.string()
-    if column.bounds is None:
+
+    def settled(self, array: pa.Array, kind: pa.DataType) -> pa.Array:
+        """Return the cells as declared, of that type."""
+        return cell_keys(array)
+
+    def counts(self, array: pa.Array) -> tuple[int, int]:
+        """Return how many cells name nobody, and that none lies outside a domain."""
+        return int(cell_keys(array).null_count), 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberCells:
+    """How the cells of a column with declared bounds are read: within them."""
+
+    name: str
+    bounds: tuple[float, float]
+    """Public bounds, inclusive, in the unit of the column."""
+    outside: Outside | None
+    """What a number outside means; clamped when None."""
+    first: bool
+    """True when a missing cell counts as the lower bound."""
+
+    def settles(self, kind: pa.DataType) -> bool:
+        """Tell whether cells of a type may change."""
+        return True
+
+    def settled_kind(self, kind: pa.DataType) -> pa.DataType:
+        """Return the type that cells of a type have when they are settled: their own where it can hold the bounds."""
+        plain = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        if self.outside is Outside.REFUSE or (plain and _fits(kind, self.bounds)):
+            return kind
+        return pa.float64()
+
+    def settled(self, array: pa.Array, kind: pa.DataType) -> pa.Array:
+        """Return the cells as declared, of that type."""
+        if self.outside is not Outside.REFUSE:
+            if pa.types.is_integer(kind):
+                low, high = (pa.scalar(bound, kind) for bound in _whole_bounds(kind, self.bounds))
+            else:
+                low, high = (pa.scalar(bound, kind) for bound in self.bounds)
+                array = array if array.type == kind else pc.if_else(pc.is_nan(floats := _floats(array)), None, floats)
+            if self.outside is Outside.MISSING:
+                inside = pc.and_(pc.greater_equal(array, low), pc.less_equal(array, high))
+                array = pc.if_else(inside, array, None)
+            else:
+                array = pc.min_element_wise(pc.max_element_wise(array, low, skip_nulls=False), high, skip_nulls=False)
+        return pc.fill_null(array, pa.scalar(self.bounds[0], kind)) if self.first else array
+
+    def counts(self, array: pa.Array) -> tuple[int, int]:
+        """Return how many cells are missing, and how many others lie outside the bounds or are no number."""
+        low, high = self.bounds
+        missing, numbers = _missing(array), cell_numbers(array)
+        return missing, len(array) - missing - int(((numbers >= low) & (numbers <= high)).sum())
+
+
+@dataclass(frozen=True, kw_only=True)
+class CategoryCells:
+    """How the cells of a column with declared categories, or a tree of them, are read: by their declared names."""
+
+    name: str
+    values: tuple[str, ...]
+    """The declared categories, in order."""
+    texts_alone: bool
+    """True when 1 and 1.0 are different categories."""
+    outside: Outside | None
+    """What a cell outside means; it stays, to be refused, unless it is missing."""
+    first: bool
+    """True when a missing cell counts as the first category."""
+    any_type: bool
+    """True when cells of every type become strings; else numbers and dates, released as they are, stay."""
+
+    def settles(self, kind: pa.DataType) -> bool:
+        """Tell whether cells of a type may change; numbers and dates that are released have one spelling each."""
+        return self.any_type or bool(pa.types.is_string(kind) or pa.types.is_dictionary(kind))
+
+    def settled_kind(self, kind: pa.DataType) -> pa.DataType:
+        """Return the type that cells of a type have when they are settled: strings, or a dictionary as it is."""
         return kind if pa.types.is_dictionary(kind) else pa.string()
-    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-    if column.outside is Outside.REFUSE or (plain and _fits(kind, column.bounds)):
-        return kind
-    return pa.float64()
+
+    def settled(self, array: pa.Array, kind: pa.DataType) -> pa.Array:
+        """Return the cells as declared, of that type."""
+        return self._dictionary(array, kind) if pa.types.is_dictionary(kind) else self._texts(array)
+
+    def counts(self, array: pa.Array) -> tuple[int, int]:
+        """Return how many cells are missing, and how many others are none of the categories."""
+        missing, codes = _missing(array), category_codes(array, self.values, texts_alone=self.texts_alone)
+        return missing, int((codes == NO_CATEGORY).sum()) - missing
+
+    def _texts(self, array: pa.Array) -> pa.StringArray:
+        codes = category_codes(array, self.values, texts_alone=self.texts_alone)
+        texts = pa.array(self.values, pa.string()).take(pa.array(codes, mask=codes == NO_CATEGORY))
+        if texts.null_count and self.outside is not Outside.MISSING:
+            texts = pc.coalesce(texts, cell_texts(array))  # what is outside stays to be refused
+        return pc.fill_null(texts, self.values[0]) if self.first else texts
+
+    def _dictionary(self, array: pa.DictionaryArray, kind: pa.DataType) -> pa.DictionaryArray:
+        """Return a dictionary in its own order under the declared names."""
+        texts = self._texts(array.dictionary)
+        if texts.equals(array.dictionary) and not (self.first and array.null_count):
+            return array
+        names = texts.unique().drop_null()
+        if self.first and array.null_count:
+            names = pa.concat_arrays([names, pa.array([self.values[0]])]).unique()
+        places = pc.index_in(texts.take(array.indices), value_set=names)
+        if self.first:
+            places = pc.fill_null(places, pc.index_in(pa.scalar(self.values[0]), value_set=names))
+        return pa.DictionaryArray.from_arrays(places.cast(kind.index_type), names, ordered=kind.ordered)
+
+
+DeclaredCells = UnitCells | NumberCells | CategoryCells
+
+
+def declared_cells(column: Column, policy: Policy) -> DeclaredCells | None:
+    """Return how the cells of a column are read: it is asked for its domain here, and the answer is handed on.
+
+    A column that does not say what missing means gets the policy's own `missing = "first"`. None where a cell means
+    what its own type says: nothing is declared of its values.
+    """
+    if column.role is Role.UNIT:
+        return UnitCells(name=column.name)
+    values, bounds = column.domain_values, column.bounds
+    first = policy.missing_of(column.name) is Missing.FIRST
+    if bounds is not None:
+        return NumberCells(name=column.name, bounds=bounds, outside=column.outside, first=first)
+    if values is None:
+        return None
+    return CategoryCells(
+        name=column.name,
+        values=values,
+        texts_alone=column.compares_texts,
+        outside=column.outside,
+        first=first,
+        any_type=column.role is Role.QUASI_IDENTIFIER,
+    )
+
+
+def _missing(array: pa.Array) -> int:
+    if pa.types.is_floating(array.type):
+        return int(pc.sum(array.is_null(nan_is_null=True)).as_py() or 0)
+    return int(array.null_count)
+
+
+def _floats(array: pa.Array) -> pa.Array:
+    return pa.array(cell_numbers(array))
 
 
 def _fits(kind: pa.DataType, bounds: tuple[float, float]) -> bool:
@@ -89,98 +194,62 @@ def _whole_bounds(kind: pa.DataType, bounds: tuple[float, float]) -> tuple[int, 
     return low, high
 
 
+# --- functions of batches --------------------------------------------------------------------------------------------
+
+
+def settling(schema: pa.Schema, policy: Policy) -> SettleCells | None:
+    """Return what settles the cells of batches with these columns; None where nothing is to be settled.
+
+    Where differential privacy reads cells itself (`Policy.cell_by_cell`), only numbers whose bounds leave something
+    missing are settled.
+
+    Raises
+    ------
+    PolicyError
+        A column with bounds holds truth values, dates or times, by its own type.
+    """
+    declared = [(field.type, declared_cells(policy.column(field.name), policy)) for field in schema]
+    columns = tuple(
+        cells
+        for kind, cells in declared
+        if cells is not None
+        and cells.settles(kind)
+        and (not policy.cell_by_cell or (isinstance(cells, NumberCells) and cells.outside is Outside.MISSING))
+    )
+    if not columns:
+        return None
+    refuse_kinds(schema, [cells.name for cells in columns if isinstance(cells, NumberCells)])
+    kinds = {cells.name: cells.settled_kind(schema.field(cells.name).type) for cells in columns}
+    return SettleCells(
+        columns=columns, schema=pa.schema([field.with_type(kinds.get(field.name, field.type)) for field in schema])
+    )
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SettleCells:
     """Settles the cells of a batch: a function of the batch alone, cell by cell."""
 
-    columns: tuple[Column, ...]
-    """Columns that are settled; those with categories or a tree list the values as categories."""
+    columns: tuple[DeclaredCells, ...]
+    """Columns that are settled, and how."""
     schema: pa.Schema
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
         """Return the rows with settled cells."""
         arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
-        for column in self.columns:
-            arrays[column.name] = _settled(column, arrays[column.name], self.schema.field(column.name).type)
+        for cells in self.columns:
+            arrays[cells.name] = cells.settled(arrays[cells.name], self.schema.field(cells.name).type)
         return pa.RecordBatch.from_arrays([arrays[name] for name in self.schema.names], schema=self.schema)
-
-
-def _settled(column: Column, array: pa.Array, kind: pa.DataType) -> pa.Array:
-    if column.role is Role.UNIT:
-        return cell_keys(array)
-    if column.bounds is not None:
-        return _number(column, column.bounds, array, kind)
-    if pa.types.is_dictionary(kind):
-        return _dictionary(column, array, kind)
-    return _category(column, array)
-
-
-def _number(column: Column, bounds: tuple[float, float], array: pa.Array, kind: pa.DataType) -> pa.Array:
-    if column.outside is not Outside.REFUSE:
-        if pa.types.is_integer(kind):
-            low, high = (pa.scalar(bound, kind) for bound in _whole_bounds(kind, bounds))
-        else:
-            low, high = (pa.scalar(bound, kind) for bound in bounds)
-            array = array if array.type == kind else pc.if_else(pc.is_nan(floats := _floats(array)), None, floats)
-        if column.outside is Outside.MISSING:
-            inside = pc.and_(pc.greater_equal(array, low), pc.less_equal(array, high))
-            array = pc.if_else(inside, array, None)
-        else:
-            array = pc.min_element_wise(pc.max_element_wise(array, low, skip_nulls=False), high, skip_nulls=False)
-    return pc.fill_null(array, pa.scalar(bounds[0], kind)) if column.missing is Missing.FIRST else array
-
-
-def _floats(array: pa.Array) -> pa.Array:
-    return pa.array(cell_numbers(array))
-
-
-def _category(column: Column, array: pa.Array) -> pa.StringArray:
-    values = column.categories or ()
-    codes = category_codes(array, values, texts_alone=column.compares_texts)
-    texts = pa.array(values, pa.string()).take(pa.array(codes, mask=codes == NO_CATEGORY))
-    if texts.null_count and column.outside is not Outside.MISSING:
-        texts = pc.coalesce(texts, cell_texts(array))  # what is outside stays to be refused
-    return pc.fill_null(texts, values[0]) if column.missing is Missing.FIRST else texts
-
-
-def _dictionary(column: Column, array: pa.DictionaryArray, kind: pa.DataType) -> pa.DictionaryArray:
-    """Return a dictionary in its own order under the declared names."""
-    texts = _category(column, array.dictionary)
-    first = column.missing is Missing.FIRST
-    if texts.equals(array.dictionary) and not (first and array.null_count):
-        return array
-    names = texts.unique().drop_null()
-    if first and array.null_count:
-        names = pa.concat_arrays([names, pa.array([(column.categories or ("",))[0]])]).unique()
-    places = pc.index_in(texts.take(array.indices), value_set=names)
-    if first:
-        places = pc.fill_null(places, pc.index_in(pa.scalar((column.categories or ("",))[0]), value_set=names))
-    return pa.DictionaryArray.from_arrays(places.cast(kind.index_type), names, ordered=kind.ordered)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CountCells:
     """Counts the missing cells and those outside the declared domain: a function of the batch alone."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[DeclaredCells, ...]
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64]:
         """Return both counts of each column, shape (2 * n_columns,)."""
-        return np.array([n for column in self.columns for n in _counts(column, batch.column(column.name))], np.int64)
-
-
-def _counts(column: Column, array: pa.Array) -> tuple[int, int]:
-    missing = int(array.null_count)
-    if pa.types.is_floating(array.type):
-        missing = int(pc.sum(array.is_null(nan_is_null=True)).as_py() or 0)
-    if column.role is Role.UNIT:
-        return int(cell_keys(array).null_count), 0
-    if column.bounds is not None:
-        low, high = column.bounds
-        numbers = cell_numbers(array)
-        return missing, len(array) - missing - int(((numbers >= low) & (numbers <= high)).sum())
-    codes = category_codes(array, column.domain_values or (), texts_alone=column.compares_texts)
-    return missing, int((codes == NO_CATEGORY).sum()) - missing
+        return np.array([n for cells in self.columns for n in cells.counts(batch.column(cells.name))], np.int64)
 
 
 def refuse_outside(column: Column, count: int) -> None:

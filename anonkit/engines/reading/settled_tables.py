@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from anonkit.policy.declaration import Policy, Role
-from anonkit.policy.declared_cells import CountCells, settling
+from anonkit.policy.declaration import Policy
+from anonkit.policy.declared_cells import CountCells, UnitCells, declared_cells, settling
 from anonkit.protocols import Engine, Source, is_too_large
 
 _COUNTS = ("missing", "outside")
@@ -43,7 +43,8 @@ def unusable_cells(source: Source, policy: Policy, engine: Engine) -> dict[str, 
     Counted on the source and covered by no promise: for the owner.
     """
     names = set(source.schema.names)
-    columns = [column for name, column in policy.columns.items() if name in names and column.is_read_by_cell]
+    declared = [declared_cells(column, policy) for name, column in policy.columns.items() if name in names]
+    columns = [cells for cells in declared if cells is not None]
     if not columns:
         return {}
     count = CountCells(columns=tuple(columns))
@@ -51,7 +52,7 @@ def unusable_cells(source: Source, policy: Policy, engine: Engine) -> dict[str, 
     out: dict[str, Any] = {}
     cells = {}
     for column, (missing, outside) in zip(columns, found.reshape(-1, len(_COUNTS)).tolist(), strict=True):
-        if column.role is Role.UNIT:
+        if isinstance(column, UnitCells):
             out.update({"rows_without_unit": missing} if missing else {})
             continue
         told = {name: n for name, n in zip(_COUNTS, (missing, outside), strict=True) if n}
