@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -100,3 +101,33 @@ def test_an_account_refuses_to_overspend_and_charges_nothing_then() -> None:
     assert account.most == 10
     with pytest.raises(ParameterError, match="at least one"):
         account.charge("nothing", 0, np.array([0]))
+
+
+@pytest.mark.parametrize("weights", [[], [0, 0], [1, -1, 5]])
+def test_a_budget_is_not_divided_by_nothing(weights: list[int]) -> None:
+    """No weights, only zeros, or a negative one: refused before anything is charged."""
+    with pytest.raises(ParameterError, match="at least 0"):
+        shares(100, weights)
+
+
+@given(st.lists(st.integers(0, 3), min_size=0, max_size=4), st.booleans(), st.integers(1, 5))
+def test_what_is_written_of_an_account_is_the_account(levels: list[int], bootstrapped: bool, people: int) -> None:
+    """From the lines of the params file alone the same epsilon comes out, and each line states its own share."""
+    account = Accounting(
+        draws=tuple(replace(SPLIT, level=level, times=level + 1) for level in levels),
+        bootstrap=Bootstrap(trees=2, weights=(1 << 31, 1 << 31)) if bootstrapped else None,
+        rows_per_unit=people,
+    )
+    params = json.loads(json.dumps(account.to_params()))
+    for line, draw in zip(params["accounting"], account.draws, strict=True):
+        assert line.pop("rate_unit") == "2**-52"
+        assert line.pop("epsilon") == draw.epsilon >= draw.units / ONE
+    composition = params["composition"]
+    bootstrap = composition.pop("bootstrap")
+    again = Accounting(
+        draws=tuple(Draw(**line) for line in params["accounting"]),
+        bootstrap=bootstrap and Bootstrap(**{**bootstrap, "weights": tuple(bootstrap["weights"])}),
+        **composition,
+    )
+    assert again == account
+    assert again.epsilon == account.epsilon

@@ -56,3 +56,13 @@ def test_weights_that_do_not_add_up_are_refused() -> None:
     """One word too few."""
     with pytest.raises(ParameterError, match="add up"):
         AliasTable.of([[1, (1 << 16) - 2]], 16)
+
+
+def test_tables_too_many_for_starts_are_drawn_all_the_same() -> None:
+    """Of very many distributions the first bits of a word are not looked up; every outcome has exactly its words."""
+    size, n_rows = 300, 1 << 10
+    row = [(1 << 16) // size] * size
+    row[-1] += (1 << 16) - sum(row)
+    table = AliasTable.of([row] * n_rows, 16)
+    assert table._start_bits <= table.column_bits
+    assert np.bincount(table.draw(WORDS, np.full(WORDS.shape, n_rows - 1)), minlength=size).tolist() == row

@@ -204,3 +204,69 @@ def test_the_default_delta_is_small_against_the_rows() -> None:
     """1e-6, and below a tenth of a row."""
     assert default_delta(100) == 1e-6
     assert default_delta(10**6) == 1e-7
+
+
+def of_rows(log_u: list[float], log_v: list[float], chance: list[float], blanket: float = 1.0) -> RowAnswers:
+    """Return a row whose law is written by hand."""
+    return RowAnswers(
+        epsilon=9.0, blanket=blanket, log_u=np.array(log_u), log_v=np.array(log_v), chance=np.array(chance)
+    )
+
+
+@pytest.mark.parametrize(
+    ("ratio", "blanket"),
+    [
+        (Fraction(1, 2), Fraction(1)),
+        (Fraction(2), Fraction(0)),
+        (Fraction(2), Fraction(3, 2)),
+        (Fraction(2), Fraction(1, 4)),
+    ],
+)
+def test_numbers_of_no_channel_are_refused(ratio: Fraction, blanket: Fraction) -> None:
+    """A ratio below 1; a blanket of 0, above 1, or below what its ratio leaves."""
+    with pytest.raises(ParameterError, match="channel"):
+        Answers(ratio=ratio, blanket=blanket)
+
+
+@given(st.lists(st.floats(0.2, 3), min_size=2, max_size=4), st.integers(2, 200))
+def test_rows_that_answer_one_way_beside_another_answer_both(epsilons: list[float], n: int) -> None:
+    """Channel beside channel is the row that answers every channel."""
+    channels = [Answers.of(RandomizedResponse.from_epsilon(3, epsilon).weights()) for epsilon in epsilons]
+    row = RowAnswers.every(channels[:1])
+    for channel in channels[1:]:
+        row = row.beside(RowAnswers.every([channel]))
+    together = RowAnswers.every(channels)
+    assert row.epsilon == pytest.approx(together.epsilon)
+    assert row.blanket == pytest.approx(together.blanket)
+    assert row.delta(0.5, n) == pytest.approx(together.delta(0.5, n), rel=1e-6, abs=1e-12)
+
+
+def test_rows_that_hide_each_other_completely_lose_nothing() -> None:
+    """A delta that is met at epsilon 0 needs no epsilon; one answer for all inputs has none to lose."""
+    row = RowAnswers.every([Answers.of(RandomizedResponse.from_epsilon(2, 0.01).weights())])
+    assert row.delta(0.0, 10**6) < 0.01
+    assert row.amplified(0.01, 10**6) == 0.0
+    assert RowAnswers.every([Answers(ratio=Fraction(1), blanket=Fraction(1))]).amplified(1e-6, 10) == 0.0
+
+
+def test_the_closed_form_of_2021_holds_for_small_epsilons_only() -> None:
+    """Beyond ln(n / (16 ln(2 / delta))) its theorem says nothing."""
+    n, delta = 1_000, 1e-6
+    edge = math.log(n / (16 * math.log(2 / delta)))
+    assert closed_form(edge + 1e-9, delta, n) is None
+    assert closed_form(edge - 1e-9, delta, n) is not None
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, 1_000])
+@pytest.mark.parametrize("blanket", [0.25, 1.0])
+def test_a_draw_of_one_value_has_its_mean_for_an_excess(n: int, blanket: float) -> None:
+    """All mass above zero: E of the sum is n times the blanket times the value, so delta is the value or 1."""
+    row = of_rows([0.3], [0.0], [1.0], blanket)
+    assert 0 <= row.delta(0.0, n) - blanket * math.expm1(0.3) < 1e-6
+    assert of_rows([0.0], [0.3], [1.0], blanket).delta(0.0, n) == 0.0
+
+
+def test_a_gain_too_rare_for_floats_is_not_taken_for_none() -> None:
+    """One draw in 1e30 gains a little: the bound is not below its share, though every moment is that of a loss."""
+    row = of_rows([0.0, 1e-6], [math.log(2), 0.0], [1.0, 1e-30])
+    assert 1e-30 * math.expm1(1e-6) <= row.delta(0.0, 1) < 1e-6

@@ -251,3 +251,57 @@ def test_damaged_params_are_refused(damage: dict[str, object]) -> None:
         RandomizedResponse.from_params(params)
     with pytest.raises(ReleaseFormatError):
         RandomizedResponse.from_params({})
+
+
+@given(st.integers(2, 9), st.integers(1, 20))
+def test_answers_are_true_as_often_as_was_asked(size: int, above: int) -> None:
+    """p_0 + p_j is p_truth, from just above a blind guess to the clear answer."""
+    p_truth = min(1 / size + (1 - 1 / size) * above / 20, 1.0)
+    channel = RandomizedResponse.with_truth(size, p_truth)
+    np.testing.assert_allclose(np.diagonal(channel.response_matrix()), p_truth, atol=1e-8)
+    assert (channel.epsilon == np.inf) == (above == 20)
+    assert RandomizedResponse.with_truth(2, 0.75) == RandomizedResponse.equal(2, 0.5)
+    assert RandomizedResponse.with_truth(1, 0.5) == RandomizedResponse.equal(1, 0.5)
+
+
+@pytest.mark.parametrize("size", [2, 5])
+def test_a_truth_rarer_than_a_blind_answer_is_refused(size: int) -> None:
+    """Below 1 / m a blind guess would be the better answer."""
+    with pytest.raises(ParameterError, match=f"above 1 / {size}"):
+        RandomizedResponse.with_truth(size, 0.99 / size)
+
+
+@given(st.lists(st.integers(1, 30), min_size=2, max_size=7), st.floats(0.2, 8))
+def test_blind_answers_follow_public_weights(weights: list[int], epsilon: float) -> None:
+    """p_j is (1 - p_0) w_j / Σw; for a target ε the rarest one sets p_0, and the target is reached and not exceeded."""
+    channel = RandomizedResponse.weighted(weights, epsilon=epsilon)
+    expected = (1 - channel.truth_probability) * np.array(weights) / sum(weights)
+    np.testing.assert_allclose(channel.blind_probabilities, expected, rtol=1e-2)
+    assert epsilon - 0.01 <= channel.epsilon <= epsilon
+    kept = RandomizedResponse.weighted(weights, p_keep=0.25)
+    assert kept.truth_probability == pytest.approx(0.25, abs=1e-6)
+
+
+def test_a_weight_of_zero_has_no_finite_epsilon() -> None:
+    """With a target it is refused; with p_keep it is allowed, costs everything, and is said."""
+    with pytest.raises(ParameterError, match="betrays everyone"):
+        RandomizedResponse.weighted([1, 0, 2], epsilon=1.0)
+    channel = RandomizedResponse.weighted([1, 0, 2], p_keep=0.5)
+    assert channel.ratio is None
+    assert "none helps" in channel.assumptions[-1]
+
+
+def test_one_category_says_nothing() -> None:
+    """Whatever is answered, it was the only answer: a ratio of 1, an epsilon of 0."""
+    channel = RandomizedResponse.equal(1, 0.5)
+    assert channel.ratio == 1
+    assert channel.epsilon == 0
+
+
+@given(st.integers(1, 4), st.integers(1, 5), st.floats(0.05, 0.95))
+def test_the_marginal_is_the_sum_over_classes(classes: int, size: int, p_keep: float) -> None:
+    """The value of a joint answer: a channel of the values alone, with the blind words of all classes."""
+    joint = RandomizedResponse.equal(classes * size, p_keep)
+    alone = joint.marginal(classes)
+    matrix = joint.response_matrix().reshape(classes, size, classes, size)
+    np.testing.assert_allclose(alone.response_matrix(), matrix[0].sum(axis=1), atol=1e-12)

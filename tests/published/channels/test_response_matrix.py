@@ -88,3 +88,13 @@ def test_bad_matrices_are_refused() -> None:
         ResponseMatrix(rows=((2**32,),), word_bits=64)
     with pytest.raises(ReleaseFormatError):
         ResponseMatrix.from_params({"rows": [["x"]], "word_bits": 32})
+
+
+def test_weights_of_the_wrong_total_are_refused() -> None:
+    """Rows that were written by hand or damaged: a negative weight, a word too few."""
+    whole = 1 << 32
+    for rows in (((whole, 0), (1, whole - 2)), ((whole + 1, -1), (0, whole))):
+        with pytest.raises(ParameterError, match="add up"):
+            ResponseMatrix(rows=rows)
+    with pytest.raises(ParameterError, match="square"):
+        ResponseMatrix(rows=())

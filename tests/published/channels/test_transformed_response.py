@@ -254,3 +254,21 @@ def test_params_bring_the_mechanism_back() -> None:
     assert TransformedResponse.from_params(mechanism.to_params()) == mechanism
     with pytest.raises(ReleaseFormatError):
         TransformedResponse.from_params({"multiplier": {}})
+
+
+def test_a_draw_without_variance_is_its_mean() -> None:
+    """Whatever the word: a constant factor or a constant shift."""
+    words = np.array([0, 1, 2**63, 2**64 - 1], dtype=np.uint64)
+    for shape in ("normal", "uniform"):
+        assert Draw(mean=2.5, variance=0, shape=shape).values(words).tolist() == [2.5] * 4  # type: ignore[arg-type]
+
+
+def test_presence_is_a_bit() -> None:
+    """A randomizer of three answers cannot say whether a value is there; a damaged one in the params is named."""
+    multiplier, offset = PUBLISHED["N(1,1)"]
+    with pytest.raises(ParameterError, match="between two answers"):
+        TransformedResponse(multiplier=multiplier, offset=offset, presence=RandomizedResponse.equal(3, 0.5))
+    params = trr(presence=RandomizedResponse.rrph(0.5)).to_params()
+    params["presence"]["blind_weights"] = ["x", "y"]
+    with pytest.raises(ReleaseFormatError, match="randomized response"):
+        TransformedResponse.from_params(params)
