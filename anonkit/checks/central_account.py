@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from anonkit.checks.central_params import PublicFacts, integers
-from anonkit.checks.central_plans import ExpectedAccount, ExpectedLine, changed_rows
+from anonkit.checks.central_plans import ExpectedAccount, ExpectedLine
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
@@ -95,11 +95,6 @@ def account_checks(params: Mapping[str, Any], facts: PublicFacts, expected: Expe
         costs = [float(cost) for _, cost in _paths(lines)]
         passed = all(expected.path - slack <= cost <= expected.path * (1 + 1e-12) for cost in costs)
         yield Check(name="account_spends_epsilon", passed=passed, observed=min(costs), required=expected.path)
-
-
-def path_lines(expected: ExpectedAccount) -> set[tuple[int | None, bool]]:
-    """Return the levels of the expected lines, and whether they end a path."""
-    return {(line.level, line.ends_path) for line in expected.lines}
 
 
 def _differences(published: Sequence[Mapping[str, Any]], expected: Sequence[ExpectedLine]) -> Iterator[str]:
@@ -191,8 +186,3 @@ def _not_below(value: Fraction) -> float:
     """Return the smallest float not below a rational; a hair (1e-40) below a float is that float."""
     nearest = float(value)
     return nearest if Fraction(nearest) >= value - Fraction(1, 10**40) else math.nextafter(nearest, math.inf)
-
-
-def claimed_rows(facts: PublicFacts) -> int:
-    """Return most rows that come or go between neighbours, by the parameters."""
-    return changed_rows(facts)

@@ -56,10 +56,6 @@ class Disclosure:
         """(size of the class, number of such classes), ascending: people where people are counted, else rows."""
         return self.class_sizes if self.people_sizes is None else self.people_sizes
 
-    def rows_below(self, k: int) -> int:
-        """Rows in classes of fewer than k rows."""
-        return sum(size * classes for size, classes in self.class_sizes if size < k)
-
     def to_dict(self, threshold: float) -> dict[str, Any]:
         """Return the report's `disclosure_risk` block; records above `threshold` are at risk.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +15,12 @@ import pytest
 from checks.forgeries import Edit, Files, forged, verdict
 
 import anonkit
+from anonkit.checks.central import domain_checks
 from anonkit.checks.central_account import published_account
+from anonkit.checks.central_forest import forest_checks
+from anonkit.checks.central_params import domain_of, facts_of
+from anonkit.checks.central_plans import expected_account
+from anonkit.errors import ReleaseFormatError
 from anonkit.policy.declaration import Column, Policy, Role
 from anonkit.promises.pure_central_dp import REPLACE, CentralDP
 
@@ -26,6 +32,18 @@ POLICY = Policy(
         "ill": Column(name="ill", role=Role.TARGET, categories=("no", "yes")),
     }
 )
+JOBS = [["clerk", "indoors"], ["farmer", "outdoors"], ["miner", "outdoors"], ["nurse", "indoors"]]
+GROUPED = Policy.from_dict(
+    {
+        "columns": {
+            "who": {"role": "unit"},
+            "age": {"bounds": [0, 64], "missing": "first"},
+            "job": {"categories": ["clerk", "farmer", "miner", "nurse"], "tree": JOBS},
+            "ill": {"role": "target", "categories": ["no", "yes"]},
+        }
+    }
+)
+"""The same columns, the jobs in groups, and no missing age."""
 KINDS: dict[str, dict[str, Any]] = {
     "dp-nb": {},
     "dp-forest": {"depth": 3},
@@ -37,6 +55,11 @@ KINDS: dict[str, dict[str, Any]] = {
     "diffp-c45": {"depth": 2, "stop": "depth"},
     "c45-arithmetic": {"depth": 2},
     "diffgen cells": {"steps": 2, "as_": "cells"},
+    "diffgen grouped cells": {"steps": 3, "as_": "cells", "policy": GROUPED},
+    "diffgen grouped": {"steps": 3, "policy": GROUPED},
+    "edprf ungrouped": {"trees": 1, "depth": 2, "policy": GROUPED},
+    "edprf label": {"trees": 2, "depth": 2, "leaf": "label"},
+    "edprf label cells": {"trees": 2, "depth": 2, "leaf": "label", "as_": "cells"},
 }
 
 
@@ -53,8 +76,8 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
     for kind, parameters in KINDS.items():
         output = tmp_path_factory.mktemp("true") / "out.parquet"
         anonkit.release(
-            table, method=kind.partition(" ")[0], policy=POLICY, epsilon=2.0, rows_per_unit=2, output=output,
-            ledger=None, **parameters,
+            table, method=kind.partition(" ")[0], epsilon=2.0, rows_per_unit=2, output=output, ledger=None,
+            **{"policy": POLICY, **parameters},
         )  # fmt: skip
         found[kind] = Files.read(output)
     return found
@@ -398,3 +421,127 @@ def test_a_forged_release_is_refused(releases: dict[str, Files], forgery: str, t
 
     assert code in (1, 3)
     assert check == "" or any(name.startswith(check) for name in failed), failed
+
+
+def at_node(split: bool, **told: Any) -> Edit:
+    """Change the last node of the first tree that is split, or the last leaf."""
+
+    def edit(files: Files) -> None:
+        next(one for one in reversed(files.params["trees"][0]) if ("children" in one) == split).update(told)
+
+    return edit
+
+
+def in_params(*path: str | int, to: Any) -> Edit:
+    """Change one value of the params."""
+
+    def edit(files: Files) -> None:
+        place = files.params
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = to(place[path[-1]]) if callable(to) else to
+
+    return edit
+
+
+def _split_by_what_is_used(files: Files) -> None:
+    nodes = files.params["trees"][0]
+    nodes[0] = {**nodes[0], "attribute": "job", "split": "multiway", "children": [1, 2, 3, 4, 5]}
+    nodes[1] = nodes[0]
+
+
+def _levels_below_none(files: Files) -> None:
+    files.params["parameters"]["depth"] = 0
+    for line in files.params["accounting"]:
+        line["level"] = -3
+
+
+GROUP_OF_ONE = {"attribute": "job", "split": "taxonomy", "children": [1]}
+LAST_CUT: dict[str, Any] = {"attribute": "age", "split": "cut", "at": 31, "value": None, "children": [1, 2]}
+"""Of the last cell from missing: there is no value to name."""
+
+
+IMPOSSIBLE: dict[str, tuple[str, Edit, str]] = {
+    "a composition of no adjacency": ("dp-nb", in_params("composition", "adjacency", to="twins"), "composition"),
+    "a composition of no row": ("dp-nb", in_params("composition", "rows_per_unit", to=0), "composition"),
+    "rates in another unit": ("dp-nb", in_params("accounting", 0, "rate_unit", to="2**-51"), "another unit"),
+    "a path that ends nowhere": ("edprf", in_params("accounting", -1, "level", to=None), "at no level"),
+    "a bootstrap of too many words": (
+        "diffprfs", in_params("composition", "bootstrap", "word_bits", to=65), "bootstrap of the params"),
+    "a bootstrap without trees": ("diffprfs", in_params("composition", "bootstrap", "trees", to=0), "bootstrap of the"),
+    "an epsilon beyond what is taken": ("dp-nb", in_params("parameters", "epsilon", to=41), "epsilon of the params"),
+    "an epsilon that is true": ("dp-nb", in_params("parameters", "epsilon", to=True), "is no number"),
+    "a number of rows that is none": ("dp-forest", in_params("parameters", "n_rows", to=-1), "not a number that"),
+    "a score of another paper": ("diffprf", in_params("parameters", "score", to="chance"), "score that is not known"),
+    "an adjacency of another word": ("dp-nb", in_params("parameters", "adjacency", to="twins"), "not a word"),
+    "a domain that may or may not be missing": (
+        "dp-nb", in_params("columns", 0, "domain", "has_missing", to="perhaps"), "may be missing"),
+    "a domain of the same category twice": (
+        "dp-nb", in_params("target", "domain", "categories", to=["no", "no"]), "different categories"),
+    "a domain of no category": ("dp-nb", in_params("target", "domain", "categories", to=[]), "different categories"),
+    "bounds in the wrong order": ("edprf", in_params("attributes", 0, "domain", "bounds", to=[64, 0]), "bounds that"),
+    "a domain of no cells": ("edprf", in_params("attributes", 0, "domain", "cells", to=0), "no cells"),
+    "no histograms": ("dp-forest", lambda files: files.params.pop("histograms"), "lack a key"),
+    "neither histograms nor scores": (
+        "dp-forest", lambda files: [files.params.pop(one) for one in ("histograms", "scores")], "are missing"),
+    "an empty tree": ("edprf", in_params("trees", 0, to=[]), "no node"),
+    "a node nobody points at": ("edprf", in_params("trees", 0, to=lambda tree: [*tree, tree[-1]]), "no parent"),
+    "a split at the last level": (
+        "edprf", in_params("parameters", "depth", to=1), "a node of the last level is split"),
+    "levels below the root": ("dp-forest", _levels_below_none, "more levels than were planned"),
+    "a split by an attribute that is used up": ("diffp-id3", _split_by_what_is_used, "used up"),
+    "a group of one": ("diffgen grouped", in_params("trees", 0, 0, to=GROUP_OF_ONE), "another number of groups"),
+    "a last cut with a value": (
+        "dp-forest", in_params("trees", 0, 0, to={**LAST_CUT, "value": 64.0}), "another value than"),
+    "a leaf of too many classes": ("edprf", at_node(False, counts=[1, 2, 3]), "another number of classes"),
+    "a leaf that is no class": ("edprf label", at_node(False, label="maybe"), "is no class"),
+    "a leaf that tells its label and its counts": ("edprf", at_node(False, label="yes"), "another thing"),
+    "scores in another unit": ("dp-forest", in_params("scores", "unit", to=1.0), "not those of the trees"),
+    "a table of scores too few": ("dp-forest", in_params("scores", "attributes", to=lambda one: one[1:]), "have not a"),
+    "a region that is no node": ("dp-forest", in_params("scores", "regions", 0, to=10**6), "no node of the first"),
+    "leaves in no region": (
+        "dp-forest", in_params("scores", "regions", to=lambda one: [one[-1]] * len(one)), "in no region"),
+}  # fmt: skip
+"""What no release can hold: in which release, how, and what is said of it; no row is looked at for that."""
+
+
+@pytest.mark.parametrize("damage", IMPOSSIBLE)
+def test_params_that_cannot_be_are_refused(releases: dict[str, Files], damage: str) -> None:
+    """The account, the parameters, the domains and the trees are refused by name, as an error or a failed check."""
+    kind, edit, words = IMPOSSIBLE[damage]
+    files = releases[kind].copy()
+    edit(files)
+    said = []
+    try:
+        facts = facts_of(files.params)
+        for one in files.params["columns"]:
+            domain_of(one["domain"], one["type"])  # of rows: cells have a column of counts, which has none
+        published_account(files.params)
+        expected = expected_account(facts, files.params)
+        said += [str(one.observed) for one in forest_checks(files.params, facts, expected) if not one.passed]
+    except ReleaseFormatError as error:
+        said.append(str(error))
+    except KeyError as error:
+        said.append(f"lack a key: {error}")
+    assert re.search(words, " ".join(said)), said
+
+
+def test_rows_in_no_place_of_the_domain_are_damage(releases: dict[str, Files], tmp_path: Path) -> None:
+    """A data file that is no table, and params that describe no column, are errors of the file and of the params."""
+    data = forged(releases["dp-nb"], lambda files: None, tmp_path)
+    described = {"age": {"name": "age", "type": "number", "domain": {"has_missing": True}}}
+    with pytest.raises(ReleaseFormatError, match="describe a column"):
+        list(domain_checks(data, described))
+    data.write_bytes(b"not a table")
+    with pytest.raises(ReleaseFormatError, match="not a readable Parquet file"):
+        list(domain_checks(data, described))
+
+
+def test_the_cut_before_missing_has_no_value(releases: dict[str, Files]) -> None:
+    """A tree may tell missing from every number: that cut stands at no number, and the tree passes."""
+    files = releases["dp-forest"].copy()
+    age = next(one for one in files.params["attributes"] if one["name"] == "age")
+    files.params["trees"][0][0] = {**LAST_CUT, "at": age["domain"]["cells"] - 1}
+    facts = facts_of(files.params)
+    found = {one.name: one for one in forest_checks(files.params, facts, expected_account(facts, files.params))}
+    assert found["trees"].passed, found["trees"].observed
