@@ -201,4 +201,9 @@ def _mean_excess(values: FloatArray, chance: FloatArray, n: int) -> float:
         moment = 1 + np.expm1(np.multiply.outer(z, values)) @ chance
         heights[part] = (np.exp(n * (np.log(moment) - math.log(total))) / z**2).real
     scale = n * math.log(total)
-    return math.exp(min(scale, 700.0)) * float(np.trapezoid(heights, t)) / math.pi
+    return math.exp(min(scale, 700.0)) * _area(heights, t) / math.pi
+
+
+def _area(heights: FloatArray, t: FloatArray) -> float:
+    """Return the integral by trapezes; numpy calls it `trapezoid` since 2.0, and `trapz` before."""
+    return float((heights[1:] + heights[:-1]) @ np.diff(t)) / 2

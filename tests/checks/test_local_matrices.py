@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.checks.local_matrices import BlindAndNear, OwnMatrix, ResponseWords, loss_of, truth_or_blind
-from anonkit.checks.local_params import Answer, PublishedAnswers, read_answers
+from anonkit.checks.local_params import FORMAT, Answer, PublishedAnswers, read_answers
 from anonkit.checks.local_promise import breach_of, published_loss
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import ReleaseFormatError
@@ -25,6 +25,7 @@ from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import Channel
 from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.transformed_response import Draw, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 ALL_WORDS = 1 << 16
@@ -278,3 +279,71 @@ def test_an_own_matrix_that_is_no_distribution_is_refused() -> None:
     for entries in (((1, 2), (3, 4)), ((1 << 32, 0),), ((1 << 33, -(1 << 32)), (0, 1 << 32))):
         with pytest.raises(ReleaseFormatError):
             OwnMatrix(word_bits=32, entries=entries)
+
+
+def band(**change: Any) -> dict[str, Any]:
+    """Params of a number under a band response, changed."""
+    channel = BandResponse.square_wave(1.0, 8)
+    params = {**channel.to_params(), **change.pop("parameters", {})}
+    domain = {"bounds": [0, 8], "cells": 8, "has_missing": False}
+    return {"name": "x", "type": "number", "domain": domain, "mechanism": "band-response", "parameters": params,
+            "epsilon": channel.epsilon, "joint_with_target": False, **change}  # fmt: skip
+
+
+def transformed(**change: Any) -> dict[str, Any]:
+    """Params of a transformed number, changed."""
+    mechanism = TransformedResponse(multiplier=Draw(mean=1, variance=1), offset=Draw(mean=0, variance=1))
+    return {"name": "x", "type": "number", "domain": None, "mechanism": "trr", "epsilon": None,
+            "joint_with_target": False, "parameters": {**mechanism.to_params(), **change}}  # fmt: skip
+
+
+TARGET = {"name": "y", "type": "category", "domain": {"categories": ["a", "b"], "has_missing": False},
+          "mechanism": None, "parameters": None, "epsilon": None}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("attribute", "more", "words"),
+    [
+        (band(), {"format": "anonkit-randomized-7"}, "not of format"),
+        (band(), {"attributes": [{}]}, "lacks a key"),
+        (band(), {"target": {**TARGET, "parameters": {}}}, "without a mechanism has parameters"),
+        (band(), {"target": band(name="y")}, "must be a category"),
+        (band(type="text"), {}, "neither a category nor a number"),
+        (band(domain=None), {}, "do not go together"),
+        (band(domain={"bounds": [0, 0], "cells": 8, "has_missing": False}), {}, "the lower first"),
+        (band(parameters={"positions": 1 << 24}), {}, "more answers than anonkit writes"),
+        (band(parameters={"blind_weight": 1 << 31}), {}, "add up to all words"),
+        (transformed(scale=0), {}, "scale, step or mean"),
+        (transformed(multiplier={"mean": 1, "variance": -1, "shape": "normal"}), {}, "normal or uniform"),
+        (transformed(presence=RandomizedResponse.equal(3, 0.5).to_params()), {}, "between two answers"),
+    ],
+)  # fmt: skip
+def test_columns_that_cannot_be_are_refused(attribute: dict[str, Any], more: dict[str, Any], words: str) -> None:
+    """Each by what is wrong with it."""
+    whole = {"format": FORMAT, "target": None, "asked_column": None, "attributes": [attribute]}
+    whole["attributes"][0] = json.loads(json.dumps(attribute))
+    with pytest.raises(ReleaseFormatError, match=words):
+        read_answers({**whole, **more})
+
+
+def test_a_target_of_too_many_classes_is_refused() -> None:
+    """Randomized by itself it has as many answers as classes."""
+    channel = RandomizedResponse.equal(3, 0.5)
+    target = {**TARGET, "mechanism": "randomized-response", "parameters": channel.to_params(),
+              "epsilon": channel.epsilon, "joint_with_target": False}  # fmt: skip
+    with pytest.raises(ReleaseFormatError, match="classes differ in number"):
+        read_answers({"format": FORMAT, "target": target, "asked_column": None, "attributes": [band()]})
+
+
+def test_a_hidden_target_has_a_ratio_of_one() -> None:
+    """It is no answer of its own."""
+    channel = RandomizedResponse.equal(4, 0.5)
+    attribute = PublishedAttribute(
+        name="x", domain=Categories(values=("a", "b")), mechanism=channel, joint_with_target=True
+    )
+    target = PublishedTarget(name="y", domain=Categories(values=("no", "yes")), mechanism=None)
+    params = PublishedTable(target=target, attributes=(attribute,), asked_column="q").to_params()
+    table = read_answers(json.loads(json.dumps(params)))
+    assert table.joint
+    assert table.target is not None
+    assert table.target.ratio == 1

@@ -1,0 +1,1 @@
+"""Measurements against named baselines; a package, because an old pyarrow installs one of the same name."""
