@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
+from anonkit.promises.cautious_figures import exact_percent, exact_words
 from anonkit.promises.guarantee import CHECKED, Check, PrivacyLoss, guarantee_block
 
 
@@ -107,19 +108,21 @@ class KAnonymity:
     def _diversity_words(self) -> str:
         d, parts = self.diversity, []
         if d.l is not None:
-            parts.append(f"at least {d.l:g} different sensitive values")
+            parts.append(f"at least {exact_words(d.l)} different sensitive values")
         if d.entropy_l is not None:
-            parts.append(f"sensitive values spread at least as evenly as {d.entropy_l:g} equally likely ones")
+            parts.append(
+                f"sensitive values spread at least as evenly as {exact_words(d.entropy_l)} equally likely ones"
+            )
         if d.recursive is not None:
             parts.append(
-                f"no sensitive value that outweighs the rest (recursive ({d.recursive[0]:g}, {d.recursive[1]}))"
+                "no sensitive value that outweighs the rest "
+                f"(recursive ({exact_words(d.recursive[0])}, {d.recursive[1]}))"
             )
         if d.t is not None:
-            parts.append(f"sensitive values distributed within a distance of {d.t:g} of the whole table's")
+            parts.append(f"sensitive values distributed within a distance of {exact_words(d.t)} of the whole table's")
         if d.alpha is not None:
-            parts.append(
-                f"no sensitive value held by more than {d.alpha:.0%} of its {'people' if self.unit else 'rows'}"
-            )
+            who = "people" if self.unit else "rows"
+            parts.append(f"no sensitive value held by more than {exact_percent(d.alpha)} of its {who}")
         return f"Each such group has {'; and '.join(parts)}." if parts else ""
 
     def formal(self) -> str:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from anonkit.errors import ParameterError
+from anonkit.promises.cautious_figures import rounded_up_words, times_words
 from anonkit.promises.guarantee import BY_CONSTRUCTION, PrivacyLoss, conditional_words, guarantee_block
 from anonkit.promises.pure_central_dp import ADD_OR_REMOVE, REPLACE
 
@@ -66,8 +67,7 @@ class ApproximateDP:
 
     def statement(self) -> str:
         """Say the promise in plain words."""
-        factor = math.exp(self.epsilon)
-        times = f"{math.ceil(factor * 100) / 100:,.2f}" if factor < 1e6 else f"{factor:.1e}"
+        times = times_words(self.epsilon)
         whose = "one row" if self.unit is None else f"all rows of one value of {self.unit!r}"
         change = "held other values" if self.adjacency == REPLACE else "not been in the table"
         return conditional_words(self.conditional, self.identifiers_from_data) + (
@@ -150,5 +150,4 @@ def _above(probability: float) -> str:
     """Return a probability as text with two digits, never below what it is."""
     if probability >= 0.1:
         return f"{math.ceil(probability * 100) / 100:.2f}"
-    digit = 10.0 ** (math.floor(math.log10(probability)) - 1)
-    return f"{math.ceil(probability / digit * (1 - 1e-12)) * digit:.1e}"
+    return rounded_up_words(probability)

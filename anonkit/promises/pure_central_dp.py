@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from anonkit.promises.cautious_figures import times_words
 from anonkit.promises.guarantee import BY_CONSTRUCTION, PrivacyLoss, conditional_words, guarantee_block
 
 ADD_OR_REMOVE = "add or remove one record"
@@ -62,8 +62,7 @@ class CentralDP:
         return conditional_words(self.conditional, self.identifiers_from_data) + self._claim()
 
     def _claim(self) -> str:
-        factor = math.exp(self.epsilon)
-        times = f"{math.ceil(factor * 100) / 100:,.2f}" if factor < 1e6 else f"{factor:.1e}"
+        times = times_words(self.epsilon)
         change = "held other values" if self.adjacency == REPLACE else "not been in the table"
         text = (
             f"Whatever this release shows, it would have shown with a similar probability had {self._whose} {change}: "

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from anonkit.promises.cautious_figures import exact_words, times_words
 from anonkit.promises.guarantee import BY_CONSTRUCTION, PrivacyLoss, conditional_words, guarantee_block, loss_json
 
 
@@ -59,8 +60,7 @@ class LocalDP:
 
     def _claim(self) -> str:
         if not math.isinf(self.epsilon):
-            factor = math.exp(self.epsilon)
-            times = f"{math.ceil(factor * 100) / 100:,.2f}" if factor < 1e6 else f"{factor:.1e}"
+            times = times_words(self.epsilon)
             which = "one attribute of it" if self.one_answer else "every attribute of it"
             return (
                 f"Each row was randomized by itself, {which} answered at random: whatever a released row shows, it is "
@@ -72,8 +72,8 @@ class LocalDP:
         worst = math.ceil(max(self._bounded.values()) * 1e5) / 1e5
         return (
             "A whole row is not protected by any bound. Taken alone, each of the columns "
-            f"{', '.join(self._bounded)} was randomized: what it shows is at most e to the {worst:g} times as likely "
-            f"under one true value as under any other. {self._unprotected_words()}"
+            f"{', '.join(self._bounded)} was randomized: what it shows is at most e to the "
+            f"{exact_words(worst)} times as likely under one true value as under any other. {self._unprotected_words()}"
         )
 
     def _unprotected_words(self) -> str:

@@ -129,9 +129,9 @@ def shuffle_words(block: Mapping[str, Any] | None) -> str:
     if not block["delta"]:
         return f"With {number(block['rows'])} rows their secret order adds nothing to the promise above."
     return (
-        f"(ε, δ)-differential privacy with ε = {bound(block['epsilon'])} and δ = {block['delta']:.1g} when one of the "
-        f"{number(block['rows'])} rows is replaced, since they stand in secret random order. This has an assumption of "
-        f"its own. {block['assumption']} Budgets go on charging the privacy loss above."
+        f"(ε, δ)-differential privacy with ε = {bound(block['epsilon'])} and δ = {bound(block['delta'])} when one of "
+        f"the {number(block['rows'])} rows is replaced, since they stand in secret random order. This has an "
+        f"assumption of its own. {block['assumption']} Budgets go on charging the privacy loss above."
     )
 
 

@@ -14,7 +14,6 @@ from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.dp_trees.additive_model.budget_rule import Rule, rule_for
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
-from anonkit.mechanisms.accounting import units_of
 from anonkit.published.additive_scores import places_of
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
@@ -57,7 +56,7 @@ def test_the_account_adds_up_to_at_most_epsilon_and_nearly_uses_it(trees: int, l
     rule = replace(LEARNED, weights=LEARNED.weights if learned else Fraction(0), region_depth=1 if trees == 1 else 0)
     found = run(rule, *table(300), trees=trees)
     assert (found.step is not None) == learned
-    assert units_of(1.0) * (1 - 1e-6) < found.accounting.path_units <= units_of(1.0)
+    assert 2**52 * (1 - 1e-6) < found.accounting.path_units <= 2**52  # a unit is 2**-52 of epsilon, which is 1 here
     assert found.accounting.epsilon <= 1.0
 
 

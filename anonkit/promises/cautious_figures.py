@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures in the sentences of a promise: exact as they were asked, or rounded so that no more is promised."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, Decimal
+
+
+def times_words(epsilon: float) -> str:
+    """Return e to the power of epsilon as text, never below what it is."""
+    factor = math.exp(epsilon)
+    return f"{math.ceil(factor * 100) / 100:,.2f}" if factor < 1e6 else rounded_up_words(factor)
+
+
+def rounded_up_words(value: float) -> str:
+    """Return a positive number with two digits and a power of ten, never below what it is."""
+    digit = Decimal(10) ** (Decimal(value).adjusted() - 1)
+    up = (Decimal(value * (1 - 1e-12)) / digit).to_integral_value(ROUND_CEILING) * digit
+    return f"{float(up):.1e}"
+
+
+def exact_words(value: float) -> str:
+    """Return a number as it was asked for, without a power of ten: a rounded one could promise more."""
+    text = f"{Decimal(repr(value)):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def exact_percent(share: float) -> str:
+    """Return a share as the percentage that it is."""
+    text = f"{Decimal(repr(share)) * 100:f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text) + "%"

@@ -1,0 +1,105 @@
+"""Sentences of a promise never say more than was promised: figures are exact, or rounded to the cautious side."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal, localcontext
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from anonkit.promises.anonymous_classes import Diversity, KAnonymity
+from anonkit.promises.approximate_dp import ApproximateDP
+from anonkit.promises.pure_central_dp import CentralDP
+from anonkit.promises.pure_local_dp import LocalDP
+from anonkit.report.wording import shuffle_words
+
+EPSILONS = st.floats(1e-6, 40)
+SHARES = st.floats(0, 1, exclude_min=True)
+
+
+def figure(pattern: str, text: str) -> Decimal:
+    """The one figure of a sentence."""
+    found = re.search(pattern.replace("#", r"([0-9][0-9,.]*(?:e[+-]?[0-9]+)?)"), text)
+    assert found, text
+    return Decimal(found[1].replace(",", "").rstrip("."))
+
+
+def factor_of(epsilon: float) -> Decimal:
+    """e to the epsilon, with thirty digits."""
+    with localcontext() as context:
+        context.prec = 30
+        return Decimal(epsilon).exp() * (1 - Decimal("1e-12"))
+
+
+def stated(**models: float) -> str:
+    """The sentence on one model of diversity."""
+    diversity = Diversity(**models)
+    return KAnonymity(k=2, quasi_identifiers=("q",), sensitive=("s",), diversity=diversity).statement()
+
+
+@given(share=SHARES)
+@example(share=0.125)
+@example(share=0.004)
+@example(share=0.996)
+def test_the_largest_share_is_not_told_smaller_than_it_may_be(share: float) -> None:
+    """One person in eight is 12.5 %, not 12 %; hardly anybody is not nobody."""
+    assert figure("held by more than #%", stated(alpha=share)) == Decimal(repr(share)) * 100
+
+
+@given(value=st.floats(1, 1000))
+@example(value=1.2345678)
+def test_diversity_is_told_as_it_was_asked(value: float) -> None:
+    """Neither more values nor more even ones than were asked for."""
+    assert figure("at least # different", stated(l=value)) == Decimal(repr(value))
+    assert figure("as evenly as # equally", stated(entropy_l=value)) == Decimal(repr(value))
+    diversity = Diversity(recursive=(value, 3))
+    text = KAnonymity(k=2, quasi_identifiers=("q",), sensitive=("s",), diversity=diversity).statement()
+    assert figure(r"recursive \(#, 3\)", text) == Decimal(repr(value))
+
+
+@given(distance=SHARES)
+def test_closeness_is_told_as_it_was_asked(distance: float) -> None:
+    """Not closer than was asked for."""
+    assert figure("a distance of # of", stated(t=distance)) == Decimal(repr(distance))
+
+
+@given(epsilon=EPSILONS)
+@example(epsilon=math.log(1_040_000))
+def test_the_factor_of_a_promise_is_rounded_up(epsilon: float) -> None:
+    """e to the epsilon as every kind of differential privacy says it, small and large, and by at most a twentieth."""
+    for text in (
+        CentralDP(epsilon=epsilon).statement(),
+        LocalDP(attributes={"a": epsilon}, epsilon=epsilon).statement(),
+        ApproximateDP(epsilon=epsilon, delta=1e-6).statement(),
+    ):
+        told = figure("# times", text)
+        assert factor_of(epsilon) <= told <= factor_of(epsilon) * Decimal("1.1") + Decimal("0.01")
+
+
+@given(epsilon=EPSILONS)
+@example(epsilon=12.34561)
+@example(epsilon=39.123456)
+def test_the_epsilon_of_a_column_alone_is_rounded_up(epsilon: float) -> None:
+    """Where a whole row has no bound, the largest epsilon of a column is not told smaller."""
+    text = LocalDP(attributes={"a": epsilon, "b": math.inf}, epsilon=math.inf, clear=("b",)).statement()
+    told = figure("e to the # times", text)
+    assert Decimal(epsilon) * (1 - Decimal("1e-12")) <= told <= Decimal(epsilon) + Decimal("0.00002")
+
+
+@given(delta=st.floats(1e-12, 0.5))
+@example(delta=1.4e-6)
+def test_the_delta_of_a_promise_is_rounded_up(delta: float) -> None:
+    """What epsilon does not cover is not told smaller, in the statement and for the shuffled file."""
+    block = {"applies": True, "epsilon": 1.0, "delta": delta, "rows": 10, "assumption": "None."}
+    least = Decimal(delta) * (1 - Decimal("1e-9"))
+    assert least <= figure("δ = # when", shuffle_words(block))
+    assert least <= figure("and # on top", ApproximateDP(epsilon=1.0, delta=delta).statement())
+
+
+@pytest.mark.parametrize(("share", "said"), [(0.8, "80%"), (1.0, "100%"), (0.05, "5%"), (1e-7, "0.00001%")])
+def test_shares_are_plain_percentages(share: float, said: str) -> None:
+    """No zeros behind the point, no powers of ten."""
+    assert f"more than {said} of" in stated(alpha=share)
