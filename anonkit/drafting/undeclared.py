@@ -89,21 +89,18 @@ class Undeclared:
         }
 
 
-def judge_undeclared(source: Source, policy: Policy, engine: Engine) -> Undeclared:
+def judge_undeclared(source: Source, names: Sequence[str], engine: Engine) -> Undeclared:
     """Judge the columns of a table that nobody declared, by their names and cells.
 
     Parameters
     ----------
-    policy : Policy
-        As it was declared.
+    names : sequence of str
+        The columns, at least one.
 
     Privacy
     -------
     What is left out depends on cells. A promise of differential privacy must name that as a condition.
     """
-    names = [name for name in source.schema.names if not policy.declares(name)]
-    if not names:
-        return Undeclared()
     rows = looked_at(source, engine)
     profiles = [ColumnProfile.of_codes(column) for name in names for column in engine.encode(rows, [name])]
     return Undeclared(

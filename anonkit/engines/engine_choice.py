@@ -15,8 +15,8 @@ from anonkit.protocols import SEARCH_ROWS, Engine
 class EngineChoice(Protocol):
     """What gives a release its engine."""
 
-    def opened(self, source: object) -> AbstractContextManager[Engine]:
-        """Return the engine that reads a source; its private files go with the context.
+    def opened(self) -> AbstractContextManager[Engine]:
+        """Return the engine; its private files go with the context.
 
         Raises
         ------
@@ -56,10 +56,9 @@ class Local(_Searching):
 
         return LocalEngine(search_rows=self.search_rows)
 
-    def opened(self, source: object) -> AbstractContextManager[Engine]:
-        """Return the engine that reads a source: a data frame of Spark is read by its own session."""
-        chosen = Spark(search_rows=self.search_rows) if is_spark_frame(source) else self
-        return closing(chosen.open())
+    def opened(self) -> AbstractContextManager[Engine]:
+        """Return a new engine that is closed with the context."""
+        return closing(self.open())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +93,8 @@ class Spark(_Searching):
             raise MissingDependencyError.of_extra("PySpark", "spark") from None
         return SparkEngine(self.master, self.conf, search_rows=self.search_rows)
 
-    def opened(self, source: object) -> AbstractContextManager[Engine]:
-        """Return the engine that reads a source."""
+    def opened(self) -> AbstractContextManager[Engine]:
+        """Return a new engine that is closed with the context."""
         return closing(self.open())
 
 
@@ -105,7 +104,7 @@ class OpenEngine:
 
     engine: Engine
 
-    def opened(self, source: object) -> AbstractContextManager[Engine]:
+    def opened(self) -> AbstractContextManager[Engine]:
         """Return the engine."""
         return nullcontext(self.engine)
 

@@ -96,8 +96,10 @@ def declared_source(source: object, request: ReleaseRequest, declared: Policy, e
     """
     name, method, min_people = table_name(source), request.method, request.domains_min_people
     table = engine.scan(source, declared)
-    undeclared = Undeclared() if declared.cell_by_cell else judge_undeclared(table, declared, engine)
-    policy = undeclared.declared(declared).resolve(table.schema.names, target_use=method.target_use)
+    columns = table.schema.names
+    unknown = [] if declared.cell_by_cell else [column for column in columns if not declared.declares(column)]
+    undeclared = judge_undeclared(table, unknown, engine) if unknown else Undeclared()
+    policy = undeclared.declared(declared).resolve(columns, target_use=method.target_use)
     if min_people is not None:
         policy = replace(policy, identifiers_from_data=tuple(undeclared.taken))
         policy = with_domains_of(policy, table, engine, min_people)

@@ -89,11 +89,12 @@ def owner_measures(
 
 
 def _predictive(engine: Engine, table: Source, policy: Policy, randomness: Randomness) -> dict[str, Any]:
-    if policy.target is None or policy.target not in table.schema.names:
+    names = table.schema.names
+    if policy.target is None or policy.target not in names:
         return {}
-    features = [name for name in table.schema.names if policy.column(name).is_released and name != policy.target]
-    sample = engine.sample(table, SAMPLE, randomness.child("utility"))
+    features = [name for name in names if policy.column(name).is_released and name != policy.target]
     columns = [*features, policy.target]
+    sample = engine.sample(table, SAMPLE, randomness.child("utility"))
     schema = pa.schema([sample.schema.field(name) for name in columns])
     rows = pa.Table.from_batches(sample.batches(columns), schema=schema)
     scores = predictive_utility(rows, features, policy.target)

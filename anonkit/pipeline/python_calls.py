@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -158,14 +159,17 @@ def release(
 def _engine(
     engine: str | Engine | Local | Spark, source: object, *, conf: Mapping[str, str] | None, **settings: Any
 ) -> EngineChoice:
-    """Return what gives a release its engine: a name with its settings, or a value or an engine that has them."""
+    """Return what gives a release its engine: a name with its settings, or a value or an engine that has them.
+
+    A data frame of Spark is read by its own session, whatever engine was named.
+    """
     if isinstance(engine, str):
-        settings_of_spark = bool(conf) or settings["master"] is not None
-        name = Spark.name if settings_of_spark and is_spark_frame(source) else engine
-        return engine_choice(name, conf=conf, **settings)
+        return engine_choice(Spark.name if is_spark_frame(source) else engine, conf=conf, **settings)
     if conf or any(value is not None for value in settings.values()):
         names = ", ".join(name for name in settings if name != "conf")
         raise ParameterError("an engine that is open has its settings", f"leave {names} and conf out")
+    if isinstance(engine, Local) and is_spark_frame(source):
+        return Spark(**asdict(engine))
     return engine if isinstance(engine, Local | Spark) else OpenEngine(engine=engine)
 
 

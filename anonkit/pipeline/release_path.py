@@ -62,7 +62,7 @@ def release_table(source: object, request: ReleaseRequest) -> Release:
     output.refuse_unwritable(seeded=request.seed is not None)
     signer, declared = output.signer(), request.declared()
     account, randomness = request.account.beside(output.place), request.randomness()
-    with request.engine.opened(source) as engine, _workspace() as workspace:
+    with request.engine.opened() as engine, _workspace() as workspace:
         request.progress("reading", 0.0)
         opened = declared_source(source, request, declared, engine)
         spending = Spending(account, opened.promise, opened.rows, opened.name)

@@ -226,7 +226,7 @@ class LocalEngine:
 
         The function runs again each time the rows are read, so it must be a function of its arguments alone.
         """
-        return mapped_source(source, function, schema, n_rows=source.n_rows if same_rows else None)
+        return mapped_source(source, function, schema, same_rows=same_rows)
 
     def add_up(self, source: LocalSource, function: BatchCount, columns: Sequence[str], size: int) -> NDArray[np.int64]:
         """Add up counts of batches. See `anonkit.protocols.Engine.add_up`."""

@@ -99,8 +99,16 @@ def table_source(table: pa.Table) -> LocalSource:
     return LocalSource(table.schema, read, at_most=table.num_rows, n_rows=table.num_rows)
 
 
-def mapped_source(source: LocalSource, function: BatchMap, schema: pa.Schema, n_rows: int | None = None) -> LocalSource:
-    """Return the rows a batch function makes of another source's, computed whenever they are read."""
+def mapped_source(
+    source: LocalSource, function: BatchMap, schema: pa.Schema, *, same_rows: bool = False
+) -> LocalSource:
+    """Return the rows a batch function makes of another source's, computed whenever they are read.
+
+    Parameters
+    ----------
+    same_rows : bool
+        True when the function returns a row for every row: how many there are is known without reading them.
+    """
 
     def read(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         for out in _mapped(function, source.batches()):
@@ -108,7 +116,7 @@ def mapped_source(source: LocalSource, function: BatchMap, schema: pa.Schema, n_
                 raise EngineError("a batch function returned other columns or types than it declared")
             yield out if columns is None else out.select(list(columns))
 
-    return LocalSource(schema, read, at_most=source.at_most, n_rows=n_rows)
+    return LocalSource(schema, read, at_most=source.at_most, n_rows=source.n_rows if same_rows else None)
 
 
 def _mapped(function: BatchMap, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -44,13 +44,13 @@ def stored(source: SparkSource, folder: Path) -> StoredSplits:
     return _written(frame, form, folder, source, source.splits.n_splits)
 
 
-def in_order(source: SparkSource, key: bytes, folder: Path, part_rows: int = PART_ROWS) -> StoredSplits:
+def in_order(source: SparkSource, key: bytes, folder: Path, rows_together: int = PART_ROWS) -> StoredSplits:
     """Write rows in the order of their secret words under a key of 32 bytes, in parts of so many or more; see `stored`.
 
     Rows of a part are in memory together.
     """
     form = _form(source)
-    bits = min(max(source.at_most // part_rows, 1).bit_length() - 1, _MOST_PARTS_BITS)
+    bits = min(max(source.at_most // rows_together, 1).bit_length() - 1, _MOST_PARTS_BITS)
     dealt = source.tasks(Deal(rows=source.rows(), form=form, key=key, bits=bits), DEALT)
     together = dealt.repartition(1 << bits, "part").sortWithinPartitions("part")
     kinds = spark_schema(WRITTEN.names, WRITTEN.types)

@@ -27,9 +27,9 @@ _AT_ONCE = 64 << 20  # bytes of a row group
 
 
 def write_folder(
-    pieces: Iterable[pa.Table], schema: pa.Schema, folder: Path, metadata: Mapping[str, str], part_rows: int
+    pieces: Iterable[pa.Table], schema: pa.Schema, folder: Path, metadata: Mapping[str, str], rows_each: int
 ) -> int:
-    """Write the pieces of a table, at least one, into files of `part_rows` rows; return the number of rows.
+    """Write the pieces of a table, at least one, into files of `rows_each` rows; return the number of rows.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def write_folder(
     n_rows = 0
     shielded(folder.mkdir, cannot_write(folder))  # before the clean-up below: what stands there already is not ours
     try:
-        for number, part in enumerate(_parted(pieces, part_rows)):
+        for number, part in enumerate(_parted(pieces, rows_each)):
             n_rows += write_parquet(part, schema, folder / part_name(number), metadata)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -47,14 +47,14 @@ def write_folder(
     return n_rows
 
 
-def _parted(pieces: Iterable[pa.Table], part_rows: int) -> Iterator[Iterator[pa.Table]]:
+def _parted(pieces: Iterable[pa.Table], rows_each: int) -> Iterator[Iterator[pa.Table]]:
     """Yield the pieces of each part; a part must be read to its end before the next."""
     rest = (piece for at, piece in enumerate(pieces) if piece.num_rows or not at)
     left: pa.Table | None = next(rest)
 
     def part() -> Iterator[pa.Table]:
         nonlocal left
-        room = part_rows
+        room = rows_each
         while left is not None and room > 0:
             now = left.slice(0, room)
             room -= now.num_rows

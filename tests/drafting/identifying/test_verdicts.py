@@ -63,7 +63,8 @@ def test_other_columns_are_not(engine: Engine, kind: str, seed: int) -> None:
 )
 def test_real_tables(engine: Engine, real_tables: Path, table: str, taken: set[str], unique: set[str]) -> None:
     """One identifier in three tables, the sample number; the near-unique weight of Adult is pointed out."""
-    found = judge_undeclared(engine.scan(real_tables / table, Policy()), Policy(), engine)
+    source = engine.scan(real_tables / table, Policy())
+    found = judge_undeclared(source, source.schema.names, engine)
 
     assert set(found.taken) == taken
     assert set(found.nearly_unique) == unique
@@ -73,7 +74,7 @@ def test_simulated_customers(engine: Engine) -> None:
     """The number of the customer, and nothing else."""
     table = engine.scan(bank_customers(2_000, customer_id=True, rows_per_customer=3), Policy())
 
-    assert set(judge_undeclared(table, Policy(), engine).taken) == {"customer_id"}
+    assert set(judge_undeclared(table, table.schema.names, engine).taken) == {"customer_id"}
 
 
 @settings(max_examples=60, deadline=None)
