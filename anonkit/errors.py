@@ -155,5 +155,5 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     close = get_close_matches(name, names, n=1, cutoff=0.6)
     if close:
         return f"did you mean {close[0]!r}?"
-    shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
-    return f"known: {shown}"
+    listed = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+    return f"known: {listed}"

@@ -62,18 +62,20 @@ def parameter(*, default: Any = MISSING, help: str, range: str, choices: Sequenc
 def parameters_of(method: type) -> tuple[Parameter, ...]:
     """Return the parameters of a method class, in the order they are declared."""
     hints = get_type_hints(method)
-    return tuple(_parameter(one, hints[one.name]) for one in fields(method) if "help" in one.metadata)
+    return tuple(
+        _parameter(declared, hints[declared.name]) for declared in fields(method) if "help" in declared.metadata
+    )
 
 
-def _parameter(one: Field[Any], hint: Any) -> Parameter:
+def _parameter(declared: Field[Any], hint: Any) -> Parameter:
     return Parameter(
-        name=one.name,
+        name=declared.name,
         kind=_plain_type(hint),
-        default=None if one.default is MISSING else one.default,
-        required=one.default is MISSING,
-        range=one.metadata["range"],
-        help=one.metadata["help"],
-        choices=one.metadata["choices"],
+        default=None if declared.default is MISSING else declared.default,
+        required=declared.default is MISSING,
+        range=declared.metadata["range"],
+        help=declared.metadata["help"],
+        choices=declared.metadata["choices"],
     )
 
 
@@ -86,14 +88,16 @@ def _plain_type(hint: Any) -> type:
 
 def check_parameters(method: type, given: Mapping[str, Any]) -> None:
     """Refuse parameters the method does not have, with the closest name, and ones it needs but did not get."""
-    known = {one.name: one for one in parameters_of(method)}
+    known = {parameter_.name: parameter_ for parameter_ in parameters_of(method)}
     for name in given:
         if name not in known:
             label = getattr(method, "name", method.__name__)
             raise ParameterError(f"method {label!r} has no parameter {name!r}", did_you_mean(name, known))
-    for name, one in known.items():
-        if one.required and name not in given:
-            raise ParameterError(f"parameter {name!r} is needed", f"{one.option} {one.range}: {one.help}")
+    for name, parameter_ in known.items():
+        if parameter_.required and name not in given:
+            raise ParameterError(
+                f"parameter {name!r} is needed", f"{parameter_.option} {parameter_.range}: {parameter_.help}"
+            )
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:

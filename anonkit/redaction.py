@@ -50,8 +50,8 @@ def _hidden(address: re.Match[str]) -> str:
     if not mark:
         path, mark, parameters = place.partition("#")
         return start + place if "=" not in parameters else f"{start}{path}#{HIDDEN}"
-    shown = "&".join(_parameter(pair) for pair in re.split("[&;]", parameters))
-    return f"{start}{path}?{shown}"
+    visible = "&".join(_parameter(pair) for pair in re.split("[&;]", parameters))
+    return f"{start}{path}?{visible}"
 
 
 def _parameter(pair: str) -> str:

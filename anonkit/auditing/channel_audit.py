@@ -48,14 +48,16 @@ def answer_again(
     """
     table, n = PublishedTable.from_params(params), runs or ANSWERS
     claimed = float(report["guarantee"]["parameters"]["epsilon"])
-    names = [one.name for one in table.attributes] + ([table.target.name] if table.target is not None else [])
+    names = [attribute.name for attribute in table.attributes] + (
+        [table.target.name] if table.target is not None else []
+    )
     pairs = {name: _opposites(original.column(name)) for name in names}
-    shown = [_answers(table, pairs, at, n, Randomness.seeded(seed).child(f"row {at}")) for at in (0, 1)]
-    whole = _whole(table, pairs, shown)
+    answers = [_answers(table, pairs, at, n, Randomness.seeded(seed).child(f"row {at}")) for at in (0, 1)]
+    whole = _whole(table, pairs, answers)
     losses = table.losses
     columns = []
     for name, loss in losses.items() if table.asked_column is None else ():
-        alone = _alone(shown, name, ALPHA / len(losses))
+        alone = _alone(answers, name, ALPHA / len(losses))
         columns.append({"name": name, **_told(loss, alone)})
     return LossBound(
         claimed=claimed,
@@ -67,7 +69,7 @@ def answer_again(
         "bound is that of the likelihood ratio of whole rows, and of every column alone, the error shared among them",
         counts={
             "answers": n,
-            "columns_added_up": sum(one["lower_bound"] for one in columns) if columns else None,
+            "columns_added_up": sum(attribute["lower_bound"] for attribute in columns) if columns else None,
         },
         columns=tuple(columns),
     )
@@ -80,8 +82,8 @@ def _told(loss: float, alone: EpsilonBound) -> dict[str, Any]:
     return {"claimed": claimed, "lower_bound": alone.lower_bound, "verdict": verdict}
 
 
-def _surest(found: EpsilonBound, alpha: float) -> float:
-    return epsilon_from_counts(found.frequent, found.rare, alpha=alpha)
+def _surest(bounds: EpsilonBound, alpha: float) -> float:
+    return epsilon_from_counts(bounds.frequent, bounds.rare, alpha=alpha)
 
 
 def _opposites(column: pa.ChunkedArray) -> pa.Array:
@@ -100,7 +102,7 @@ def _answers(table: PublishedTable, pairs: Mapping[str, pa.Array], at: int, n: i
         [pair.take(pa.array(np.full(n, at))) for pair in pairs.values()], names=list(pairs)
     )
     category = pa.dictionary(pa.int32(), pa.string())
-    types = {one.name: pa.float64() if one.is_number else category for one in table.attributes}
+    types = {attribute.name: pa.float64() if attribute.is_number else category for attribute in table.attributes}
     types |= {name: category for name in pairs if name not in types}
     if table.asked_column is not None:
         types[table.asked_column] = category
@@ -108,24 +110,24 @@ def _answers(table: PublishedTable, pairs: Mapping[str, pa.Array], at: int, n: i
     return pa.Table.from_batches([randomize(batch, 0)])
 
 
-def _whole(table: PublishedTable, pairs: Mapping[str, pa.Array], shown: list[pa.Table]) -> EpsilonBound:
+def _whole(table: PublishedTable, pairs: Mapping[str, pa.Array], answers: list[pa.Table]) -> EpsilonBound:
     """Tell whole rows apart: by all their cells where one attribute is answered, else by their likelihood ratio."""
     if table.asked_column is not None:
-        first, second = _symbols([[one.column(name) for one in shown] for name in shown[0].column_names])
+        first, second = _symbols([[answer.column(name) for answer in answers] for name in answers[0].column_names])
         return lower_bound(first, second, alpha=ALPHA)
     known = {name: Values(values=pair.to_pylist(), codes=np.arange(2)) for name, pair in pairs.items()}
     ratios = []
-    for one in shown:
-        columns = columns_of(one, known, table)
-        ratio = np.sum([each.scores(0) - each.scores(1) for each in columns.values()], axis=0, dtype=np.float64)
+    for answer in answers:
+        columns = columns_of(answer, known, table)
+        ratio = np.sum([column.scores(0) - column.scores(1) for column in columns.values()], axis=0, dtype=np.float64)
         ratios.append(np.round(ratio, _ROUND))
     return lower_bound(ratios[0], ratios[1], alpha=ALPHA)
 
 
-def _alone(shown: list[pa.Table], name: str, alpha: float) -> EpsilonBound:
-    columns = [one.column(name) for one in shown]
+def _alone(answers: list[pa.Table], name: str, alpha: float) -> EpsilonBound:
+    columns = [table.column(name) for table in answers]
     if pa.types.is_floating(columns[0].type):
-        first, second = (one.to_numpy().astype(np.float64) for one in columns)
+        first, second = (table.to_numpy().astype(np.float64) for table in columns)
         return lower_bound(first, second, alpha=alpha)
     first, second = _symbols([columns])
     return lower_bound(first, second, alpha=alpha)

@@ -193,8 +193,8 @@ class _Symbols:
         return int(np.isin(sample, self.symbols[list(choice.members)]).sum())
 
     def name(self, choice: _Choice) -> str:
-        shown = ", ".join(str(self.symbols[member]) for member in choice.members[:5])
-        return f"answer in {{{shown}{', …' if len(choice.members) > 5 else ''}}}"
+        members = ", ".join(str(self.symbols[member]) for member in choice.members[:5])
+        return f"answer in {{{members}{', …' if len(choice.members) > 5 else ''}}}"
 
 
 class _Thresholds:

@@ -74,9 +74,9 @@ def audit(
     """
     if attacks < 10:
         raise ParameterError(f"attacks ({attacks}) must be 10 or more", "500 give limits of about 4 points")
-    made = release if isinstance(release, Release) else _loaded(release)
-    params = {} if made is None else dict(made.params)
-    report = {} if made is None else dict(made.report)
+    loaded = release if isinstance(release, Release) else _loaded(release)
+    params = {} if loaded is None else dict(loaded.params)
+    report = {} if loaded is None else dict(loaded.report)
     policy = _types(params)
     with closing(open_engine("local")) as engine:
 
@@ -84,15 +84,19 @@ def audit(
             opened = engine.scan(source, policy)
             return pa.Table.from_batches(opened.batches(), schema=opened.schema)
 
-        released = _released(release) if made is None else made.to_arrow()
+        released = _released(release) if loaded is None else loaded.to_arrow()
         roles = {column["name"]: column for column in report.get("columns", ())}
         secrets = [
             *sensitive,
-            *(name for name, one in roles.items() if one.get("sensitive") or one["role"] == "target"),
+            *(
+                name
+                for name, role_of_column in roles.items()
+                if role_of_column.get("sensitive") or role_of_column["role"] == "target"
+            ),
         ]
-        known = [name for name, one in roles.items() if one["role"] == Role.QUASI_IDENTIFIER]
+        known = [name for name, role_of_column in roles.items() if role_of_column["role"] == Role.QUASI_IDENTIFIER]
         source = read(original)
-        found = audit_tables(
+        audited = audit_tables(
             released,
             source,
             params=params,
@@ -105,18 +109,18 @@ def audit(
             people=_people(source, roles),
         )
     if runs == 0 or "epsilon" not in report.get("guarantee", {}).get("parameters", {}):
-        return found
+        return audited
     try:
         again = answer_again if params.get("format") == FORMAT else rerun
-        return replace(found, epsilon=again(report, params, source, runs=runs, seed=seed))
+        return replace(audited, epsilon=again(report, params, source, runs=runs, seed=seed))
     except (AnonkitError, KeyError, pa.ArrowException) as error:
         reason = error.message if isinstance(error, AnonkitError) else "its files do not say how"
-        return replace(found, notes=(f"{_NOT_AGAIN}: {reason}.",))
+        return replace(audited, notes=(f"{_NOT_AGAIN}: {reason}.",))
 
 
 def _people(source: pa.Table, roles: Mapping[str, Mapping[str, Any]]) -> NDArray[np.int64] | None:
     """Return the person of each row, -1 for nobody; None where the release declared no unit or the source lacks it."""
-    unit = next((name for name, one in roles.items() if one["role"] == Role.UNIT), None)
+    unit = next((name for name, column in roles.items() if column["role"] == Role.UNIT), None)
     if unit is None or unit not in source.column_names or not source.num_rows:
         return None
     keys = pc.dictionary_encode(pa.chunked_array([cell_keys(chunk) for chunk in source.column(unit).chunks]))
@@ -152,10 +156,10 @@ def _released(table: object) -> pa.Table:
 def _types(params: dict[str, Any]) -> Policy:
     """Return the types and missing values with which the release read its source."""
     columns = {}
-    for one in params.get("columns", ()):
+    for column in params.get("columns", ()):
         try:
-            kind = _KINDS.get(str(one.get("type", "")).rstrip("0123456789"), ColumnType.STRING)
-            columns[one["name"]] = Column(name=one["name"], type=kind)
+            kind = _KINDS.get(str(column.get("type", "")).rstrip("0123456789"), ColumnType.STRING)
+            columns[column["name"]] = Column(name=column["name"], type=kind)
         except (PolicyError, KeyError):
             continue
     missing = tuple(params.get("missing_values", ("",)))

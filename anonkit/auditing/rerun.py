@@ -74,11 +74,11 @@ def rerun(
         first = [scene.run(engine, number) for number in range(4)]  # the very first compiles and imports
         begun = time.process_time()
         first += [scene.run(engine, number) for number in range(4, 8)]
-        each = max((time.process_time() - begun) / 4, 1e-4)
-        wanted = int(np.clip(SECONDS / each, _FEWEST, _MOST)) if runs is None else max(runs, 20)
-        found = first[:wanted] + [scene.run(engine, number) for number in range(len(first), wanted)]
-    features, effects = np.stack([one.features for one, _ in found]), found[0][0].effects
-    return _bound(features, np.stack([coins for _, coins in found]), effects, scene)
+        seconds = max((time.process_time() - begun) / 4, 1e-4)
+        n_runs = int(np.clip(SECONDS / seconds, _FEWEST, _MOST)) if runs is None else max(runs, 20)
+        results = first[:n_runs] + [scene.run(engine, number) for number in range(len(first), n_runs)]
+    features, effects = np.stack([result.features for result, _ in results]), results[0][0].effects
+    return _bound(features, np.stack([coins for _, coins in results]), effects, scene)
 
 
 def _bound(features: FloatArray, coins: NDArray[np.bool_], effects: FloatArray, scene: _Scene) -> LossBound:
@@ -118,13 +118,13 @@ class _Scene:
 
     @classmethod
     def of(cls, report: Mapping[str, Any], params: Mapping[str, Any], original: pa.Table, seed: int) -> _Scene:
-        promise, told = report["guarantee"], report["method"]
-        names = [str(one["name"]) for one in (*params["attributes"], params["target"])]
+        promise, method = report["guarantee"], report["method"]
+        names = [str(attribute["name"]) for attribute in (*params["attributes"], params["target"])]
         replaced = promise["adjacency"] == REPLACE
         unusual = _unusual(original.select(names), RECORDS * (1 + replaced), seed)
         half = unusual.num_rows // (1 + replaced)
         return cls(
-            method=make_method(told["name"], told["parameters"]),
+            method=make_method(method["name"], method["parameters"]),
             policy=_policy(params, promise["parameters"].get("unit_column")),
             records=unusual.slice(0, half),
             partners=unusual.slice(half, half) if replaced else None,
@@ -150,14 +150,19 @@ class _Scene:
         if unit is None:
             return table
         people = np.repeat(np.arange(table.num_rows), self.rows_per_unit)
-        return table.take(pa.array(people)).append_column(unit, pa.array([f"unit {one}" for one in people.tolist()]))
+        return table.take(pa.array(people)).append_column(
+            unit, pa.array([f"unit {person}" for person in people.tolist()])
+        )
 
 
 def _policy(params: Mapping[str, Any], unit: str | None) -> Policy:
     """Return the public domains under which the release was made."""
     columns = {}
-    for one, role in (*((one, Role.QUASI_IDENTIFIER) for one in params["attributes"]), (params["target"], Role.TARGET)):
-        domain, name = one["domain"], str(one["name"])
+    for attribute, role in (
+        *((attribute, Role.QUASI_IDENTIFIER) for attribute in params["attributes"]),
+        (params["target"], Role.TARGET),
+    ):
+        domain, name = attribute["domain"], str(attribute["name"])
         missing = Missing.CATEGORY if domain.get("has_missing") else None
         if "bounds" in domain:
             low, high = (float(bound) for bound in domain["bounds"])
@@ -203,23 +208,23 @@ def seen_of(records: pa.Table, draft: Draft) -> Seen:
     rows with its class and its value, column by column, whatever the method.
     """
     params: Mapping[str, Any] = draft.params
-    domains = {str(one["name"]): _domain(one) for one in (*params["attributes"], params["target"])}
+    domains = {str(attribute["name"]): _domain(attribute) for attribute in (*params["attributes"], params["target"])}
     batch = records.combine_chunks().to_batches()[0]
     codes = {name: codes_of_cells(batch, name, domain) for name, domain in domains.items()}
     label = codes.pop(str(params["target"]["name"]))
-    parts = [(0, one) for one in _released(records, draft, domains, str(params["target"]["name"]))]
+    parts = [(0, attribute) for attribute in _released(records, draft, domains, str(params["target"]["name"]))]
     if params.get("format") == FOREST:
         parts += _in_forest(params, np.stack(list(codes.values())), label)
     elif "class_counts" in params:
         parts.append((1, np.array(params["class_counts"])[label]))
-        tables = [np.array(one["counts"]) for one in params["attributes"]]
+        tables = [np.array(attribute["counts"]) for attribute in params["attributes"]]
         parts += [(1, table[label, own]) for table, own in zip(tables, codes.values(), strict=True)]
     effects = np.array([effect for effect, _ in parts], dtype=np.float64)
-    return Seen(features=np.column_stack([one for _, one in parts]).astype(np.float64), effects=effects)
+    return Seen(features=np.column_stack([attribute for _, attribute in parts]).astype(np.float64), effects=effects)
 
 
-def _domain(told: Mapping[str, Any]) -> Categories | Grid:
-    domain = told["domain"]
+def _domain(stated: Mapping[str, Any]) -> Categories | Grid:
+    domain = stated["domain"]
     return Grid.from_params(domain) if "bounds" in domain else Categories.from_params(domain)
 
 
@@ -255,17 +260,17 @@ def _released(
     if "count" in table.column_names or target not in table.column_names:
         return ()  # generalized cells with their counts: the params say more
     coarse = {name: _coarse(domain) for name, domain in domains.items()}
-    shown, own = (_codes(one, coarse) for one in (table, records))
-    same_class = shown[target][np.newaxis] == own[target][:, np.newaxis]
+    released, own = (_codes(each_table, coarse) for each_table in (table, records))
+    same_class = released[target][np.newaxis] == own[target][:, np.newaxis]
     names = [name for name in domains if name != target]
     return [
         same_class.sum(axis=1),
-        *(((shown[name][np.newaxis] == own[name][:, np.newaxis]) & same_class).sum(axis=1) for name in names),
+        *(((released[name][np.newaxis] == own[name][:, np.newaxis]) & same_class).sum(axis=1) for name in names),
     ]
 
 
 def _codes(table: pa.Table, domains: Mapping[str, Categories | Grid]) -> dict[str, IntArray]:
-    batch = pa.RecordBatch.from_arrays([one.combine_chunks() for one in table.columns], names=table.column_names)
+    batch = pa.RecordBatch.from_arrays([column.combine_chunks() for column in table.columns], names=table.column_names)
     return {name: codes_of_cells(batch, name, domain) for name, domain in domains.items()}
 
 

@@ -34,10 +34,10 @@ def parts_of(data: Path) -> list[Path]:
     """
     if not data.is_dir():
         return [data]
-    found = sorted(data.rglob(f"*{SUFFIX}"), key=lambda path: path.relative_to(data).as_posix())
-    if not found:
+    parts = sorted(data.rglob(f"*{SUFFIX}"), key=lambda path: path.relative_to(data).as_posix())
+    if not parts:
         raise FileNotFoundError(data)
-    return found
+    return parts
 
 
 def read_schema(data: Path) -> pa.Schema:

@@ -63,9 +63,9 @@ class Signer:
         try:
             key = load_pem_private_key(pem, None if password is None else password.encode())
         except TypeError:  # a password is missing, or given for a key that has none
-            wanted = password is None
-            message = f"the key {str(path)!r} is {'' if wanted else 'not '}encrypted"
-            raise ReleaseFormatError(message, f"{'set' if wanted else 'unset'} {PASSWORD}") from None
+            needs_password = password is None
+            message = f"the key {str(path)!r} is {'' if needs_password else 'not '}encrypted"
+            raise ReleaseFormatError(message, f"{'set' if needs_password else 'unset'} {PASSWORD}") from None
         except (ValueError, UnsupportedAlgorithm):
             raise ReleaseFormatError(f"{str(path)!r} is not a private key that can be read", _MAKE) from None
         if not isinstance(key, Ed25519PrivateKey):

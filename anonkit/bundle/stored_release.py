@@ -77,12 +77,20 @@ class Place:
 
         The signature is not among them. A file that is absent is not, either.
         """
-        found: dict[str, Path] = {}
+        digests: dict[str, Path] = {}
         for suffix in (DATA, *SIDECARS):
             path = self.file(suffix)
-            inner = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
-            found |= {one.relative_to(self.folder).as_posix(): one for one in inner if one.is_file()}
-        return found
+            inner = (
+                sorted(inner_path for inner_path in path.rglob("*") if inner_path.is_file())
+                if path.is_dir()
+                else [path]
+            )
+            digests |= {
+                inner_path.relative_to(self.folder).as_posix(): inner_path
+                for inner_path in inner
+                if inner_path.is_file()
+            }
+        return digests
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -213,7 +221,7 @@ def refuse_changed(place: Place, *suffixes: str) -> None:
         return
     try:
         resources = json.loads(descriptor.read_text(encoding="utf-8"))["resources"]
-        stated = {str(one["name"]): str(one["hash"]).removeprefix("sha256:") for one in resources}
+        stated = {str(resource["name"]): str(resource["hash"]).removeprefix("sha256:") for resource in resources}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise ReleaseFormatError(f"{str(descriptor)!r} is not the descriptor of a release") from None
     for suffix in suffixes:
@@ -267,10 +275,10 @@ def parse_json(content: bytes, what: str) -> Any:
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Refuse a key that stands twice: one reader would take the first, another the last."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         raise ValueError("a key stands twice")
-    return found
+    return mapping
 
 
 def _no_number(name: str) -> float:

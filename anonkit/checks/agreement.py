@@ -43,11 +43,11 @@ def agreement_checks(
     other = sum(not same(method[key], value) for key, value in stated.items())
     other += not same(manifest["method"], method["name"])
     yield none_of("method", other + (not same(params["anonkit_version"], report["anonkit_version"])))
-    said = [params.get("randomness"), report.get("randomness"), manifest.get("randomness")]
+    statements = [params.get("randomness"), report.get("randomness"), manifest.get("randomness")]
     yield Check(
         name="randomness",
-        passed=said == [SECURE] * 3,
-        observed=next((str(word) for word in said if word != SECURE), SECURE),
+        passed=statements == [SECURE] * 3,
+        observed=next((str(word) for word in statements if word != SECURE), SECURE),
         required=SECURE,
     )
     yield none_of("assumptions", not same(params["assumptions"], report["guarantee"]["assumptions"]))
@@ -75,14 +75,14 @@ def _treated_otherwise(params: Mapping[str, Any], report: Mapping[str, Any]) -> 
 def _contradictions(params: Mapping[str, Any], report: Mapping[str, Any], manifest: Mapping[str, Any]) -> int:
     """Count the places that say other domains were read from the table than the promise does."""
     names = report["guarantee"]["parameters"].get("domains_from_data", [])
-    said = params.get("conditions", [])
+    statements = params.get("conditions", [])
     marked = [name for name, entry in named(report["columns"]) if entry.get("domain_from_data", False) is not False]
     places = (
-        same(manifest.get("conditions", []), said),
-        bool(said) == bool(names),
-        all(condition in report["guarantee"]["assumptions"] for condition in said),
-        [text for text in report["guarantee"]["assumptions"] if text.startswith("CONDITIONAL")] == said,
-        all(any(name in condition for condition in said) for name in names),
+        same(manifest.get("conditions", []), statements),
+        bool(statements) == bool(names),
+        all(condition in report["guarantee"]["assumptions"] for condition in statements),
+        [text for text in report["guarantee"]["assumptions"] if text.startswith("CONDITIONAL")] == statements,
+        all(any(name in condition for condition in statements) for name in names),
         sorted(marked) == sorted(names),
     )
     return sum(not place for place in places)
@@ -99,7 +99,7 @@ def budget_checks(report: Mapping[str, Any]) -> Iterator[Check]:
 
 
 def verification_checks(
-    report: Mapping[str, Any], made: Sequence[Check], uncountable: Sequence[str]
+    report: Mapping[str, Any], recomputed: Sequence[Check], uncountable: Sequence[str]
 ) -> Iterator[Check]:
     """Compare what the report says was verified with what is found now.
 
@@ -110,7 +110,7 @@ def verification_checks(
     uncountable : sequence of str
         Names of checks that only the source allows: they have to have passed, nothing else is known of them.
     """
-    again = {check.name: check.to_dict() for check in made}
+    again = {check.name: check.to_dict() for check in recomputed}
     stated = dict(named(report["verification"]["checks"]))
     wrong = repeated([entry["name"] for entry in report["verification"]["checks"]])
     for name, entry in stated.items():

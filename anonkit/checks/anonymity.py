@@ -80,7 +80,7 @@ def recounted(
 def figure_checks(report: Mapping[str, Any], disclosure: Disclosure, promise: KAnonymity) -> Iterator[Check]:
     """Compare the report's figures with the recount over the promised quasi-identifiers."""
     again = replace(disclosure, sensitive={name: disclosure.sensitive[name] for name in promise.sensitive})
-    stated, found = report["disclosure_risk"], again.to_dict(AT_RISK)
+    stated, observed = report["disclosure_risk"], again.to_dict(AT_RISK)
     sizes = tuple((entry["size"], entry["classes"]) for entry in stated["class_sizes"])
     yield Check(
         name="class_sizes",
@@ -88,7 +88,7 @@ def figure_checks(report: Mapping[str, Any], disclosure: Disclosure, promise: KA
         observed=len(disclosure.sizes),
         required=len(sizes),
     )
-    yield none_of("disclosure_risk", differing(stated, found, figures=True))
+    yield none_of("disclosure_risk", differing(stated, observed, figures=True))
     means = {
         "discernibility": sum(size * size * classes for size, classes in disclosure.class_sizes),
         "average_equivalence_class_size": disclosure.rows / disclosure.classes if disclosure.classes else None,
@@ -98,22 +98,22 @@ def figure_checks(report: Mapping[str, Any], disclosure: Disclosure, promise: KA
 
 def model_checks(params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[Check]:
     """Check that params, report and promise ask the same of the classes, and allow the same share to be left out."""
-    model, asked = params["model"], report["guarantee"]["parameters"]
-    recursive = asked.get("recursive_c_l_diversity")
+    model, required = params["model"], report["guarantee"]["parameters"]
+    recursive = required.get("recursive_c_l_diversity")
     promised = {
-        "k": asked["k"],
-        "l": asked.get("l_diversity"),
-        "entropy_l": asked.get("entropy_l_diversity"),
-        "t": asked.get("t_closeness"),
-        "alpha": asked.get("alpha_k_anonymity"),
+        "k": required["k"],
+        "l": required.get("l_diversity"),
+        "entropy_l": required.get("entropy_l_diversity"),
+        "t": required.get("t_closeness"),
+        "alpha": required.get("alpha_k_anonymity"),
         "recursive": recursive,
     }
-    told = {**model, "recursive": None if model["recursive"] is None else _pair(model["recursive"])}
+    stated = {**model, "recursive": None if model["recursive"] is None else _pair(model["recursive"])}
     limit = params["max_suppression"]
     parameters = {"max_suppression": limit, **report["method"]["parameters"]}
     # a method from elsewhere may fix what others have a parameter for; what it has must be what was asked
     given = {name: value for name, value in model.items() if name in parameters}
-    wrong = differing(told, promised) + sum(not same(parameters[name], value) for name, value in given.items())
+    wrong = differing(stated, promised) + sum(not same(parameters[name], value) for name, value in given.items())
     yield none_of("model", wrong + (not same(parameters["max_suppression"], limit)))
     yield none_of("suppression", _wrong_rows(report["rows"], limit))
 
@@ -134,7 +134,7 @@ def _wrong_rows(rows: Mapping[str, Any], limit: Any) -> int:
 
 def role_checks(params: Mapping[str, Any], report: Mapping[str, Any], schema: pa.Schema) -> Iterator[Check]:
     """Check that promise, params, report, recoding and data treat every column in the same way."""
-    asked, declared = report["guarantee"]["parameters"], dict(named(params["columns"]))
+    promised, declared = report["guarantee"]["parameters"], dict(named(params["columns"]))
     stated, recoded = dict(named(report["columns"])), _recoded(params["recoding"])
     wrong = sum(
         repeated([entry["name"] for entry in block])
@@ -157,12 +157,12 @@ def role_checks(params: Mapping[str, Any], report: Mapping[str, Any], schema: pa
     flags = [entry.get("missing_is_value") for entry in declared.values() if entry["sensitive"]]
     wrong += sum(not isinstance(flag, bool) for flag in flags)
     for key, names in lists.items():
-        wrong += len(set(names) ^ set(asked[key])) + repeated(list(asked[key]))
+        wrong += len(set(names) ^ set(promised[key])) + repeated(list(promised[key]))
     wrong += sum(not entry["sensitive"] for entry in declared.values() if entry["role"] == "sensitive")
     for key in ("unit", "target"):
         holders = [name for name, role in roles.items() if role == key]
         wrong += holders != ([] if params[key] is None else [params[key]])
-    wrong += not same(asked["unit"], params["unit"])
+    wrong += not same(promised["unit"], params["unit"])
     yield none_of("roles", wrong)
     yield none_of("actions", _wrong_actions(stated, _shown(params["recoding"], schema), roles))
     yield none_of("types", _wrong_types(declared, stated, schema))

@@ -118,8 +118,8 @@ def hockey_stick(weights: Sequence[int], sensitivity: int, epsilon: Fraction) ->
         lower, upper = [*weights, *padding], [*padding, *weights]
         for here, there in ((lower, upper), (upper, lower)):
             rest = sum(
-                max(0, one * growth.denominator - growth.numerator * other)
-                for one, other in zip(here, there, strict=True)
+                max(0, item * growth.denominator - growth.numerator * other)
+                for item, other in zip(here, there, strict=True)
             )
             worst = max(worst, rest)
     return Fraction(worst, total * growth.denominator)
@@ -180,9 +180,9 @@ def loss_checks(params: Mapping[str, Any], guarantee: Mapping[str, Any]) -> Iter
     yield Check(name="stated_losses", passed=flattered == 0, observed=flattered, required=0)
     loss = composed(lines, rows * _ADJACENCIES[adjacency])
     for name, cost, most in (("epsilon", loss.epsilon, _MOST_EPSILON), ("delta", loss.delta, 1)):
-        wanted = _figure(claimed[name], most)
-        held = cost <= wanted and wanted > 0 and (name == "epsilon" or wanted < 1)
-        yield Check(name=name, passed=held, observed=not_below(cost), required=float(wanted))
+        expected = _figure(claimed[name], most)
+        held = cost <= expected and expected > 0 and (name == "epsilon" or expected < 1)
+        yield Check(name=name, passed=held, observed=not_below(cost), required=float(expected))
     same = adjacency == guarantee["adjacency"]
     yield Check(name="adjacency", passed=same, observed=adjacency, required=str(guarantee["adjacency"]))
     yield Check(name="rows_per_unit", passed=rows == claimed_rows, observed=rows, required=claimed_rows)

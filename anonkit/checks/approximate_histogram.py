@@ -75,10 +75,10 @@ def _line_check(params: Mapping[str, Any]) -> Check:
 
 def _cells_check(data: Path, domains: Mapping[str, Mapping[str, Any]]) -> Check:
     """Check that every combination of public values stands in the table once."""
-    shown = {name: column for name, column in domains.items() if column["type"] != _COUNT}
-    sizes = [domain_of(column["domain"], str(column["type"])).size for column in shown.values()]
-    rows = read_rows(data, list(shown)) if shown else None
-    combinations = 0 if rows is None else rows.group_by(list(shown)).aggregate([]).num_rows
+    released = {name: column for name, column in domains.items() if column["type"] != _COUNT}
+    sizes = [domain_of(column["domain"], str(column["type"])).size for column in released.values()]
+    rows = read_rows(data, list(released)) if released else None
+    combinations = 0 if rows is None else rows.group_by(list(released)).aggregate([]).num_rows
     n_rows = 0 if rows is None else rows.num_rows
     return none_of("cells_once", abs(math.prod(sizes) - combinations) + abs(n_rows - combinations))
 
@@ -86,9 +86,9 @@ def _cells_check(data: Path, domains: Mapping[str, Mapping[str, Any]]) -> Check:
 def _report_checks(params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[Check]:
     """Compare columns, unit and budget of the report with the params."""
     released = [column["name"] for column in params["columns"]]
-    made = [column["name"] for column in report["columns"] if column["action"] == "synthesized"]
+    built = [column["name"] for column in report["columns"] if column["action"] == "synthesized"]
     yield Check(
-        name="columns_of_params", passed=sorted(made) == sorted(released), observed=len(made), required=len(released)
+        name="columns_of_params", passed=sorted(built) == sorted(released), observed=len(built), required=len(released)
     )
     units = [column["name"] for column in report["columns"] if column["role"] == "unit"]
     unit = report["guarantee"]["parameters"]["unit_column"]

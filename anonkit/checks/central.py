@@ -76,7 +76,7 @@ def _all_checks(
     is_promised: bool,
 ) -> Iterator[Check]:
     facts = facts_of(params)
-    domains = {str(one["name"]): one for one in params["columns"]}
+    domains = {str(column["name"]): column for column in params["columns"]}
     sound = True
     claims = _promise_checks(params, guarantee, facts) if is_promised else _no_account(params)
     for check in (*claims, *_column_checks(params, facts)):
@@ -119,32 +119,32 @@ def _no_account(params: Mapping[str, Any]) -> Iterator[Check]:
 def _table_check(params: Mapping[str, Any], facts: PublicFacts) -> Check:
     """Check that the noisy tables fit their domains, and that their noise is that of the account."""
     rates = [line["rate"] for line in params["accounting"]]
-    told = [params["class_rate"], *(one["rate"] for one in params["attributes"])]
-    wrong = int(rates != told) + int(len(integers(params["class_counts"])) != facts.n_classes)
-    for column, one in zip(facts.attributes, params["attributes"], strict=True):
-        sizes = [len(integers(row)) for row in one["counts"]]
+    stated = [params["class_rate"], *(attribute["rate"] for attribute in params["attributes"])]
+    wrong = int(rates != stated) + int(len(integers(params["class_counts"])) != facts.n_classes)
+    for column, attribute in zip(facts.attributes, params["attributes"], strict=True):
+        sizes = [len(integers(row)) for row in attribute["counts"]]
         wrong += int(sizes != [column.domain.size] * facts.n_classes)
     return Check(name="tables", passed=wrong == 0, observed=wrong, required=0)
 
 
 def _column_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
     """Compare the domains of the released columns with those in which their rows were counted."""
-    counted = {one.name: one for one in (facts.target, *facts.attributes)}
-    shown = {str(one["name"]): one for one in params["columns"]}
+    counted = {attribute.name: attribute for attribute in (facts.target, *facts.attributes)}
+    listed = {str(attribute["name"]): attribute for attribute in params["columns"]}
     in_cells = facts.parameters.get("as_") == "cells"
     names = set(counted) | ({"count"} if in_cells else set())
-    wrong = len(names ^ set(shown)) + len(params["columns"]) - len(shown) + len(facts.attributes) + 1 - len(counted)
+    wrong = len(names ^ set(listed)) + len(params["columns"]) - len(listed) + len(facts.attributes) + 1 - len(counted)
     wrong += sum(
-        not _same_domain(shown[name], column, facts, generalized=in_cells and column is not facts.target)
+        not _same_domain(listed[name], column, facts, generalized=in_cells and column is not facts.target)
         for name, column in counted.items()
-        if name in shown
+        if name in listed
     )
     yield Check(name="counted_domains", passed=wrong == 0, observed=wrong, required=0)
 
 
-def _same_domain(shown: Mapping[str, Any], column: PublicColumn, facts: PublicFacts, *, generalized: bool) -> bool:
+def _same_domain(listed: Mapping[str, Any], column: PublicColumn, facts: PublicFacts, *, generalized: bool) -> bool:
     """Tell whether a released column has the domain it was counted in, or labels of its cells."""
-    domain = domain_of(shown["domain"], shown["type"])
+    domain = domain_of(listed["domain"], listed["type"])
     if generalized:
         return domain.categories is not None
     own = column.domain
@@ -201,8 +201,8 @@ def _outside(cells: pa.Array, described: Mapping[str, Any]) -> int:
 
 
 def _is_one_of(values: pa.Array, categories: Iterable[str]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    found = pc.is_in(values.cast(pa.string()), value_set=pa.array(list(categories), pa.string()))
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
+    known = pc.is_in(values.cast(pa.string()), value_set=pa.array(list(categories), pa.string()))
+    return np.asarray(known.to_numpy(zero_copy_only=False), dtype=bool)
 
 
 def _numbers(values: pa.Array) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -107,24 +107,24 @@ def _differences(published: Sequence[Mapping[str, Any]], expected: Sequence[Expe
         rest[key] -= 1
     yield from (f"not planned: {purpose}" for (purpose, _, _), left in rest.items() if left > 0)
     known = {(line.purpose, line.level, line.ends_path): line for line in expected}
-    for told in published:
-        same = known.get((str(told["purpose"]), told["level"], told["ends_path"]))
-        if same is not None and (what := _difference(told, same)):
+    for stated in published:
+        same = known.get((str(stated["purpose"]), stated["level"], stated["ends_path"]))
+        if same is not None and (what := _difference(stated, same)):
             yield f"{what}: {same.purpose}"
 
 
-def _difference(told: Mapping[str, Any], line: ExpectedLine) -> str | None:
+def _difference(stated: Mapping[str, Any], line: ExpectedLine) -> str | None:
     """Return what of a published line is not as expected."""
-    if told["mechanism"] != line.mechanism:
+    if stated["mechanism"] != line.mechanism:
         return "mechanism"
-    if line.sensitivity is not None and told["sensitivity"] != line.sensitivity:
+    if line.sensitivity is not None and stated["sensitivity"] != line.sensitivity:
         return "sensitivity"
-    if told["times"] not in line.times:
+    if stated["times"] not in line.times:
         return "times"
     if line.cost is None:
         return None
-    slack = _CLOSE * line.cost + float(_STEP) * _ROUNDINGS * _steps([told])
-    return None if line.cost - slack <= float(_cost(told)) <= line.cost + slack else "rate"
+    slack = _CLOSE * line.cost + float(_STEP) * _ROUNDINGS * _steps([stated])
+    return None if line.cost - slack <= float(_cost(stated)) <= line.cost + slack else "rate"
 
 
 def _steps(lines: Sequence[Mapping[str, Any]]) -> int:
@@ -140,7 +140,9 @@ def _words(bootstrap: Mapping[str, Any] | None) -> tuple[int, tuple[int, ...], i
 
 def _cost(line: Mapping[str, Any]) -> Fraction:
     rate, sensitivity, times = line["rate"], line["sensitivity"], line["times"]
-    whole = all(isinstance(one, int) and not isinstance(one, bool) and one >= 1 for one in (rate, sensitivity, times))
+    whole = all(
+        isinstance(term, int) and not isinstance(term, bool) and term >= 1 for term in (rate, sensitivity, times)
+    )
     level, ends = line["level"], line["ends_path"]
     whole = whole and (level is None or (isinstance(level, int) and not isinstance(level, bool)))
     if not whole or not isinstance(ends, bool) or line["mechanism"] not in _MECHANISMS:
@@ -177,8 +179,8 @@ def _bootstrap_loss(bootstrap: Mapping[str, Any], path: Fraction) -> Fraction:
         raise ReleaseFormatError("the bootstrap of the params has weights that cannot be")
     with localcontext() as context:
         context.prec = _DIGITS
-        one = (Decimal(path.numerator) / Decimal(path.denominator)).exp()
-        mean = sum((Decimal(weight) * one**copies for copies, weight in enumerate(weights)), Decimal(0)) / 2**bits
+        growth = (Decimal(path.numerator) / Decimal(path.denominator)).exp()
+        mean = sum((Decimal(weight) * growth**copies for copies, weight in enumerate(weights)), Decimal(0)) / 2**bits
         return Fraction(trees * mean.ln())
 
 

@@ -67,8 +67,10 @@ def forest_checks(params: Mapping[str, Any], facts: PublicFacts, expected: Expec
 
 def leaves_of(tree: Sequence[Mapping[str, Any]], facts: PublicFacts) -> Iterator[PublishedLeaf]:
     """Yield the leaves of a tree that was checked, with their boxes."""
-    names = {one.name: at for at, one in enumerate(facts.attributes)}
-    whole: tuple[BoolArray, ...] = tuple(np.ones(one.domain.size, dtype=bool) for one in facts.attributes)
+    names = {split_attribute.name: at for at, split_attribute in enumerate(facts.attributes)}
+    whole: tuple[BoolArray, ...] = tuple(
+        np.ones(split_attribute.domain.size, dtype=bool) for split_attribute in facts.attributes
+    )
     boxes: dict[int, tuple[BoolArray, ...] | None] = {0: whole}
     labels = facts.target.domain.labels()
     for number, node in enumerate(tree):
@@ -128,7 +130,7 @@ def _check_tree(
 
 
 def _check_split(node: Mapping[str, Any], facts: PublicFacts, used: frozenset[str]) -> None:
-    attribute = next((one for one in facts.attributes if one.name == node["attribute"]), None)
+    attribute = next((known for known in facts.attributes if known.name == node["attribute"]), None)
     if attribute is None or node["split"] != attribute.split or not node.keys() <= _NODE_KEYS:
         raise _WrongTreeError("a node is split by an attribute, or in a way, that is not declared")
     if attribute.name in used:
@@ -158,10 +160,10 @@ def _check_split(node: Mapping[str, Any], facts: PublicFacts, used: frozenset[st
 
 
 def _check_leaf(node: Mapping[str, Any], facts: PublicFacts) -> None:
-    told = facts.parameters.get("leaf") == "label"
-    if not node.keys() <= _LEAF_KEYS or ("label" in node) != told or ("counts" in node) == told:
+    stated = facts.parameters.get("leaf") == "label"
+    if not node.keys() <= _LEAF_KEYS or ("label" in node) != stated or ("counts" in node) == stated:
         raise _WrongTreeError("a leaf tells another thing than was planned")
-    if told:
+    if stated:
         if node["label"] not in facts.target.domain.labels():
             raise _WrongTreeError("the label of a leaf is no class")
     elif len(integers(node["counts"])) != facts.n_classes:
@@ -172,7 +174,7 @@ def _thresholds(facts: PublicFacts, accounting: Sequence[Mapping[str, Any]]) -> 
     """Return the noisy count below which a node of each level is a leaf, where the method stops so."""
     if facts.parameters.get("stop") != "noisy":
         return {}
-    most = max((one.domain.size for one in facts.attributes), default=1)
+    most = max((attribute.domain.size for attribute in facts.attributes), default=1)
     widest = 1 if facts.method in ("diffprf", "diffprfs") else most * facts.n_classes
     return {
         line["level"]: math.sqrt(2) * widest / (line["rate"] / 2**52) * (1 - 1e-9)
@@ -184,7 +186,7 @@ def _thresholds(facts: PublicFacts, accounting: Sequence[Mapping[str, Any]]) -> 
 def _check_evidence(params: Mapping[str, Any], facts: PublicFacts) -> None:
     """Refuse histograms, sums and scores of another shape than trees, domains and classes ask for."""
     trees, classes = params["trees"], facts.n_classes
-    sizes = [one.domain.size for one in facts.attributes]
+    sizes = [histogram.domain.size for histogram in facts.attributes]
     scores = params["scores"]
     regions = integers(scores["regions"])
     if scores["unit"] != _SCORE_UNIT or len(scores["leaves"]) != len(trees):
@@ -192,10 +194,10 @@ def _check_evidence(params: Mapping[str, Any], facts: PublicFacts) -> None:
     for table, tree in zip(scores["leaves"], trees, strict=True):
         _check_table(table, len(tree), classes)
     for name, tables in (("scores", scores["attributes"]), ("histograms", params["histograms"])):
-        if len(tables) != len(regions) or any(len(one) != len(sizes) for one in tables):
+        if len(tables) != len(regions) or any(len(histogram) != len(sizes) for histogram in tables):
             raise _WrongTreeError(f"the {name} have not a table for each attribute and region")
-        for one in tables:
-            for table, size in zip(one, sizes, strict=True):
+        for histogram in tables:
+            for table, size in zip(histogram, sizes, strict=True):
                 _check_table(table, size, classes)
     places = region_of_nodes(trees[0], regions)
     if any(places[at] < 0 for at, node in enumerate(trees[0]) if "children" not in node):

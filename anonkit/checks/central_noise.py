@@ -52,15 +52,15 @@ def noise_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Chec
     facts : PublicFacts
     """
     if "trees" not in params:
-        found = list(_between(_of_tables(params), facts.n_classes))
+        deviations = list(_between(_of_tables(params), facts.n_classes))
     elif "histograms" in params:
-        found = list(_between(_of_histograms(params), facts.n_classes))
+        deviations = list(_between(_of_histograms(params), facts.n_classes))
     else:
-        found = list(_of_leaves(params))
-    found = found[:_MOST]
-    if not found:
+        deviations = list(_of_leaves(params))
+    deviations = deviations[:_MOST]
+    if not deviations:
         return
-    below, above = zip(*(_tails(one) for one in found), strict=True)
+    below, above = zip(*(_tails(deviation) for deviation in deviations), strict=True)
     for name, tails in (("noise_is_stated", below), ("counts_agree", above)):
         chance = _together(tails)
         yield Check(name=name, passed=chance >= _FALSE_ALARM, observed=chance, required=_FALSE_ALARM)
@@ -73,8 +73,8 @@ Totals = tuple[list[int], Parts]
 def _of_tables(params: Mapping[str, Any]) -> Iterator[Totals]:
     """Yield the class totals of each table of dp-nb."""
     yield params["class_counts"], ((params["class_rate"], 1),)
-    for one in params["attributes"]:
-        yield [sum(row) for row in one["counts"]], ((one["rate"], len(one["counts"][0])),)
+    for attribute in params["attributes"]:
+        yield [sum(row) for row in attribute["counts"]], ((attribute["rate"], len(attribute["counts"][0])),)
 
 
 def _of_histograms(params: Mapping[str, Any]) -> Iterator[Totals]:
@@ -164,8 +164,8 @@ def _variance(parts: Parts) -> float:
 
 def _together(chances: Sequence[float]) -> float:
     """Return the chance that so many independent uniforms have so small a product (Fisher 1925)."""
-    half = -sum(math.log(one) for one in chances)
+    half = -sum(math.log(chance) for chance in chances)
     logs = [k * math.log(half) - half - math.lgamma(k + 1) if half > 0 else (0.0 if k == 0 else -math.inf)
             for k in range(len(chances))]  # fmt: skip
     top = max(logs)
-    return min(1.0, math.exp(top) * sum(math.exp(one - top) for one in logs))
+    return min(1.0, math.exp(top) * sum(math.exp(chance - top) for chance in logs))

@@ -140,9 +140,11 @@ def facts_of(params: Mapping[str, Any]) -> PublicFacts:
         target=PublicColumn(name=str(target["name"]), domain=domain_of(target["domain"], "category")),
         attributes=tuple(
             PublicColumn(
-                name=str(one["name"]), domain=domain_of(one["domain"], one["type"]), split=str(one.get("split", ""))
+                name=str(attribute["name"]),
+                domain=domain_of(attribute["domain"], attribute["type"]),
+                split=str(attribute.get("split", "")),
             )
-            for one in params["attributes"]
+            for attribute in params["attributes"]
         ),
     )
 
@@ -160,12 +162,12 @@ def domain_of(raw: Mapping[str, Any], kind: str) -> PublicDomain:
         raise ReleaseFormatError("a domain of the params does not say whether values may be missing")
     if kind == "category":
         values = raw["categories"]
-        texts = isinstance(values, list) and all(isinstance(one, str) for one in values)
+        texts = isinstance(values, list) and all(isinstance(value, str) for value in values)
         if not texts or not values or len(set(values)) != len(values):
             raise ReleaseFormatError("a domain of the params is no list of different categories")
         return PublicDomain(categories=tuple(values), bounds=None, cells=len(values), has_missing=has_missing)
     low, high = raw["bounds"]
-    numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (low, high))
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (low, high))
     if kind != "number" or not numbers or not math.isfinite(low) or not math.isfinite(high) or not low < high:
         raise ReleaseFormatError("a domain of the params has bounds that cannot be")
     (cells,) = integers([raw["cells"]])
@@ -182,6 +184,6 @@ def integers(values: Sequence[Any]) -> list[int]:
     ReleaseFormatError
         One is not.
     """
-    if not isinstance(values, list) or any(not isinstance(one, int) or isinstance(one, bool) for one in values):
+    if not isinstance(values, list) or any(not isinstance(value, int) or isinstance(value, bool) for value in values):
         raise ReleaseFormatError("a list of the params must hold whole numbers, and does not")
     return values

@@ -92,7 +92,10 @@ def row_epsilon(facts: PublicFacts) -> float:
 
 def _tables(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     """Return one line a table: a row is in one cell of each; they share epsilon by the cube root of their columns."""
-    columns = [("rows per class", 1), *((f"class x {one.name}", one.domain.size) for one in facts.attributes)]
+    columns = [
+        ("rows per class", 1),
+        *((f"class x {attribute.name}", attribute.domain.size) for attribute in facts.attributes),
+    ]
     weights = [size ** (1 / 3) for _, size in columns]
     whole = row_epsilon(facts)
     lines = tuple(
@@ -109,7 +112,7 @@ def _specialized(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccou
     """Return half for choices, half for counts; DiffGen also draws a cut for each number, and one after each step."""
     steps = facts.whole("steps", 1, 100)
     joint = facts.method == "dt-diff"
-    numbers = sum(one.is_cut and one.n_splits > 0 for one in facts.attributes)
+    numbers = sum(attribute.is_cut and attribute.n_splits > 0 for attribute in facts.attributes)
     choices = steps if joint else numbers + 2 * steps
     half = row_epsilon(facts) / 2
     choice = ExpectedLine(
@@ -131,9 +134,9 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     whole = row_epsilon(facts)
     counted = () if facts.whole("n_rows") else (_line("number of rows", cost=whole / 50),)
     trees = facts.whole("trees", 0, 1000) or 1 if facts.method == "dp-forest" else 1
-    asked = facts.whole("depth", 0, 12)
+    depth = facts.whole("depth", 0, 12)
     deepest = max((int(line["level"] or 0) for line in params["accounting"]), default=0)
-    levels = (asked or min(deepest, 12) + 1) if any(one.n_splits for one in facts.attributes) else 1
+    levels = (depth or min(deepest, 12) + 1) if any(attribute.n_splits for attribute in facts.attributes) else 1
     split = ExpectedLine(purpose="split at level {}", mechanism=FLIP, sensitivity=_width("gini", facts.n_classes, 1))
     lines: list[ExpectedLine] = []
     for level in range(levels):
@@ -195,12 +198,12 @@ def _grown(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     counted = list(_counted(facts, paper, levels))
     shares = [path * weight / sum(weights) for weight in weights]
     choice = _choice(facts, paper)
-    made = levels if choice is not None else 1
+    choices = levels if choice is not None else 1
     lines: list[ExpectedLine] = []
     spent = 0.0
-    for level in range(made):
+    for level in range(choices):
         rows, left = shares[level] * counted[level], shares[level] * (1 - counted[level])
-        if choice is not None and level < made - 1:
+        if choice is not None and level < choices - 1:
             slack, line = choice
             lines += [_line(f"rows of a node at level {level}", level=level, cost=rows)] if rows else []
             lines.append(replace(line, purpose=line.purpose.format(level), level=level, cost=left / slack))
@@ -212,7 +215,7 @@ def _grown(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
         lines=tuple(_repeated(line, repeated) for line in lines),
         rows_per_tree=(kind, trees),
         copies=copies,
-        levels=made,
+        levels=choices,
     )
 
 
@@ -235,7 +238,7 @@ def _path_of_one_tree(
     if kind == "shared":
         return epsilon / trees, trees, None
     whole = [math.floor((1 << _WORD_BITS) * math.exp(-1) / math.factorial(copies)) for copies in range(13)]
-    words = [one for one in whole if one]
+    words = [draw for draw in whole if draw]
     words[0] += (1 << _WORD_BITS) - sum(words)
     path = math.log1p(epsilon / trees) if kind == "bootstrap" else epsilon / trees
     return path, 1, (trees, tuple(words), _WORD_BITS)
@@ -270,12 +273,12 @@ def _counted(facts: PublicFacts, paper: _Paper, levels: int) -> Iterator[float]:
 
 
 def _numbers(facts: PublicFacts) -> int:
-    return sum(one.is_cut and one.n_splits > 0 for one in facts.attributes)
+    return sum(attribute.is_cut and attribute.n_splits > 0 for attribute in facts.attributes)
 
 
 def _choice(facts: PublicFacts, paper: _Paper) -> tuple[int, ExpectedLine] | None:
     """Return what divides the rate, and the line of a choice of splits; None where nothing can be split."""
-    splittable = sum(one.n_splits > 0 for one in facts.attributes)
+    splittable = sum(attribute.n_splits > 0 for attribute in facts.attributes)
     if not splittable:
         return None
     candidates = max(1, math.isqrt(splittable)) if paper.square_root else splittable

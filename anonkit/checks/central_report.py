@@ -34,42 +34,46 @@ def report_checks(
     if is_promised:
         yield _claim_check(report["guarantee"], facts)
     yield from _budget_checks(params, report["budget"]) if is_promised else _nothing_spent(report["budget"])
-    columns = {one["name"]: one for one in report["columns"]}
-    released = [one["name"] for one in params["columns"]]
-    made = [name for name, one in columns.items() if one["action"] == "synthesized"]
-    yield Check(name="columns_of_params", passed=made == released, observed=len(made), required=len(released))
-    sizes = {one.name: one.domain.size for one in (facts.target, *facts.attributes)}
+    columns = {column["name"]: column for column in report["columns"]}
+    released = [column["name"] for column in params["columns"]]
+    synthesized = [name for name, column in columns.items() if column["action"] == "synthesized"]
+    yield Check(
+        name="columns_of_params", passed=synthesized == released, observed=len(synthesized), required=len(released)
+    )
+    sizes = {column.name: column.domain.size for column in (facts.target, *facts.attributes)}
     wrong = [name for name, size in sizes.items() if columns.get(name, {}).get("released_values") != size]
     yield Check(name="released_values", passed=not wrong, observed=len(wrong), required=0)
-    units = [name for name, one in columns.items() if one["role"] == "unit"]
+    units = [name for name, column in columns.items() if column["role"] == "unit"]
     unit = report["guarantee"]["parameters"].get("unit_column", units[0] if units else None)
     right = units == ([] if unit is None else [unit]) and (units != [] or facts.parameters["rows_per_unit"] == 1)
     yield Check(name="unit", passed=right, observed=", ".join(units) or None, required=unit)
     if "trees" in params:
         nodes = [node for tree in params["trees"] for node in tree]
-        found = (len(params["trees"]), len(nodes))
-        told = (report["forest"]["trees"], report["forest"]["nodes"])
-        yield Check(name="forest", passed=found == told, observed=str(told), required=str(found))
+        counted = (len(params["trees"]), len(nodes))
+        figures = (report["forest"]["trees"], report["forest"]["nodes"])
+        yield Check(name="forest", passed=counted == figures, observed=str(figures), required=str(counted))
 
 
 def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts) -> Check:
     """Check what is said of the paper's claim, and of a number of rows that is public: what the parameters make."""
-    told, given = [guarantee["parameters"]["published_claim"]], facts.parameters
-    told += [one for one in guarantee["assumptions"] if not str(one).startswith("CONDITIONAL: ")]
-    wanted: list[str | None] = [None]
+    stated, given = [guarantee["parameters"]["published_claim"]], facts.parameters
+    stated += [assumption for assumption in guarantee["assumptions"] if not str(assumption).startswith("CONDITIONAL: ")]
+    expected: list[str | None] = [None]
     if given.get("rows") == "published-bootstrap":
-        wanted = [
+        expected = [
             f"The paper claims epsilon = {given['epsilon']:g}: it gives every tree epsilon / {given['trees']} as if a "
             "row were in it once. A bootstrap takes rows several times, and the copies add up."
         ]
     elif facts.method in ("diffp-id3", "diffp-c45") and given["rate"] == "published":
-        wanted = [
+        expected = [
             f"The paper claims epsilon = {given['epsilon']:g} for this; its choices of splits lose half of their "
             "shares."
         ]
     if given.get("n_rows"):
-        wanted.append(f"That there are about {given['n_rows']:,} rows is public knowledge.")
-    wrong = sum(one != other for one, other in zip(told, wanted, strict=False)) + abs(len(told) - len(wanted))
+        expected.append(f"That there are about {given['n_rows']:,} rows is public knowledge.")
+    wrong = sum(assumption != other for assumption, other in zip(stated, expected, strict=False)) + abs(
+        len(stated) - len(expected)
+    )
     return Check(name="published_claim", passed=wrong == 0, observed=wrong, required=0)
 
 
@@ -88,18 +92,18 @@ def _budget_checks(params: Mapping[str, Any], budget: Mapping[str, Any]) -> Iter
         for line, cost in costs:
             key = (line["level"], "leaf" if line["ends_path"] else "split")
             levels[key] = levels.get(key, Fraction(0)) + cost
-        told = [((one["level"], one["part"]), one["epsilon"]) for one in budget["per_level"]]
-        wanted = list(levels.items())
+        stated = [((cost_line["level"], cost_line["part"]), cost_line["epsilon"]) for cost_line in budget["per_level"]]
+        expected = list(levels.items())
         spare = budget["per_attribute"]
     else:
-        names = [params["target"]["name"], *(one["name"] for one in params["attributes"])]
-        told = [((one["name"], ""), one["epsilon"]) for one in budget["per_attribute"]]
-        wanted = [((name, ""), cost) for name, (_, cost) in zip(names, costs, strict=False)]
+        names = [params["target"]["name"], *(cost_line["name"] for cost_line in params["attributes"])]
+        stated = [((cost_line["name"], ""), cost_line["epsilon"]) for cost_line in budget["per_attribute"]]
+        expected = [((name, ""), cost) for name, (_, cost) in zip(names, costs, strict=False)]
         spare = budget["per_level"]
-    wrong = len(spare) + abs(len(told) - len(wanted))
+    wrong = len(spare) + abs(len(stated) - len(expected))
     wrong += sum(
-        key != other or not math.isclose(one, float(cost), rel_tol=1e-9)
-        for (key, one), (other, cost) in zip(told, wanted, strict=False)
+        key != other or not math.isclose(cost_line, float(cost), rel_tol=1e-9)
+        for (key, cost_line), (other, cost) in zip(stated, expected, strict=False)
     )
     yield Check(name="budget_lines", passed=wrong == 0, observed=wrong, required=0)
 

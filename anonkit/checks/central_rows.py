@@ -72,14 +72,14 @@ class _Compared:
 
 
 def _differences(compared: Iterator[_Compared]) -> Iterator[Check]:
-    for one in compared:
-        bound = one.allowed + 1e-6
-        if one.drawn:
-            most = one.expected + one.allowed
-            size = math.log(2 * one.found.size / _FALSE_ALARM)
+    for pair in compared:
+        bound = pair.allowed + 1e-6
+        if pair.drawn:
+            most = pair.expected + pair.allowed
+            size = math.log(2 * pair.found.size / _FALSE_ALARM)
             bound = bound + np.where(most > 0, size / 3 + np.sqrt(size * size / 9 + 2 * most * size), 0.0)
-        wrong = int((np.abs(one.found - one.expected) > bound).sum())
-        yield Check(name=f"rows_from_model:{one.name}", passed=wrong == 0, observed=wrong, required=0)
+        wrong = int((np.abs(pair.found - pair.expected) > bound).sum())
+        yield Check(name=f"rows_from_model:{pair.name}", passed=wrong == 0, observed=wrong, required=0)
 
 
 # --- codes -------------------------------------------------------------------------------------------------------
@@ -94,8 +94,8 @@ def _batches(data: Path, facts: PublicFacts, steps: int) -> Iterator[tuple[IntAr
         Places in a cell of a number.
     """
     columns = [facts.target, *facts.attributes]
-    for batch in iter_batches(data, [one.name for one in columns], batch_rows=_BATCH_ROWS):
-        codes = [_codes(batch.column(one.name), one, steps) for one in columns]
+    for batch in iter_batches(data, [column.name for column in columns], batch_rows=_BATCH_ROWS):
+        codes = [_codes(batch.column(column.name), column, steps) for column in columns]
         known = np.all([own >= 0 for own in codes], axis=0)
         labels, *rest = (own[known] for own in codes)
         yield labels, rest
@@ -121,18 +121,18 @@ def _codes(cells: pa.Array, column: PublicColumn, steps: int) -> IntArray:
 def _tally(data: Path, facts: PublicFacts, weigh: Callable[[list[IntArray]], FloatArray] | None, steps: int) -> Any:
     """Count rows by class and code of each attribute; with `weigh` also add up its class weights of each row."""
     classes = facts.n_classes
-    found = [np.zeros((classes, one.domain.size), dtype=np.int64) for one in facts.attributes]
-    sums = [np.zeros((classes, one.domain.size)) for one in facts.attributes]
+    counts = [np.zeros((classes, attribute.domain.size), dtype=np.int64) for attribute in facts.attributes]
+    sums = [np.zeros((classes, attribute.domain.size)) for attribute in facts.attributes]
     by_class = np.zeros(classes, dtype=np.int64)
     for labels, codes in _batches(data, facts, steps):
         by_class += np.bincount(labels, minlength=classes)
         weights = None if weigh is None else weigh(codes)
         for at, own in enumerate(codes):
             size = facts.attributes[at].domain.size
-            found[at] += np.bincount(labels * size + own, minlength=classes * size).reshape(classes, size)
+            counts[at] += np.bincount(labels * size + own, minlength=classes * size).reshape(classes, size)
             for c in range(classes if weights is not None else 0):
                 sums[at][c] += np.bincount(own, weights=weights[:, c], minlength=size)  # type: ignore[index]
-    return by_class, found, sums
+    return by_class, counts, sums
 
 
 # --- noisy tables ------------------------------------------------------------------------------------------------
@@ -140,10 +140,13 @@ def _tally(data: Path, facts: PublicFacts, weigh: Callable[[list[IntArray]], Flo
 
 def _counted_tables(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> Iterator[_Compared]:
     """Compare the rows of dp-nb: each class as often as its tables together say, each code by its share, up to one."""
-    by_class, found, _ = _tally(data, facts, None, 1)
-    tables = [np.array(one["counts"], dtype=np.float64) for one in params["attributes"]]
+    by_class, counts, _ = _tally(data, facts, None, 1)
+    tables = [np.array(attribute["counts"], dtype=np.float64) for attribute in params["attributes"]]
     spread = [_variance(params["class_rate"])]
-    spread += [_variance(one["rate"]) * table.shape[1] for one, table in zip(params["attributes"], tables, strict=True)]
+    spread += [
+        _variance(attribute["rate"]) * table.shape[1]
+        for attribute, table in zip(params["attributes"], tables, strict=True)
+    ]
     sums = [np.array(params["class_counts"], dtype=np.float64), *(table.sum(axis=1) for table in tables)]
     weights = 1 / np.array(spread)
     sizes = np.maximum(weights @ np.stack(sums) / weights.sum(), 0.0)
@@ -157,7 +160,7 @@ def _counted_tables(data: Path, params: Mapping[str, Any], facts: PublicFacts) -
     )
     # rows are drawn piece by piece, classes one after another, and each piece of a class is rounded by itself
     pieces = np.minimum(by_class // _PIECE_ROWS + 2, max(-(-int(by_class.sum()) // _PIECE_ROWS), 1))
-    for column, table, rows in zip(facts.attributes, tables, found, strict=True):
+    for column, table, rows in zip(facts.attributes, tables, counts, strict=True):
         shares = np.stack([_share(own, size) for own, size in zip(table, sizes, strict=True)])
         expected = shares * by_class[:, np.newaxis]
         allowed = np.broadcast_to(pieces[:, np.newaxis], rows.shape).astype(np.float64)
@@ -185,11 +188,11 @@ def _share(counts: FloatArray, size: float) -> FloatArray:
 
 def _rows_of_leaves(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> Iterator[_Compared]:
     """Compare rows that were drawn evenly from the boxes of leaves, as many as their counts say."""
-    if any(one.split == TAXONOMY for one in facts.attributes):
+    if any(attribute.split == TAXONOMY for attribute in facts.attributes):
         return
     trees = params["trees"]
     share = 1.0 if params["rows_per_tree"]["kind"] == "disjoint" else 1 / len(trees)
-    shapes = [(facts.n_classes, one.domain.size) for one in facts.attributes]
+    shapes = [(facts.n_classes, attribute.domain.size) for attribute in facts.attributes]
     expected, allowed = [np.zeros(shape) for shape in shapes], [np.zeros(shape) for shape in shapes]
     for tree in trees:
         leaves = list(leaves_of(tree, facts))
@@ -205,8 +208,8 @@ def _rows_of_leaves(data: Path, params: Mapping[str, Any], facts: PublicFacts) -
             evenly = box / np.maximum(box.sum(axis=1, keepdims=True), 1)
             expected[at] += weights.T @ evenly
             allowed[at] += (weights > 0).astype(np.float64).T @ evenly
-    _, found, _ = _tally(data, facts, None, 1)
-    for column, rows, mean, slack in zip(facts.attributes, found, expected, allowed, strict=True):
+    _, counts, _ = _tally(data, facts, None, 1)
+    for column, rows, mean, slack in zip(facts.attributes, counts, expected, allowed, strict=True):
         yield _Compared(name=column.name, found=rows, expected=mean, allowed=slack)
 
 
@@ -229,27 +232,27 @@ def _weights(leaves: Sequence[PublishedLeaf], facts: PublicFacts) -> FloatArray:
 
 def _cells_check(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> Check:
     """Compare generalized cells and their counts with the leaves: the same lines, in any order."""
-    told = [one for one in facts.attributes if one.split != TAXONOMY]
-    wanted: Counter[tuple[Any, ...]] = Counter()
+    ordered = [attribute for attribute in facts.attributes if attribute.split != TAXONOMY]
+    expected: Counter[tuple[Any, ...]] = Counter()
     for tree in params["trees"]:
         for leaf in leaves_of(tree, facts):
             words = [
-                _words(one, box)
-                for one, box in zip(facts.attributes, leaf.box or [None] * len(facts.attributes), strict=True)
-                if one.split != TAXONOMY
+                _words(attribute, box)
+                for attribute, box in zip(facts.attributes, leaf.box or [None] * len(facts.attributes), strict=True)
+                if attribute.split != TAXONOMY
             ]
             for c, label in enumerate(facts.target.domain.labels()):
                 if leaf.counts is not None:
-                    wanted[(*words, label, leaf.counts[c])] += 1
+                    expected[(*words, label, leaf.counts[c])] += 1
                 elif leaf.label == c:
-                    wanted[(*words, label, None)] += 1
-    below_groups = any(one.split == TAXONOMY for one in facts.attributes)
-    names = [*(one.name for one in told if not below_groups), facts.target.name, "count"]
+                    expected[(*words, label, None)] += 1
+    below_groups = any(attribute.split == TAXONOMY for attribute in facts.attributes)
+    names = [*(attribute.name for attribute in ordered if not below_groups), facts.target.name, "count"]
     if below_groups:  # boxes below a group are not followed: classes and counts alone
-        wanted = Counter({key[-2:]: 0 for key in wanted}) + _last_two(wanted)
+        expected = Counter({key[-2:]: 0 for key in expected}) + _last_two(expected)
     table = read_rows(data, names).to_pydict()
-    found = Counter(zip(*(table[name] for name in names), strict=True))
-    wrong = sum(((wanted - found) + (found - wanted)).values())
+    observed = Counter(zip(*(table[name] for name in names), strict=True))
+    wrong = sum(((expected - observed) + (observed - expected)).values())
     return Check(name="cells_from_model", passed=wrong == 0, observed=wrong, required=0)
 
 
@@ -270,7 +273,9 @@ def _words(column: PublicColumn, box: BoolArray | None) -> str | None:
         return "none"
     domain = column.domain
     if domain.bounds is None:
-        return "|".join("missing" if one is None else one for one, own in zip(domain.labels(), box, strict=True) if own)
+        return "|".join(
+            "missing" if label is None else label for label, own in zip(domain.labels(), box, strict=True) if own
+        )
     parts = []
     inside = np.flatnonzero(box[: domain.cells])
     if inside.size:
@@ -290,7 +295,8 @@ def _labels_by_scores(data: Path, params: Mapping[str, Any], facts: PublicFacts)
     regions = np.array(region_of_nodes(params["trees"][0], scores["regions"]), dtype=np.int64)
     leaves = [np.array(table, dtype=np.int64) for table in scores["leaves"]]
     tables = [
-        np.array([one[at] for one in scores["attributes"]], dtype=np.int64) for at in range(len(facts.attributes))
+        np.array([attribute[at] for attribute in scores["attributes"]], dtype=np.int64)
+        for at in range(len(facts.attributes))
     ]
 
     def chances(codes: list[IntArray]) -> FloatArray:
@@ -302,14 +308,14 @@ def _labels_by_scores(data: Path, params: Mapping[str, Any], facts: PublicFacts)
         raised = np.exp(total - total.max(axis=1, keepdims=True))
         return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
-    _, found, sums = _tally(data, facts, chances, _STEPS_IN_A_CELL)
-    for column, rows, mean in zip(facts.attributes, found, sums, strict=True):
+    _, counts, sums = _tally(data, facts, chances, _STEPS_IN_A_CELL)
+    for column, rows, mean in zip(facts.attributes, counts, sums, strict=True):
         yield _Compared(name=column.name, found=rows, expected=mean, allowed=np.zeros(rows.shape))
 
 
 def _leaf_of_rows(tree: Sequence[Mapping[str, Any]], facts: PublicFacts, codes: list[IntArray]) -> IntArray:
     """Return the node that each row ends in, shape (n_rows,)."""
-    names = {one.name: at for at, one in enumerate(facts.attributes)}
+    names = {attribute.name: at for at, attribute in enumerate(facts.attributes)}
     place = np.zeros(codes[0].size if codes else 0, dtype=np.int64)
     for number, node in enumerate(tree):  # children come after their parents
         if "children" not in node:

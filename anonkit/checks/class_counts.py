@@ -63,8 +63,8 @@ def number_classes(
             f"CREATE TEMP TABLE numbered AS SELECT class, {whose} AS unit{cells} FROM {source} AS t "
             f"JOIN classes ON {same or 'true'}"
         )
-    found = connection.execute("SELECT n, people FROM classes ORDER BY class").fetchnumpy()
-    return _whole(found["n"]), _whole(found["people"]) if unit else None
+    classes = connection.execute("SELECT n, people FROM classes ORDER BY class").fetchnumpy()
+    return _whole(classes["n"]), _whole(classes["people"]) if unit else None
 
 
 def _whole(column: Any) -> Counts:
@@ -105,8 +105,8 @@ class ClassValues:
         )
         kind = connection.execute("SELECT typeof(s) FROM domain LIMIT 1").fetchone()
         blank = np.zeros(n_classes, dtype=np.int64)
-        found = connection.execute("SELECT class, blank FROM valued").fetchnumpy()
-        blank[_whole(found["class"])] = found["blank"]
+        blanks = connection.execute("SELECT class, blank FROM valued").fetchnumpy()
+        blank[_whole(blanks["class"])] = blanks["blank"]
         return cls(
             connection=connection,
             ordered=kind is not None and kind[0] not in ("VARCHAR", "BOOLEAN") and not kind[0].startswith("ENUM"),
@@ -117,14 +117,14 @@ class ClassValues:
 
     def rows(self) -> ValueRows:
         """Return the rows of every value in every class."""
-        found = self.connection.execute("SELECT class, value, n FROM cells ORDER BY class, value").fetchnumpy()
+        cells = self.connection.execute("SELECT class, value, n FROM cells ORDER BY class, value").fetchnumpy()
         return ValueRows(
-            classes=_whole(found["class"]), values=_whole(found["value"]), rows=_whole(found["n"]), blank=self.blank
+            classes=_whole(cells["class"]), values=_whole(cells["value"]), rows=_whole(cells["n"]), blank=self.blank
         )
 
     def held(self, everybody: Counts) -> HeldByPeople:
         """Count the people who hold values, as they are told; `everybody` is the people of each class."""
-        found = self.connection.execute("SELECT n, people FROM cells ORDER BY class, value").fetchnumpy()
+        cells = self.connection.execute("SELECT n, people FROM cells ORDER BY class, value").fetchnumpy()
         whole = self.connection.execute("SELECT n, people FROM domain ORDER BY value").fetchnumpy()
         with_value = None
         ((anybody,),) = self.connection.execute(
@@ -139,10 +139,10 @@ class ClassValues:
             people[_whole(having["class"])] = having["people"]
             with_value = np.where(self.blank == 0, everybody, np.minimum(told(people, valued), everybody))
         return HeldByPeople(
-            values=told(_whole(found["people"]), _whole(found["n"])),
+            values=told(_whole(cells["people"]), _whole(cells["n"])),
             with_value=with_value,
             everywhere=told(_whole(whole["people"]), _whole(whole["n"])),
-            anybody=int(told(_whole(anybody), _whole(found["n"]).sum())),
+            anybody=int(told(_whole(anybody), _whole(cells["n"]).sum())),
         )
 
     def diversity(

@@ -40,10 +40,10 @@ class Evidence:
 def validate_classes(evidence: Evidence) -> Validation:
     """Recount the classes, and compare them with the promise, the report and what is asked."""
     params, report, data = evidence.release.params, evidence.release.report, evidence.place.file(DATA)
-    schema, asked = evidence.schema, evidence.asked
-    promise, given = KAnonymity.from_dict(report["guarantee"]), asked.quasi_identifiers
-    watched = tuple(dict.fromkeys((*promise.sensitive, *asked.sensitive)))
-    refuse_unknown([*(given or ()), *asked.sensitive], schema.names)
+    schema, requested = evidence.schema, evidence.asked
+    promise, given = KAnonymity.from_dict(report["guarantee"]), requested.quasi_identifiers
+    watched = tuple(dict.fromkeys((*promise.sensitive, *requested.sensitive)))
+    refuse_unknown([*(given or ()), *requested.sensitive], schema.names)
     counted = [*role_checks(params, report, schema), *model_checks(params, report)]
     counted += label_checks(data, schema.names, params, report)
     disclosure = recounted(data, schema, promise, given, watched, params)
@@ -51,6 +51,6 @@ def validate_classes(evidence: Evidence) -> Validation:
     if given is None:
         counted += figure_checks(report, disclosure, promise)
         counted += verification_checks(report, [*promised, *evidence.repeated], UNCOUNTABLE)
-    more = [check for check in asked.checks(disclosure, watched, promise.unit) if check not in promised]
+    more = [check for check in requested.checks(disclosure, watched, promise.unit) if check not in promised]
     checks = (*evidence.checks, *budget_checks(report), *promised, *counted, *more)
     return Validation(checks=checks, disclosure=disclosure)

@@ -49,7 +49,7 @@ def scores_of_models(train: pa.Table, test: pa.Table, target: str) -> dict[str, 
         return {}
     from sklearn.exceptions import ConvergenceWarning
 
-    made = {
+    models = {
         "random forest": (_forest(), ordinal),
         "boosted trees": (_boosted(), ordinal),
         "logistic regression": (_linear(), one_hot),
@@ -59,7 +59,7 @@ def scores_of_models(train: pa.Table, test: pa.Table, target: str) -> dict[str, 
         warnings.simplefilter("ignore", ConvergenceWarning)
         return {
             name: scores_of_shares(model.fit(matrix[:cut], labels[:cut]).predict_proba(matrix[cut:]), labels[cut:])
-            for name, (model, matrix) in made.items()
+            for name, (model, matrix) in models.items()
         }
 
 
@@ -68,7 +68,7 @@ def _labels(train: pa.Table, test: pa.Table, target: str) -> tuple[NDArray[np.in
     texts = [_texts(train.column(target)), _texts(test.column(target))]
     classes = sorted(set(texts[0]))
     place = {text: at for at, text in enumerate([*classes, *sorted(set(texts[1]) - set(classes))])}
-    return np.array([place[text] for each in texts for text in each], dtype=np.int64), len(classes)
+    return np.array([place[text] for label in texts for text in label], dtype=np.int64), len(classes)
 
 
 def _texts(column: pa.ChunkedArray) -> list[str]:
@@ -144,7 +144,7 @@ def scores_of_shares(shares: NDArray[np.float64], truth: NDArray[np.int64]) -> d
     if shares.shape[1] == 2:
         auc = roc_auc_score(truth, shares[:, 1])
     else:
-        auc = np.average([roc_auc_score(truth == one, shares[:, one]) for one in seen], weights=rows)
+        auc = np.average([roc_auc_score(truth == chosen, shares[:, chosen]) for chosen in seen], weights=rows)
     return {
         "auc": round(float(auc), 4),
         "balanced_accuracy": round(mean_recall(truth, guessed), 4),
@@ -154,7 +154,7 @@ def scores_of_shares(shares: NDArray[np.float64], truth: NDArray[np.int64]) -> d
 
 def best_of(scores: Mapping[str, Mapping[str, float]], measure: str = "auc") -> float | None:
     """Return the best model's score; None where no model could be trained."""
-    return max((one[measure] for one in scores.values()), default=None)
+    return max((score[measure] for score in scores.values()), default=None)
 
 
 def name_of_best(scores: Mapping[str, Mapping[str, float]], measure: str = "auc") -> str | None:

@@ -69,9 +69,9 @@ def _is_page_of(place: Place, report: Mapping[str, Any]) -> bool:
     if report["anonkit_version"] == __version__:
         return page == render_page(report)
     guarantee = report["guarantee"]
-    said = [guarantee["statement"], guarantee["formal"], *guarantee["assumptions"], *guarantee["not_protected"]]
-    shown = " ".join(html.unescape(page).split())
-    return "<script" not in page.lower() and all(" ".join(one.split()) in shown for one in said)
+    statements = [guarantee["statement"], guarantee["formal"], *guarantee["assumptions"], *guarantee["not_protected"]]
+    text = " ".join(html.unescape(page).split())
+    return "<script" not in page.lower() and all(" ".join(statement.split()) in text for statement in statements)
 
 
 def _wrong_in(
@@ -96,21 +96,21 @@ def _wrong_in(
         },
     }
     wrong = sum(not same(descriptor.get(key), value) for key, value in expected.items()) + len(set(descriptor) - _TOP)
-    titles = [one.get("title") for one in descriptor.get("licenses", [])]
+    titles = [resource.get("title") for resource in descriptor.get("licenses", [])]
     wrong += titles != ([license_name] if license_name else [])
-    wrong += any(set(one) != {"name", "title"} for one in descriptor.get("licenses", []))
+    wrong += any(set(resource) != {"name", "title"} for resource in descriptor.get("licenses", []))
     resources = descriptor["resources"]
-    wrong += [one["name"] for one in resources] != ["data", *_FORMS]
-    for one in resources:
-        if one["name"] in _FORMS:
-            suffix, form, kind = _FORMS[one["name"]]
-            told = {
-                "$schema": f"{_PROFILE}dataresource.json", "name": one["name"], "type": "file",
-                "path": place.name(suffix), "format": form, "mediatype": kind, "hash": one["hash"],
+    wrong += [resource["name"] for resource in resources] != ["data", *_FORMS]
+    for resource in resources:
+        if resource["name"] in _FORMS:
+            suffix, form, kind = _FORMS[resource["name"]]
+            stated = {
+                "$schema": f"{_PROFILE}dataresource.json", "name": resource["name"], "type": "file",
+                "path": place.name(suffix), "format": form, "mediatype": kind, "hash": resource["hash"],
             }  # fmt: skip
-            wrong += differing(one, told)
-        elif one["name"] == "data":
-            wrong += _wrong_in_data(one, place, schema, report)
+            wrong += differing(resource, stated)
+        elif resource["name"] == "data":
+            wrong += _wrong_in_data(resource, place, schema, report)
     return wrong
 
 
@@ -118,10 +118,10 @@ def _wrong_in_data(resource: Mapping[str, Any], place: Place, schema: pa.Schema,
     columns = {column["name"]: column for column in report["columns"]}
     fields = []
     for field in schema:
-        told = {"name": field.name, "type": _type_of(field.type)}
+        stated = {"name": field.name, "type": _type_of(field.type)}
         if field.name in columns:
-            told |= {f"anonkit:{key}": columns[field.name][key] for key in ("role", "action")}
-        fields.append(told)
+            stated |= {f"anonkit:{key}": columns[field.name][key] for key in ("role", "action")}
+        fields.append(stated)
     expected = {
         "$schema": f"{_PROFILE}dataresource.json",
         "type": "table",

@@ -79,11 +79,14 @@ class Disclosure:
             "k_anonymity": {"k": self.k, "people": self.people},
             "l_diversity": {
                 name: {
-                    key: found[key] for key in ("l", "entropy_l", *(k for k in found if k.startswith("recursive_c_")))
+                    key: figures[key]
+                    for key in ("l", "entropy_l", *(k for k in figures if k.startswith("recursive_c_")))
                 }
-                for name, found in self.sensitive.items()
+                for name, figures in self.sensitive.items()
             },
-            "t_closeness": {name: {"t": found["t"], "alpha": found["alpha"]} for name, found in self.sensitive.items()},
+            "t_closeness": {
+                name: {"t": figures["t"], "alpha": figures["alpha"]} for name, figures in self.sensitive.items()
+            },
         }
 
 
@@ -125,7 +128,7 @@ def measure(
         if people is not None:
             checks.append(class_check(people, rows))
             everybody = people.classes if checks[0].passed else rows
-        found: dict[str, dict[str, float]] = {}
+        diversity: dict[str, dict[str, float]] = {}
         held: dict[str, HeldByPeople] = {}
         for at, name in enumerate(sensitive):
             values = ClassValues.of(connection, f"s{at}", rows.size, name in missing_is_value)
@@ -135,7 +138,7 @@ def measure(
                     held[name] = people.sensitive[name]
             elif everybody is not None:
                 held[name] = values.held(everybody)
-            found[name] = values.diversity(everybody, held.get(name), recursive)
+            diversity[name] = values.diversity(everybody, held.get(name), recursive)
     return Disclosure(
         rows=int(rows.sum()),
         classes=rows.size,
@@ -143,7 +146,7 @@ def measure(
         people=None if everybody is None else int(everybody.min(initial=everybody.max(initial=0))),
         class_sizes=_histogram(rows),
         people_sizes=None if everybody is None else _histogram(everybody),
-        sensitive=found,
+        sensitive=diversity,
         counts=people or (None if everybody is None else PeopleCounts(classes=everybody, sensitive=held)),
         checks=tuple(checks),
     )

@@ -87,15 +87,15 @@ def worst_class(
     """
     everybody = overall.sum() if anybody is None else anybody
     shares = np.minimum(overall, everybody) / max(everybody, 1)
-    found: dict[str, float] = dict(NO_VALUE) if some_have_none else {}
+    worst: dict[str, float] = dict(NO_VALUE) if some_have_none else {}
     for l in recursive if some_have_none else ():  # noqa: E741
-        found[f"recursive_c_{l}"] = np.inf
+        worst[f"recursive_c_{l}"] = np.inf
     for classes, values, counts, holders in parts:
         starts = np.flatnonzero(np.diff(classes, prepend=classes[0] - 1))
         for name, value in _worst(starts, values, counts, holders, shares, ordered, recursive).items():
             worse = min if name in _LEAST else max
-            found[name] = worse(found.get(name, value), value)
-    return {name: float(value) for name, value in found.items() if np.isfinite(value)}
+            worst[name] = worse(worst.get(name, value), value)
+    return {name: float(value) for name, value in worst.items() if np.isfinite(value)}
 
 
 def _worst(

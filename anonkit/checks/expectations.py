@@ -96,7 +96,7 @@ class ExpectTableToBeLDiverse(_Expectation):
         l = float(self._get_success_kwargs()["l"])  # noqa: E741
         key = "entropy_l" if self.entropy else "l"
         return self._refused(metrics, [*self.columns, self.sensitive]) or _diverse(
-            metrics[PAIRS], key, lambda found: found >= l - 1e-9
+            metrics[PAIRS], key, lambda diversity: diversity >= l - 1e-9
         )
 
 
@@ -120,7 +120,7 @@ class ExpectTableToBeTClose(_Expectation):
     ) -> dict[str, Any]:
         t = float(self._get_success_kwargs()["t"])
         return self._refused(metrics, [*self.columns, self.sensitive]) or _diverse(
-            metrics[PAIRS], "t", lambda found: found <= t + 1e-9
+            metrics[PAIRS], "t", lambda diversity: diversity <= t + 1e-9
         )
 
 
@@ -139,24 +139,26 @@ class ExpectReleaseToKeepItsPromise(_Expectation):
         from anonkit.bundle.data_files import read_schema
         from anonkit.bundle.stored_release import DATA, load
 
-        found = validate(self.release)
+        validation = validate(self.release)
         release = load(self.release)
         assert release.place is not None  # noqa: S101 - it was loaded from its files
         schema, rows = read_schema(release.place.file(DATA)), int(metrics["table.row_count"])
-        wanted = release.report["rows"]["out"]
+        expected = release.report["rows"]["out"]
         checks = [
-            *found.checks,
+            *validation.checks,
             Check(
                 name="batch_columns",
                 passed=sorted(metrics[_TABLE]) == sorted(schema.names),
                 observed=len(metrics[_TABLE]),
                 required=len(schema.names),
             ),
-            Check(name="batch_rows", passed=rows == wanted, observed=rows, required=wanted),
+            Check(name="batch_rows", passed=rows == expected, observed=rows, required=expected),
         ]
         failed = [check.name for check in checks if not check.passed]
         details = {"failed": failed, "checks": [check.to_dict() for check in checks]}
-        return _result(found.passed and not failed, f"{len(checks) - len(failed)} of {len(checks)} checks", details)
+        return _result(
+            validation.passed and not failed, f"{len(checks) - len(failed)} of {len(checks)} checks", details
+        )
 
 
 def _result(success: bool, observed: object, details: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,10 +177,10 @@ def _anonymity(sizes: Sequence[tuple[int, int]], k: int) -> dict[str, Any]:
     return _result(smallest >= k, smallest, details)
 
 
-def _diverse(found: Mapping[str, float], key: str, holds: Callable[[float], bool]) -> dict[str, Any]:
-    if not found:
+def _diverse(diversity: Mapping[str, float], key: str, holds: Callable[[float], bool]) -> dict[str, Any]:
+    if not diversity:
         return _result(False, None, {"rows": 0})
-    return _result(bool(holds(found[key])), found[key], found)
+    return _result(bool(holds(diversity[key])), diversity[key], diversity)
 
 
 # --- suites and their verdict --------------------------------------------------------------------------------
@@ -217,11 +219,11 @@ def suite_from(
     columns = list(declared.quasi_identifiers)
     expectations: list[Any] = [ExpectTableToBeKAnonymous(columns=columns, k=k)]
     for sensitive in declared.sensitive:
-        told = {"missing_is_value": sensitive in declared.missing_is_value}
+        options = {"missing_is_value": sensitive in declared.missing_is_value}
         if l is not None:
-            expectations.append(ExpectTableToBeLDiverse(columns=columns, sensitive=sensitive, l=l, **told))
+            expectations.append(ExpectTableToBeLDiverse(columns=columns, sensitive=sensitive, l=l, **options))
         if t is not None:
-            expectations.append(ExpectTableToBeTClose(columns=columns, sensitive=sensitive, t=t, **told))
+            expectations.append(ExpectTableToBeTClose(columns=columns, sensitive=sensitive, t=t, **options))
     return ExpectationSuite(name=name, expectations=expectations)
 
 
@@ -242,23 +244,23 @@ def require_all(result: Any, declared: int) -> list[Check]:
         One does not hold.
     """
     runs = list(result.run_results.values()) if hasattr(result, "run_results") else [result]
-    results = [one for run in runs for one in run.results]
+    results = [expectation for run in runs for expectation in run.results]
     if declared < 1 or len(results) < declared:
         raise UncheckedError(
             f"{len(results)} expectations were evaluated, {max(declared, 1)} were declared",
             "import anonkit.checks.expectations before the suite is loaded",
         )
-    broken = [one.expectation_config.type for one in results if _could_not(one)]
+    broken = [expectation.expectation_config.type for expectation in results if _could_not(expectation)]
     if broken:
         raise UncheckedError(f"could not evaluate {', '.join(sorted(set(broken)))}", "are all columns in the batch?")
     checks = [
         Check(
-            name=one.expectation_config.type,
-            passed=bool(one.success),
-            observed=one.result.get("observed_value"),
+            name=expectation.expectation_config.type,
+            passed=bool(expectation.success),
+            observed=expectation.result.get("observed_value"),
             required=None,
         )
-        for one in results
+        for expectation in results
     ]
     failed = [check.name for check in checks if not check.passed]
     if failed or not result.success:
@@ -270,7 +272,9 @@ def _could_not(result: Any) -> bool:
     """Tell a measure that could not be taken from one that was not met: both are `success: False`."""
     raised = result.exception_info or {}
     several = [value for value in raised.values() if isinstance(value, Mapping)] or [raised]
-    return any(one.get("raised_exception") for one in several) or (not result.success and not result.result)
+    return any(expectation.get("raised_exception") for expectation in several) or (
+        not result.success and not result.result
+    )
 
 
 class RefusePublication(ValidationAction):

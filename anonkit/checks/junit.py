@@ -36,10 +36,10 @@ def junit_xml(name: str, checks: Sequence[Check], unchecked: Sequence[str] = ())
     for check in checks:
         case = SubElement(suite, "testcase", classname=_printable(name), name=_printable(check.name))
         if not check.passed:
-            found = _printable(f"observed {check.observed}, required {check.required}")
-            SubElement(case, "failure", message=found, type="promise")
-    for one in missing:
-        case = SubElement(suite, "testcase", classname=_printable(name), name=_printable(one))
+            message = _printable(f"observed {check.observed}, required {check.required}")
+            SubElement(case, "failure", message=message, type="promise")
+    for absent in missing:
+        case = SubElement(suite, "testcase", classname=_printable(name), name=_printable(absent))
         SubElement(case, "error", message="could not be checked", type="unchecked")
     root = Element("testsuites")
     root.append(suite)

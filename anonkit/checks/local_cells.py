@@ -74,17 +74,19 @@ def count_answers(data: Path, table: PublishedAnswers) -> AnswerCounts:
     """
     try:
         present = set(read_schema(data).names)
-        wanted = [each.name for each in table.columns]
-        there = [each for each in table.columns if each.name in present]
-        names = [each.name for each in there]
-        asked = table.asked_column
+        column_names = [column.name for column in table.columns]
+        there = [column for column in table.columns if column.name in present]
+        names = [column.name for column in there]
+        asked_column = table.asked_column
         counts = AnswerCounts(
-            columns={each.name: ColumnCount(answers=np.zeros(_size(each), dtype=np.int64)) for each in there},
-            absent=tuple(name for name in [*wanted, *([asked] if asked else [])] if name not in present),
-            asked=np.zeros(0 if asked is None else len(table.attributes), dtype=np.int64),
+            columns={column.name: ColumnCount(answers=np.zeros(_size(column), dtype=np.int64)) for column in there},
+            absent=tuple(
+                name for name in [*column_names, *([asked_column] if asked_column else [])] if name not in present
+            ),
+            asked=np.zeros(0 if asked_column is None else len(table.attributes), dtype=np.int64),
             classes=np.zeros((len(table.attributes), table.n_classes) if table.joint else (0, 0), dtype=np.int64),
         )
-        more = [asked] if asked is not None and asked in present else []
+        more = [asked_column] if asked_column is not None and asked_column in present else []
         for batch in iter_batches(data, [*names, *more], batch_rows=_BATCH_ROWS):
             _count_batch(batch, table, there, counts, bool(more))
     except (pa.ArrowException, OSError):
@@ -102,12 +104,12 @@ def cell_checks(table: PublishedAnswers, counts: AnswerCounts) -> Iterator[Check
         `category_order:COLUMN` where the data file keeps an order of categories; `one_answer_per_row` where a row
         answers one attribute.
     """
-    for each in table.columns:
-        found = counts.columns.get(each.name)
-        impossible = None if found is None else found.impossible
-        yield Check(name=f"domain:{each.name}", passed=impossible == 0, observed=impossible, required=0)
-        if found is not None and not found.in_order:
-            yield Check(name=f"category_order:{each.name}", passed=False, observed="another", required="as published")
+    for column in table.columns:
+        counted = counts.columns.get(column.name)
+        impossible = None if counted is None else counted.impossible
+        yield Check(name=f"domain:{column.name}", passed=impossible == 0, observed=impossible, required=0)
+        if counted is not None and not counted.in_order:
+            yield Check(name=f"category_order:{column.name}", passed=False, observed="another", required="as published")
     if table.asked_column is not None:
         name = table.asked_column
         strange = None if name in counts.absent else counts.impossible_asked
@@ -115,40 +117,42 @@ def cell_checks(table: PublishedAnswers, counts: AnswerCounts) -> Iterator[Check
         yield Check(name="one_answer_per_row", passed=counts.unasked == 0, observed=counts.unasked, required=0)
 
 
-def _size(each: Answer) -> int:
-    answers = each.answers
+def _size(answer: Answer) -> int:
+    answers = answer.answers
     return 0 if answers is None else answers.size
 
 
 def _count_batch(
     batch: pa.RecordBatch, table: PublishedAnswers, there: list[Answer], counts: AnswerCounts, has_asked: bool
 ) -> None:
-    asked: IntArray | None = None
+    asked_codes: IntArray | None = None
     if table.asked_column is not None and has_asked:
-        known = Listed(values=tuple(each.name for each in table.attributes), has_missing=False)
-        asked = _codes(batch.column(table.asked_column), known)
-        counts.impossible_asked += int((asked < 0).sum())
-        counts.asked += np.bincount(asked[asked >= 0], minlength=counts.asked.size)
-    for at, each in enumerate(there):
-        cells, found = batch.column(at), counts.columns[each.name]
-        found.in_order &= _in_order(cells, each.answers)
+        known = Listed(values=tuple(attribute.name for attribute in table.attributes), has_missing=False)
+        asked_codes = _codes(batch.column(table.asked_column), known)
+        counts.impossible_asked += int((asked_codes < 0).sum())
+        counts.asked += np.bincount(asked_codes[asked_codes >= 0], minlength=counts.asked.size)
+    for at, attribute in enumerate(there):
+        cells, counted = batch.column(at), counts.columns[attribute.name]
+        counted.in_order &= _in_order(cells, attribute.answers)
         keep: NDArray[np.bool_] | None = None
-        if asked is not None and each is not table.target:
-            keep = asked == table.attributes.index(each)
+        if asked_codes is not None and attribute is not table.target:
+            keep = asked_codes == table.attributes.index(attribute)
             counts.unasked += int((~keep & np.asarray(cells.is_valid())).sum())
-        if each.transformation is not None:
-            _count_numbers(cells, each, found, keep)
-        elif keep is None and isinstance(cells, pa.DictionaryArray) and isinstance(each.answers, Listed):
-            _count_entries(cells, each.answers, found)
+        if attribute.transformation is not None:
+            _count_numbers(cells, attribute, counted, keep)
+        elif keep is None and isinstance(cells, pa.DictionaryArray) and isinstance(attribute.answers, Listed):
+            _count_entries(cells, attribute.answers, counted)
         else:
-            codes = _codes(cells, each.answers)
+            codes = _codes(cells, attribute.answers)
             chosen = codes if keep is None else codes[keep]
-            found.impossible += int((chosen < 0).sum())
-            found.answers += np.bincount(chosen[chosen >= 0], minlength=found.answers.size)
-    if table.joint and asked is not None and table.target is not None and table.target.name in counts.columns:
-        classes = _codes(batch.column([each.name for each in there].index(table.target.name)), table.target.domain)
-        both = (asked >= 0) & (classes >= 0)
-        pairs = np.bincount(asked[both] * table.n_classes + classes[both], minlength=counts.classes.size)
+            counted.impossible += int((chosen < 0).sum())
+            counted.answers += np.bincount(chosen[chosen >= 0], minlength=counted.answers.size)
+    if table.joint and asked_codes is not None and table.target is not None and table.target.name in counts.columns:
+        classes = _codes(
+            batch.column([attribute.name for attribute in there].index(table.target.name)), table.target.domain
+        )
+        both = (asked_codes >= 0) & (classes >= 0)
+        pairs = np.bincount(asked_codes[both] * table.n_classes + classes[both], minlength=counts.classes.size)
         counts.classes += pairs.reshape(counts.classes.shape)
 
 
@@ -162,14 +166,14 @@ def _in_order(cells: pa.Array, domain: Listed | Cells | None) -> bool:
     return bool((np.diff(listed[listed >= 0]) > 0).all())  # categories that no row shows may be left out
 
 
-def _count_entries(cells: pa.DictionaryArray, domain: Listed, found: ColumnCount) -> None:
+def _count_entries(cells: pa.DictionaryArray, domain: Listed, counted: ColumnCount) -> None:
     """Count a dictionary column by its entries, not by its rows."""
     entries = _entry_codes(cells, domain)
     places = np.asarray(pc.fill_null(cells.indices, len(entries) - 1))
     held = np.bincount(places, minlength=len(entries))
     known = entries >= 0
-    found.impossible += int(held[~known].sum())
-    np.add.at(found.answers, entries[known], held[known])
+    counted.impossible += int(held[~known].sum())
+    np.add.at(counted.answers, entries[known], held[known])
 
 
 def _entry_codes(cells: pa.DictionaryArray, domain: Listed) -> IntArray:
@@ -193,8 +197,8 @@ def _numbers(cells: pa.Array) -> NDArray[np.float64]:
     return np.asarray(pc.fill_null(cells.cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False))
 
 
-def _count_numbers(cells: pa.Array, each: Answer, found: ColumnCount, keep: NDArray[np.bool_] | None) -> None:
-    how: Any = each.transformation
+def _count_numbers(cells: pa.Array, answer: Answer, counted: ColumnCount, keep: NDArray[np.bool_] | None) -> None:
+    how: Any = answer.transformation
     numbers = _numbers(cells) if keep is None else _numbers(cells)[keep]
     absent = np.isnan(numbers)
     if how.is_clear:
@@ -202,9 +206,9 @@ def _count_numbers(cells: pa.Array, each: Answer, found: ColumnCount, keep: NDAr
     else:
         steps = numbers / how.step
         off = np.isinf(steps) | (steps != np.rint(steps))
-    found.impossible += int(np.where(absent, how.presence is None and not how.is_clear, off).sum())
+    counted.impossible += int(np.where(absent, how.presence is None and not how.is_clear, off).sum())
     away = np.where(absent | off, how.centre, numbers) - how.centre
-    shown = int((~absent & ~off).sum())
+    n_numbers = int((~absent & ~off).sum())
     with np.errstate(over="ignore"):
-        for at, value in enumerate((shown, away.sum(), (away * away).sum())):
-            found.moments[at] += float(value)
+        for at, value in enumerate((n_numbers, away.sum(), (away * away).sum())):
+            counted.moments[at] += float(value)

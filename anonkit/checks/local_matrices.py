@@ -46,8 +46,8 @@ def loss_of(ratio: Fraction | None) -> float:
     with localcontext() as context:
         context.prec = _DIGITS
         exact = Decimal(ratio.numerator).ln() - Decimal(ratio.denominator).ln()
-        found = float(exact)
-        return found if Decimal(found) > exact + _HAIR else math.nextafter(found, math.inf)
+        loss = float(exact)
+        return loss if Decimal(loss) > exact + _HAIR else math.nextafter(loss, math.inf)
 
 
 class ResponseWords(ABC):

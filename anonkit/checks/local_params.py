@@ -172,11 +172,11 @@ def read_answers(params: Mapping[str, Any]) -> PublishedAnswers:
     if params.get("format") != FORMAT:
         raise ReleaseFormatError(f"the params are not of format {FORMAT}")
     try:
-        target, asked = params["target"], params["asked_column"]
+        target, asked_column = params["target"], params["asked_column"]
         table = PublishedAnswers(
-            attributes=tuple(_attribute(each) for each in _list(params["attributes"])),
+            attributes=tuple(_attribute(attribute) for attribute in _list(params["attributes"])),
             target=None if target is None else _target(target),
-            asked_column=None if asked is None else _text(asked),
+            asked_column=None if asked_column is None else _text(asked_column),
         )
     except (KeyError, TypeError, AttributeError):
         raise ReleaseFormatError("an attribute of the params lacks a key or has one of the wrong kind") from None
@@ -186,27 +186,29 @@ def read_answers(params: Mapping[str, Any]) -> PublishedAnswers:
 
 def _check_table(table: PublishedAnswers) -> None:
     """Refuse columns that do not go together."""
-    names = [each.name for each in table.columns] + ([] if table.asked_column is None else [table.asked_column])
+    names = [attribute.name for attribute in table.columns] + (
+        [] if table.asked_column is None else [table.asked_column]
+    )
     if len(set(names)) != len(names):
         raise ReleaseFormatError("the params name a column twice")
-    joint = [each.joint for each in table.attributes]
+    joint = [attribute.joint for attribute in table.attributes]
     if table.joint != any(joint) or (table.joint and not (all(joint) and table.asked_column is not None)):
         raise ReleaseFormatError("the label of the params is hidden in all answers, one a row, or in none of them")
     if table.target is not None and not isinstance(table.target.domain, Listed):
         raise ReleaseFormatError("the target of a randomized table must be a category")
-    for each in table.attributes:
-        if each.domain is not None and each.words is not None:
-            size = each.domain.size * (table.n_classes if each.joint else 1)
-            if each.words.n_codes != size:
-                raise ReleaseFormatError(f"attribute {each.name!r}: its mechanism and its domain differ in size")
+    for attribute in table.attributes:
+        if attribute.domain is not None and attribute.words is not None:
+            size = attribute.domain.size * (table.n_classes if attribute.joint else 1)
+            if attribute.words.n_codes != size:
+                raise ReleaseFormatError(f"attribute {attribute.name!r}: its mechanism and its domain differ in size")
 
 
 def _target(raw: Mapping[str, Any]) -> Answer:
     if raw["mechanism"] is not None:
-        found = _attribute({**raw, "joint_with_target": False})
-        if found.domain is not None and found.words is not None and found.words.n_codes != found.domain.size:
-            raise ReleaseFormatError(f"target {found.name!r}: its mechanism and its classes differ in number")
-        return found
+        target = _attribute({**raw, "joint_with_target": False})
+        if target.domain is not None and target.words is not None and target.words.n_codes != target.domain.size:
+            raise ReleaseFormatError(f"target {target.name!r}: its mechanism and its classes differ in number")
+        return target
     if raw["parameters"] is not None or raw["epsilon"] is not None:
         raise ReleaseFormatError("a target without a mechanism has parameters")
     return Answer(
@@ -274,7 +276,7 @@ def _domain(kind: object, raw: Mapping[str, Any] | None) -> Listed | Cells | Non
 
 
 def _bounds(raw: object) -> tuple[float, float]:
-    bounds = [_finite(each) for each in _list(raw)]
+    bounds = [_finite(bound) for bound in _list(raw)]
     if len(bounds) != 2 or not bounds[0] < bounds[1] or math.isinf(bounds[1] - bounds[0]):
         raise ReleaseFormatError("bounds of the params must be two finite numbers, the lower first")
     return bounds[0], bounds[1]
@@ -287,7 +289,7 @@ def _response(raw: Mapping[str, Any]) -> BlindAndNear:
     even = "blind_weight" in raw
     _only(raw, "word_bits", "categories", "truth_weight", "blind_weight" if even else "blind_weights")
     size = _size(raw["categories"])
-    blind = [_whole(raw["blind_weight"])] * size if even else [_whole(each) for each in _list(raw["blind_weights"])]
+    blind = [_whole(raw["blind_weight"])] * size if even else [_whole(weight) for weight in _list(raw["blind_weights"])]
     if len(blind) != size:
         raise ReleaseFormatError("randomized response of the params: categories and blind weights differ in number")
     return truth_or_blind(_bits(raw["word_bits"]), _at_least_1(raw["truth_weight"]), blind)
@@ -295,7 +297,7 @@ def _response(raw: Mapping[str, Any]) -> BlindAndNear:
 
 def _own_matrix(raw: Mapping[str, Any]) -> OwnMatrix:
     _only(raw, "word_bits", "rows")
-    rows = tuple(tuple(_whole(each) for each in _list(row)) for row in _list(raw["rows"]))
+    rows = tuple(tuple(_whole(weight) for weight in _list(row)) for row in _list(raw["rows"]))
     return OwnMatrix(word_bits=_bits(raw["word_bits"]), entries=rows)
 
 

@@ -38,14 +38,14 @@ class PublishedLoss:
 
 def published_loss(table: PublishedAnswers) -> PublishedLoss:
     """Return the loss of each answer and of a row, exact before they are rounded up to a float."""
-    ratios = {each.name: each.ratio for each in table.columns if each.mechanism is not None}
-    answered = [ratios[each.name] for each in table.attributes]
+    ratios = {column.name: column.ratio for column in table.columns if column.mechanism is not None}
+    answered = [ratios[column.name] for column in table.attributes]
     row: Fraction | None = Fraction(1)
     if table.asked_column is None:
         for ratio in answered:
             row = None if row is None or ratio is None else row * ratio
     else:
-        row = None if None in answered else max((one for one in answered if one is not None), default=row)
+        row = None if None in answered else max((answer for answer in answered if answer is not None), default=row)
     if table.target is not None and table.target.name in ratios:
         label = ratios[table.target.name]
         row = None if row is None or label is None else row * label
@@ -82,7 +82,7 @@ def promise_checks(table: PublishedAnswers, report: Mapping[str, Any], *, is_pro
             yield from _claims(table, loss, claimed)
         else:
             yield _differing("answers_as_promised", _without_bound(table), claimed)
-        stated = {each.name: each.stated for each in table.columns if each.mechanism is not None}
+        stated = {column.name: column.stated for column in table.columns if column.mechanism is not None}
         yield _differing("stated_losses", loss.attributes, stated)
         yield from _columns(table, loss, report["columns"])
         yield _budget(loss, report["budget"])
@@ -98,26 +98,30 @@ def promise_checks(table: PublishedAnswers, report: Mapping[str, Any], *, is_pro
 # --- the claim ---------------------------------------------------------------------------------------------------
 
 
-def _claims(table: PublishedAnswers, loss: PublishedLoss, told: Mapping[str, Any]) -> Iterator[Check]:
+def _claims(table: PublishedAnswers, loss: PublishedLoss, block: Mapping[str, Any]) -> Iterator[Check]:
     """Compare the parameters of a local promise with the loss of the published integers."""
-    claimed = stated_loss(told["epsilon"])
+    claimed = stated_loss(block["epsilon"])
     yield Check(name="epsilon", passed=loss.epsilon <= claimed, observed=_json(loss.epsilon), required=_json(claimed))
-    each = {name: stated_loss(one) for name, one in zip(told["answers"], told["losses"], strict=True)}
-    same = sum(name in each and loss.attributes[name] <= each[name] for name in loss.attributes)
+    losses = {
+        name: stated_loss(stated_answer) for name, stated_answer in zip(block["answers"], block["losses"], strict=True)
+    }
+    same = sum(name in losses and loss.attributes[name] <= losses[name] for name in loss.attributes)
     yield Check(
         name="epsilon_per_attribute",
-        passed=same == len(loss.attributes) == len(each),
+        passed=same == len(loss.attributes) == len(losses),
         observed=same,
         required=len(loss.attributes),
     )
-    yield _differing("answers_as_promised", _promised(table, loss), told)
+    yield _differing("answers_as_promised", _promised(table, loss), block)
 
 
 def _promised(table: PublishedAnswers, loss: PublishedLoss) -> dict[str, Any]:
     """Return what the parameters of the guarantee must say."""
-    transformed = [each.name for each in table.attributes if each.transformation is not None]
-    clear = [each.name for each in table.columns if each.words is not None and each.words.is_truth()]
-    boundless = [name for name, one in loss.attributes.items() if math.isinf(one)]
+    transformed = [attribute.name for attribute in table.attributes if attribute.transformation is not None]
+    clear = [
+        attribute.name for attribute in table.columns if attribute.words is not None and attribute.words.is_truth()
+    ]
+    boundless = [name for name, loss_of_attribute in loss.attributes.items() if math.isinf(loss_of_attribute)]
     return {
         "epsilon": _json(loss.epsilon),
         "one_answer_per_row": table.asked_column is not None,
@@ -126,90 +130,90 @@ def _promised(table: PublishedAnswers, loss: PublishedLoss) -> dict[str, Any]:
         "unbounded": [name for name in boundless if name not in (*transformed, *clear)],
         "transformed": transformed,
         "hidden_with_each_answer": table.target.name if table.joint and table.target is not None else None,
-        "losses": [_json(one) for one in loss.attributes.values()],
+        "losses": [_json(loss_of_attribute) for loss_of_attribute in loss.attributes.values()],
         "answers": list(loss.attributes),
     }
 
 
 def _without_bound(table: PublishedAnswers) -> dict[str, Any]:
     """Return what a report without a guarantee must say of its columns."""
-    clear = [each.name for each in table.columns if each.words is not None and each.words.is_truth()]
-    return {"transformed": [each.name for each in table.attributes], "clear": clear}
+    clear = [column.name for column in table.columns if column.words is not None and column.words.is_truth()]
+    return {"transformed": [column.name for column in table.attributes], "clear": clear}
 
 
 # --- figures that follow -----------------------------------------------------------------------------------------
 
 
 def _columns(table: PublishedAnswers, loss: PublishedLoss, columns: Any) -> Iterator[Check]:
-    told = {column["name"]: column for column in columns}
-    for each in table.columns:
-        entry = told.get(each.name, {})
+    stated = {column["name"]: column for column in columns}
+    for answer in table.columns:
+        entry = stated.get(answer.name, {})
         given = {name: entry[name] for name in _FIGURES if name in entry}
-        yield _differing(f"figures:{each.name}", _facts(table, loss, each), given, whole=True)
+        yield _differing(f"figures:{answer.name}", _facts(table, loss, answer), given, whole=True)
 
 
-def _facts(table: PublishedAnswers, loss: PublishedLoss, each: Answer) -> dict[str, Any]:
+def _facts(table: PublishedAnswers, loss: PublishedLoss, answer: Answer) -> dict[str, Any]:
     """Return what the report must say of a column."""
-    twice = {"domain": each.raw_domain, "parameters": each.raw_parameters}
-    if each.mechanism is None:
+    twice = {"domain": answer.raw_domain, "parameters": answer.raw_parameters}
+    if answer.mechanism is None:
         return {"action": "randomized", **twice}
-    is_target = each is table.target
-    if is_target and each.words is not None and each.words.is_truth():
+    is_target = answer is table.target
+    if is_target and answer.words is not None and answer.words.is_truth():
         return {"action": "kept", **twice}
     facts = {
         "action": "randomized",
-        "mechanism": each.mechanism,
-        "epsilon": _json(loss.attributes[each.name]),
+        "mechanism": answer.mechanism,
+        "epsilon": _json(loss.attributes[answer.name]),
         **twice,
     }
     if is_target:
         return facts
-    if each.truth is not None and isinstance(each.words, BlindAndNear):
-        facts["p_keep"] = each.truth / (1 << each.words.word_bits)
-    breach = breach_of(each)
+    if answer.truth is not None and isinstance(answer.words, BlindAndNear):
+        facts["p_keep"] = answer.truth / (1 << answer.words.word_bits)
+    breach = breach_of(answer)
     if breach is not None:
         facts["breach"] = breach
-    if each.answers is not None:
-        facts["released_values"] = each.answers.size
+    if answer.answers is not None:
+        facts["released_values"] = answer.answers.size
     return facts
 
 
-def breach_of(each: Answer) -> float | None:
+def breach_of(answer: Answer) -> float | None:
     """Return the largest breach coefficient of Zhang and Tang (2007) of a column; None where it has none."""
-    if isinstance(each.words, BlindAndNear) and each.truth is not None:
-        total = 1 << each.words.word_bits
-        least = min(each.words.blind)
-        return float(Fraction(each.truth, total) ** 2 / Fraction(each.truth + least, total))
-    if isinstance(each.words, OwnMatrix):
-        size, total = each.words.n_codes, 1 << each.words.word_bits
-        kept = [Fraction(row[code], total) for code, row in enumerate(each.words.entries)]
+    if isinstance(answer.words, BlindAndNear) and answer.truth is not None:
+        total = 1 << answer.words.word_bits
+        least = min(answer.words.blind)
+        return float(Fraction(answer.truth, total) ** 2 / Fraction(answer.truth + least, total))
+    if isinstance(answer.words, OwnMatrix):
+        size, total = answer.words.n_codes, 1 << answer.words.word_bits
+        kept = [Fraction(row[code], total) for code, row in enumerate(answer.words.entries)]
         return float(max(p**2 + (1 - p) ** 2 / max(size - 1, 1) for p in kept))
     return None
 
 
 def _budget(loss: PublishedLoss, budget: Mapping[str, Any]) -> Check:
-    told = {"epsilon": budget["epsilon"], "delta": budget["delta"], "per_level": budget["per_level"]}
+    stated = {"epsilon": budget["epsilon"], "delta": budget["delta"], "per_level": budget["per_level"]}
     expected = {
         "epsilon": _json(loss.epsilon),
         "delta": 0,
         "per_level": [],
-        "per_attribute": [{"name": name, "epsilon": _json(one)} for name, one in loss.attributes.items()],
+        "per_attribute": [{"name": name, "epsilon": _json(attribute)} for name, attribute in loss.attributes.items()],
     }
-    return _differing("budget_lines", expected, {**told, "per_attribute": budget["per_attribute"]})
+    return _differing("budget_lines", expected, {**stated, "per_attribute": budget["per_attribute"]})
 
 
-def _measures(table: PublishedAnswers, told: Mapping[str, Any]) -> Check:
+def _measures(table: PublishedAnswers, stated: Mapping[str, Any]) -> Check:
     """Compare the measures of the method's own paper."""
-    found = {each.name: breach_of(each) for each in table.attributes}
+    breaches = {attribute.name: breach_of(attribute) for attribute in table.attributes}
     expected: dict[str, Any] = {}
-    breach = {name: one for name, one in found.items() if one is not None}
+    breach = {name: figure for name, figure in breaches.items() if figure is not None}
     if breach:
         expected["breach"] = breach
-    if any(each.transformation is not None for each in table.attributes):
+    if any(attribute.transformation is not None for attribute in table.attributes):
         expected["breach_width"] = {
             name: round(2 * NormalDist().inv_cdf((1 + confidence) / 2), 2) for name, confidence in _CONFIDENCES.items()
         }
-    given = {name: {key: one for key, one in block.items() if key != "how"} for name, block in told.items()}
+    given = {name: {key: figure for key, figure in block.items() if key != "how"} for name, block in stated.items()}
     return _differing("published_measures", expected, given, whole=True)
 
 
@@ -231,25 +235,28 @@ _KEPT = Fraction(4095, 4096)
 
 def _method(table: PublishedAnswers, loss: PublishedLoss, method: Mapping[str, Any]) -> Iterator[Check]:
     """Compare the parameters of the method, as the report names them, with what was done to the columns."""
-    name, asked = method["name"], method["parameters"]
+    name, parameters = method["name"], method["parameters"]
     if name not in _MECHANISMS:
         return  # a method of someone else's: what it writes is judged by the parameters alone
-    wrong = sum(each.mechanism not in (*_MECHANISMS[name], None) for each in table.attributes)
+    wrong = sum(attribute.mechanism not in (*_MECHANISMS[name], None) for attribute in table.attributes)
     if name == "rr":
-        wrong += (asked["allocation"] == "sample") != (table.asked_column is not None)
+        wrong += (parameters["allocation"] == "sample") != (table.asked_column is not None)
     else:
         wrong += table.asked_column is not None
-    wrong += not _label_fits(table, "clear" if name == "trr" else asked["label"])
-    wrong += sum(not _strength_fits(each, loss, asked) for each in table.columns)
+    wrong += not _label_fits(table, "clear" if name == "trr" else parameters["label"])
+    wrong += sum(not _strength_fits(attribute, loss, parameters) for attribute in table.columns)
     if name == "rr":
-        answered = [each.name for each in table.columns if each.name in loss.attributes]
-        bounded = math.fsum(loss.attributes[one] for one in answered if not math.isinf(loss.attributes[one]))
-        whole = max((loss.attributes[one.name] for one in table.attributes), default=0.0)
-        wrong += (whole if table.asked_column is not None else bounded) > asked["epsilon"] * (1 + _ROUNDING)
-    if asked.get("bins") is not None:
-        wrong += sum(isinstance(each.domain, Cells) and each.domain.cells != asked["bins"] for each in table.attributes)
-    if "noise" in asked:
-        wrong += sum(not _noise_fits(each, asked) for each in table.attributes)
+        answered = [attribute.name for attribute in table.columns if attribute.name in loss.attributes]
+        bounded = math.fsum(loss.attributes[answer] for answer in answered if not math.isinf(loss.attributes[answer]))
+        whole = max((loss.attributes[answer.name] for answer in table.attributes), default=0.0)
+        wrong += (whole if table.asked_column is not None else bounded) > parameters["epsilon"] * (1 + _ROUNDING)
+    if parameters.get("bins") is not None:
+        wrong += sum(
+            isinstance(attribute.domain, Cells) and attribute.domain.cells != parameters["bins"]
+            for attribute in table.attributes
+        )
+    if "noise" in parameters:
+        wrong += sum(not _noise_fits(attribute, parameters) for attribute in table.attributes)
     yield Check(name="method_parameters", passed=wrong == 0, observed=int(wrong), required=0)
 
 
@@ -259,32 +266,34 @@ def _label_fits(table: PublishedAnswers, label: object) -> bool:
     return (label == "clear") == (table.target.words is not None and table.target.words.is_truth())
 
 
-def _strength_fits(each: Answer, loss: PublishedLoss, asked: Mapping[str, Any]) -> bool:
+def _strength_fits(answer: Answer, loss: PublishedLoss, parameters: Mapping[str, Any]) -> bool:
     """Tell whether an answer is as strong as the method's p_keep, p_truth or epsilon."""
-    words = each.words
-    if words is None or words.is_truth() or each.mechanism is None:
+    words = answer.words
+    if words is None or words.is_truth() or answer.mechanism is None:
         return True
-    if asked.get("epsilon") is not None and loss.attributes[each.name] > asked["epsilon"] * (1 + _ROUNDING):
+    if parameters.get("epsilon") is not None and loss.attributes[answer.name] > parameters["epsilon"] * (1 + _ROUNDING):
         return False
-    if each.truth is None:
+    if answer.truth is None:
         return True
-    p, size = Fraction(each.truth, 1 << words.word_bits), words.n_codes
-    wanted = None
-    if asked.get("p_keep") is not None:
-        wanted = Fraction(asked["p_keep"])
-    elif asked.get("p_truth") is not None:
-        wanted = (size * Fraction(asked["p_truth"]) - 1) / (size - 1) if size > 1 else Fraction(asked["p_truth"])
-    return wanted is None or wanted * _KEPT <= p <= wanted * (1 + Fraction(1, 1 << 30))
+    p, size = Fraction(answer.truth, 1 << words.word_bits), words.n_codes
+    expected = None
+    if parameters.get("p_keep") is not None:
+        expected = Fraction(parameters["p_keep"])
+    elif parameters.get("p_truth") is not None:
+        expected = (
+            (size * Fraction(parameters["p_truth"]) - 1) / (size - 1) if size > 1 else Fraction(parameters["p_truth"])
+        )
+    return expected is None or expected * _KEPT <= p <= expected * (1 + Fraction(1, 1 << 30))
 
 
-def _noise_fits(each: Answer, asked: Mapping[str, Any]) -> bool:
+def _noise_fits(answer: Answer, parameters: Mapping[str, Any]) -> bool:
     """Tell whether a number was multiplied and shifted as the method's noise and center say."""
-    how = each.transformation
+    how = answer.transformation
     if how is None:
         return True
-    if (how.multiplier, how.offset) != _NOISES.get(asked["noise"]):
+    if (how.multiplier, how.offset) != _NOISES.get(parameters["noise"]):
         return False
-    if not asked["center"]:
+    if not parameters["center"]:
         return how.bounds is None and (how.centre, how.scale, how.step) == (0.0, 1.0, 2.0**-10)
     if how.bounds is None:
         return False
@@ -296,26 +305,26 @@ def _noise_fits(each: Answer, asked: Mapping[str, Any]) -> bool:
 # --- comparing ---------------------------------------------------------------------------------------------------
 
 
-def _differing(name: str, expected: Mapping[str, Any], told: Mapping[str, Any], *, whole: bool = False) -> Check:
+def _differing(name: str, expected: Mapping[str, Any], stated: Mapping[str, Any], *, whole: bool = False) -> Check:
     """Return a check of how many figures are not as expected; with `whole`, no other may be told either."""
-    keys = set(expected) | set(told) if whole else set(expected)
-    wrong = sum(not (key in told and key in expected and _same(expected[key], told[key])) for key in keys)
+    keys = set(expected) | set(stated) if whole else set(expected)
+    wrong = sum(not (key in stated and key in expected and _same(expected[key], stated[key])) for key in keys)
     return Check(name=name, passed=wrong == 0, observed=wrong, required=0)
 
 
-def _same(expected: Any, told: Any) -> bool:
+def _same(expected: Any, stated: Any) -> bool:
     """Tell whether two figures are one: whole numbers, texts and truth values exactly, others but for rounding."""
     if isinstance(expected, Mapping):
         return (
-            isinstance(told, Mapping)
-            and set(expected) == set(told)
-            and all(_same(one, told[key]) for key, one in expected.items())
+            isinstance(stated, Mapping)
+            and set(expected) == set(stated)
+            and all(_same(value, stated[key]) for key, value in expected.items())
         )
     if isinstance(expected, list | tuple):
-        return isinstance(told, list | tuple) and len(expected) == len(told) and all(map(_same, expected, told))
-    if isinstance(expected, float) and type(told) in (int, float):
-        return math.isclose(expected, told, rel_tol=_ROUNDING)
-    return type(expected) is type(told) and bool(expected == told)
+        return isinstance(stated, list | tuple) and len(expected) == len(stated) and all(map(_same, expected, stated))
+    if isinstance(expected, float) and type(stated) in (int, float):
+        return math.isclose(expected, stated, rel_tol=_ROUNDING)
+    return type(expected) is type(stated) and bool(expected == stated)
 
 
 def _json(loss: float) -> float | str:

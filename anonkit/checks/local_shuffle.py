@@ -58,17 +58,19 @@ def shuffle_checks(table: PublishedAnswers, report: Mapping[str, Any], epsilon: 
         The block is absent, or a figure of it is of the wrong kind.
     """
     try:
-        told = dict(report["shuffle"])
-        asked, rows = report["method"]["parameters"].get("shuffle_delta"), int(report["rows"]["out"])
+        stated_block = dict(report["shuffle"])
+        requested_delta, rows = report["method"]["parameters"].get("shuffle_delta"), int(report["rows"]["out"])
         unit = next((column["name"] for column in report["columns"] if column["role"] == "unit"), None)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise ReleaseFormatError("the report lacks what it says of the shuffled file") from None
-    bare = [each.name for each in table.columns if each.mechanism is not None and each.ratio is None]
+    bare = [answer.name for answer in table.columns if answer.mechanism is not None and answer.ratio is None]
     if bare or unit is not None or not table.attributes:
         expected = {"applies": False, "reason": shuffle_obstacle(bare, unit)}
-        yield Check(name="shuffle_claim", passed=told == expected, observed=told == expected, required=True)
+        yield Check(
+            name="shuffle_claim", passed=stated_block == expected, observed=stated_block == expected, required=True
+        )
         return
-    stated, delta = told.pop("epsilon", None), told.pop("delta", None)
+    stated, delta = stated_block.pop("epsilon", None), stated_block.pop("delta", None)
     expected = {
         "applies": True,
         "rows": rows,
@@ -76,10 +78,15 @@ def shuffle_checks(table: PublishedAnswers, report: Mapping[str, Any], epsilon: 
         "assumption": SHUFFLE_ASSUMPTION,
         "bound": SHUFFLE_BOUND,
     }
-    wanted = min(1e-6, 1 / (10 * max(rows, 1))) if asked is None else asked
-    numbers = all(type(one) in (int, float) for one in (stated, delta)) and type(told.get("rows")) is int
+    expected_delta = min(1e-6, 1 / (10 * max(rows, 1))) if requested_delta is None else requested_delta
+    numbers = all(type(figure) in (int, float) for figure in (stated, delta)) and type(stated_block.get("rows")) is int
     amplified = numbers and stated < epsilon
-    sound = numbers and told == expected and delta == (wanted if amplified else 0) and 0 <= stated <= epsilon
+    sound = (
+        numbers
+        and stated_block == expected
+        and delta == (expected_delta if amplified else 0)
+        and 0 <= stated <= epsilon
+    )
     yield Check(name="shuffle_claim", passed=bool(sound), observed=bool(sound), required=True)
     if not sound:
         return
@@ -89,8 +96,8 @@ def shuffle_checks(table: PublishedAnswers, report: Mapping[str, Any], epsilon: 
         yield Check(name="shuffle_epsilon", passed=False, observed=stated, required=epsilon)
         return
     law = _Law.of(table)
-    above = law.delta(stated * (1 + _SLACK), rows) <= wanted
-    tight = stated == 0 or epsilon > _CLOSE_UP_TO or law.delta(stated * (1 - _SLACK), rows) > wanted
+    above = law.delta(stated * (1 + _SLACK), rows) <= expected_delta
+    tight = stated == 0 or epsilon > _CLOSE_UP_TO or law.delta(stated * (1 - _SLACK), rows) > expected_delta
     holds = above and tight
     yield Check(name="shuffle_epsilon", passed=bool(holds), observed=stated, required=f"within {_SLACK:.0%}")
 
@@ -108,13 +115,13 @@ class _Law:
     def of(cls, table: PublishedAnswers) -> _Law:
         """Read the mechanisms: answers of a row are independent, or one of them is given."""
         label = table.target
-        words = [each.words for each in table.attributes if each.words is not None]
+        words = [attribute.words for attribute in table.attributes if attribute.words is not None]
         whole = cls(1.0, np.zeros((2, 1)), np.ones(1))
         if table.asked_column is None:
-            for one in words:
-                whole = whole.times(*_ends(one))
+            for word in words:
+                whole = whole.times(*_ends(word))
         else:
-            ends = [_ends(one) for one in words]
+            ends = [_ends(word) for word in words]
             blankets = np.array([blanket for blanket, _, _ in ends])
             weights = np.repeat(blankets / blankets.sum(), [chance.size for _, _, chance in ends])
             ratios = np.concatenate([ratios for _, ratios, _ in ends], axis=1)
@@ -152,9 +159,9 @@ def _ends(words: ResponseWords) -> tuple[float, FloatArray, FloatArray]:
         return blanket, np.zeros((2, 1)), np.ones(1)
     loss = math.log(ratio)
     large = min(1.0, (1 / blanket - 1) / (float(ratio) - 1))
-    one, both = min(large, 1 - large), max(0.0, 2 * large - 1)
+    smaller, both = min(large, 1 - large), max(0.0, 2 * large - 1)
     ratios = np.array([[loss, 0.0, loss, 0.0], [0.0, loss, loss, 0.0]])
-    return blanket, ratios, np.array([one, one, both, 1 - 2 * one - both])
+    return blanket, ratios, np.array([smaller, smaller, both, 1 - 2 * smaller - both])
 
 
 def _grouped(values: FloatArray, chance: FloatArray) -> tuple[FloatArray, FloatArray]:

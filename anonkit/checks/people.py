@@ -60,12 +60,12 @@ class PeopleCounts:
             "classes": _text(self.classes),
             "sensitive": {
                 name: {
-                    "values": _text(one.values),
-                    "with_value": None if one.with_value is None else _text(one.with_value),
-                    "everywhere": _text(one.everywhere),
-                    "anybody": one.anybody,
+                    "values": _text(attribute.values),
+                    "with_value": None if attribute.with_value is None else _text(attribute.with_value),
+                    "everywhere": _text(attribute.everywhere),
+                    "anybody": attribute.anybody,
                 }
-                for name, one in self.sensitive.items()
+                for name, attribute in self.sensitive.items()
             },
         }
 
@@ -87,7 +87,7 @@ class PeopleCounts:
             block = params["people"]
             if set(block) != {"classes", "sensitive"}:
                 raise ValueError
-            sensitive = {name: _held(one) for name, one in block["sensitive"].items()}
+            sensitive = {name: _held(attribute) for name, attribute in block["sensitive"].items()}
             return cls(classes=_counts(block["classes"]), sensitive=sensitive)
         except (KeyError, TypeError, ValueError, AttributeError):
             raise ReleaseFormatError("the counts of people in the params.json are damaged") from None
@@ -112,7 +112,7 @@ def _text(counts: Counts) -> str:
 def _counts(text: str) -> Counts:
     if text != "" and not _COUNTS.fullmatch(text):
         raise ValueError
-    return np.array([int(one) for one in text.split(" ")] if text else [], dtype=np.int64)
+    return np.array([int(number) for number in text.split(" ")] if text else [], dtype=np.int64)
 
 
 # --- what is told, and what is read from it --------------------------------------------------------------------------
@@ -163,31 +163,35 @@ def class_check(counts: PeopleCounts, rows: Counts) -> Check:
     return Check(name="people", passed=n_wrong == 0, observed=n_wrong, required=0)
 
 
-def value_check(counts: PeopleCounts, name: str, found: ValueRows) -> Check:
+def value_check(counts: PeopleCounts, name: str, rows_of_values: ValueRows) -> Check:
     """Tell whether the values of a sensitive attribute can be held by these people."""
-    n_wrong = _impossible(counts.classes, counts.sensitive[name], found) if name in counts.sensitive else 1
+    n_wrong = _impossible(counts.classes, counts.sensitive[name], rows_of_values) if name in counts.sensitive else 1
     return Check(name=f"people_of_values:{name}", passed=n_wrong == 0, observed=n_wrong, required=0)
 
 
-def _impossible(everybody: Counts, held: HeldByPeople, found: ValueRows) -> int:
+def _impossible(everybody: Counts, held: HeldByPeople, rows_of_values: ValueRows) -> int:
     """Return how many counts of the holders of values no people can have."""
-    n_classes, n_values = found.blank.size, int(found.values.max(initial=-1)) + 1
-    shapes = (everybody.size == n_classes, held.values.size == found.rows.size, held.everywhere.size == n_values)
-    if not all(shapes) or (held.with_value is None) == bool(found.blank.any()):
+    n_classes, n_values = rows_of_values.blank.size, int(rows_of_values.values.max(initial=-1)) + 1
+    shapes = (
+        everybody.size == n_classes,
+        held.values.size == rows_of_values.rows.size,
+        held.everywhere.size == n_values,
+    )
+    if not all(shapes) or (held.with_value is None) == bool(rows_of_values.blank.any()):
         return 1
     if held.with_value is not None and held.with_value.size != n_classes:
         return 1
-    valued = np.bincount(found.classes, found.rows, minlength=n_classes).astype(np.int64)
+    valued = np.bincount(rows_of_values.classes, rows_of_values.rows, minlength=n_classes).astype(np.int64)
     with_value = everybody if held.with_value is None else held.with_value
-    wrong = (with_value > everybody) | (with_value > valued) | (everybody - with_value > found.blank)
+    wrong = (with_value > everybody) | (with_value > valued) | (everybody - with_value > rows_of_values.blank)
     wrong |= with_value < np.minimum(np.minimum(valued, everybody), _NEVER_ALONE)
-    wrong |= (found.blank == 0) & (with_value != everybody)
-    wrong |= np.bincount(found.classes, held.values, minlength=n_classes) < with_value
-    pairs = (held.values > found.rows) | (held.values < np.minimum(found.rows, _NEVER_ALONE))
-    pairs |= held.values > np.maximum(with_value, _NEVER_ALONE)[found.classes]
+    wrong |= (rows_of_values.blank == 0) & (with_value != everybody)
+    wrong |= np.bincount(rows_of_values.classes, held.values, minlength=n_classes) < with_value
+    pairs = (held.values > rows_of_values.rows) | (held.values < np.minimum(rows_of_values.rows, _NEVER_ALONE))
+    pairs |= held.values > np.maximum(with_value, _NEVER_ALONE)[rows_of_values.classes]
     most, fewest = np.zeros(n_values, dtype=np.int64), np.zeros(n_values, dtype=np.int64)
-    np.add.at(most, found.values, held.values)
-    np.maximum.at(fewest, found.values, held.values)
+    np.add.at(most, rows_of_values.values, held.values)
+    np.maximum.at(fewest, rows_of_values.values, held.values)
     in_all = held.everywhere.max(initial=0), with_value.max(initial=0)
     total = max(in_all) <= held.anybody <= min(held.everywhere.sum(), max(with_value.sum(), _NEVER_ALONE))
     return int(not total) + int(

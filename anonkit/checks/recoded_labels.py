@@ -145,8 +145,8 @@ def label_checks(
             axes = [name for name, _ in named(recoding["axes"])]
             there = [at for at, name in enumerate(axes) if name in names]
             boxes = {tuple(box[at] for at in there) for box in boxes_of(recoding)}
-            shown = set(_distinct(connection, source, [axes[at] for at in there]))
-            yield none_of("boxes", len(shown - boxes))
+            released = set(_distinct(connection, source, [axes[at] for at in there]))
+            yield none_of("boxes", len(released - boxes))
             allowed: dict[str, set[str | None] | None] = {
                 axes[at]: {box[column] for box in boxes} for column, at in enumerate(there)
             }
@@ -166,9 +166,9 @@ def label_checks(
             if labels is None:
                 yield none_of(f"told:{name}", stated[name]["released_values"] != _count(connection, source, name))
                 continue
-            found = {row[0] for row in _distinct(connection, source, [name])}
-            yield none_of(f"domain:{name}", len(found - labels))
-            yield none_of(f"told:{name}", _wrong_entry(stated[name], found))
+            present = {row[0] for row in _distinct(connection, source, [name])}
+            yield none_of(f"domain:{name}", len(present - labels))
+            yield none_of(f"told:{name}", _wrong_entry(stated[name], present))
 
 
 def _count(connection: DuckDBPyConnection, source: str, name: str) -> int:
@@ -197,13 +197,13 @@ def boxes_of(recoding: Mapping[str, Any]) -> set[tuple[str | None, ...]]:
         The recoding is none.
     """
     axes, nodes = [Parts.of(axis) for axis in recoding["axes"]], recoding["nodes"]
-    found: set[tuple[str | None, ...]] = set()
+    boxes: set[tuple[str | None, ...]] = set()
     waiting = [(0, [frozenset(range(axis.size)) for axis in axes])]
     while waiting:
         number, region = waiting.pop()
         node = nodes[number]
         if node is None:
-            found.add(tuple(axis.label(parts) for axis, parts in zip(axes, region, strict=True)))
+            boxes.add(tuple(axis.label(parts) for axis, parts in zip(axes, region, strict=True)))
             continue
         at, left = node["axis"], frozenset(node["left"])
         (low, high), whole = node["children"], region[node["axis"]]
@@ -212,7 +212,7 @@ def boxes_of(recoding: Mapping[str, Any]) -> set[tuple[str | None, ...]]:
         for child, side in ((low, whole & left), (high, whole - left)):
             if side:  # what no row can be in shows nothing
                 waiting.append((child, [*region[:at], side, *region[at + 1 :]]))
-    return found
+    return boxes
 
 
 def _wrong_labels(column: Mapping[str, Any]) -> int:
@@ -236,11 +236,11 @@ def _may_be(label: str | None, members: Sequence[int], parts: Parts) -> bool:
         return True
     plain = None if label is None else _NUMBERED.sub("", label)
     added = [part for part in parts.added if part not in members]
-    made = {parts.label(members, unheard) for unheard in ((), added, added[:1], added[1:])}
+    possible = {parts.label(members, unheard) for unheard in ((), added, added[:1], added[1:])}
     if parts.intervals and len(members) == 1 and 0 < members[0] < len(parts.names):
         low, high = parts.names[members[0] - 1], parts.names[members[0]]
-        made |= {low} if _is_next(low, high) else set()
-    return plain in made or label in made or (plain == _MISSING and None in made)
+        possible |= {low} if _is_next(low, high) else set()
+    return plain in possible or label in possible or (plain == _MISSING and None in possible)
 
 
 def _is_next(low: str, high: str) -> bool:
@@ -254,7 +254,7 @@ def _is_next(low: str, high: str) -> bool:
         return gap == (timedelta(microseconds=1) if "T" in low else timedelta(days=1))
 
 
-def _wrong_entry(entry: Mapping[str, Any], found: Collection[str | None]) -> int:
+def _wrong_entry(entry: Mapping[str, Any], present: Collection[str | None]) -> int:
     """Count what the report's entry of a column says otherwise than the labels that rows show."""
-    wrong = int(entry["released_values"] != len(found))
-    return wrong + ("values" in entry and (set(entry["values"]) != set(found) or repeated(entry["values"]) > 0))
+    wrong = int(entry["released_values"] != len(present))
+    return wrong + ("values" in entry and (set(entry["values"]) != set(present) or repeated(entry["values"]) > 0))

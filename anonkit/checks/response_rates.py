@@ -56,23 +56,23 @@ def response_rate_checks(table: PublishedAnswers, counts: AnswerCounts) -> Itera
         if answers.sum() >= _FEWEST:
             p_value = consistency(answers, words)
             yield Check(name=f"response_rates:{name}", passed=p_value >= level, observed=p_value, required=level)
-    for each in table.attributes:
-        if each.transformation is not None and each.name in counts.columns:
-            yield from _spread_check(each, each.transformation, counts.columns[each.name])
+    for attribute in table.attributes:
+        if attribute.transformation is not None and attribute.name in counts.columns:
+            yield from _spread_check(attribute, attribute.transformation, counts.columns[attribute.name])
 
 
 def _tests(table: PublishedAnswers, counts: AnswerCounts) -> Iterator[tuple[str, FloatArray, ResponseWords]]:
     """Yield the name, the answers and the response matrix of every test."""
-    for at, each in enumerate(table.columns):
-        if each.words is None or each.name not in counts.columns:
+    for at, column in enumerate(table.columns):
+        if column.words is None or column.name not in counts.columns:
             continue
-        words = each.words
-        if each.joint and isinstance(words, BlindAndNear):
+        words = column.words
+        if column.joint and isinstance(words, BlindAndNear):
             if table.target is not None and table.target.name in counts.columns:
-                shown = counts.classes[at].astype(np.float64)
-                yield f"{table.target.name} with {each.name}", shown, words.of_classes(table.n_classes)
+                counted = counts.classes[at].astype(np.float64)
+                yield f"{table.target.name} with {column.name}", counted, words.of_classes(table.n_classes)
             words = words.of_values(table.n_classes)
-        yield each.name, counts.columns[each.name].answers.astype(np.float64), words
+        yield column.name, counts.columns[column.name].answers.astype(np.float64), words
     if table.asked_column is not None and table.asked_column not in counts.absent:
         yield table.asked_column, counts.asked.astype(np.float64), _even(len(table.attributes))
 
@@ -122,13 +122,13 @@ def _likelier_and_likelier(counts: FloatArray, words: ResponseWords) -> Iterator
     yield shares
 
 
-def _spread_check(each: Answer, how: Transformation, found: ColumnCount) -> Iterator[Check]:
+def _spread_check(answer: Answer, how: Transformation, counted: ColumnCount) -> Iterator[Check]:
     """Compare the mean square distance from the centre with what the noise allows.
 
     With y − centre = a x' + scale · b and |x'| at most the scale, the mean square is at least scale² Var(b), and
     at most scale² (E[a]² + Var(a) + Var(b)) where bounds are public. A missing value shows as one at the centre.
     """
-    n, _, squares = found.moments
+    n, _, squares = counted.moments
     if how.is_clear or n < _FEWEST:
         return
     unit = how.scale**2
@@ -141,7 +141,7 @@ def _spread_check(each: Answer, how: Transformation, found: ColumnCount) -> Iter
     below = math.sqrt(2 * least**2 / n)
     outside = max((least - mean) / below if below else 0.0, (mean - most) / above if above else 0.0, 0.0)
     yield Check(
-        name=f"noise_spread:{each.name}",
+        name=f"noise_spread:{answer.name}",
         passed=outside <= _STANDARD_ERRORS,
         observed=outside if math.isfinite(outside) else "inf",
         required=_STANDARD_ERRORS,

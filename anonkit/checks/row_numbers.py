@@ -27,7 +27,7 @@ def row_number_check(table: str | Path | pa.Table, quasi_identifiers: Sequence[s
     quasi_identifiers : sequence of str
         Columns whose classes are counted anyway; a row number among them makes k equal 1.
     """
-    found = 0
+    observed = 0
     with scanned(table) as (connection, source):
         described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
         for name in (name for name, kind, *_ in described if "INT" in kind and name not in quasi_identifiers):
@@ -36,5 +36,5 @@ def row_number_check(table: str | Path | pa.Table, quasi_identifiers: Sequence[s
             n_rows, distinct, span = connection.execute(
                 f"SELECT count(*), count(DISTINCT {column}), {span} FROM {source}"
             ).fetchone()
-            found += n_rows >= _FEWEST and distinct == n_rows and span < _GAPS * n_rows
-    return Check(name="row_numbers_absent", passed=not found, observed=int(found), required=0)
+            observed += n_rows >= _FEWEST and distinct == n_rows and span < _GAPS * n_rows
+    return Check(name="row_numbers_absent", passed=not observed, observed=int(observed), required=0)

@@ -25,7 +25,7 @@ def same(left: object, right: object, *, tolerance: float = 0.0) -> bool:
         return left.keys() == right.keys() and all(same(left[key], right[key], tolerance=tolerance) for key in left)
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
         return len(left) == len(right) and all(
-            same(one, other, tolerance=tolerance) for one, other in zip(left, right, strict=True)
+            same(element, other, tolerance=tolerance) for element, other in zip(left, right, strict=True)
         )
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
@@ -49,9 +49,9 @@ def differing(left: Mapping[str, Any], right: Mapping[str, Any], *, figures: boo
     )
 
 
-def none_of(name: str, found: int) -> Check:
+def none_of(name: str, number: int) -> Check:
     """Return the check that nothing was found."""
-    return Check(name=name, passed=found == 0, observed=found, required=0)
+    return Check(name=name, passed=number == 0, observed=number, required=0)
 
 
 def counted(value: object) -> int:

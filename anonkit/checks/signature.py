@@ -45,7 +45,9 @@ class Envelope:
                 return None
             return cls(
                 payload=base64.b64decode(document["payload"], validate=True),
-                signatures=tuple(base64.b64decode(one["sig"], validate=True) for one in document["signatures"]),
+                signatures=tuple(
+                    base64.b64decode(signature["sig"], validate=True) for signature in document["signatures"]
+                ),
             )
         except (OSError, ValueError, KeyError, TypeError, RecursionError, binascii.Error):
             return None
@@ -68,7 +70,7 @@ class Envelope:
         try:
             statement = json.loads(self.payload)
             subjects = statement["subject"]
-            files = {str(one["name"]): str(one["digest"]["sha256"]) for one in subjects}
+            files = {str(subject["name"]): str(subject["digest"]["sha256"]) for subject in subjects}
             kinds = (statement["_type"], statement["predicateType"])
         except (ValueError, KeyError, TypeError, RecursionError):
             return None
@@ -119,10 +121,10 @@ def signature_checks(place: Place, key: Ed25519PublicKey | None) -> Iterator[Che
         return
     envelope = Envelope.read(place)
     if key is not None:
-        found = "absent" if not place.file(SIGNATURE).exists() else "unreadable" if envelope is None else None
+        state = "absent" if not place.file(SIGNATURE).exists() else "unreadable" if envelope is None else None
         if envelope is not None:
-            found = "by this key" if envelope.is_signed_by(key) else "not by this key"
-        yield Check(name="signature", passed=found == "by this key", observed=found, required="by this key")
+            state = "by this key" if envelope.is_signed_by(key) else "not by this key"
+        yield Check(name="signature", passed=state == "by this key", observed=state, required="by this key")
     listed = None if envelope is None else envelope.files()
     standing = {name: sha256(path) for name, path in place.files().items()}
     if listed is None:
@@ -135,4 +137,4 @@ def signature_checks(place: Place, key: Ed25519PublicKey | None) -> Iterator[Che
 def _signed_bytes(payload: bytes) -> bytes:
     """Return the bytes a signature is over: the pre-authentication encoding of DSSE 1.0."""
     parts = (_PAYLOAD_TYPE.encode(), payload)
-    return b" ".join([b"DSSEv1", *(part for each in parts for part in (str(len(each)).encode(), each))])
+    return b" ".join([b"DSSEv1", *(part for field in parts for part in (str(len(field)).encode(), field))])

@@ -70,13 +70,13 @@ def validate(
         Nothing to check was named, or a column is not there.
     """
     key = None if signed_by is None else read_public_key(signed_by)
-    asked = Asked(quasi_identifiers=quasi_identifiers, sensitive=sensitive, k=k, l=l, t=t, alpha=alpha, beta=beta)
+    requested = Asked(quasi_identifiers=quasi_identifiers, sensitive=sensitive, k=k, l=l, t=t, alpha=alpha, beta=beta)
     place = _place_of(table)
     if place is not None:
-        return _validate_release(place, asked, key)
+        return _validate_release(place, requested, key)
     if key is not None:
         raise ParameterError("signed_by is about releases, and this is a plain table", "name the file of a release")
-    return _validate_table(_as_table(table), asked)
+    return _validate_table(_as_table(table), requested)
 
 
 def _place_of(table: object) -> Place | None:
@@ -102,24 +102,24 @@ def _as_table(table: object) -> object:
     raise ParameterError(f"a {type(table).__name__} is not a table")
 
 
-def _validate_table(table: object, asked: Asked) -> Validation:
-    if asked.quasi_identifiers is None:
+def _validate_table(table: object, requested: Asked) -> Validation:
+    if requested.quasi_identifiers is None:
         raise ParameterError("no quasi-identifiers are named", "--qi age,zip,sex: a plain table does not say them")
-    if not asked.anything:
+    if not requested.anything:
         raise ParameterError("nothing is asked of the table", "--k 10, --l 2 or --t 0.2")
-    if asked.about_sensitive and not asked.sensitive:
+    if requested.about_sensitive and not requested.sensitive:
         raise ParameterError("l, t, alpha and beta are about sensitive attributes", "--sensitive NAME")
-    refuse_unknown([*asked.quasi_identifiers, *asked.sensitive], columns_of(table))
-    disclosure = measure(table, asked.quasi_identifiers, sensitive=asked.sensitive)
-    checks = [*asked.checks(disclosure, asked.sensitive), row_number_check(table, asked.quasi_identifiers)]
+    refuse_unknown([*requested.quasi_identifiers, *requested.sensitive], columns_of(table))
+    disclosure = measure(table, requested.quasi_identifiers, sensitive=requested.sensitive)
+    checks = [*requested.checks(disclosure, requested.sensitive), row_number_check(table, requested.quasi_identifiers)]
     return Validation(checks=tuple(checks), disclosure=disclosure)
 
 
-def _validate_release(place: Place, asked: Asked, key: Ed25519PublicKey | None) -> Validation:
+def _validate_release(place: Place, requested: Asked, key: Ed25519PublicKey | None) -> Validation:
     release, descriptor = load(place.file(DATA)), read_descriptor(place)
     hashes = [*hash_checks(place, descriptor), *signature_checks(place, key)]
     try:
-        contents = _validate_contents(place, release, descriptor, asked)
+        contents = _validate_contents(place, release, descriptor, requested)
     except (EngineError, ReleaseFormatError):
         if all(check.passed for check in hashes):
             raise
@@ -127,14 +127,14 @@ def _validate_release(place: Place, asked: Asked, key: Ed25519PublicKey | None) 
     return Validation(checks=(*hashes, *contents.checks), disclosure=contents.disclosure)
 
 
-def _validate_contents(place: Place, release: Release, descriptor: Mapping[str, Any], asked: Asked) -> Validation:
+def _validate_contents(place: Place, release: Release, descriptor: Mapping[str, Any], requested: Asked) -> Validation:
     try:
         schema, n_rows = read_schema(place.file(DATA)), count_rows(place.file(DATA))
     except (pa.ArrowException, OSError):
         raise ReleaseFormatError(f"{str(place.file(DATA))!r} is not a readable Parquet file") from None
     refuse_other_formats(release.params, release.report, schema)
     try:
-        return _validate_documents(place, release, descriptor, schema, n_rows, asked)
+        return _validate_documents(place, release, descriptor, schema, n_rows, requested)
     except AnonkitError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
@@ -142,7 +142,7 @@ def _validate_contents(place: Place, release: Release, descriptor: Mapping[str, 
 
 
 def _validate_documents(
-    place: Place, release: Release, descriptor: Mapping[str, Any], schema: pa.Schema, n_rows: int, asked: Asked
+    place: Place, release: Release, descriptor: Mapping[str, Any], schema: pa.Schema, n_rows: int, requested: Asked
 ) -> Validation:
     params, report, manifest = release.params, release.report, manifest_of(schema)
     checks = [*manifest_checks(place, schema), *_column_checks(schema, report)]
@@ -152,7 +152,7 @@ def _validate_documents(
         checks += agreement_checks(params, report, manifest)
         checks += description_checks(place, schema, descriptor, report, manifest)
     checks += row_checks(report, n_rows)
-    evidence = Evidence(place=place, release=release, schema=schema, asked=asked, checks=checks)
+    evidence = Evidence(place=place, release=release, schema=schema, asked=requested, checks=checks)
     return checker_of(report["guarantee"]).validate(evidence)
 
 

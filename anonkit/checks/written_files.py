@@ -45,25 +45,27 @@ def refuse_other_formats(params: Mapping[str, Any], report: Mapping[str, Any], s
         One of its files is of an older format, or of one that this version does not know.
     """
     manifest = manifest_of(schema)
-    told = {"report.json": report.get("format"), "params.json": params.get("format")}
+    versions = {"report.json": report.get("format"), "params.json": params.get("format")}
     if manifest is not None:
-        told["the manifest of the data"] = manifest.get("format")
-    for file, found in told.items():
-        if found in _OLDER:
+        versions["the manifest of the data"] = manifest.get("format")
+    for file, version in versions.items():
+        if version in _OLDER:
             raise ReleaseFormatError(
-                f"written by an older format: {file} is {found}, which lacks what is checked today",
+                f"written by an older format: {file} is {version}, which lacks what is checked today",
                 f"release the table anew, or validate with the version that wrote it (anonkit {_version(report)})",
             )
         known = ((PARAMS_FORMAT,) if "recoding" in params else _MECHANISMS) if file == "params.json" else _CURRENT[file]
-        if found not in known:
+        if version not in known:
             raise ReleaseFormatError(
                 f"{file} is of a format that this version of anonkit does not know", "use the version that wrote it"
             )
 
 
 def _version(report: Mapping[str, Any]) -> str:
-    found = report.get("anonkit_version")
-    return found if isinstance(found, str) and re.fullmatch(r"[0-9][0-9A-Za-z.+]{0,30}", found) else "of that time"
+    version = report.get("anonkit_version")
+    return (
+        version if isinstance(version, str) and re.fullmatch(r"[0-9][0-9A-Za-z.+]{0,30}", version) else "of that time"
+    )
 
 
 def manifest_of(schema: pa.Schema) -> Mapping[str, Any] | None:
@@ -78,12 +80,12 @@ def manifest_of(schema: pa.Schema) -> Mapping[str, Any] | None:
     if raw is None:
         return None
     try:
-        found = parse_json(raw, "the manifest in the data file")
+        manifest = parse_json(raw, "the manifest in the data file")
     except ReleaseFormatError:
-        found = None
-    if not isinstance(found, dict) or not isinstance(found.get("sidecars"), dict):
+        manifest = None
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("sidecars"), dict):
         raise ReleaseFormatError("the manifest in the data file is damaged", "was the file rewritten by another tool?")
-    return found
+    return manifest
 
 
 def read_descriptor(place: Place) -> dict[str, Any]:
@@ -106,9 +108,9 @@ def hash_checks(place: Place, descriptor: Mapping[str, Any]) -> Iterator[Check]:
     for resource in descriptor["resources"]:
         is_data = resource["name"] == "data"
         path = place.file(DATA) if is_data else place.folder / Path(resource["path"]).name
-        found = sha256(path) if path.exists() else None
+        actual = sha256(path) if path.exists() else None
         stated = str(resource["hash"]).removeprefix("sha256:")
-        yield Check(name=f"hash:{resource['name']}", passed=found == stated, observed=found, required=stated)
+        yield Check(name=f"hash:{resource['name']}", passed=actual == stated, observed=actual, required=stated)
 
 
 def manifest_checks(place: Place, schema: pa.Schema) -> Iterator[Check]:
@@ -122,5 +124,5 @@ def manifest_checks(place: Place, schema: pa.Schema) -> Iterator[Check]:
     for name in sorted(_LISTED & listed):
         stated = manifest["sidecars"][name]
         path = place.file(f".{name}")
-        found = sha256(path) if path.exists() else None
-        yield Check(name=f"manifest:{name}", passed=found == stated, observed=found, required=stated)
+        actual = sha256(path) if path.exists() else None
+        yield Check(name=f"manifest:{name}", passed=actual == stated, observed=actual, required=stated)

@@ -136,15 +136,15 @@ def category_codes(array: pa.Array, categories: Sequence[str], *, texts_alone: b
         encoded = pc.dictionary_encode(array)
         texts = pa.DictionaryArray.from_arrays(encoded.indices, cell_texts(encoded.dictionary))
         return category_codes(texts, categories, texts_alone=texts_alone)
-    found = pc.index_in(array, value_set=pa.array(categories, pa.string()))
-    if found.null_count > array.null_count and not texts_alone:
+    codes = pc.index_in(array, value_set=pa.array(categories, pa.string()))
+    if codes.null_count > array.null_count and not texts_alone:
         places = {exact_decimal(text): at for at, text in enumerate(categories)}
         places.pop(None, None)
-        odd = pc.dictionary_encode(pc.if_else(found.is_valid(), None, array)) if places else None
+        odd = pc.dictionary_encode(pc.if_else(codes.is_valid(), None, array)) if places else None
         if odd is not None:
             known = [places.get(exact_decimal(text)) for text in odd.dictionary.to_pylist()]
-            found = pc.coalesce(found, pa.array(known, pa.int32()).take(odd.indices))
-    filled = found if found.null_count == 0 else pc.fill_null(found, NO_CATEGORY)
+            codes = pc.coalesce(codes, pa.array(known, pa.int32()).take(odd.indices))
+    filled = codes if codes.null_count == 0 else pc.fill_null(codes, NO_CATEGORY)
     return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 

@@ -83,12 +83,12 @@ def _no_point(at: int) -> Point:
 
 def _first_difference(divisions: Iterable[NDArray[Any]], n: int) -> NDArray[np.int64]:
     """Return for every two of n neighbours the first of these divisions of the line that tells them apart, or -1."""
-    found = np.full(max(n - 1, 0), -1, dtype=np.int64)
+    levels = np.full(max(n - 1, 0), -1, dtype=np.int64)
     for level, parts in enumerate(divisions):
-        found[(found < 0) & (parts[1:] != parts[:-1])] = level
-        if (found >= 0).all():
+        levels[(levels < 0) & (parts[1:] != parts[:-1])] = level
+        if (levels >= 0).all():
             break
-    return found
+    return levels
 
 
 # --- numbers -------------------------------------------------------------------------------------------------------

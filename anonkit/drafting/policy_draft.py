@@ -99,7 +99,10 @@ def draft_policy(
     for at, profile in enumerate(profiles):
         progress("drafting", at / len(profiles))
         guesses.append(_guess(engine, source, profile, roles[profile.name], safe))
-    blocks = [_head(table, profiles), *(_section(guess, asked=guess.profile.name == target) for guess in guesses)]
+    blocks = [
+        _head(table, profiles),
+        *(_section(guess, target_is_given=guess.profile.name == target) for guess in guesses),
+    ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
@@ -180,9 +183,13 @@ def _head(table: object, profiles: Iterable[ColumnProfile]) -> list[str]:
     ]
 
 
-def _section(guess: _Guess, *, asked: bool) -> list[str]:
+def _section(guess: _Guess, *, target_is_given: bool) -> list[str]:
     profile, role = guess.profile, guess.role
-    lines = [f"[columns.{_key(profile.name)}]", *_comment(" ".join(_notes(guess, asked=asked))), f'role = "{role}"']
+    lines = [
+        f"[columns.{_key(profile.name)}]",
+        *_comment(" ".join(_notes(guess, target_is_given=target_is_given))),
+        f'role = "{role}"',
+    ]
     if role in (Role.IDENTIFIER, Role.UNIT):
         return lines
     if role is Role.TARGET and _is_sensitive(profile.name):
@@ -194,7 +201,7 @@ def _section(guess: _Guess, *, asked: bool) -> list[str]:
     return [*lines, "# bounds = [LOW, HIGH]   # inclusive, from public knowledge"]
 
 
-def _notes(guess: _Guess, *, asked: bool) -> list[str]:
+def _notes(guess: _Guess, *, target_is_given: bool) -> list[str]:
     """Return the reasons for a guess, and what the owner may want to change."""
     profile = guess.profile
     if guess.role is Role.IDENTIFIER:
@@ -205,7 +212,7 @@ def _notes(guess: _Guess, *, asked: bool) -> list[str]:
         notes = [f"Identifier: {profile.identifier_reason}. Values repeat, so one person seems to have several rows"]
         notes.append('and k counts people; otherwise role = "identifier".')
     elif guess.role is Role.TARGET:
-        notes = _target_notes(profile, asked=asked)
+        notes = _target_notes(profile, target_is_given=target_is_given)
     else:
         notes = _quasi_identifier_notes(profile)
     if profile.markers:
@@ -217,8 +224,10 @@ def _notes(guess: _Guess, *, asked: bool) -> list[str]:
     return notes
 
 
-def _target_notes(profile: ColumnProfile, *, asked: bool) -> list[str]:
-    notes = ["Target: as asked for." if asked else "Target: the last column that does not look like an identifier."]
+def _target_notes(profile: ColumnProfile, *, target_is_given: bool) -> list[str]:
+    notes = [
+        "Target: as asked for." if target_is_given else "Target: the last column that does not look like an identifier."
+    ]
     if profile.identifier_reason is not None:
         notes.append(f"It looks like an identifier ({profile.identifier_reason}): is it the right column?")
     elif profile.distinct > _LISTED:
@@ -273,4 +282,4 @@ def _texts(values: Iterable[str]) -> str:
 def _text(value: str) -> str:
     """Return a TOML basic string in which everything that is not plainly seen on one line is escaped."""
     quoted = json.dumps(value, ensure_ascii=False)
-    return "".join(each if each.isprintable() else f"\\U{ord(each):08X}" for each in quoted)
+    return "".join(line if line.isprintable() else f"\\U{ord(line):08X}" for line in quoted)

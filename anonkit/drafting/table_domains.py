@@ -72,7 +72,7 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: 
     """
     if min_people < 2:
         raise ParameterError(f"domains_min_people ({min_people}) must be 2 or more", "10, unless there is a reason")
-    wanted = [
+    undeclared = [
         name
         for name in policy.names(*_RANDOMIZED)
         if (column := policy.column(name)).categories is None and column.bounds is None and column.tree is None
@@ -83,7 +83,7 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: 
     people = None if policy.unit is None else _people(engine.encode(rows, [policy.unit])[0])
     columns = dict(policy.columns)
     left_out = []
-    for name in wanted:
+    for name in undeclared:
         column = columns[name]
         (coded,) = engine.encode(rows, [name])
         columns[name] = _with_domain(column, coded, people, source.schema.field(name).type, min_people)
@@ -94,7 +94,7 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: 
     return replace(
         policy,
         columns=columns,
-        domains_from_data=tuple(name for name in wanted if name not in left_out),
+        domains_from_data=tuple(name for name in undeclared if name not in left_out),
         identifiers_from_data=(*policy.identifiers_from_data, *left_out),
         domains_min_people=min_people,
     )

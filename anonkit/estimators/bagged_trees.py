@@ -36,10 +36,10 @@ class BaggedTrees:
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """Mean decrease of impurity by feature, shape (n_features,), adding up to 1; zeros when no tree has a split."""
-        found = [tree.feature_importances_ for tree in self.estimators_ if tree.tree_.node_count > 1]
-        if not found:
+        importances = [tree.feature_importances_ for tree in self.estimators_ if tree.tree_.node_count > 1]
+        if not importances:
             return np.zeros(self.estimators_[0].n_features_in_)
-        mean: NDArray[np.float64] = np.mean(found, axis=0, dtype=np.float64)
+        mean: NDArray[np.float64] = np.mean(importances, axis=0, dtype=np.float64)
         return np.asarray(mean / mean.sum(), dtype=np.float64)
 
     def predict_proba(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -94,18 +94,18 @@ def grow_trees(
     rows = np.ascontiguousarray(rows, dtype=np.float32)
 
     def grown(numbers: Iterable[int]) -> list[tuple[Any, NDArray[np.int32]]]:
-        made = []
+        grown_trees = []
         for number in numbers:
             tree = DecisionTreeClassifier(max_features="sqrt", min_samples_leaf=leaf, random_state=seeds[number])
             sample = check_random_state(seeds[number]).randint(0, n_rows, drawn, dtype=np.int32)
             weights = np.bincount(sample, minlength=n_rows).astype(np.float64)
-            made.append((tree.fit(rows, labels, sample_weight=weights, check_input=False), sample))
-        return made
+            grown_trees.append((tree.fit(rows, labels, sample_weight=weights, check_input=False), sample))
+        return grown_trees
 
-    made = [one for part in _in_threads(grown, trees) for one in part]
+    grown_trees = [one for part in _in_threads(grown, trees) for one in part]
     return BaggedTrees(
-        estimators_=[tree for tree, _ in made],
-        estimators_samples_=[sample for _, sample in made],
+        estimators_=[tree for tree, _ in grown_trees],
+        estimators_samples_=[sample for _, sample in grown_trees],
         n_classes_=int(labels.max()) + 1,
     )
 

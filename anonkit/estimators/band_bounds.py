@@ -71,8 +71,8 @@ def bounding_functions(channel: BandResponse, bins: int, n_classes: int, rows: i
         )
     reach = normal_quantile(level) / truth / np.sqrt(rows)
     search = _Search(kernel, positions, answers, reach)
-    upper = np.stack([search.above(one) for one in sets.T], axis=1)
-    lower = -np.stack([search.above(-one) for one in sets.T], axis=1)
+    upper = np.stack([search.above(indicator) for indicator in sets.T], axis=1)
+    lower = -np.stack([search.above(-indicator) for indicator in sets.T], axis=1)
     return BoundingFunctions(upper=upper, lower=lower)
 
 
@@ -108,12 +108,12 @@ class _Search:
         pull = np.linalg.solve(self.factor, indicator)
         for _ in range(_STEPS):
             dual, _ = nnls(self.factor.T, self.factor.T @ self.positions + weight * pull)
-            found = self.response @ (dual - self.positions) / weight
-            found = found + max(float((indicator - self.kernel @ found).max()), 0.0)  # what rounding left below
-            width = self._width(found)
+            bound = self.response @ (dual - self.positions) / weight
+            bound = bound + max(float((indicator - self.kernel @ bound).max()), 0.0)  # what rounding left below
+            width = self._width(bound)
             if width < least:
-                best, least = found, width
-            weight = self.reach / max(float(np.sqrt(max(found @ self.noise @ found, 0.0))), 1e-6)
+                best, least = bound, width
+            weight = self.reach / max(float(np.sqrt(max(bound @ self.noise @ bound, 0.0))), 1e-6)
         return best
 
     def _width(self, function: FloatArray) -> float:

@@ -36,12 +36,12 @@ class PowerSums:
     def of(cls, values: FloatArray, classes: Codes, n_classes: int, origin: float) -> Self:
         """Sum the powers of a batch; NaN counts as blank."""
         blank = np.isnan(values)
-        shown, groups = values[~blank] - origin, classes[~blank]
+        present, groups = values[~blank] - origin, classes[~blank]
         sums = np.empty((n_classes, N_POWERS))
-        power = np.ones_like(shown)
+        power = np.ones_like(present)
         for exponent in range(N_POWERS):
             sums[:, exponent] = np.bincount(groups, weights=power, minlength=n_classes)
-            power = power * shown
+            power = power * present
         return cls(origin=origin, sums=sums, blanks=np.bincount(classes[blank], minlength=n_classes).astype(np.float64))
 
     def about(self, origin: float) -> PowerSums:
@@ -142,11 +142,11 @@ def estimate_moments(sums: ScoreSums, label_inverse: FloatArray | None = None) -
     with np.errstate(divide="ignore", invalid="ignore"):
         rows, present = totals[:, 0], totals[:, 1]
         share, mean, second = present / rows, totals[:, 2] / present, totals[:, 3] / present
-        zero, one = np.zeros_like(rows), np.ones_like(rows)
+        zero, ones = np.zeros_like(rows), np.ones_like(rows)
         # how much one row moves each ratio, as coefficients of its four scores
-        by_share = np.stack([-share, one, zero, zero], axis=1) / rows[:, np.newaxis]
-        by_mean = np.stack([zero, -mean, one, zero], axis=1) / present[:, np.newaxis]
-        by_second = np.stack([zero, -second, zero, one], axis=1) / present[:, np.newaxis]
+        by_share = np.stack([-share, ones, zero, zero], axis=1) / rows[:, np.newaxis]
+        by_mean = np.stack([zero, -mean, ones, zero], axis=1) / present[:, np.newaxis]
+        by_second = np.stack([zero, -second, zero, ones], axis=1) / present[:, np.newaxis]
         by_variance = by_second - 2 * mean[:, np.newaxis] * by_mean
         errors = [np.maximum(np.einsum("ci,cij,cj->c", by, spread, by), 0) for by in (by_share, by_mean, by_variance)]
     return MomentEstimate(

@@ -139,7 +139,7 @@ class TableChannel(ABC):
         size = self.n_classes * self.n_values
         if smoothing is None and size <= LARGEST:
             basis = np.eye(size).reshape(size, self.n_classes, self.n_values)
-            matrix = np.stack([self.forward(one).reshape(-1) for one in basis])
+            matrix = np.stack([self.forward(vector).reshape(-1) for vector in basis])
             return likeliest_shares(counts.reshape(-1), matrix).reshape(self.n_classes, self.n_values)
         start = np.full((self.n_classes, self.n_values), 1 / size)
         return expectation_maximization(

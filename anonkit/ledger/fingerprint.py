@@ -92,25 +92,25 @@ class Fingerprint:
         document = {
             "exact": self.exact.hex(),
             "whole": self.whole.hex(),
-            "without": [each.hex() for each in self.without],
+            "without": [part.hex() for part in self.without],
             "named_sketch": None if self.named_sketch is None else self.named_sketch.to_list(),
-            "row_sketches": [each.to_list() for each in self.row_sketches],
-            "column_sketches": [each.to_list() for each in self.column_sketches],
+            "row_sketches": [part.to_list() for part in self.row_sketches],
+            "column_sketches": [part.to_list() for part in self.column_sketches],
         }
         return json.dumps(document, separators=(",", ":")).encode()
 
     @classmethod
     def from_bytes(cls, rows: int, raw: bytes) -> Fingerprint:
         """Read it back."""
-        found: dict[str, Any] = json.loads(raw)
+        document: dict[str, Any] = json.loads(raw)
         return cls(
             rows=rows,
-            exact=bytes.fromhex(found["exact"]),
-            whole=bytes.fromhex(found["whole"]),
-            without=tuple(bytes.fromhex(each) for each in found["without"]),
-            named_sketch=None if found["named_sketch"] is None else Sketch.from_list(found["named_sketch"]),
-            row_sketches=tuple(Sketch.from_list(each) for each in found["row_sketches"]),
-            column_sketches=tuple(Sketch.from_list(each) for each in found["column_sketches"]),
+            exact=bytes.fromhex(document["exact"]),
+            whole=bytes.fromhex(document["whole"]),
+            without=tuple(bytes.fromhex(encoded) for encoded in document["without"]),
+            named_sketch=None if document["named_sketch"] is None else Sketch.from_list(document["named_sketch"]),
+            row_sketches=tuple(Sketch.from_list(encoded) for encoded in document["row_sketches"]),
+            column_sketches=tuple(Sketch.from_list(encoded) for encoded in document["column_sketches"]),
         )
 
     def is_same_as(self, other: object) -> bool:
@@ -128,10 +128,10 @@ class Fingerprint:
         if mine & others:
             return Likeness.ONE_COLUMN
         named = [(self.named_sketch, other.named_sketch)] if self.named_sketch and other.named_sketch else []
-        if any(one.is_like(two) for one, two in [*named, *product(self.row_sketches, other.row_sketches)]):
+        if any(first.is_like(two) for first, two in [*named, *product(self.row_sketches, other.row_sketches)]):
             return Likeness.ROWS
-        shared = sum(any(one.is_like(two) for two in other.column_sketches) for one in self.column_sketches)
-        back = sum(any(one.is_like(two) for two in self.column_sketches) for one in other.column_sketches)
+        shared = sum(any(first.is_like(two) for two in other.column_sketches) for first in self.column_sketches)
+        back = sum(any(first.is_like(two) for two in self.column_sketches) for first in other.column_sketches)
         return Likeness.COLUMNS if min(shared, back) >= _LEAST_ALIKE else Likeness.NONE
 
 
@@ -170,7 +170,7 @@ def fingerprint(table: Source, engine: Engine, key: bytes) -> Fingerprint:
 
 def _digest(key: bytes, n_rows: int, part: NDArray[np.int64], names: str = "") -> bytes:
     """Return what is kept of a sum."""
-    text = json.dumps([n_rows, [int(each) for each in part[:LANES]], names])
+    text = json.dumps([n_rows, [int(lane) for lane in part[:LANES]], names])
     return hashlib.blake2b(text.encode(), key=key, digest_size=_DIGEST, person=b"table").digest()
 
 
@@ -198,7 +198,7 @@ class RowMarks:
     def __call__(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64]:
         """Return the sums over a batch, shape (size,)."""
         purposes = ("cell", "named cell", "row", "named row")
-        of_cells, of_named, of_rows, of_named_rows = (KeyedTags(self.key, each) for each in purposes)
+        of_cells, of_named, of_rows, of_named_rows = (KeyedTags(self.key, purpose) for purpose in purposes)
         names = of_named.of_texts(pa.array(self.names, pa.string()))
         cells = [_Cells.of(batch.column(name), of_cells) for name in self.names]
         n_rows = batch.num_rows

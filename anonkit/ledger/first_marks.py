@@ -64,7 +64,7 @@ class FirstMarks:
         if union.size == 0:
             return 1.0
         # Beyond the point to which a full sketch reaches, nothing is known about its table.
-        reach = [each.lowest[-1] for each in (self, other) if each.lowest.size == KEPT]
+        reach = [marks.lowest[-1] for marks in (self, other) if marks.lowest.size == KEPT]
         known = union[union <= min(reach)] if reach else union
         both = np.isin(known, self.lowest) & np.isin(known, other.lowest)
         return float(both.mean())
@@ -89,8 +89,8 @@ def first_marks(table: Source, key: bytes) -> FirstMarks:
         left -= head.num_rows
         if left <= 0:
             break
-    found = np.unique(np.concatenate(hashes)) if hashes else np.zeros(0, dtype=np.uint64)
-    return FirstMarks(rows=table.n_rows, lowest=found[:KEPT])
+    distinct = np.unique(np.concatenate(hashes)) if hashes else np.zeros(0, dtype=np.uint64)
+    return FirstMarks(rows=table.n_rows, lowest=distinct[:KEPT])
 
 
 def _texts(batch: pa.RecordBatch) -> Iterable[str]:

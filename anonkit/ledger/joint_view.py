@@ -95,12 +95,12 @@ def joint_view(
     -------
     JointView, or None when an earlier recoding does not fit the table any more.
     """
-    every = [params, *(json.loads(zlib.decompress(one.params)) for one in earlier if one.params is not None)]
-    known = {column["name"] for one in every for column in one["columns"] if column["role"] == "quasi_identifier"}
+    every = [params, *(json.loads(zlib.decompress(entry.params)) for entry in earlier if entry.params is not None)]
+    known = {column["name"] for entry in every for column in entry["columns"] if column["role"] == "quasi_identifier"}
     k = int(params["model"]["k"])
     try:
         joint = JointClasses(
-            shown=tuple(_shown(table, engine, one, known) for one in every),
+            shown=tuple(_shown(table, engine, entry, known) for entry in every),
             unit=policy.unit,
         )
         rows = engine.map_batches(table, joint, joint.schema)
@@ -113,7 +113,7 @@ def joint_view(
         classes=sizes.classes,
         rows_below=sizes.rows_below_k,
         alone=dict(sizes.histogram).get(1, 0) if alone is None else alone.rows_below_k,
-        releases=tuple(one.number for one in earlier if one.params is not None),
+        releases=tuple(entry.number for entry in earlier if entry.params is not None),
     )
 
 
@@ -139,7 +139,7 @@ class Shown:
         recoded, unknown = self.recoding.apply(batch)
         absent = unknown | any_missing(batch, self.needed) | is_among(recoded, self.suppressed, batch.num_rows)
         cells = [*(recoded[name] for name in self.types), *(batch.column(name) for name in self.clear)]
-        return [pc.if_else(pa.array(absent), None, _plain(each)) for each in cells], ~absent
+        return [pc.if_else(pa.array(absent), None, _plain(cell)) for cell in cells], ~absent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -159,8 +159,8 @@ class JointClasses:
     def schema(self) -> pa.Schema:
         """A column a cell of a release, one a release that tells whether it has the row, and the unit."""
         fields: list[tuple[str, pa.DataType]] = []
-        for number, each in enumerate(self.shown):
-            cells = [*each.types.values(), *each.clear.values()]
+        for number, view in enumerate(self.shown):
+            cells = [*view.types.values(), *view.clear.values()]
             fields += [(f"{number}.{at}", _plain_type(kind)) for at, kind in enumerate(cells)]
             fields.append((f"{number}", pa.bool_()))
         return pa.schema(fields if self.unit is None else [*fields, (_UNIT, pa.string())])
@@ -169,8 +169,8 @@ class JointClasses:
         """Return the joint class of each row."""
         arrays: list[pa.Array] = []
         present = np.zeros(batch.num_rows, dtype=bool)
-        for each in self.shown:
-            cells, is_in = each.of(batch)
+        for view in self.shown:
+            cells, is_in = view.of(batch)
             arrays += [*cells, pa.array(is_in)]
             present |= is_in
         if self.unit is not None:

@@ -88,11 +88,11 @@ def recognised(
         name: closest([sighting.likeness(marks) for dataset, marks in known if dataset == name])
         for name in dict.fromkeys(dataset for dataset, _ in known)
     }
-    alike = {name: found for name, found in likenesses.items() if found is not Likeness.NONE}
+    alike = {name: likeness for name, likeness in likenesses.items() if likeness is not Likeness.NONE}
     if named is not None:
-        others = {name: found for name, found in alike.items() if name != named}
-        return Recognition(dataset=named, notes=tuple(_also(name, found) for name, found in others.items()))
-    same = [name for name, found in alike.items() if found.is_same]
+        others = {name: likeness for name, likeness in alike.items() if name != named}
+        return Recognition(dataset=named, notes=tuple(_also(name, likeness) for name, likeness in others.items()))
+    same = [name for name, likeness in alike.items() if likeness.is_same]
     if len(same) == 1:
         return Recognition(dataset=same[0])
     if same:
@@ -101,21 +101,23 @@ def recognised(
             f"--dataset NAME, or dataset = {same[0]!r} in the policy",
         )
     if alike:
-        name = min(alike, key=lambda each: list(Likeness).index(alike[each]))
+        name = min(alike, key=lambda candidate: list(Likeness).index(alike[candidate]))
         raise DatasetError(
             f"the table looks like dataset {name!r} of the ledger ({alike[name].value}) and is not the same: without a "
             "name its release would be counted apart",
             f"--dataset {name} when it holds the same people, --dataset with a new name when it does not",
         )
     names = (fallback, *(f"{fallback}-{number}" for number in range(2, len(taken) + 3)))
-    return Recognition(dataset=next(each for each in names if each not in taken))
+    return Recognition(dataset=next(candidate for candidate in names if candidate not in taken))
 
 
-def _also(name: str, found: Likeness) -> str:
+def _also(name: str, likeness: Likeness) -> str:
     apart = "the losses of both add up, and neither budget sees the other."
-    if found.is_same:
+    if likeness.is_same:
         return f"The same rows stand in the ledger as dataset {name!r} too: {apart}"
-    return f"The table looks like dataset {name!r} of the ledger too ({found.value}): where people are in both, {apart}"
+    return (
+        f"The table looks like dataset {name!r} of the ledger too ({likeness.value}): where people are in both, {apart}"
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -75,14 +75,14 @@ class Sketch:
         return self.agreement(other) > chance + _SURE * math.sqrt(chance * (1 - chance) / BINS)
 
 
-def agreement_by_chance(one: Sketch, two: Sketch) -> float:
+def agreement_by_chance(first: Sketch, two: Sketch) -> float:
     """Return the share of bits in which samples of one population agree, in [1/2, 1].
 
     With n and m things and s the chance that two things of the population are equal, the counts x and y have
     E<x, y> = n m s and E|x|² = n (1 + n s): their angle follows. s is taken from the table that repeats itself more.
     """
-    equal = max((each.repetition - 1) / each.things for each in (one, two))
-    n, m = one.things, two.things
+    equal = max((sketch.repetition - 1) / sketch.things for sketch in (first, two))
+    n, m = first.things, two.things
     cosine = math.sqrt(n * m) * equal / math.sqrt((1 + n * equal) * (1 + m * equal))
     return 1 - math.acos(min(1.0, cosine)) / math.pi
 
@@ -98,10 +98,10 @@ def binned(tags: Tags, counts: NDArray[np.int64] | None = None) -> NDArray[np.in
         How often each stands there; once by default.
     """
     letters = np.ascontiguousarray(tags).view(np.uint8).reshape(len(tags), -1)[:, :_BLOCKS]
-    found = np.stack(
+    histograms = np.stack(
         [np.bincount(letters[:, block], weights=counts, minlength=256).astype(np.int64) for block in range(_BLOCKS)]
     )
-    signed = found.reshape(_BLOCKS, 2, 2, _WIDTH)  # a letter: sign, a bit that is not used, bin
+    signed = histograms.reshape(_BLOCKS, 2, 2, _WIDTH)  # a letter: sign, a bit that is not used, bin
     sums: NDArray[np.int64] = (signed[:, 0] - signed[:, 1]).sum(axis=1).reshape(-1)
     return sums
 

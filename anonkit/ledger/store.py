@@ -115,12 +115,12 @@ class Ledger:
         LedgerError
             It is not there, or is another ledger's: nothing may be booked then.
         """
-        found = key_of(self.path)
-        if found is None:
+        stored_key = key_of(self.path)
+        if stored_key is None:
             raise missing_key(self.path)
-        if sign_of(found) != self._sign:
+        if sign_of(stored_key) != self._sign:
             raise wrong_key(self.path)
-        return found
+        return stored_key
 
     def datasets(self) -> list[Standing]:
         """Return where every dataset stands, by name, after settling what dead processes left."""
@@ -130,7 +130,7 @@ class Ledger:
 
     def standing(self, dataset: str) -> Standing:
         """Return where one dataset stands."""
-        return next((one for one in self.datasets() if one.dataset == dataset), _unknown(dataset))
+        return next((standing for standing in self.datasets() if standing.dataset == dataset), _unknown(dataset))
 
     def marks(self) -> list[tuple[str, Marks]]:
         """Return by what the tables of every dataset are known: (dataset, marks)."""
@@ -170,7 +170,7 @@ class Ledger:
             if budget is not None:
                 connection.execute("UPDATE dataset SET budget = ? WHERE name = ?", (repr(budget), claim.dataset))
             _remember(connection, claim)
-            made = connection.execute(
+            inserted = connection.execute(
                 "INSERT INTO release (dataset, state, method, kind, epsilon, delta, k, redrawn, created, output, "
                 "params, process, n_rows, sketch, form) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
@@ -191,7 +191,7 @@ class Ledger:
                     claim.fingerprint.form,
                 ),
             )
-            return int(made.lastrowid or 0)
+            return int(inserted.lastrowid or 0)
 
     def publishing(self, number: int, data_sha256: str) -> None:
         """Say that the files of a release are about to be put in place; `data_sha256` tells them from any others."""
@@ -215,10 +215,10 @@ class Ledger:
             There is no such release, or it has an epsilon: what was drawn from the data stays spent.
         """
         with self._transaction() as connection:
-            found = _entries(connection, "id = ?", number)
-            if not found or not found[0].counts:
+            entries = _entries(connection, "id = ?", number)
+            if not entries or not entries[0].counts:
                 raise LedgerError(f"the ledger has no release {number} that counts", "anonkit ledger lists them")
-            if found[0].epsilon is not None:
+            if entries[0].epsilon is not None:
                 raise LedgerError(f"release {number} has spent epsilon, which cannot be taken back")
             connection.execute("UPDATE release SET state = ? WHERE id = ?", (State.WITHDRAWN, number))
 
@@ -290,7 +290,7 @@ def _entries(connection: sqlite3.Connection, where: str, *values: object) -> lis
 
 def _remember(connection: sqlite3.Connection, claim: Claim) -> None:
     known = [marks for dataset, marks in _marks(connection) if dataset == claim.dataset]
-    if not any(claim.fingerprint.is_same_as(each) for each in known):
+    if not any(claim.fingerprint.is_same_as(digest) for digest in known):
         connection.execute(
             "INSERT INTO fingerprint VALUES (?, ?, ?, ?)",
             (claim.dataset, claim.fingerprint.rows, claim.fingerprint.to_bytes(), claim.fingerprint.form),
@@ -337,8 +337,8 @@ def _settle(connection: sqlite3.Connection, entry: Entry, *, ended_here: bool = 
     if state is State.RESERVED:  # `publishing` is durable before the first file is put in place
         state = State.ROLLED_BACK
     elif state is State.PUBLISHING and entry.output is not None:
-        wanted = connection.execute("SELECT data_sha256 FROM release WHERE id = ?", (entry.number,)).fetchone()[0]
-        there = _stands_there(Path(entry.output), wanted)
+        expected = connection.execute("SELECT data_sha256 FROM release WHERE id = ?", (entry.number,)).fetchone()[0]
+        there = _stands_there(Path(entry.output), expected)
         if there:
             state = State.COMMITTED
         elif there is False and ended_here:

@@ -173,7 +173,7 @@ class Accounting:
     @property
     def path_units(self) -> int:
         """What the most expensive path costs, in units of 2**-52."""
-        return most_expensive_path([(one.level, one.ends_path, one.units) for one in self.draws])
+        return most_expensive_path([(draw.level, draw.ends_path, draw.units) for draw in self.draws])
 
     @property
     def row_loss(self) -> Fraction:
@@ -208,7 +208,7 @@ def most_expensive_path(draws: Sequence[tuple[int | None, bool, int]]) -> int:
             ends[level] = ends.get(level, 0) + units
     if not ends:
         return everywhere + sum(units for _, units in inner)
-    return everywhere + max(units + sum(one for at, one in inner if at < end) for end, units in ends.items())
+    return everywhere + max(units + sum(node for at, node in inner if at < end) for end, units in ends.items())
 
 
 def rounded_up(value: Fraction) -> float:

@@ -118,8 +118,8 @@ class AliasTable:
         rows = np.repeat(np.arange(n_rows), 1 << bits)
         first = (starts << np.uint64(self.word_bits - bits)).astype(word)
         last = first | word((1 << (self.word_bits - bits)) - 1)
-        one, other = self._draw(first, rows), self._draw(last, rows)
-        return np.where(one == other, one, self._open)
+        smaller, other = self._draw(first, rows), self._draw(last, rows)
+        return np.where(smaller == other, smaller, self._open)
 
     @property
     def _open(self) -> np.integer[Any]:

@@ -78,16 +78,16 @@ class NumberRandomizer:
         if response.bounds is not None:
             np.clip(away, *response.bounds, out=away)
         away -= response.centre
-        shown = self._noisy(away, words)
-        shown += response.centre
-        shown /= response.step
-        np.rint(shown, out=shown)
-        shown *= response.step
+        answers = self._noisy(away, words)
+        answers += response.centre
+        answers /= response.step
+        np.rint(answers, out=answers)
+        answers *= response.step
         if self._presence is not None:
             bits = self._presence.channel.word_bits
             bit_words = (words[:, -1] >> np.uint64(_WORD_BITS - bits)).astype(f"uint{bits}")
-            shown[self._presence.answer(absent.astype(np.uint8), bit_words) == 1] = np.nan
-        return shown
+            answers[self._presence.answer(absent.astype(np.uint8), bit_words) == 1] = np.nan
+        return answers
 
     @cached_property
     def _presence(self) -> KaryRandomizer | None:

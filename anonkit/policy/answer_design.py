@@ -104,7 +104,7 @@ def design_of(where: str, spec: Mapping[str, Any], folder: Path | None) -> Answe
     )
 
 
-def _matrix_of(where: str, path: Path, told: str) -> object:
+def _matrix_of(where: str, path: Path, location: str) -> object:
     try:
         if path.suffix == ".toml":
             with path.open("rb") as file:
@@ -113,11 +113,11 @@ def _matrix_of(where: str, path: Path, told: str) -> object:
             return [[float(cell) for cell in row] for row in csv.reader(text) if row]
     except FileNotFoundError:
         raise PolicyError(
-            f"{where}: response_matrix file {told!r} does not exist", "the path is relative to the policy file"
+            f"{where}: response_matrix file {location!r} does not exist", "the path is relative to the policy file"
         ) from None
     except (OSError, UnicodeDecodeError, csv.Error, ValueError):
         raise PolicyError(
-            f"{where}: response_matrix file {told!r} is not a matrix of numbers",
+            f"{where}: response_matrix file {location!r} is not a matrix of numbers",
             "CSV: a line a row, no header; TOML: matrix = [[0.8, 0.2], [0.3, 0.7]]",
         ) from None
 

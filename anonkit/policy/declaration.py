@@ -274,8 +274,8 @@ class Policy:
         column = self.columns.get(name)
         if column is None:
             return False
-        said = (column.categories, column.bounds, column.ladder, column.tree, column.answers)
-        return column.role_given or any(one is not None for one in said)
+        declarations = (column.categories, column.bounds, column.ladder, column.tree, column.answers)
+        return column.role_given or any(value is not None for value in declarations)
 
     def names(self, *roles: Role) -> tuple[str, ...]:
         """Return the names of the columns with one of these roles, in table order."""
@@ -334,7 +334,7 @@ class Policy:
         def assign(name: str, role: Role) -> None:
             columns[name] = replace(columns.get(name) or Column(name=name), role=role, role_given=True, sensitive=False)
 
-        asked: dict[str, Role] = {}
+        roles: dict[str, Role] = {}
         groups = (
             (Role.IDENTIFIER, identifiers),
             (Role.INSENSITIVE, insensitive),
@@ -343,12 +343,12 @@ class Policy:
         singles = ((Role.TARGET, target), (Role.UNIT, unit))
         for role, names in (*groups, *((role, (name,) if name else ()) for role, name in singles)):
             for name in names:
-                if asked.setdefault(name, role) is not role:
-                    raise PolicyError(f"column {name!r} is given two roles: {asked[name]} and {role}")
+                if roles.setdefault(name, role) is not role:
+                    raise PolicyError(f"column {name!r} is given two roles: {roles[name]} and {role}")
                 assign(name, role)
         for name in sensitive:
-            if asked.get(name, Role.TARGET) is not Role.TARGET:
-                raise PolicyError(f"column {name!r} is given two roles: {asked[name]} and sensitive")
+            if roles.get(name, Role.TARGET) is not Role.TARGET:
+                raise PolicyError(f"column {name!r} is given two roles: {roles[name]} and sensitive")
             if columns.get(name, Column(name=name)).role is Role.TARGET:
                 columns[name] = replace(columns[name], sensitive=True)
             else:

@@ -93,7 +93,9 @@ class PublicDomains:
     @property
     def bounds(self) -> Mapping[str, tuple[float, float]]:
         """Public bounds of the numeric columns, by name."""
-        return {each.name: each.bounds for each in self.attributes if isinstance(each, NumericAttribute)}
+        return {
+            attribute.name: attribute.bounds for attribute in self.attributes if isinstance(attribute, NumericAttribute)
+        }
 
 
 def public_domains(policy: Policy, *, target_required: bool = False) -> PublicDomains:

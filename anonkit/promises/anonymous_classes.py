@@ -202,18 +202,18 @@ class KAnonymity:
 
     def _diversity_checks(self, name: str, measured: Mapping[str, float]) -> list[Check]:
         d, checks = self.diversity, []
-        for key, asked in (("l", d.l), ("entropy_l", d.entropy_l)):
-            if asked is not None:
+        for key, required in (("l", d.l), ("entropy_l", d.entropy_l)):
+            if required is not None:
                 value = measured.get(key)
                 label = "l_diversity" if key == "l" else "entropy_l_diversity"
-                passed = value is not None and value >= asked - 1e-9
-                checks.append(Check(name=f"{label}:{name}", passed=passed, observed=value, required=asked))
-        for key, asked in (("t", d.t), ("alpha", d.alpha)):
-            if asked is not None:
+                passed = value is not None and value >= required - 1e-9
+                checks.append(Check(name=f"{label}:{name}", passed=passed, observed=value, required=required))
+        for key, required in (("t", d.t), ("alpha", d.alpha)):
+            if required is not None:
                 value = measured.get(key)
                 label = "t_closeness" if key == "t" else "alpha_k_anonymity"
-                passed = value is not None and value <= asked + 1e-9
-                checks.append(Check(name=f"{label}:{name}", passed=passed, observed=value, required=asked))
+                passed = value is not None and value <= required + 1e-9
+                checks.append(Check(name=f"{label}:{name}", passed=passed, observed=value, required=required))
         if d.recursive is not None:
             c, l = d.recursive  # noqa: E741
             value = measured.get(f"recursive_c_{l}")
@@ -242,24 +242,24 @@ class KAnonymity:
     @classmethod
     def from_dict(cls, block: Mapping[str, Any]) -> KAnonymity:
         """Read the promise back from the guarantee block of a report."""
-        asked = block["parameters"]
-        recursive = asked.get("recursive_c_l_diversity")
+        parameters = block["parameters"]
+        recursive = parameters.get("recursive_c_l_diversity")
         return cls(
-            k=int(asked["k"]),
-            quasi_identifiers=tuple(asked["quasi_identifiers"]),
-            sensitive=tuple(asked["sensitive"]),
-            missing_is_value=tuple(asked.get("missing_is_value", ())),
-            unit=asked["unit"],
+            k=int(parameters["k"]),
+            quasi_identifiers=tuple(parameters["quasi_identifiers"]),
+            sensitive=tuple(parameters["sensitive"]),
+            missing_is_value=tuple(parameters.get("missing_is_value", ())),
+            unit=parameters["unit"],
             diversity=Diversity(
-                l=asked.get("l_diversity"),
-                entropy_l=asked.get("entropy_l_diversity"),
+                l=parameters.get("l_diversity"),
+                entropy_l=parameters.get("entropy_l_diversity"),
                 recursive=None if recursive is None else (float(recursive[0]), int(recursive[1])),
-                t=asked.get("t_closeness"),
-                alpha=asked.get("alpha_k_anonymity"),
+                t=parameters.get("t_closeness"),
+                alpha=parameters.get("alpha_k_anonymity"),
             ),
             assumptions=tuple(block["assumptions"]),
         )
 
 
-def _jsonable(asked: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in asked.items()}
+def _jsonable(requirements: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in requirements.items()}

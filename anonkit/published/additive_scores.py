@@ -134,7 +134,9 @@ def scores_of(params: Mapping[str, Any], forest: PublishedForest) -> AdditiveSco
     if "scores" not in params:
         return None
     children = [[node.children for node in tree] for tree in forest.trees]
-    return AdditiveScores.from_params(params["scores"], children, [one.codes for one in forest.schema.attributes])
+    return AdditiveScores.from_params(
+        params["scores"], children, [attribute.codes for attribute in forest.schema.attributes]
+    )
 
 
 def places_of(forest: PublishedForest, codes: NDArray[np.integer[Any]]) -> IntArray:

@@ -138,5 +138,5 @@ class NoisyTables:
                 classes=Categories.from_params(params["target"]["domain"]),
                 class_counts=np.array(params["class_counts"], dtype=np.int64),
                 class_rate=int(params["class_rate"]),
-                tables=tuple(NoisyTable.from_params(one) for one in params["attributes"]),
+                tables=tuple(NoisyTable.from_params(attribute) for attribute in params["attributes"]),
             )

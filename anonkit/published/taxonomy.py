@@ -68,10 +68,10 @@ class Taxonomy:
 
 def _groups(codes: Sequence[int], paths: Paths, level: int) -> list[tuple[str, list[int]]]:
     """Divide codes by their group on a level, in the order of the first of each."""
-    found: dict[str, list[int]] = {}
+    groups: dict[str, list[int]] = {}
     for code in codes:
-        found.setdefault(paths[code][level], []).append(code)
-    return list(found.items())
+        groups.setdefault(paths[code][level], []).append(code)
+    return list(groups.items())
 
 
 def _told_apart(named: Sequence[tuple[str, BoolArray]], values: Sequence[str]) -> tuple[tuple[str, BoolArray], ...]:

@@ -160,12 +160,12 @@ class TreeSchema:
     @property
     def sizes(self) -> dict[str, int]:
         """Number of values of each column, the target too, missing included."""
-        return {one.name: one.codes for one in self.attributes} | {self.target: self.n_classes}
+        return {attribute.name: attribute.codes for attribute in self.attributes} | {self.target: self.n_classes}
 
     @property
     def domains(self) -> dict[str, Categories | Grid]:
         """Public domain of each column: the target's, then the attributes'."""
-        return {self.target: self.classes} | {one.name: one.domain for one in self.attributes}
+        return {self.target: self.classes} | {attribute.name: attribute.domain for attribute in self.attributes}
 
     @property
     def splittable(self) -> NDArray[np.bool_]:

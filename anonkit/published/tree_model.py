@@ -168,12 +168,12 @@ class PublishedForest:
             raise ReleaseFormatError(f"the params are not of format {FORMAT}")
         with refusing_damage("a tree of the params lacks a key or has one of the wrong kind", contradictions=True):
             schema = TreeSchema(
-                attributes=tuple(_attribute(one) for one in params["attributes"]),
+                attributes=tuple(_attribute(raw) for raw in params["attributes"]),
                 target=str(params["target"]["name"]),
                 classes=Categories.from_params(params["target"]["domain"]),
             )
             names = {attribute.name: at for at, attribute in enumerate(schema.attributes)}
-            trees = tuple(tuple(_node(one, names, schema) for one in tree) for tree in params["trees"])
+            trees = tuple(tuple(_node(raw, names, schema) for raw in tree) for tree in params["trees"])
             return cls(schema=schema, trees=trees, rows_per_tree=dict(params["rows_per_tree"]))
 
 
@@ -186,9 +186,9 @@ def _check_tree(tree: Sequence[Node], schema: TreeSchema) -> None:
             _check_leaf(node.leaf, schema)
             continue
         attribute = schema.attributes[node.attribute]
-        wanted = attribute.n_children[node.at] if 0 <= node.at < attribute.n_splits else 0
+        n_children = attribute.n_children[node.at] if 0 <= node.at < attribute.n_splits else 0
         fresh = {child for child in node.children if number < child < len(tree)} - seen
-        if not wanted or len(node.children) != wanted or len(fresh) != wanted:
+        if not n_children or len(node.children) != n_children or len(fresh) != n_children:
             raise ParameterError("a split of a tree does not fit its attribute, or shares its children")
         seen |= fresh
     if len(seen) != len(tree):
@@ -231,10 +231,10 @@ def _node_params(node: Node, schema: TreeSchema) -> dict[str, Any]:
         assert node.leaf is not None  # noqa: S101 - checked when the forest was made
         label = None if node.leaf.label is None else _class_name(schema, node.leaf.label)
         counts = node.leaf.counts
-        told: dict[str, Any] = rows | ({"label": label} if counts is None else {"counts": list(counts)})
+        block: dict[str, Any] = rows | ({"label": label} if counts is None else {"counts": list(counts)})
         if node.leaf.histograms is not None:
-            told["histograms"] = [[list(row) for row in table] for table in node.leaf.histograms]
-        return told
+            block["histograms"] = [[list(row) for row in table] for table in node.leaf.histograms]
+        return block
     attribute = schema.attributes[node.attribute]
     split: dict[str, Any] = {"attribute": attribute.name, "split": str(attribute.split)}
     if attribute.split is not Split.MULTIWAY:
@@ -268,6 +268,8 @@ def _node(params: Mapping[str, Any], names: Mapping[str, int], schema: TreeSchem
             label=schema.classes.codes_of[params["label"]] if counts is None else None,
             histograms=None
             if histograms is None
-            else tuple(tuple(tuple(int(one) for one in row) for row in table) for table in histograms),
+            else tuple(
+                tuple(tuple(int(row_of_counts) for row_of_counts in row) for row in table) for table in histograms
+            ),
         ),
     )

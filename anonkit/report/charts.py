@@ -171,9 +171,9 @@ def class_size_bins(sizes: Sequence[tuple[int, int]]) -> list[SizeBin]:
 
 def size_ticks(bins: Sequence[SizeBin]) -> list[tuple[float, str]]:
     """Return the ticks for a histogram of `class_size_bins`: sizes below single-size columns, edges of wider ones."""
-    if all(one.low == one.high for one in bins):
-        return [(number + 0.5, _compact(one.low)) for number, one in enumerate(bins)]
-    starts = [(float(number), one.low) for number, one in enumerate(bins)]
+    if all(bin_.low == bin_.high for bin_ in bins):
+        return [(number + 0.5, _compact(bin_.low)) for number, bin_ in enumerate(bins)]
+    starts = [(float(number), bin_.low) for number, bin_ in enumerate(bins)]
     if len(bins) > _CROWDED:
         starts = [(at, low) for at, low in starts if at == 0 or (at > 1 and _is_power_of_ten(low))]
         starts = [(at, low) for at, low in starts if at == 0 or len(bins) - at > 1]

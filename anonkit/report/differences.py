@@ -41,7 +41,7 @@ class ReportDiff:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison for JSON."""
-        return {"promise": self.verdict, "differences": [one.to_dict() for one in self.differences]}
+        return {"promise": self.verdict, "differences": [difference.to_dict() for difference in self.differences]}
 
 
 def diff_reports(newer: Mapping[str, Any], older: Mapping[str, Any]) -> ReportDiff:
@@ -63,8 +63,8 @@ def diff_reports(newer: Mapping[str, Any], older: Mapping[str, Any]) -> ReportDi
     except (KeyError, TypeError, AttributeError):
         raise ReleaseFormatError("one of the reports is damaged", "anonkit validate tells what was changed") from None
     keys = [key for key in [*after, *(key for key in before if key not in after)] if after.get(key) != before.get(key)]
-    found = [Difference(key=key, before=before.get(key), after=after.get(key)) for key in keys]
-    return ReportDiff(verdict=verdict, differences=tuple(sorted(found, key=lambda one: _rank(one.key))))
+    differences = [Difference(key=key, before=before.get(key), after=after.get(key)) for key in keys]
+    return ReportDiff(verdict=verdict, differences=tuple(sorted(differences, key=lambda path: _rank(path.key))))
 
 
 def _verdict(newer: Mapping[str, Any], older: Mapping[str, Any]) -> str:

@@ -89,7 +89,7 @@ def render_page(
 
 def _view(report: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the template shows: the report, and the parts of it that have to be put into words or drawn."""
-    checks = [_check(one) for one in report["verification"]["checks"]]
+    checks = [_check(block) for block in report["verification"]["checks"]]
     promise, words = report["guarantee"], words_of(report["guarantee"])
     names = {check["name"] for check in report["verification"]["checks"]}
     return {
@@ -103,12 +103,12 @@ def _view(report: Mapping[str, Any]) -> dict[str, Any]:
         "needs_public_domains": words.needs_public_domains,
         "unchecked": [check_words(name)[0] for name in words.unchecked(promise, names)],
         "checks": checks,
-        "evidence": [_check(one) for one in gathered(report["verification"]["checks"])],
-        "broken": [one for one in checks if not one["passed"]],
+        "evidence": [_check(block) for block in gathered(report["verification"]["checks"])],
+        "broken": [block for block in checks if not block["passed"]],
         "figures": words.figures(report),
         "parameters": _parameters(promise["parameters"]),
         "risk": _risk(report["disclosure_risk"]),
-        "columns": [column_row(one) for one in report["columns"]],
+        "columns": [column_row(block) for block in report["columns"]],
         "importance": _importance(report["columns"]),
         "rows": row_counts(report["rows"]),
         "utility": list(measures(report["utility"])),
@@ -176,7 +176,11 @@ def _parameters(parameters: Mapping[str, Any]) -> list[tuple[str, str, Sequence[
     """Return what is promised as (parameter, text, names); names instead of a text where it is a list of columns."""
     out: list[tuple[str, str, Sequence[str]]] = []
     for key, value in parameters.items():
-        if isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(one, str) for one in value):
+        if (
+            isinstance(value, Sequence)
+            and not isinstance(value, str)
+            and all(isinstance(element, str) for element in value)
+        ):
             out.append((heading(key), "" if value else "none", value))
         elif value is not None:
             out.append((heading(key), bounded(key, value), ()))
@@ -193,27 +197,27 @@ def _risk(risk: Mapping[str, Any]) -> dict[str, Any] | None:
     threshold = risk["prosecutor"]["risk_threshold"]
     counted = risk.get("counted", "rows")
     records = "people" if counted == "people" else "released records"
-    bins = class_size_bins([(one["size"], one["classes"]) for one in risk["class_sizes"]])
-    total = sum(one.records for one in bins)
+    bins = class_size_bins([(bin_["size"], bin_["classes"]) for bin_ in risk["class_sizes"]])
+    total = sum(bin_.records for bin_ in bins)
     table = [
         {
-            "size": number(one.low) if one.low == one.high else f"{number(one.low)}–{number(one.high)}",
-            "classes": number(one.classes),
-            "records": number(one.records),
-            "share": percent(one.records / total),
-            "risk": one_in(1 / one.low) if one.classes else "–",
-            "at_risk": one.classes > 0 and 1 / one.low > threshold,
+            "size": number(bin_.low) if bin_.low == bin_.high else f"{number(bin_.low)}–{number(bin_.high)}",
+            "classes": number(bin_.classes),
+            "records": number(bin_.records),
+            "share": percent(bin_.records / total),
+            "risk": one_in(1 / bin_.low) if bin_.classes else "–",
+            "at_risk": bin_.classes > 0 and 1 / bin_.low > threshold,
         }
-        for one in bins
+        for bin_ in bins
     ]
     bars = [
         Bar(
             label=f"Classes of {row['size']} {counted}",
-            value=float(one.records),
+            value=float(bin_.records),
             text=str(row["share"]),
             fill=Fill.HATCHED if row["at_risk"] else Fill.SOLID,
         )
-        for one, row in zip(bins, table, strict=True)
+        for bin_, row in zip(bins, table, strict=True)
         if total
     ]
     chart = histogram(
@@ -240,19 +244,19 @@ def _sensitive(risk: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "l": number(found.get("l")),
-            "entropy_l": number(found.get("entropy_l")),
+            "l": number(diversity.get("l")),
+            "entropy_l": number(diversity.get("entropy_l")),
             "t": number(close.get("t")),
             "alpha": percent(close.get("alpha")),
             "recursive": [
                 (key.removeprefix("recursive_c_"), number(c))
-                for key, c in found.items()
+                for key, c in diversity.items()
                 if key.startswith("recursive_c_")
             ],
-            "homogeneous": found.get("l") == 1,
-            "valueless": found.get("l") == 0,
+            "homogeneous": diversity.get("l") == 1,
+            "valueless": diversity.get("l") == 0,
         }
-        for name, found in risk["l_diversity"].items()
+        for name, diversity in risk["l_diversity"].items()
         for close in (risk["t_closeness"].get(name, {}),)
     ]
 
@@ -262,23 +266,23 @@ def _sensitive(risk: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _importance(columns: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """Return the importance chart, or None when the method tells no importances."""
-    told = [one for one in columns if isinstance(one.get("importance"), int | float)]
-    if not told:
+    ranked = [column for column in columns if isinstance(column.get("importance"), int | float)]
+    if not ranked:
         return None
-    told.sort(key=lambda one: -one["importance"])
-    shown = told[:SHOWN_BARS]
+    ranked.sort(key=lambda column: -column["importance"])
+    shown = ranked[:SHOWN_BARS]
     legend: dict[Fill, str] = {}
-    for action in dict.fromkeys(one["action"] for one in shown):
+    for action in dict.fromkeys(column["action"] for column in shown):
         fill = _FILLS.get(action, Fill.SOLID)
         legend[fill] = f"{legend[fill]}, {action}" if fill in legend else action
     bars = [
         Bar(
-            label=one["name"],
-            value=float(one["importance"]),
-            text=number(round(float(one["importance"]), 4)),
-            fill=_FILLS.get(one["action"], Fill.SOLID),
+            label=column["name"],
+            value=float(column["importance"]),
+            text=number(round(float(column["importance"]), 4)),
+            fill=_FILLS.get(column["action"], Fill.SOLID),
         )
-        for one in shown
+        for column in shown
     ]
     chart = bar_chart(
         bars,
@@ -287,5 +291,8 @@ def _importance(columns: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
         description=f"{len(bars)} bars, the most important column first; the table below has the same figures.",
         legend=legend,
     )
-    table = [{"name": one["name"], "importance": number(one["importance"]), "action": one["action"]} for one in told]
-    return {"chart": chart, "table": table, "more": len(told) - len(shown)}
+    table = [
+        {"name": column["name"], "importance": number(column["importance"]), "action": column["action"]}
+        for column in ranked
+    ]
+    return {"chart": chart, "table": table, "more": len(ranked) - len(shown)}

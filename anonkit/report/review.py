@@ -46,21 +46,21 @@ def risk_words(report: Mapping[str, Any], audit: Mapping[str, Any] | None) -> li
 
 
 def _attack_words(audit: Mapping[str, Any]) -> list[str]:
-    made = {name: audit[name] for name in ATTACKS if audit.get(name, {}).get("n_attacks")}
-    found = {name: one for name, one in made.items() if one["verdict"] == _FOUND}
-    weak = [_name(name) for name, one in made.items() if one["verdict"] == _WEAK]
-    if found:
-        worst = max(found, key=lambda name: float(found[name]["risk"]))
-        one = found[worst]
-        secret = f" of {one['secret']}" if "secret" in one else ""
-        told = (
-            f"{capital(_name(worst))}{secret}: {percent(one['risk'])} of the people "
-            f"({' to '.join(percent(end) for end in one['ci'])}, 95% interval). The attack succeeds for "
-            f"{percent(one['attack_rate'])}, its control for {percent(one['control_rate'])}."
+    attempted = {name: audit[name] for name in ATTACKS if audit.get(name, {}).get("n_attacks")}
+    successful = {name: attack for name, attack in attempted.items() if attack["verdict"] == _FOUND}
+    weak = [_name(name) for name, attack in attempted.items() if attack["verdict"] == _WEAK]
+    if successful:
+        worst = max(successful, key=lambda name: float(successful[name]["risk"]))
+        attack = successful[worst]
+        secret = f" of {attack['secret']}" if "secret" in attack else ""
+        sentence = (
+            f"{capital(_name(worst))}{secret}: {percent(attack['risk'])} of the people "
+            f"({' to '.join(percent(end) for end in attack['ci'])}, 95% interval). The attack succeeds for "
+            f"{percent(attack['attack_rate'])}, its control for {percent(attack['control_rate'])}."
         )
     else:
-        told = f"None that {len(made)} attacks could measure."
-    return [told, *([f"Too weak to tell anything: {', '.join(weak)}."] if weak else [])]
+        sentence = f"None that {len(attempted)} attacks could measure."
+    return [sentence, *([f"Too weak to tell anything: {', '.join(weak)}."] if weak else [])]
 
 
 def _bound_words(audit: Mapping[str, Any]) -> list[str]:
@@ -73,29 +73,29 @@ def _bound_words(audit: Mapping[str, Any]) -> list[str]:
 
 def utility_words(report: Mapping[str, Any]) -> str:
     """Return the first few public measures of what the release keeps."""
-    told = [one for one in measures(report["utility"]) if not one["is_text"]]
-    told.sort(key=lambda one: "auc" not in one["name"].lower() and "accuracy" not in one["name"].lower())
-    if not told:
+    numeric = [measure for measure in measures(report["utility"]) if not measure["is_text"]]
+    numeric.sort(key=lambda measure: "auc" not in measure["name"].lower() and "accuracy" not in measure["name"].lower())
+    if not numeric:
         return "No public measure: the owner has those computed from the source."
     out, before = [], ""
-    for one in told[:_FEW]:
-        within, _, name = one["name"].rpartition(": ")
-        shown = name if within and within == before else one["name"]
-        out.append(f"{shown} {one['value']}" + (f" ({one['interval']})" if one["interval"] else ""))
+    for measure in numeric[:_FEW]:
+        within, _, name = measure["name"].rpartition(": ")
+        label = name if within and within == before else measure["name"]
+        out.append(f"{label} {measure['value']}" + (f" ({measure['interval']})" if measure["interval"] else ""))
         before = within
     return ", ".join(out)
 
 
 def ledger_words(report: Mapping[str, Any]) -> str:
     """Return where the release stands among those of its dataset."""
-    told = report.get("ledger") or {}
-    accepted = told.get("joint_k_accepted")
+    position = report.get("ledger") or {}
+    accepted = position.get("joint_k_accepted")
     joint = (
         ""
         if accepted is None
         else f" Joint view accepted at {number(accepted)}: combined with others, groups may be so small."
     )
-    return _position_words(told) + joint
+    return _position_words(position) + joint
 
 
 def _position_words(told: Mapping[str, Any]) -> str:
@@ -115,7 +115,7 @@ def _position_words(told: Mapping[str, Any]) -> str:
 def change_words(report: Mapping[str, Any], difference: Mapping[str, Any] | None) -> str:
     """Return what differs from the previous release, as far as it is known here."""
     if difference is not None:
-        keys = [heading(one["key"].rpartition(".")[2]) for one in difference["rows"]]
+        keys = [heading(change["key"].rpartition(".")[2]) for change in difference["rows"]]
         more = f", and {len(keys) - _FEW} more" if len(keys) > _FEW else ""
         named = f": {', '.join(keys[:_FEW])}{more}" if keys else ""
         return f"{capital(difference['promise'])}. {len(keys)} figures differ{named}."
@@ -124,11 +124,11 @@ def change_words(report: Mapping[str, Any], difference: Mapping[str, Any] | None
         is_named = "release_of_dataset" in (report.get("ledger") or {})
         return "No earlier release is known." if is_named else "Not known."
     loss = earlier.get("epsilon")
-    told = "" if loss is None else ", without a bound" if loss == "inf" else f", ε = {bound(loss)}"
-    told += f", δ = {bound(earlier['delta'])}" if earlier.get("delta") else ""
+    loss_words = "" if loss is None else ", without a bound" if loss == "inf" else f", ε = {bound(loss)}"
+    loss_words += f", δ = {bound(earlier['delta'])}" if earlier.get("delta") else ""
     return (
         f"The previous one was made by {earlier['method']} on {date_text(earlier['created'])} "
-        f"({earlier['kind']}{told}). anonkit report --diff compares the two."
+        f"({earlier['kind']}{loss_words}). anonkit report --diff compares the two."
     )
 
 
@@ -136,10 +136,13 @@ def difference(report: Mapping[str, Any], older: Mapping[str, Any] | None) -> di
     """Return what differs from the report of an earlier release, ready to be shown; None without one."""
     if older is None:
         return None
-    found = diff_reports(report, older)
-    rows = [{"key": one.key, "before": _shown(one.before), "after": _shown(one.after)} for one in found.differences]
+    comparison = diff_reports(report, older)
+    rows = [
+        {"key": change.key, "before": _shown(change.before), "after": _shown(change.after)}
+        for change in comparison.differences
+    ]
     return {
-        "promise": found.verdict,
+        "promise": comparison.verdict,
         "made": date_text(older["created"]),
         "method": older["method"]["name"],
         "rows": rows,
@@ -151,19 +154,19 @@ def attack_rows(audit: Mapping[str, Any] | None) -> list[dict[str, str]]:
     """Return the attacks of an audit with their controls, one row each."""
     out = []
     for name in ATTACKS if audit is not None else ():
-        one = audit.get(name) if audit is not None else None
-        if one is None:
+        attack = audit.get(name) if audit is not None else None
+        if attack is None:
             continue
-        none = not one["n_attacks"]
+        none = not attack["n_attacks"]
         out.append(
             {
-                "name": capital(_name(name)) + (f" of {one['secret']}" if "secret" in one else ""),
-                "rate": "–" if none else percent(one["attack_rate"]),
-                "control": "–" if none else percent(one["control_rate"]),
-                "risk": "–" if none else percent(one["risk"]),
-                "interval": "–" if none else "–".join(percent(end) for end in one["ci"]),
-                "verdict": one["verdict"] if not none else "not attacked",
-                **{key: percent(rate) for key, rate in one["controls"].items()},
+                "name": capital(_name(name)) + (f" of {attack['secret']}" if "secret" in attack else ""),
+                "rate": "–" if none else percent(attack["attack_rate"]),
+                "control": "–" if none else percent(attack["control_rate"]),
+                "risk": "–" if none else percent(attack["risk"]),
+                "interval": "–" if none else "–".join(percent(end) for end in attack["ci"]),
+                "verdict": attack["verdict"] if not none else "not attacked",
+                **{key: percent(rate) for key, rate in attack["controls"].items()},
             }
         )
     return out

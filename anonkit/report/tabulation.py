@@ -30,9 +30,9 @@ def column_row(column: Mapping[str, Any]) -> dict[str, Any]:
         "action": column["action"],
         "reason": column.get("reason"),
         "detail": None if detail is None or detail in _NO_DETAIL else number(detail),
-        "facts": [(words(key), bounded(key, one)) for key, one in column.items() if key not in _COLUMN_KEYS],
+        "facts": [(words(key), bounded(key, entry)) for key, entry in column.items() if key not in _COLUMN_KEYS],
         "count": column.get("released_values", None if values is None else len(values)),
-        "shown": None if values is None else [None if one is None else str(one) for one in values[:SHOWN_VALUES]],
+        "shown": None if values is None else [None if entry is None else str(entry) for entry in values[:SHOWN_VALUES]],
         "more": 0 if values is None else max(len(values) - SHOWN_VALUES, 0),
     }
 
@@ -74,24 +74,26 @@ def _measures(block: Iterable[tuple[str, Any]], within: str, note: str) -> Itera
             elif rest:
                 first, *others = _measures(rest.items(), name, notes)
                 yield first
-                yield from ({**one, "note": "as above"} if notes and one["note"] == notes else one for one in others)
+                yield from (
+                    {**entry, "note": "as above"} if notes and entry["note"] == notes else entry for entry in others
+                )
             else:
                 yield from (_measure(f"{name}: {words(k)}", {"value": v}, note) for k, v in texts.items())
-        elif isinstance(value, Sequence) and value and all(isinstance(one, Mapping) for one in value):
-            yield from _measures([(str(one.get("name", at)), one) for at, one in enumerate(value, 1)], name, note)
+        elif isinstance(value, Sequence) and value and all(isinstance(entry, Mapping) for entry in value):
+            yield from _measures([(str(entry.get("name", at)), entry) for at, entry in enumerate(value, 1)], name, note)
         else:
             yield _measure(name, {"value": value}, note)
 
 
-def _measure(name: str, told: Mapping[str, Any], note: str) -> dict[str, Any]:
-    more = [f"{words(k)}: {number(v)}" for k, v in told.items() if k not in ("value", "ci", "baseline")]
-    interval = told.get("ci")
+def _measure(name: str, block: Mapping[str, Any], note: str) -> dict[str, Any]:
+    more = [f"{words(k)}: {number(v)}" for k, v in block.items() if k not in ("value", "ci", "baseline")]
+    interval = block.get("ci")
     return {
         "name": name,
-        "value": number(told["value"]),
-        "is_text": len(number(told["value"])) > _LONGEST_FIGURE,
+        "value": number(block["value"]),
+        "is_text": len(number(block["value"])) > _LONGEST_FIGURE,
         "interval": "" if interval is None else "–".join(number(end) for end in interval),
-        "baseline": "" if told.get("baseline") is None else number(told["baseline"]),
+        "baseline": "" if block.get("baseline") is None else number(block["baseline"]),
         "note": "; ".join([*filter(None, [note]), *more]),
     }
 
@@ -110,6 +112,8 @@ def budget_tables(budget: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _records(records: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[tuple[str, bool]]]]:
     """Return records as headers and rows of (text, is a figure)."""
-    keys = list(dict.fromkeys(key for one in records for key in one))
-    rows = [[(bounded(key, one.get(key)), not isinstance(one.get(key), str)) for key in keys] for one in records]
+    keys = list(dict.fromkeys(key for record in records for key in record))
+    rows = [
+        [(bounded(key, record.get(key)), not isinstance(record.get(key), str)) for key in keys] for record in records
+    ]
     return [heading(key) for key in keys], rows

@@ -153,9 +153,9 @@ def number(value: object) -> str:
     if isinstance(value, float):
         return _float(value)
     if isinstance(value, Mapping):
-        return ", ".join(f"{words(key)} {number(one)}" for key, one in value.items())
+        return ", ".join(f"{words(key)} {number(entry)}" for key, entry in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return ", ".join(number(one) for one in value)
+        return ", ".join(number(entry) for entry in value)
     return str(value)
 
 
@@ -227,8 +227,8 @@ def gathered(checks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         same = (kind, check["observed"], check["required"]) if kind in _GATHERED and check["passed"] else (id(check),)
         alike.setdefault(same, []).append(check)
     return [
-        {**each[0], "name": f"{same[0]}:{len(each)} columns"} if len(each) > 1 else dict(each[0])
-        for same, each in alike.items()
+        {**member[0], "name": f"{same[0]}:{len(member)} columns"} if len(member) > 1 else dict(member[0])
+        for same, member in alike.items()
     ]
 
 

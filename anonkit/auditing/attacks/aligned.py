@@ -91,21 +91,23 @@ def _in_release(rows: pa.Table, released: pa.Table) -> NDArray[np.bool_]:
 
 def _randomized(table: PublishedTable, released: pa.Table, original: pa.Table) -> Aligned:
     key, n_rows = secrets.token_bytes(32), original.num_rows
-    asked = None
+    answered = None
     if table.asked_column is not None:
-        asked = np.random.default_rng(secrets.randbits(128)).integers(0, len(table.attributes), n_rows)
+        answered = np.random.default_rng(secrets.randbits(128)).integers(0, len(table.attributes), n_rows)
     n_classes = table.target.domain.size if table.target is not None else 1
     out: dict[str, pa.Array] = {}
-    for number, one in enumerate(table.attributes):
-        alone = one.alone(n_classes)
-        blank = None if asked is None else asked != number
+    for number, attribute in enumerate(table.attributes):
+        alone = attribute.alone(n_classes)
+        blank = None if answered is None else answered != number
         if isinstance(alone.mechanism, TransformedResponse):
-            numbers = original.column(one.name).cast(pa.float64(), safe=False).to_numpy()
-            shown = NumberRandomizer(alone.mechanism).randomize(numbers, key=key, stream=number)
-            out[one.name] = pa.array(shown, mask=np.isnan(shown) if blank is None else blank | np.isnan(shown))
+            numbers = original.column(attribute.name).cast(pa.float64(), safe=False).to_numpy()
+            answers = NumberRandomizer(alone.mechanism).randomize(numbers, key=key, stream=number)
+            out[attribute.name] = pa.array(
+                answers, mask=np.isnan(answers) if blank is None else blank | np.isnan(answers)
+            )
         elif isinstance(alone.mechanism, Channel) and alone.domain is not None:
-            drawn = _draw(original.column(one.name), alone.domain, alone.mechanism, key, number)
-            out[one.name] = _decoded(drawn, alone.answers() or alone.domain, blank)
+            drawn = _draw(original.column(attribute.name), alone.domain, alone.mechanism, key, number)
+            out[attribute.name] = _decoded(drawn, alone.answers() or alone.domain, blank)
     target = table.target
     if target is not None and target.mechanism is not None:
         drawn = _draw(original.column(target.name), target.domain, target.mechanism, key, len(table.attributes))

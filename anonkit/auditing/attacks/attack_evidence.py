@@ -76,8 +76,8 @@ class Weighed:
 
     def scores(self, value: int) -> FloatArray:
         """Look the weights up."""
-        found: FloatArray = self.weights[:, value][self.codes]
-        return found
+        weights: FloatArray = self.weights[:, value][self.codes]
+        return weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,57 +144,57 @@ def columns_of(
     randomized : PublishedTable, optional
         What was done to the values; None for a table whose cells are values or sets of values.
     """
-    known = {} if randomized is None else {one.name: one for one in randomized.attributes}
+    known = {} if randomized is None else {attribute.name: attribute for attribute in randomized.attributes}
     out: dict[str, Column] = {}
     for name in released.column_names:
         if name not in original or (randomized is not None and name == randomized.asked_column):
             continue
         cells = released.column(name)
         if name in known:
-            made = _randomized(cells, original[name], known[name], randomized)
+            evidence = _randomized(cells, original[name], known[name], randomized)
         elif randomized is not None and randomized.target is not None and name == randomized.target.name:
             target = randomized.target
-            made = (
+            evidence = (
                 None if target.mechanism is None else _answers(cells, original[name], target.domain, target.mechanism)
             )
         else:
-            made = _recoded(Values.of(cells), original[name])
-        if made is not None:
-            out[name] = made
+            evidence = _recoded(Values.of(cells), original[name])
+        if evidence is not None:
+            out[name] = evidence
     return out
 
 
-def _recoded(shown: Values, original: Values) -> Column:
-    frequency = np.log(np.maximum(shown.counts, 1) / max(shown.codes.size, 1))
-    if len(shown.values) * len(original.values) > _MATRIX:
-        return _equal(shown, original, frequency)
-    fits = compatible(shown.values, original.values)
-    if shown.codes.size and np.asarray(fits.any(axis=1))[shown.codes].mean() < _READABLE:
-        fits = _by_frequency(shown, original)
+def _recoded(released: Values, original: Values) -> Column:
+    frequency = np.log(np.maximum(released.counts, 1) / max(released.codes.size, 1))
+    if len(released.values) * len(original.values) > _MATRIX:
+        return _equal(released, original, frequency)
+    fits = compatible(released.values, original.values)
+    if released.codes.size and np.asarray(fits.any(axis=1))[released.codes].mean() < _READABLE:
+        fits = _by_frequency(released, original)
     weights = np.where(fits, -frequency[:, np.newaxis], IMPOSSIBLE)
-    return Weighed(shown.codes, np.vstack([weights, np.zeros(len(original.values))]).astype(np.float32))
+    return Weighed(released.codes, np.vstack([weights, np.zeros(len(original.values))]).astype(np.float32))
 
 
-def _equal(shown: Values, original: Values, frequency: NDArray[np.float64]) -> Column:
-    at = {None if label is None else text_of(label): code for code, label in enumerate(shown.values)}
+def _equal(released: Values, original: Values, frequency: NDArray[np.float64]) -> Column:
+    at = {None if label is None else text_of(label): code for code, label in enumerate(released.values)}
     texts = [None if value is None else text_of(value) for value in original.values]
     label_of = np.array([at.get(text, -1) for text in texts], dtype=np.int64)
     if original.codes.size and (label_of >= 0)[original.codes].mean() < _READABLE:
-        fits = _rank_pairs(shown, original)
+        fits = _rank_pairs(released, original)
         label_of = np.full(len(original.values), -1, dtype=np.int64)
         label_of[fits[1]] = fits[0]
-    return Equal(shown.codes, label_of, -frequency.astype(np.float32))
+    return Equal(released.codes, label_of, -frequency.astype(np.float32))
 
 
-def _rank_pairs(shown: Values, original: Values) -> tuple[IntArray, IntArray]:
+def _rank_pairs(released: Values, original: Values) -> tuple[IntArray, IntArray]:
     """Pair renamed labels with the values that are as common: the commonest with the commonest, and so on."""
-    n = min(len(shown.values), len(original.values))
-    return np.argsort(-shown.counts, kind="stable")[:n], np.argsort(-original.counts, kind="stable")[:n]
+    n = min(len(released.values), len(original.values))
+    return np.argsort(-released.counts, kind="stable")[:n], np.argsort(-original.counts, kind="stable")[:n]
 
 
-def _by_frequency(shown: Values, original: Values) -> NDArray[np.bool_]:
-    fits = np.zeros((len(shown.values), len(original.values)), dtype=bool)
-    fits[_rank_pairs(shown, original)] = True
+def _by_frequency(released: Values, original: Values) -> NDArray[np.bool_]:
+    fits = np.zeros((len(released.values), len(original.values)), dtype=bool)
+    fits[_rank_pairs(released, original)] = True
     return fits
 
 
@@ -202,9 +202,9 @@ def _randomized(
     cells: pa.ChunkedArray, original: Values, attribute: PublishedAttribute, table: PublishedTable | None
 ) -> Column | None:
     if isinstance(attribute.mechanism, TransformedResponse):
-        shown = np.asarray(pc.fill_null(cells.cast(pa.float64()), np.nan).to_numpy())
+        released = np.asarray(pc.fill_null(cells.cast(pa.float64()), np.nan).to_numpy())
         truth = np.array([np.nan if value is None else float(value) for value in original.values])
-        return Transformed(shown, truth, attribute.mechanism, _log_density(shown))
+        return Transformed(released, truth, attribute.mechanism, _log_density(released))
     n_classes = table.target.domain.size if table is not None and table.target is not None else 1
     alone = attribute.alone(n_classes)
     if not isinstance(alone.mechanism, Channel) or alone.domain is None:
@@ -222,43 +222,43 @@ def _answers(
     *,
     silent: bool = False,
 ) -> Column:
-    shown = codes_in(Values.of(cells), answers or domain)
+    released = codes_in(Values.of(cells), answers or domain)
     if silent:
-        shown = np.where(cells.is_null().to_numpy(), -1, shown)
+        released = np.where(cells.is_null().to_numpy(), -1, released)
     truth = codes_in(original, domain, per_value=True)
     with np.errstate(divide="ignore"):
         likelihood = np.log(channel.response_matrix().T)
-    counts = np.bincount(shown[shown >= 0], minlength=channel.n_outputs) + 1e-9
+    counts = np.bincount(released[released >= 0], minlength=channel.n_outputs) + 1e-9
     weights = np.maximum(likelihood - np.log(counts / counts.sum())[:, np.newaxis], 10 * IMPOSSIBLE)
     weights = np.where(truth >= 0, weights[:, np.maximum(truth, 0)], 0.0)
-    return Weighed(shown, np.vstack([weights, np.zeros(weights.shape[1])]).astype(np.float32))
+    return Weighed(released, np.vstack([weights, np.zeros(weights.shape[1])]).astype(np.float32))
 
 
 def codes_in(column: Values, domain: Categories | Grid, *, per_value: bool = False) -> IntArray:
     """Return the code of every row (or distinct value) in a public domain; -1 for what is not in it."""
     if isinstance(domain, Categories):
         known = domain.codes_of
-        found = np.array([known.get(None if v is None else text_of(v), -1) for v in column.values], dtype=np.int64)
+        codes = np.array([known.get(None if v is None else text_of(v), -1) for v in column.values], dtype=np.int64)
     else:
         numbers = np.array([np.nan if value is None else float(value) for value in column.values])
         absent = np.isnan(numbers)
         places = np.floor((np.where(absent, domain.lower, numbers) - domain.lower) / domain.width)
-        found = np.clip(places, 0, domain.cells - 1).astype(np.int64)
-        found[absent] = domain.cells if domain.has_missing else -1
-    return found if per_value else found[column.codes]
+        codes = np.clip(places, 0, domain.cells - 1).astype(np.int64)
+        codes[absent] = domain.cells if domain.has_missing else -1
+    return codes if per_value else codes[column.codes]
 
 
-def _log_density(shown: NDArray[np.float64]) -> FloatArray:
-    present = shown[~np.isnan(shown)]
+def _log_density(released: NDArray[np.float64]) -> FloatArray:
+    present = released[~np.isnan(released)]
     if present.size == 0:
-        return np.zeros(shown.size, dtype=np.float32)
+        return np.zeros(released.size, dtype=np.float32)
     edges = np.unique(np.quantile(present, np.linspace(0, 1, _BINS + 1)))
     if edges.size < 2:
-        return np.zeros(shown.size, dtype=np.float32)
+        return np.zeros(released.size, dtype=np.float32)
     counts, _ = np.histogram(present, edges)
     density = np.log(np.maximum(counts, 0.5) / present.size / np.diff(edges))
     at = np.clip(
-        np.searchsorted(edges, np.where(np.isnan(shown), edges[0], shown), side="right") - 1, 0, density.size - 1
+        np.searchsorted(edges, np.where(np.isnan(released), edges[0], released), side="right") - 1, 0, density.size - 1
     )
     return np.asarray(density[at], dtype=np.float32)
 

@@ -53,11 +53,11 @@ class Audit:
 
     def attack(self, name: str) -> Attack:
         """Return one attack by its name."""
-        return next(one for one in self.attacks if one.name == name)
+        return next(attack for attack in self.attacks if attack.name == name)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the audit for JSON: one block an attack."""
-        blocks = {one.name: one.to_dict() for one in self.attacks}
+        blocks = {attack.name: attack.to_dict() for attack in self.attacks}
         return {
             **blocks,
             "epsilon": None if self.epsilon is None else self.epsilon.to_dict(),
@@ -199,9 +199,9 @@ class _Auditor:
         }
 
         def rates(columns: Mapping[str, Column]) -> tuple[Rate, Rate]:
-            found = predicates(columns, self._values, PREDICATES, self._random)
+            descriptions = predicates(columns, self._values, PREDICATES, self._random)
             people = self._people_of_rows
-            return singled_out(found, self._values, people), singled_out(found, chance, people)
+            return singled_out(descriptions, self._values, people), singled_out(descriptions, chance, people)
 
         attack, control = rates(actual)
         mixed = columns_of(self._shuffled(self._released), self._values, self._randomized)
@@ -230,19 +230,19 @@ class _Auditor:
                 shuffled=None,
                 note=_SYNTHETIC,
             )
-        found, mixed = self._link(self._release, self.known), self._link(self._mixed, self.known)
+        links, mixed = self._link(self._release, self.known), self._link(self._mixed, self.known)
         others = {"full_knowledge": self.names, "quasi_identifiers_only": self._weaker}
         return Attack(
             name="linkability",
-            attack=found.first,
+            attack=links.first,
             control=mixed.first,
             identity=self._link(self._identity, self.known).first,
             renamed=self._link(self._renamed, self.known).first,
             shuffled=mixed.first,
             details={
-                "top_10": found.first_ten.value,
+                "top_10": links.first_ten.value,
                 **{
-                    key: (found if names == self.known else self._link(self._release, names)).first.value
+                    key: (links if names == self.known else self._link(self._release, names)).first.value
                     for key, names in others.items()
                     if names
                 },
@@ -253,14 +253,14 @@ class _Auditor:
     def inference(self, secrets: Sequence[str]) -> Attack:
         """Guess each secret; the one that is guessed best counts."""
         usable = [name for name in secrets if len(self._values[name].values) <= MANY]
-        found = [self._inference(name) for name in usable]
-        if not found:
+        inferences = [self._inference(name) for name in usable]
+        if not inferences:
             none = Rate(successes=0.0, attacks=0)
             note = "No column is declared sensitive or target, or none with few values: nothing to infer."
             return Attack(
                 name="inference", attack=none, control=none, identity=None, renamed=None, shuffled=None, note=note
             )
-        return max(found, key=lambda one: one.risk)
+        return max(inferences, key=lambda inference: inference.risk)
 
     def _inference(self, secret: str) -> Attack:
         names = [name for name in self.known if name != secret]
@@ -289,9 +289,9 @@ class _Auditor:
         def fit(scene: _Scene, people: Sequence[Mapping[str, int]]) -> np.ndarray[Any, Any]:
             return np.array([evidence_for(scene.columns, self.names, person).max(initial=0.0) for person in people])
 
-        found = membership(fit(self._release, self._people), fit(self._release, self._others))
+        result = membership(fit(self._release, self._people), fit(self._release, self._others))
         clear = membership(fit(self._identity, self._people), fit(self._identity, self._others))
-        return [replace(found, identity=clear.attack)]
+        return [replace(result, identity=clear.attack)]
 
 
 def _in_common(source: pa.Table, control: pa.Table | None) -> tuple[dict[str, Values], list[dict[str, int]]]:
@@ -306,7 +306,7 @@ def _in_common(source: pa.Table, control: pa.Table | None) -> tuple[dict[str, Va
         name: Values.of(pa.chunked_array([*_plain(source, name).chunks, *_plain(control, name, source).chunks]))
         for name in names
     }
-    values = {name: Values(values=one.values, codes=one.codes[:n_rows]) for name, one in both.items()}
+    values = {name: Values(values=value.values, codes=value.codes[:n_rows]) for name, value in both.items()}
     rows = zip(*(both[name].codes[n_rows:].tolist() for name in names), strict=True)
     return values, [dict(zip(names, row, strict=True)) for row in rows]
 

@@ -97,17 +97,17 @@ class _Values:
         whole = self._exact(label)
         if whole.any():
             return whole
-        found = np.zeros(self.absent.size, dtype=bool)
+        matches = np.zeros(self.absent.size, dtype=bool)
         for atom in _atoms(label):
-            found |= self._of_atom(atom)
-        return ~found if label.startswith(NOT) else found
+            matches |= self._of_atom(atom)
+        return ~matches if label.startswith(NOT) else matches
 
     def named(self, label: str) -> Mask:
         """Return the values that a label names, whether it includes or excludes them."""
-        found = np.zeros(self.absent.size, dtype=bool)
+        matches = np.zeros(self.absent.size, dtype=bool)
         for atom in _atoms(label):
-            found |= self._exact(atom)
-        return found
+            matches |= self._exact(atom)
+        return matches
 
     def _exact(self, text: str) -> Mask:
         out = np.zeros(self.absent.size, dtype=bool)
@@ -125,16 +125,16 @@ class _Values:
 
     def _of_interval(self, atom: str) -> Mask:
         first, last = 0, 0
-        if found := _INTERVAL.match(atom):
-            first = self._below(_point(found[2]), found[1] != "[")
-            last = self._below(_point(found[3]), found[4] == "]")
-        elif found := _HALF.match(atom):
-            border = self._below(_point(found[2]), found[1] in ("<=", ">"))
-            first, last = (0, border) if found[1] in ("<", "<=") else (border, len(self._places))
-        elif found := _RANGE.match(atom):
-            first, last = self._below(Fraction(found[1]), False), self._below(Fraction(found[2]), True)
-        elif found := _FROM.match(atom):
-            first, last = self._below(Fraction(found[1]), False), len(self._places)
+        if match := _INTERVAL.match(atom):
+            first = self._below(_point(match[2]), match[1] != "[")
+            last = self._below(_point(match[3]), match[4] == "]")
+        elif match := _HALF.match(atom):
+            border = self._below(_point(match[2]), match[1] in ("<=", ">"))
+            first, last = (0, border) if match[1] in ("<", "<=") else (border, len(self._places))
+        elif match := _RANGE.match(atom):
+            first, last = self._below(Fraction(match[1]), False), self._below(Fraction(match[2]), True)
+        elif match := _FROM.match(atom):
+            first, last = self._below(Fraction(match[1]), False), len(self._places)
         out = np.zeros(self.absent.size, dtype=bool)
         out[self._by_place[first:last]] = True
         return out
@@ -144,10 +144,10 @@ class _Values:
         return (bisect_right if with_equal else bisect_left)(self._places, point)
 
     def _of_prefix(self, atom: str) -> Mask:
-        found = _PREFIX.match(atom)
-        if not found:
+        match = _PREFIX.match(atom)
+        if not match:
             return np.zeros(self.absent.size, dtype=bool)
-        fits = [t is not None and len(t) == len(atom) and t.startswith(found[1]) for t in self._texts]
+        fits = [t is not None and len(t) == len(atom) and t.startswith(match[1]) for t in self._texts]
         return np.array(fits, dtype=bool)
 
 

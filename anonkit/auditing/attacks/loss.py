@@ -57,7 +57,7 @@ class LossBound:
     @property
     def verdict(self) -> str:
         """Say what the bound means; a bound below a claim proves nothing, it only does not refute it."""
-        refuted = [one for one in self.columns if one["verdict"] == REFUTED]
+        refuted = [column for column in self.columns if column["verdict"] == REFUTED]
         if refuted or self.surest > self.claimed:
             return REFUTED
         if self.lower_bound <= 0:
@@ -75,7 +75,7 @@ class LossBound:
             "neighbours": self.neighbours,
             "how": self.how,
             **self.counts,
-            **({"columns": [dict(one) for one in self.columns]} if self.columns else {}),
+            **({"columns": [dict(column) for column in self.columns]} if self.columns else {}),
         }
 
 
@@ -121,15 +121,15 @@ class Guesser:
         half = len(features) // 2
         directions = [_direction(features[:half], inside[:half])]
         directions += [_matched(features[:half], effects)] if effects is not None and effects.any() else []
-        truth, found = inside[half:], []
+        truth, choices = inside[half:], []
         for weights in directions:
             scores = features[half:] @ weights
             for share in _SHARES:
                 high, low = float(np.quantile(scores, 1 - share)), float(np.quantile(scores, share))
                 for above, below in ((high, low), (high, -math.inf), (math.inf, low)):
                     guesser = cls(weights=weights, above=above, below=below)
-                    found.append((_promise(*_score(scores, truth, above, below), scores.size, answers), guesser))
-        return max(found, key=lambda one: one[0])[1]
+                    choices.append((_promise(*_score(scores, truth, above, below), scores.size, answers), guesser))
+        return max(choices, key=lambda choice: choice[0])[1]
 
     def judge(self, features: FloatArray, inside: BoolArray) -> tuple[int, int]:
         """Return how many guesses are right, of how many."""
@@ -142,12 +142,12 @@ def _score(scores: FloatArray, inside: BoolArray, above: float, below: float) ->
     return int((says_in & inside).sum() + (says_out & ~inside).sum()), int(says_in.sum() + says_out.sum())
 
 
-def _promise(right: int, made: int, looked_at: int, answers: int) -> float:
+def _promise(right: int, releases: int, looked_at: int, answers: int) -> float:
     """Return the bound to expect, half a standard error of the rate lower: a good rate of few is often luck."""
-    if made == 0:
+    if releases == 0:
         return -1.0
-    size = max(round(answers * made / looked_at), 1)
-    likely = (right + 0.5) / (made + 1) - 0.5 / math.sqrt(made + 1)
+    size = max(round(answers * releases / looked_at), 1)
+    likely = (right + 0.5) / (releases + 1) - 0.5 / math.sqrt(releases + 1)
     return epsilon_of_guesses(round(size * max(likely, 0.0)), size) + 1e-6 * likely
 
 

@@ -26,7 +26,9 @@ def membership(members: np.ndarray[Any, Any], others: np.ndarray[Any, Any]) -> A
     """
     half_m, half_o = members.size // 2, others.size // 2
     thresholds = np.unique(np.concatenate([members[:half_m], others[:half_o], [np.inf]]))
-    seen = np.array([(members[:half_m] >= one).mean() - (others[:half_o] >= one).mean() for one in thresholds])
+    seen = np.array(
+        [(members[:half_m] >= threshold).mean() - (others[:half_o] >= threshold).mean() for threshold in thresholds]
+    )
     best = thresholds[int(np.argmax(seen))] if half_m and half_o else np.inf
     return Attack(
         name="membership",

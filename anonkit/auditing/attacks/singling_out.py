@@ -19,7 +19,7 @@ Predicate = dict[str, NDArray[np.bool_]]
 
 
 def predicates(
-    columns: Mapping[str, Column], original: Mapping[str, Values], wanted: int, random: np.random.Generator
+    columns: Mapping[str, Column], original: Mapping[str, Values], n_predicates: int, random: np.random.Generator
 ) -> list[Predicate]:
     """Draw descriptions: some cells of a released row, read as sets of original values; no two alike.
 
@@ -33,28 +33,30 @@ def predicates(
     if n_rows == 0:
         return []
     rarity = np.sum([_rarity(columns[name]) for name in names], axis=0)
-    found: dict[tuple[tuple[str, int], ...], Predicate] = {}
-    for row in random.choice(n_rows, size=2 * wanted, p=rarity / rarity.sum()).tolist():
+    drawn: dict[tuple[tuple[str, int], ...], Predicate] = {}
+    for row in random.choice(n_rows, size=2 * n_predicates, p=rarity / rarity.sum()).tolist():
         size = int(random.integers(1, min(MOST_COLUMNS, len(names)) + 1))
         chosen = sorted(random.choice(names, size=size, replace=False).tolist())
         key = tuple((name, int(_codes(columns[name])[row])) for name in chosen)
-        if key not in found:
-            found[key] = {name: _fitting(columns[name], row, len(original[name].values)) for name in chosen}
-        if len(found) == wanted:
+        if key not in drawn:
+            drawn[key] = {name: _fitting(columns[name], row, len(original[name].values)) for name in chosen}
+        if len(drawn) == n_predicates:
             break
-    return list(found.values())
+    return list(drawn.values())
 
 
-def singled_out(found: list[Predicate], rows: Mapping[str, Values], people: NDArray[np.int64] | None = None) -> Rate:
+def singled_out(
+    descriptions: list[Predicate], rows: Mapping[str, Values], people: NDArray[np.int64] | None = None
+) -> Rate:
     """Count the descriptions that fit exactly one of the rows; every row counts, those that are alike too.
 
     With `people`, the person of each row, shape (n_rows,), they have to fit rows of exactly one person.
     """
     hits = 0
-    for predicate in found:
+    for predicate in descriptions:
         fits = np.logical_and.reduce([mask[rows[name].codes] for name, mask in predicate.items()])
         hits += int(np.count_nonzero(fits) == 1 if people is None else np.unique(people[fits]).size == 1)
-    return Rate(successes=float(hits), attacks=len(found))
+    return Rate(successes=float(hits), attacks=len(descriptions))
 
 
 def _codes(column: Column) -> NDArray[np.int64]:

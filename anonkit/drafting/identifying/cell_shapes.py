@@ -59,7 +59,7 @@ def _digits(text: str) -> str:
 
 
 def _is_phone(text: str) -> bool:
-    return bool(_PHONES.fullmatch(text)) and 8 <= sum(each.isdigit() for each in text) <= 15
+    return bool(_PHONES.fullmatch(text)) and 8 <= sum(character.isdigit() for character in text) <= 15
 
 
 def _is_iban(text: str) -> bool:

@@ -95,7 +95,7 @@ def is_postal(name: str) -> bool:
 
 
 def _ends_in(name: str, words: frozenset[str]) -> bool:
-    found = words_of(name)
-    while found and found[-1] in _QUALIFYING_WORDS:
-        found.pop()
-    return bool(found) and found[-1] in words and _GROUP_WORDS.isdisjoint(found)
+    header = words_of(name)
+    while header and header[-1] in _QUALIFYING_WORDS:
+        header.pop()
+    return bool(header) and header[-1] in words and _GROUP_WORDS.isdisjoint(header)

@@ -85,8 +85,8 @@ def evidence_of(column: CodedColumn) -> Evidence:
     if not column.ordered:
         texts = [str(value).strip() for value in _spaced(sorted(map(str, values)))]
         if texts and sum(text.isascii() and text.isdigit() for text in texts) >= _MOSTLY * len(texts):
-            found = [int(text) for text in map(str, values) if text.isascii() and text.isdigit() and len(text) <= 40]
-            numbers = (min(found), max(found)) if found else None
+            integers = [int(text) for text in map(str, values) if text.isascii() and text.isdigit() and len(text) <= 40]
+            numbers = (min(integers), max(integers)) if integers else None
         quantity = bool(texts) and sum(map(is_quantity, texts)) >= _MOSTLY * len(texts)
     elif values and all(isinstance(value, int | float) and value == value // 1 for value in _spaced(values)):
         texts = [str(int(value)) for value in _spaced(values)]  # type: ignore[call-overload]

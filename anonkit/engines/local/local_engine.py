@@ -183,9 +183,11 @@ class LocalEngine:
         if self._fits(source, names):
             columns = self._encoded(source, names)
             n_rows = source.n_rows
-            return [count_combinations(columns, each, n_rows) for each in sets]
-        counted = iter(self._counter.count_sets(source, [each for each in sets if each]))
-        return [next(counted) if each else count_combinations({}, each, source.n_rows) for each in sets]
+            return [count_combinations(columns, column_set, n_rows) for column_set in sets]
+        counted = iter(self._counter.count_sets(source, [column_set for column_set in sets if column_set]))
+        return [
+            next(counted) if column_set else count_combinations({}, column_set, source.n_rows) for column_set in sets
+        ]
 
     def count_people(self, source: LocalSource, columns: Sequence[str], unit: str) -> pa.Table:
         """Count the distinct units of every combination; rows without one are one unit. See `count_sets`."""

@@ -62,7 +62,9 @@ class SpillingCounter:
         place = {name: at for at, name in enumerate(names)}
         listed = _columns(range(len(names)))
         masks = [_grouping_id(columns, names) for columns in sets]
-        grouped = {each: _columns(place[name] for name in columns) for each, columns in zip(masks, sets, strict=True)}
+        grouped = {
+            grouping: _columns(place[name] for name in columns) for grouping, columns in zip(masks, sets, strict=True)
+        }
         mask = f"GROUPING_ID({listed})" if len(grouped) > 1 else "0"  # one set may have more columns than it has bits
         counted = self._query(
             lambda relation: (
@@ -75,8 +77,8 @@ class SpillingCounter:
         *values, mask_of, counts = counted.columns
         typed = [_from_sql(column, source.schema.field(name).type) for column, name in zip(values, names, strict=True)]
         tables = []
-        for columns, wanted in zip(sets, masks, strict=True):
-            rows = pc.equal(mask_of, wanted)
+        for columns, mask_of_set in zip(sets, masks, strict=True):
+            rows = pc.equal(mask_of, mask_of_set)
             arrays = [typed[place[name]].filter(rows) for name in columns]
             tables.append(count_table(columns, arrays, counts.filter(rows)))
         return tables
@@ -213,7 +215,7 @@ def _parts(sets: Sequence[tuple[str, ...]]) -> Iterator[list[tuple[str, ...]]]:
     """Divide sets, in order, so that each part has few enough columns for one query; a large set stands alone."""
     part: list[tuple[str, ...]] = []
     for columns in sets:
-        if part and len({*columns, *(name for each in part for name in each)}) > _MOST_GROUPED:
+        if part and len({*columns, *(name for column_set in part for name in column_set)}) > _MOST_GROUPED:
             yield part
             part = []
         part.append(columns)

@@ -136,13 +136,13 @@ class _Reader:
     def _by_object(self, block: bytes) -> pa.Table:
         """Parse lines that the fast parser refuses, the columns whose spelling counts cell by cell."""
         objects = self._objects(block)
-        names = list(dict.fromkeys(key for one in objects for key in one))
-        found = {name: literal_column(objects, name) for name in names if name in self.spelled}
+        names = list(dict.fromkeys(key for record in objects for key in record))
+        literal_columns = {name: literal_column(objects, name) for name in names if name in self.spelled}
         others = [name for name in names if name not in self.spelled]
         if others and not self.policy.cell_by_cell:
-            typed = self._typed(without(objects, list(found)))
-            found.update({name: typed.column(name) for name in others})
-        table = pa.table({name: found[name] for name in names if name in found})
+            typed = self._typed(without(objects, list(literal_columns)))
+            literal_columns.update({name: typed.column(name) for name in others})
+        table = pa.table({name: literal_columns[name] for name in names if name in literal_columns})
         return self._declared(table, len(objects))
 
     def _declared(self, table: pa.Table, n_rows: int | None = None) -> pa.Table:

@@ -60,7 +60,7 @@ def _after_blanks(text: str, at: int) -> int:
 
 def literal_column(objects: Sequence[Object], name: str) -> pa.StringArray:
     """Return the values of a key as texts: numbers as exact decimals, lists and objects as JSON."""
-    return pa.array([_literal(one.get(name)) for one in objects], pa.string())
+    return pa.array([_literal(record.get(name)) for record in objects], pa.string())
 
 
 def _literal(value: object) -> str | None:
@@ -78,8 +78,8 @@ def without(objects: Sequence[Object], names: Sequence[str]) -> bytes:
     """Return objects as JSON Lines without some keys, numbers as they were spelled."""
     left_out = set(names)
     lines = (
-        ",".join(f"{json.dumps(key)}:{_spelled(value)}" for key, value in one.items() if key not in left_out)
-        for one in objects
+        ",".join(f"{json.dumps(key)}:{_spelled(value)}" for key, value in record.items() if key not in left_out)
+        for record in objects
     )
     return "".join(f"{{{line}}}\n" for line in lines).encode()
 

@@ -46,17 +46,17 @@ def open_parquet(path: Path, policy: Policy) -> ParquetRows:
     if not files:
         raise SourceError(f"{str(path)!r} holds no Parquet file")
     keys = [_keys(file.parent.relative_to(path)) for file in files]
-    if len({tuple(each) for each in keys}) > 1:
+    if len({tuple(key) for key in keys}) > 1:
         raise SourceError(f"the files of {str(path)!r} are partitioned by different keys")
     return _rows(files, keys, policy)
 
 
 def _files(folder: Path) -> list[Path]:
-    found: list[Path] = []
+    paths: list[Path] = []
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith((".", "_"))]
-        found += [Path(place, name) for name in names if not name.startswith((".", "_"))]
-    return sorted(found)
+        paths += [Path(place, name) for name in names if not name.startswith((".", "_"))]
+    return sorted(paths)
 
 
 def _keys(place: Path) -> Keys:
@@ -71,7 +71,7 @@ def _rows(files: Sequence[Path], keys: Sequence[Keys], policy: Policy) -> Parque
     for name in keys[0]:
         if name in schema.names:
             continue  # some tools write the key into the files as well
-        texts = pa.array([each[name] for each in keys], pa.string())
+        texts = pa.array([key[name] for key in keys], pa.string())
         rule = TextCells.of(policy.column(name), cell_by_cell=policy.cell_by_cell)
         kind, cells = fit_column(name, rule, texts, None, 0)
         schema = schema.append(pa.field(name, kind or pa.string()))
@@ -108,8 +108,8 @@ def _merged(schemas: Sequence[pa.Schema], policy: Policy) -> pa.Schema:
     by_cell = {name for name in kinds if policy.cell_by_cell or policy.column(name).is_read_by_cell}
     return pa.schema(
         [
-            (name, canonical_type(name, _common_type(name, list(found), by_cell=name in by_cell)))
-            for name, found in kinds.items()
+            (name, canonical_type(name, _common_type(name, list(kinds_of_column), by_cell=name in by_cell)))
+            for name, kinds_of_column in kinds.items()
         ]
     )
 

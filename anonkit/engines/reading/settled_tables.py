@@ -48,15 +48,15 @@ def unusable_cells(source: Source, policy: Policy, engine: Engine) -> dict[str, 
     if not columns:
         return {}
     count = CountCells(columns=tuple(columns))
-    found = engine.add_up(source, count, [column.name for column in columns], len(_COUNTS) * len(columns))
+    counts = engine.add_up(source, count, [column.name for column in columns], len(_COUNTS) * len(columns))
     out: dict[str, Any] = {}
     cells = {}
-    for column, (missing, outside) in zip(columns, found.reshape(-1, len(_COUNTS)).tolist(), strict=True):
+    for column, (missing, outside) in zip(columns, counts.reshape(-1, len(_COUNTS)).tolist(), strict=True):
         if isinstance(column, UnitCells):
             out.update({"rows_without_unit": missing} if missing else {})
             continue
-        told = {name: n for name, n in zip(_COUNTS, (missing, outside), strict=True) if n}
-        cells.update({column.name: told} if told else {})
+        figures = {name: n for name, n in zip(_COUNTS, (missing, outside), strict=True) if n}
+        cells.update({column.name: figures} if figures else {})
     if policy.cell_by_cell and (lost := cells.get(policy.target or "")):
         out["rows_without_class"] = sum(lost.values())
     return {**({"rows_not_used": out} if out else {}), **({"cells_not_as_declared": cells} if cells else {})}

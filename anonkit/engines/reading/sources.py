@@ -141,8 +141,8 @@ def _mapped(function: BatchMap, batches: Iterator[pa.RecordBatch]) -> Iterator[p
             while waiting:
                 yield waiting.popleft().result()
         finally:  # nobody reads on, or a batch failed: the rest is not begun
-            for one in waiting:
-                one.cancel()
+            for future in waiting:
+                future.cancel()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,15 +180,15 @@ class ParquetRows:
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Read all files from the first row on."""
-        wanted = self.schema if columns is None else pa.schema([self.schema.field(name) for name in columns])
+        projected = self.schema if columns is None else pa.schema([self.schema.field(name) for name in columns])
         for part in self.parts:
-            yield from self._part_batches(part, wanted)
+            yield from self._part_batches(part, projected)
 
     def folded_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read some columns, texts as the dictionaries in which most files hold them anyway."""
-        wanted = pa.schema([self.folded_schema.field(name) for name in columns])
+        projected = pa.schema([self.folded_schema.field(name) for name in columns])
         for part in self.parts:
-            yield from self._part_batches(part, wanted)
+            yield from self._part_batches(part, projected)
 
     @property
     def folded_schema(self) -> pa.Schema:
@@ -206,21 +206,21 @@ class ParquetRows:
         return (firsts[groups[0]] if groups else 0), self._part_batches(part, wanted, groups)
 
     def _part_batches(
-        self, part: ParquetPart, wanted: pa.Schema, groups: Sequence[int] | None = None
+        self, part: ParquetPart, projected: pa.Schema, groups: Sequence[int] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        stored = [name for name in wanted.names if name in part.names]
+        stored = [name for name in projected.names if name in part.names]
         explain = spill_is_gone if self.spilled else not_parquet(part.path)
-        dictionaries = [name for name in stored if pa.types.is_dictionary(wanted.field(name).type)]
+        dictionaries = [name for name in stored if pa.types.is_dictionary(projected.field(name).type)]
         file = shielded(lambda: pq.ParquetFile(part.path, read_dictionary=dictionaries), explain)
         with file:
             batches = shielded_iterator(file.iter_batches(BATCH_ROWS, row_groups=groups, columns=stored), explain)
-            completed = (self._completed(batch, part, wanted) for batch in batches)
-            yield from canonical_batches(completed, wanted, safe=not self.cell_by_cell)
+            completed = (self._completed(batch, part, projected) for batch in batches)
+            yield from canonical_batches(completed, projected, safe=not self.cell_by_cell)
 
-    def _completed(self, batch: pa.RecordBatch, part: ParquetPart, wanted: pa.Schema) -> pa.RecordBatch:
+    def _completed(self, batch: pa.RecordBatch, part: ParquetPart, projected: pa.Schema) -> pa.RecordBatch:
         """Put columns into the wanted order, with those that are not in the file."""
         arrays = []
-        for column in wanted:
+        for column in projected:
             if column.name not in part.names:
                 constant = part.constants.get(column.name, pa.scalar(None, column.type))
                 arrays.append(pa.repeat(constant, batch.num_rows))
@@ -230,7 +230,7 @@ class ParquetRows:
             if categories is not None:
                 array = in_categories(array, categories, ordered=column.type.ordered)
             arrays.append(array)
-        return pa.RecordBatch.from_arrays(arrays, names=wanted.names)
+        return pa.RecordBatch.from_arrays(arrays, names=projected.names)
 
 
 def restored(batch: pa.RecordBatch, schema: pa.Schema, categories: Mapping[str, pa.Array]) -> pa.RecordBatch:

@@ -93,16 +93,16 @@ class ParquetSplits:
             The file is not there.
         """
         names = self.schema.names if columns is None else list(columns)
-        wanted = pa.schema([self.schema.field(name) for name in names])
+        projected = pa.schema([self.schema.field(name) for name in names])
         stored = [self.files.schema.field(self.schema.get_field_index(name)) for name in names]
-        for each in self.splits[split]:
-            part = self.files.parts[each.part]
+        for row_group in self.splits[split]:
+            part = self.files.parts[row_group.part]
             if not Path(part.path).exists():
                 raise EngineError("an executor does not see the files of the table", "does every node have the folder?")
-            row, batches = self.files.range_batches(part, pa.schema(stored), each.start, each.stop)
-            row += self.first_rows[each.part]
+            row, batches = self.files.range_batches(part, pa.schema(stored), row_group.start, row_group.stop)
+            row += self.first_rows[row_group.part]
             for batch in batches:
-                yield restored(batch, wanted, self.categories), row
+                yield restored(batch, projected, self.categories), row
                 row += batch.num_rows
 
 

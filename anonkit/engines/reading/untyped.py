@@ -131,8 +131,8 @@ def fit_column(
     try:
         return cells.fit(array, kind)
     except NotOfType as misfit:
-        position, wanted = misfit.position, misfit.wanted
+        position, wider = misfit.position, misfit.wanted
     raise SourceError(
-        f"column {name!r}: the cell in row {row + position + 1} is not of type {wanted}",
+        f"column {name!r}: the cell in row {row + position + 1} is not of type {wider}",
         'correct it, list its text in missing_values, or declare type = "string"',
     )

@@ -25,10 +25,10 @@ def categories_in(splits: ParquetSplits, session: SparkSession) -> Mapping[str, 
     if not names:
         return {}
     work = Dictionaries(splits=splits, columns=names)
-    found = during("looking for categories", lambda: _distinct(work, session).toArrow())
+    distinct = during("looking for categories", lambda: _distinct(work, session).toArrow())
     seen = [Categories() for _ in names]
-    for each in found.sort_by("seen").to_pylist():
-        seen[each["column"]].know(texts_of(each["texts"]))
+    for row in distinct.sort_by("seen").to_pylist():
+        seen[row["column"]].know(texts_of(row["texts"]))
     return {name: pa.array(order.values, pa.string()) for name, order in zip(names, seen, strict=True)}
 
 

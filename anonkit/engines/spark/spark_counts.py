@@ -25,24 +25,24 @@ MOST_GROUPS = 5_000_000
 
 def added_up(source: SparkSource, function: BatchCount, columns: Sequence[str], size: int) -> NDArray[np.int64]:
     """Return the sums of what a function counts in batches of some columns, shape (size,)."""
-    found = during("counting", lambda: source.counted(function, columns, size).toArrow())
+    sums = during("counting", lambda: source.counted(function, columns, size).toArrow())
     total = np.zeros(size, dtype=np.int64)
-    total[found.column("at").to_numpy()] = found.column("n").to_numpy()
+    total[sums.column("at").to_numpy()] = sums.column("n").to_numpy()
     return total
 
 
 def combinations(source: SparkSource, sets: Sequence[tuple[str, ...]]) -> list[pa.Table]:
     """Count the rows of every combination of several sets of columns, in one job."""
-    names = list(dict.fromkeys(name for each in sets for name in each))
+    names = list(dict.fromkeys(name for column_set in sets for name in column_set))
     table = collected(source.grouped(names, sets))
     kinds = [plain_schema(source.schema).field(name).type for name in names]
     columns = [from_carrier(table.column(f"c{at}").combine_chunks(), kind) for at, kind in enumerate(kinds)]
     counts = table.column("n").combine_chunks()
     out = []
-    for number, each in enumerate(sets):
+    for number, column_set in enumerate(sets):
         mine = pc.equal(table.column("set").combine_chunks(), number)
-        arrays = [columns[names.index(name)].filter(mine) for name in each]
-        out.append(count_table(each, arrays, counts.filter(mine)))
+        arrays = [columns[names.index(name)].filter(mine) for name in column_set]
+        out.append(count_table(column_set, arrays, counts.filter(mine)))
     return out
 
 
@@ -51,8 +51,8 @@ def count_sizes(
 ) -> tuple[list[int], list[int], list[int]]:
     """Return the sizes of the classes under some columns, and how many classes and rows have each."""
     sizes = _sizes(source, columns, unit)
-    found = sizes.groupBy("size").agg(sf.count(sf.lit(1)).alias("classes"), sf.sum("n").alias("rows"))
-    table = found.where("size > 0").orderBy("size").toArrow()
+    histogram = sizes.groupBy("size").agg(sf.count(sf.lit(1)).alias("classes"), sf.sum("n").alias("rows"))
+    table = histogram.where("size > 0").orderBy("size").toArrow()
     return (
         table.column("size").to_pylist(),
         table.column("classes").to_pylist(),

@@ -219,10 +219,10 @@ class SparkEngine:
         """
         if isinstance(source, LocalSource):
             return self._local.count_sets(source, sets)
-        filled = [each for each in sets if each]
+        filled = [column_set for column_set in sets if column_set]
         counted = iter(during("counting", lambda: combinations(source, filled)) if filled else ())
         total = pa.array([source.n_rows], pa.int64()) if not all(sets) else None
-        return [next(counted) if each else count_table((), [], total) for each in sets]
+        return [next(counted) if column_set else count_table((), [], total) for column_set in sets]
 
     def count_people(self, source: _Source, columns: Sequence[str], unit: str) -> pa.Table:
         """Count distinct units where the rows are. See `anonkit.protocols.Engine.count_people`.
@@ -289,11 +289,11 @@ class SparkEngine:
         share = 1.0 if n >= source.at_most else (n + 8 * n**0.5 + 64) / source.at_most
         while True:  # the first round is enough but for one case in 10**15
             bound = min(int(share * 2.0**64), 2**64 - 1)
-            found = self._below(source, key, bound)
-            if found.num_rows >= n or share >= 1:
+            sampled = self._below(source, key, bound)
+            if sampled.num_rows >= n or share >= 1:
                 break
             share *= 2
-        best = found.sort_by("word").slice(0, n).sort_by(ROW)
+        best = sampled.sort_by("word").slice(0, n).sort_by(ROW)
         rows = [
             restored(batch, source.schema, source.categories)
             for batch in best.select(best.column_names[:-2]).to_batches()
@@ -332,7 +332,7 @@ class SparkEngine:
         parts = in_order(source, randomness.key("shuffle"), self._new_folder(), together)
         if part_rows is None or not any(parts.sizes):
             return local(LocalSource(source.schema, all_of(parts), at_most=source.at_most), randomness=None)
-        each = max(part_rows * len(parts.sizes) // sum(parts.sizes), 1)
-        joined = JoinedSplits(splits=parts, each=each)
+        rows_a_part = max(part_rows * len(parts.sizes) // sum(parts.sizes), 1)
+        joined = JoinedSplits(splits=parts, each=rows_a_part)
         files = self._of(joined, parts.schema, sum(parts.sizes), parts.form.categories)
         return written_files(files, metadata, self._new_folder(), path)

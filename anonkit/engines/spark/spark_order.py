@@ -73,8 +73,8 @@ def written_files(
     """
     used = _used(source)
     work = WriteFiles(rows=source.rows(), schema=source.schema, used=used, metadata=metadata, folder=str(scratch))
-    told = during("writing files", lambda: source.tasks(work, WRITTEN).toArrow())
-    sizes = dict(zip(told.column("part").to_pylist(), told.column("n").to_pylist(), strict=True))
+    written = during("writing files", lambda: source.tasks(work, WRITTEN).toArrow())
+    sizes = dict(zip(written.column("part").to_pylist(), written.column("n").to_pylist(), strict=True))
     filled = sorted(number for number, n in sizes.items() if n)
     _refuse_unseen(scratch / part_name(number) for number in filled)
     shielded(folder.mkdir, cannot_write(folder))
@@ -102,8 +102,8 @@ def _form(source: SparkSource) -> StoredRows:
 
 def _written(frame: DataFrame, form: StoredRows, folder: Path, source: SparkSource, n_parts: int) -> StoredSplits:
     """Run the tasks; return the parts they have written, those without rows left out."""
-    told = during("writing rows", lambda: _collected(frame, source.session))
-    sizes = dict(zip(told.column("part").to_pylist(), told.column("n").to_pylist(), strict=True))
+    written = during("writing rows", lambda: _collected(frame, source.session))
+    sizes = dict(zip(written.column("part").to_pylist(), written.column("n").to_pylist(), strict=True))
     _refuse_unseen(part_path(folder, number) for number in sizes)
     rows = StoredSplits(folder=str(folder), form=form, sizes=[sizes.get(number, 0) for number in range(n_parts)])
     if not source.steps and sum(rows.sizes) != source.at_most:

@@ -61,8 +61,8 @@ class SparkSource:
         """Number of rows. After a map that may drop some it takes a job."""
         if all(step.same_rows for step in self.steps):
             return self.at_most
-        found = during("counting", self.grouped([], [()]).select("n").toArrow)
-        return sum(found.column("n").to_pylist())
+        counted = during("counting", self.grouped([], [()]).select("n").toArrow)
+        return sum(counted.column("n").to_pylist())
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Read all rows, or some columns of them, on this machine, in the order of their numbers."""
@@ -107,9 +107,9 @@ class SparkSource:
         schema = pa.schema([self.schema.field(name) for name in columns])
         out = out_schema(schema, ("set", pa.int64()), ("n", pa.int64()))
         read = columns or self.schema.names[:1]
-        found = self.finished(Counted(tuple(columns), tuple(sets)), out, read)
+        counted = self.finished(Counted(tuple(columns), tuple(sets)), out, read)
         keys = [f"c{at}" for at in range(len(columns))]
-        return found.groupBy(*keys, "set").agg(sf.sum("n").alias("n"))
+        return counted.groupBy(*keys, "set").agg(sf.sum("n").alias("n"))
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:

@@ -130,7 +130,7 @@ class Sort:
         keyed = self.form.stored.append(pa.field(_WORD, pa.uint64()))
         messages = (pair for batch in batches for pair in zip(*(column for column in batch.columns), strict=True))
         for number, dealt in groupby(messages, lambda pair: pair[0].as_py()):
-            rows = [pa.ipc.read_record_batch(pa.ipc.read_message(each.as_buffer()), keyed) for _, each in dealt]
+            rows = [pa.ipc.read_record_batch(pa.ipc.read_message(piece.as_buffer()), keyed) for _, piece in dealt]
             table = pa.Table.from_batches(rows, keyed)
             words = table.column(_WORD).to_numpy()
             ordered = sorted_by(table.drop_columns([_WORD]), words)

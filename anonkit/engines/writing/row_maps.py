@@ -54,8 +54,8 @@ class Step:
         if not out.schema.equals(self.schema):
             raise EngineError("a batch function returned other columns or types than it declared")
         for name, categories in self.categories.items():
-            found = out.column(name).dictionary
-            if not found.equals(categories) and not set(found.to_pylist()) <= set(categories.to_pylist()):
+            dictionary = out.column(name).dictionary
+            if not dictionary.equals(categories) and not set(dictionary.to_pylist()) <= set(categories.to_pylist()):
                 raise EngineError("a batch function returned other categories than for an empty batch")
         return out
 
@@ -156,8 +156,8 @@ class MappedRows:
     def _stepped(self, batch: pa.RecordBatch, rows: Rows) -> tuple[pa.RecordBatch, Rows]:
         """Apply the functions; rows left of a function that drops some are numbered from the first one on."""
         first = int(rows[0]) if rows.size else 0
-        for each in self.steps:
-            batch = each(batch, first)
+        for step in self.steps:
+            batch = step(batch, first)
         return (batch, rows) if batch.num_rows == rows.size else (batch, np.arange(first, first + batch.num_rows))
 
 
@@ -283,10 +283,10 @@ class TaskFailure(Exception):  # noqa: N818 - what it is
 
 def failure_in(text: str) -> AnonkitError | None:
     """Return the error of ours that a text from Spark carries."""
-    found = _MARK.search(text)
-    if found is None:
+    match = _MARK.search(text)
+    if match is None:
         return None
-    name, message, hint = json.loads(base64.b64decode(found[1]))
+    name, message, hint = json.loads(base64.b64decode(match[1]))
     kind: Any = getattr(errors, name, EngineError)
     error: AnonkitError = kind(message, hint)
     return error

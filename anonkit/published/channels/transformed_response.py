@@ -132,8 +132,8 @@ class TransformedResponse:
         """Return the chance that a number is shown for a present and for a missing value."""
         if self.presence is None:
             return 1.0, 0.0
-        shown = self.presence.response_matrix()[:, 0]
-        return float(shown[0]), float(shown[1])
+        presence = self.presence.response_matrix()[:, 0]
+        return float(presence[0]), float(presence[1])
 
     def answer_moments(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance of the published number when the true one has these."""

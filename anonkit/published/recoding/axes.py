@@ -33,8 +33,8 @@ Named = tuple[tuple[str, tuple[int, ...]], ...]
 
 def _named(named: Named, parts: Sequence[int]) -> str:
     """Return the name of the smallest declared group that holds all of some parts."""
-    wanted = set(parts)
-    return next((name for name, group in named if wanted <= set(group)), MASK)
+    members = set(parts)
+    return next((name for name, group in named if members <= set(group)), MASK)
 
 
 def _named_to_dict(named: Named | None) -> dict[str, Any]:

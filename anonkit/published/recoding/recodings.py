@@ -85,8 +85,8 @@ class LocalRecoding:
 
     def without(self, leaves: Sequence[int]) -> LocalRecoding:
         """Return the recoding in which these leaves, and all that hangs on their parents, are one box each."""
-        gone = set(leaves)
-        nodes = [None if node is not None and gone & set(node.children) else node for node in self.nodes]
+        removed = set(leaves)
+        nodes = [None if node is not None and removed & set(node.children) else node for node in self.nodes]
         return replace(self, nodes=tuple(nodes))
 
     def boxes(self) -> dict[int, tuple[str | None, ...]]:

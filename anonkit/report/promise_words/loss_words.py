@@ -37,8 +37,10 @@ class LossWords:
             out.append((f"δ = {bound(delta)}", "probability left outside the bound, at most"))
         elif isinstance(epsilon, int | float) and epsilon < _MOST_SHOWN:
             factor = math.exp(epsilon)
-            shown = number(math.ceil(factor)) if factor >= 100 else f"{math.ceil(factor * 100) / 100:g}"
-            out.append((f"× {shown}", f"most that one {unit} changes the probability of any outcome (e to the ε)"))
+            factor_words = number(math.ceil(factor)) if factor >= 100 else f"{math.ceil(factor * 100) / 100:g}"
+            out.append(
+                (f"× {factor_words}", f"most that one {unit} changes the probability of any outcome (e to the ε)")
+            )
         return [*out, (number(report["rows"].get("out")), "rows released")]
 
     def verdict(self, promise: Json, n_checks: int) -> Verdict:
