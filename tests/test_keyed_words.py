@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.asked_attributes import asked_attribute
-from anonkit.mechanisms.code_randomizers import choose, row_blocks
 from anonkit.randomness import keyed_words
 
 KEY = bytes(range(32))
@@ -45,37 +41,10 @@ def test_words_are_uniform() -> None:
     assert np.all(np.abs(bits.mean(axis=0) - 0.5) < 5 * 0.5 / np.sqrt(100_000))
 
 
-@given(st.integers(0, 200_000))
-def test_blocks_cover_every_row_once(n: int) -> None:
-    """Blocks follow each other without gap or overlap."""
-    blocks = list(row_blocks(n))
-    assert sum(block.stop - block.start for block in blocks) == n
-    assert all(first.stop == second.start for first, second in pairwise(blocks))
-
-
-@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint16, np.int32, np.int64, np.uint64])
-def test_choosing_by_bits_is_where(kind: type) -> None:
-    """The branchless choice agrees with `numpy.where` for every integer type, extremes included."""
-    limits = np.iinfo(kind)
-    values = np.array([limits.min, limits.max, 0, 1, limits.max // 2], dtype=kind)
-    chosen, otherwise = np.meshgrid(values, values)
-    for condition in (np.zeros(chosen.shape, dtype=bool), np.eye(5, dtype=bool), np.ones(chosen.shape, dtype=bool)):
-        assert np.array_equal(choose(condition, chosen, otherwise), np.where(condition, chosen, otherwise))
-
-
-def test_the_asked_attribute_is_uniform_and_keyed() -> None:
-    """Each of seven attributes is asked of a seventh of the rows, the same ones in any batch."""
-    asked = asked_attribute(KEY, 5, 0, 70_000, 7)
-    assert np.array_equal(asked[1000:], asked_attribute(KEY, 5, 1000, 69_000, 7))
-    assert np.all(np.abs(np.bincount(asked, minlength=7) - 10_000) < 5 * 93)
-
-
 def test_impossible_places_are_refused() -> None:
-    """Streams and rows outside their range, word sizes and numbers of attributes that do not exist."""
+    """Streams and rows outside their range, and word sizes that do not exist."""
     for stream, row in ((-1, 0), (2**32, 0), (0, -1)):
         with pytest.raises(ParameterError, match="stream"):
             keyed_words(KEY, stream, row, 1)
     with pytest.raises(ParameterError, match="word_bits"):
         keyed_words(KEY, 0, 0, 1, word_bits=8)
-    with pytest.raises(ParameterError, match="n_attributes"):
-        asked_attribute(KEY, 0, 0, 1, 0)

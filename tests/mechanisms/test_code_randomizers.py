@@ -1,16 +1,144 @@
-"""What draws the answers of a channel is found by the kind of the channel."""
+"""Answers to codes: a function of key, stream and row number, whatever the batch, by the response matrix."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.code_randomizers import BandRandomizer, KaryRandomizer, MatrixRandomizer, randomizer_of
+from anonkit.mechanisms.code_randomizers import (
+    BandRandomizer,
+    KaryRandomizer,
+    MatrixRandomizer,
+    choose,
+    randomizer_of,
+    row_blocks,
+)
 from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import Channel
 from anonkit.published.channels.response_matrix import ResponseMatrix
+
+KEY = bytes(range(32))
+KEEPS = st.floats(0.01, 1.0)
+SIZES = st.integers(2, 12)
+
+
+@st.composite
+def channels(draw: st.DrawFn) -> RandomizedResponse:
+    """Equal, from ε, and skewed channels of 2 to 12 categories."""
+    size = draw(SIZES)
+    kind = draw(st.sampled_from(["equal", "epsilon", "skewed"]))
+    if kind == "equal":
+        return RandomizedResponse.equal(size, draw(KEEPS))
+    if kind == "epsilon":
+        return RandomizedResponse.from_epsilon(size, draw(st.floats(0.01, 12)))
+    p_keep = draw(st.floats(0.05, 0.95))
+    raw = np.array(draw(st.lists(st.floats(0.01, 1), min_size=size, max_size=size)))
+    return RandomizedResponse.skewed(p_keep, list((1 - p_keep) * raw / raw.sum()))
+
+
+@st.composite
+def matrices(draw: st.DrawFn) -> list[list[float]]:
+    """Square stochastic matrices with some exact zeros, 2 to 6 categories."""
+    size = draw(st.integers(2, 6))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    raw = rng.random((size, size)) * (rng.random((size, size)) < 0.7) + np.eye(size)
+    return [list(row / row.sum()) for row in raw]
+
+
+@st.composite
+def bands(draw: st.DrawFn) -> BandResponse:
+    """Small channels of both kinds, with and without missing and classes."""
+    make = draw(st.sampled_from([BandResponse.square_wave, BandResponse.piecewise]))
+    return make(
+        draw(st.floats(0.05, 11)),
+        draw(st.integers(2, 24)),
+        has_missing=draw(st.booleans()),
+        segments=draw(st.integers(1, 3)),
+    )
+
+
+@given(channels(), st.integers(0, 2**40), st.integers(0, 60), st.integers(1, 60))
+def test_a_batch_is_randomized_as_its_rows_are(channel: RandomizedResponse, first: int, lead: int, n: int) -> None:
+    """The answers depend on key, stream and row number, not on the batch."""
+    codes = np.random.default_rng(n).integers(0, channel.n_inputs, lead + n).astype(np.uint8)
+    whole = randomizer_of(channel).randomize(codes, key=KEY, stream=2, first_row=first)
+    part = randomizer_of(channel).randomize(codes[lead:], key=KEY, stream=2, first_row=first + lead)
+    assert np.array_equal(whole[lead:], part)
+    assert whole.dtype == codes.dtype
+
+
+def test_blocks_do_not_show_in_the_answers() -> None:
+    """Answers are the same across the block size the work is cut into."""
+    channel = RandomizedResponse.from_epsilon(5, 1.0)
+    codes = np.random.default_rng(0).integers(0, 5, 100_000).astype(np.int32)
+    whole = randomizer_of(channel).randomize(codes, key=KEY, stream=0)
+    parts = [
+        randomizer_of(channel).randomize(codes[at : at + 777], key=KEY, stream=0, first_row=at)
+        for at in range(0, 100_000, 777)
+    ]
+    assert np.array_equal(whole, np.concatenate(parts))
+
+
+def test_codes_out_of_range_are_counted_not_shown() -> None:
+    """The message says how many rows, never which value."""
+    channel = RandomizedResponse.equal(3, 0.5)
+    with pytest.raises(ParameterError, match=r"2 of 4 codes are outside \[0, 3\)"):
+        randomizer_of(channel).randomize(np.array([0, 77, -1, 2]), key=KEY, stream=0)
+    with pytest.raises(ParameterError, match="one-dimensional integer"):
+        randomizer_of(channel).randomize(np.array([0.5]), key=KEY, stream=0)
+
+
+@given(matrices())
+def test_an_impossible_answer_never_happens(matrix: list[list[float]]) -> None:
+    """20,000 answers per input stay within the support of its row."""
+    channel = ResponseMatrix.from_probabilities(matrix)
+    for code in range(channel.n_inputs):
+        answers = randomizer_of(channel).randomize(np.full(20_000, code, dtype=np.int16), key=KEY, stream=code)
+        assert np.all(np.array(matrix)[code, np.unique(answers)] > 0)
+
+
+def test_the_shares_of_the_answers_are_those_of_the_matrix() -> None:
+    """300,000 answers per input lie within 5 standard errors of the matrix."""
+    channel = ResponseMatrix.from_probabilities([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0.1, 0.0, 0.9]])
+    for code, row in enumerate(channel.response_matrix()):
+        answers = randomizer_of(channel).randomize(np.full(300_000, code), key=KEY, stream=code)
+        shares = np.bincount(answers, minlength=3) / 300_000
+        assert np.all(np.abs(shares - row) <= 5 * np.sqrt(row * (1 - row) / 300_000))
+
+
+@given(bands(), st.integers(0, 2**40), st.integers(0, 60), st.integers(1, 60))
+def test_a_batch_of_band_answers_is_drawn_as_its_rows_are(channel: BandResponse, first: int, lead: int, n: int) -> None:
+    """The answers depend on key, stream and row number, not on the batch."""
+    codes = np.random.default_rng(n).integers(0, channel.n_inputs, lead + n)
+    whole = randomizer_of(channel).randomize(codes, key=KEY, stream=1, first_row=first)
+    part = randomizer_of(channel).randomize(codes[lead:], key=KEY, stream=1, first_row=first + lead)
+    assert np.array_equal(whole[lead:], part)
+    assert whole.min() >= 0
+    assert whole.max() < channel.n_outputs
+
+
+@given(st.integers(0, 200_000))
+def test_blocks_cover_every_row_once(n: int) -> None:
+    """Blocks follow each other without gap or overlap."""
+    blocks = list(row_blocks(n))
+    assert sum(block.stop - block.start for block in blocks) == n
+    assert all(first.stop == second.start for first, second in pairwise(blocks))
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint16, np.int32, np.int64, np.uint64])
+def test_choosing_by_bits_is_where(kind: type) -> None:
+    """The branchless choice agrees with `numpy.where` for every integer type, extremes included."""
+    limits = np.iinfo(kind)
+    values = np.array([limits.min, limits.max, 0, 1, limits.max // 2], dtype=kind)
+    chosen, otherwise = np.meshgrid(values, values)
+    for condition in (np.zeros(chosen.shape, dtype=bool), np.eye(5, dtype=bool), np.ones(chosen.shape, dtype=bool)):
+        assert np.array_equal(choose(condition, chosen, otherwise), np.where(condition, chosen, otherwise))
 
 
 @pytest.mark.parametrize(

@@ -279,7 +279,7 @@ LOCAL: dict[str, Mutant] = {
     ),
     "the words of every block used again": Mutant(
         where="mechanisms.code_randomizers:CodeRandomizer.randomize", old="first_row + rows.start", new="first_row",
-        refused_by="tests/published/channels/test_kary_response.py::test_blocks_do_not_show_in_the_answers",
+        refused_by="tests/mechanisms/test_code_randomizers.py::test_blocks_do_not_show_in_the_answers",
     ),
     "the words of every batch used again": Mutant(
         where="randomized_response.randomized_rows:RandomizeBatch._randomized", old="first_row=row", new="first_row=0",
@@ -288,7 +288,7 @@ LOCAL: dict[str, Mutant] = {
     "a multiplier without its variance": Mutant(
         where="mechanisms.number_randomizer:NumberRandomizer._noisy",
         old="spread *= a.variance", new="spread *= 0",
-        refused_by="tests/published/channels/test_transformed_response.py::test_published_numbers_have_the_stated_moments",
+        refused_by="tests/mechanisms/test_number_randomizer.py::test_published_numbers_have_the_stated_moments",
         arguments=("N(1,1)",),
     ),
 }  # fmt: skip

@@ -6,15 +6,12 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import ReleaseFormatError
-from anonkit.estimators.consistent_counts import consistent_counts
 from anonkit.mechanisms.accounting import units_of
 from anonkit.mechanisms.discrete_laplace import Words, discrete_laplace
-from anonkit.mechanisms.noisy_histograms import noisy_tables, rows_by_class, rows_of, table_weights
+from anonkit.mechanisms.noisy_histograms import noisy_tables
 from anonkit.published.noisy_tables import NoisyTable, NoisyTables, noise_variance
 from anonkit.randomness import Randomness
 
@@ -42,24 +39,6 @@ def test_the_variance_is_that_of_the_noise(epsilon: float) -> None:
     assert drawn.var() == pytest.approx(noise_variance(rate), rel=0.05)
 
 
-def test_larger_tables_get_more_of_the_budget() -> None:
-    """A table of eight columns gets twice what one column gets."""
-    one, eight = table_weights([1, 8])
-    assert float(eight / one) == pytest.approx(2)
-
-
-@settings(max_examples=30)
-@given(st.integers(0, 10_000))
-def test_consistent_counts_are_possible_counts(seed: int) -> None:
-    """Not below 0, and of one class size for all attributes."""
-    tables = _tables(seed, epsilon=0.05)
-    sizes = np.maximum(tables.class_sizes[0], 0)
-    for table in tables.tables:
-        counts = consistent_counts(tables, table)
-        assert counts.min() >= 0
-        assert np.allclose(counts.sum(axis=1), sizes)
-
-
 def test_all_tables_together_tell_class_sizes_best() -> None:
     """Over 400 draws the pooled sizes are unbiased and have the variance that is stated, below that of any table."""
     found = np.array([_tables(seed).class_sizes[0] for seed in range(400)])
@@ -67,30 +46,6 @@ def test_all_tables_together_tell_class_sizes_best() -> None:
     assert np.allclose(found.mean(axis=0), [100, 50], atol=5 * np.sqrt(stated / 400))
     assert found.var(axis=0).mean() == pytest.approx(stated, rel=0.2)
     assert stated < noise_variance(units_of(0.5))
-
-
-@settings(max_examples=30)
-@given(st.integers(0, 10_000))
-def test_drawn_rows_have_the_tables_they_are_drawn_from(seed: int) -> None:
-    """Every cell of class x attribute is met within one row of the consistent counts, rounding of the sizes apart."""
-    tables = _tables(seed)
-    randomness = Randomness.seeded(seed)
-    drawn = rows_of(tables, rows_by_class(tables, Words(randomness)), randomness)
-    for table, codes in zip(tables.tables, drawn.codes, strict=True):
-        found = np.zeros(table.counts.shape)
-        np.add.at(found, (drawn.labels, codes), 1)
-        assert np.abs(found - consistent_counts(tables, table)).max() <= 2
-    assert abs(drawn.labels.size - np.maximum(tables.class_sizes[0], 0).sum()) <= 1
-
-
-def test_nothing_to_count_draws_nothing_or_what_the_noise_says() -> None:
-    """Empty tables give a handful of rows, never a failure."""
-    empty = noisy_tables(
-        ("t", CLASSES, np.zeros(2, dtype=np.int64), units_of(0.5)),
-        [("job", JOBS, np.zeros((2, 4), dtype=np.int64), units_of(0.5))],
-        Randomness.seeded(3),
-    )
-    assert rows_by_class(empty, Words(Randomness.seeded(3))).sum() < 60
 
 
 def test_params_bring_the_tables_back() -> None:

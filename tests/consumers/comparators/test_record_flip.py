@@ -14,18 +14,6 @@ from anonkit.mechanisms.flipped_records import flip_records
 KEY = bytes(range(32))
 
 
-def test_a_record_is_kept_or_inverted_as_a_whole() -> None:
-    """Every published record is the true one or its opposite, the true one in the stated share of rows."""
-    records = np.random.default_rng(0).random((50_000, 4)) < 0.3
-    published = flip_records(records, RecordFlip(p_truth=0.7).coin, key=KEY, stream=0)
-    kept = np.all(published == records, axis=1)
-    inverted = np.all(published != records, axis=1)
-    assert np.all(kept ^ inverted)
-    assert kept.mean() == pytest.approx(0.7, abs=0.01)
-    part = flip_records(records[123:], RecordFlip(p_truth=0.7).coin, key=KEY, stream=0, first_row=123)
-    assert np.array_equal(published[123:], part)
-
-
 def test_the_count_of_a_condition_comes_back() -> None:
     """Counted directly and inverted, a conjunction of three attributes is estimated without bias."""
     rng = np.random.default_rng(1)

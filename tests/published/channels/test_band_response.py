@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.mechanisms.code_randomizers import randomizer_of
 from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.exact_losses import worst_ratio
@@ -91,17 +90,6 @@ def test_the_piecewise_mechanism_has_the_variance_of_its_paper() -> None:
     for t, row in ((1.0, matrix[-1]), (0.0, matrix[n // 2])):
         variance = row @ value**2 - (row @ value) ** 2
         assert variance == pytest.approx(t**2 / (s - 1) + (s + 3) / (3 * (s - 1) ** 2), rel=0.01)
-
-
-@given(channels(), st.integers(0, 2**40), st.integers(0, 60), st.integers(1, 60))
-def test_a_batch_is_randomized_as_its_rows_are(channel: BandResponse, first: int, lead: int, n: int) -> None:
-    """The answers depend on key, stream and row number, not on the batch."""
-    codes = np.random.default_rng(n).integers(0, channel.n_inputs, lead + n)
-    whole = randomizer_of(channel).randomize(codes, key=KEY, stream=1, first_row=first)
-    part = randomizer_of(channel).randomize(codes[lead:], key=KEY, stream=1, first_row=first + lead)
-    assert np.array_equal(whole[lead:], part)
-    assert whole.min() >= 0
-    assert whole.max() < channel.n_outputs
 
 
 def test_a_band_of_one_is_randomized_response() -> None:

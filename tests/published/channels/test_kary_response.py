@@ -148,28 +148,6 @@ def test_likeliest_shares_of_no_answers_are_equal() -> None:
     assert np.allclose(RandomizedResponse.equal(4, 0.5).maximum_likelihood(np.zeros(4)), 0.25)
 
 
-@given(channels(), st.integers(0, 2**40), st.integers(0, 60), st.integers(1, 60))
-def test_a_batch_is_randomized_as_its_rows_are(channel: RandomizedResponse, first: int, lead: int, n: int) -> None:
-    """The answers depend on key, stream and row number, not on the batch."""
-    codes = np.random.default_rng(n).integers(0, channel.n_inputs, lead + n).astype(np.uint8)
-    whole = randomizer_of(channel).randomize(codes, key=KEY, stream=2, first_row=first)
-    part = randomizer_of(channel).randomize(codes[lead:], key=KEY, stream=2, first_row=first + lead)
-    assert np.array_equal(whole[lead:], part)
-    assert whole.dtype == codes.dtype
-
-
-def test_blocks_do_not_show_in_the_answers() -> None:
-    """Answers are the same across the block size the work is cut into."""
-    channel = RandomizedResponse.from_epsilon(5, 1.0)
-    codes = np.random.default_rng(0).integers(0, 5, 100_000).astype(np.int32)
-    whole = randomizer_of(channel).randomize(codes, key=KEY, stream=0)
-    parts = [
-        randomizer_of(channel).randomize(codes[at : at + 777], key=KEY, stream=0, first_row=at)
-        for at in range(0, 100_000, 777)
-    ]
-    assert np.array_equal(whole, np.concatenate(parts))
-
-
 def test_the_breach_coefficient_is_that_of_the_paper() -> None:
     """p_0² / (p_0 + p_j); for two categories 2 p_0² / (1 + p_0)."""
     assert RandomizedResponse.rrph(0.35).breach() == pytest.approx(2 * 0.35**2 / 1.35)
@@ -229,15 +207,6 @@ def test_impossible_parameters_are_refused(make: object) -> None:
     """Each with a message that names the rule."""
     with pytest.raises(ParameterError):
         make()  # type: ignore[operator]
-
-
-def test_codes_out_of_range_are_counted_not_shown() -> None:
-    """The message says how many rows, never which value."""
-    channel = RandomizedResponse.equal(3, 0.5)
-    with pytest.raises(ParameterError, match=r"2 of 4 codes are outside \[0, 3\)"):
-        randomizer_of(channel).randomize(np.array([0, 77, -1, 2]), key=KEY, stream=0)
-    with pytest.raises(ParameterError, match="one-dimensional integer"):
-        randomizer_of(channel).randomize(np.array([0.5]), key=KEY, stream=0)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.mechanisms.code_randomizers import randomizer_of
 from anonkit.published.channels.response_matrix import ResponseMatrix
 
 KEY = bytes(range(32))
@@ -33,24 +32,6 @@ def test_words_follow_the_matrix_and_keep_its_zeros(matrix: list[list[float]]) -
     assert np.all(words.sum(axis=1) == 2**32)
     assert np.abs(words / 2**32 - wanted).max() <= 2 / 2**32
     assert np.all((words == 0) == (wanted == 0))
-
-
-@given(matrices())
-def test_an_impossible_answer_never_happens(matrix: list[list[float]]) -> None:
-    """20,000 answers per input stay within the support of its row."""
-    channel = ResponseMatrix.from_probabilities(matrix)
-    for code in range(channel.n_inputs):
-        answers = randomizer_of(channel).randomize(np.full(20_000, code, dtype=np.int16), key=KEY, stream=code)
-        assert np.all(np.array(matrix)[code, np.unique(answers)] > 0)
-
-
-def test_the_shares_of_the_answers_are_those_of_the_matrix() -> None:
-    """300,000 answers per input lie within 5 standard errors of the matrix."""
-    channel = ResponseMatrix.from_probabilities([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0.1, 0.0, 0.9]])
-    for code, row in enumerate(channel.response_matrix()):
-        answers = randomizer_of(channel).randomize(np.full(300_000, code), key=KEY, stream=code)
-        shares = np.bincount(answers, minlength=3) / 300_000
-        assert np.all(np.abs(shares - row) <= 5 * np.sqrt(row * (1 - row) / 300_000))
 
 
 def test_warner_has_the_epsilon_and_breach_of_its_formulas() -> None:

@@ -1,0 +1,61 @@
+"""Histograms with noise, and rows drawn from them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.estimators.consistent_counts import consistent_counts
+from anonkit.mechanisms.accounting import units_of
+from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.noisy_histograms import noisy_tables, rows_by_class, rows_of, table_weights
+from anonkit.published.noisy_tables import NoisyTables
+from anonkit.randomness import Randomness
+
+CLASSES = Categories(values=("no", "yes"))
+JOBS = Categories(values=("a", "b", "c"), has_missing=True)
+AGES = Grid(lower=0, upper=10, cells=5)
+
+
+def _tables(seed: int = 1, epsilon: float = 0.5) -> NoisyTables:
+    rate = units_of(epsilon)
+    jobs = np.array([[40, 30, 20, 10], [5, 10, 15, 20]])
+    ages = np.array([[20] * 5, [10] * 5])
+    return noisy_tables(
+        ("t", CLASSES, np.array([100, 50]), rate),
+        [("job", JOBS, jobs, rate), ("age", AGES, ages, 2 * rate)],
+        Randomness.seeded(seed),
+    )
+
+
+def test_larger_tables_get_more_of_the_budget() -> None:
+    """A table of eight columns gets twice what one column gets."""
+    one, eight = table_weights([1, 8])
+    assert float(eight / one) == pytest.approx(2)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10_000))
+def test_drawn_rows_have_the_tables_they_are_drawn_from(seed: int) -> None:
+    """Every cell of class x attribute is met within one row of the consistent counts, rounding of the sizes apart."""
+    tables = _tables(seed)
+    randomness = Randomness.seeded(seed)
+    drawn = rows_of(tables, rows_by_class(tables, Words(randomness)), randomness)
+    for table, codes in zip(tables.tables, drawn.codes, strict=True):
+        found = np.zeros(table.counts.shape)
+        np.add.at(found, (drawn.labels, codes), 1)
+        assert np.abs(found - consistent_counts(tables, table)).max() <= 2
+    assert abs(drawn.labels.size - np.maximum(tables.class_sizes[0], 0).sum()) <= 1
+
+
+def test_nothing_to_count_draws_nothing_or_what_the_noise_says() -> None:
+    """Empty tables give a handful of rows, never a failure."""
+    empty = noisy_tables(
+        ("t", CLASSES, np.zeros(2, dtype=np.int64), units_of(0.5)),
+        [("job", JOBS, np.zeros((2, 4), dtype=np.int64), units_of(0.5))],
+        Randomness.seeded(3),
+    )
+    assert rows_by_class(empty, Words(Randomness.seeded(3))).sum() < 60
