@@ -100,3 +100,11 @@ def test_a_missing_value_without_presence_bit_is_refused() -> None:
     """A NaN passed through would reveal absence exactly; the message counts."""
     with pytest.raises(ParameterError, match="1 of 2 values are missing"):
         NumberRandomizer(trr()).randomize(np.array([1.0, np.nan]), key=KEY, stream=0)
+
+
+def test_a_draw_without_variance_is_its_mean() -> None:
+    """Whatever the word: a constant factor or a constant shift."""
+    words = np.array([0, 1, 2**63, 2**64 - 1], dtype=np.uint64)
+    for shape in ("normal", "uniform"):
+        draw = Draw(mean=2.5, variance=0, shape=shape)  # type: ignore[arg-type]
+        assert drawn(draw, words).tolist() == [2.5] * 4

@@ -71,14 +71,6 @@ def test_params_bring_the_mechanism_back() -> None:
         TransformedResponse.from_params({"multiplier": {}})
 
 
-def test_a_draw_without_variance_is_its_mean() -> None:
-    """Whatever the word: a constant factor or a constant shift."""
-    words = np.array([0, 1, 2**63, 2**64 - 1], dtype=np.uint64)
-    for shape in ("normal", "uniform"):
-        draw = Draw(mean=2.5, variance=0, shape=shape)  # type: ignore[arg-type]
-        assert drawn(draw, words).tolist() == [2.5] * 4
-
-
 def test_presence_is_a_bit() -> None:
     """A randomizer of three answers cannot say whether a value is there; a damaged one in the params is named."""
     multiplier, offset = PUBLISHED["N(1,1)"]
