@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonkit.domains.array_types import BoolArray, IntArray
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.growing import GrowingForest
 from anonkit.dp_trees.leaves import Histograms, Leaves
@@ -24,9 +24,6 @@ from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.published.tree_attributes import MOST_ROUTES
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
-
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 MOST_CELLS = 1 << 24
 """Counts of one question; a level that would need more is not split. Which levels do depends on noisy splits alone."""

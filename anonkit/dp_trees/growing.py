@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.domains.array_types import IntArray
 from anonkit.dp_trees.questions import Routing
 from anonkit.dp_trees.split_selection import Chosen
 from anonkit.dp_trees.tree_rows import Rows
 from anonkit.published.tree_attributes import Attribute, TreeSchema
 from anonkit.published.tree_model import LeafContent, Node, PublishedForest
 
-IntArray = NDArray[np.int64]
 _NOT_COUNTED = np.iinfo(np.int64).min
 
 

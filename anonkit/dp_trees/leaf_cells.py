@@ -9,12 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.domains.array_types import BoolArray, FloatArray
 from anonkit.domains.attribute_domains import Grid
 from anonkit.published.tree_attributes import Attribute, TreeSchema
 from anonkit.published.tree_model import LeafContent, PublishedForest
-
-BoolArray = NDArray[np.bool_]
-FloatArray = NDArray[np.float64]
 
 ROWS_WITHOUT_COUNTS = 10_000
 """Rows that a tree without counts stands for: a public number, spread evenly over the domain."""

@@ -7,16 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from anonkit.domains.array_types import IntArray
 from anonkit.mechanisms.accounting import LAPLACE, PERMUTE_AND_FLIP, Draw, rate_within
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.mechanisms.private_selection import permute_and_flip
 from anonkit.published.tree_attributes import TreeSchema
 from anonkit.published.tree_model import LeafContent
-
-IntArray = NDArray[np.int64]
 
 Histograms = Callable[[IntArray, IntArray], Iterable[tuple[int, IntArray, IntArray]]]
 """Nodes and attributes of shape (n, m) to (attribute, positions among the nodes, counts (n, codes, classes))."""

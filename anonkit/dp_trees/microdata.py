@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.dp_trees.leaf_cells import Cells
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.randomness import Randomness
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -10,12 +10,9 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.published.tree_model import LeafContent, Node, PublishedForest
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _CONFIDENCE = 0.25
 """C4.5's confidence factor."""

@@ -15,9 +15,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.domains.array_types import IntArray
 from anonkit.dp_trees.tree_rows import Rows
 
-IntArray = NDArray[np.int64]
 CodeArray = NDArray[np.integer]
 
 Places = tuple[NDArray[np.integer], NDArray[np.integer] | None]

@@ -14,10 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
+from anonkit.domains.array_types import FloatArray, IntArray
 
 STEP_BITS = 8
 """Scores that are not whole numbers of rows are in steps of 2**-8."""

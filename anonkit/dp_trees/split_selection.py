@@ -12,16 +12,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.dp_trees.scores import GINI, Score
 from anonkit.mechanisms.accounting import EXPONENTIAL, LAPLACE, PERMUTE_AND_FLIP, Draw, rate_within
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
 from anonkit.published.tree_attributes import Attribute
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 CHOOSE = {PERMUTE_AND_FLIP: permute_and_flip, EXPONENTIAL: exponential_mechanism}
 

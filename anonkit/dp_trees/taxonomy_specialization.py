@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.domains.array_types import IntArray
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.growing import GrowingForest
 from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, Counter, ask_for
@@ -30,8 +31,6 @@ from anonkit.promises.pure_central_dp import ADD_OR_REMOVE, changed_rows
 from anonkit.published.tree_attributes import MOST_ROUTES, Attribute, Split, TreeSchema
 from anonkit.published.tree_model import LeafContent, PublishedForest
 from anonkit.randomness import Randomness
-
-IntArray = NDArray[np.int64]
 
 MOST_LEAVES = 1 << 14
 """Cells of a table; a step that would make more is no candidate. How many it makes follows from earlier noisy steps."""

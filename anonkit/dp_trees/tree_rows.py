@@ -15,13 +15,12 @@ from functools import cache
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonkit.domains.array_types import IntArray
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Bootstrap, Draw, units_of
 from anonkit.mechanisms.asked_attributes import asked_attribute
 from anonkit.randomness import keyed_words
 
-IntArray = NDArray[np.int64]
 _TREE_STREAM = 2**32 - 1
 _WORD_BITS = 32
 

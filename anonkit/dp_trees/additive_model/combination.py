@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.dp_trees.additive_model.budget_rule import Rule
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts
@@ -19,9 +20,6 @@ from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.published.additive_scores import UNIT, AdditiveScores, places_of, region_of_nodes, softmax
 from anonkit.published.tree_model import Node, PublishedForest
 from anonkit.randomness import Randomness
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 WEIGHT_DEVIATION = 0.6
 """Prior standard deviation of the weights around the public rule's."""

@@ -14,11 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import Categories, Grid
-
-FloatArray = NDArray[np.float64]
 
 ROOT_SPREAD, REGION_SPREAD = 1.0, 0.4
 """Prior standard deviation of a log ratio: against no difference between classes, and against the whole table's."""

@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.dp_trees.additive_model.combination import Combination
 from anonkit.dp_trees.additive_model.synthetic_population import World
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 _PAIRS = 8
 """Perturbations, each added and taken away; the intercepts no longer change with more."""
 

@@ -15,8 +15,8 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonkit.domains.array_types import IntArray
 from anonkit.dp_trees.additive_model.budget_rule import Rule
 from anonkit.dp_trees.additive_model.combination import Combination
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts
@@ -37,9 +37,6 @@ from anonkit.published.additive_scores import AdditiveScores, places_of, region_
 from anonkit.published.tree_attributes import TreeSchema
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 _RATIO = Fraction(63, 50)
 """What a level gets of what the level above gets: the cube root of 2, since it has twice the nodes."""

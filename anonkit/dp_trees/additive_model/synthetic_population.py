@@ -9,18 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts
 from anonkit.dp_trees.leaf_cells import cells_of
 from anonkit.dp_trees.microdata import DrawnRows, consistent, rounded
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.published.additive_scores import region_of_nodes
 from anonkit.published.tree_model import PublishedForest
-
-BoolArray = NDArray[np.bool_]
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 _SMOOTH = 1e-9
 

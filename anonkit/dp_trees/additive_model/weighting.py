@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 FEATURE_UNIT = 64
 """Features are in units of 1/64 of a natural logarithm."""

@@ -12,16 +12,14 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from anonkit.domains.array_types import IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.dp_trees.release.row_pieces import piece_sizes, rows_of_piece
 from anonkit.dp_trees.release.synthesized import cells_of_codes, described
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Source
 from anonkit.randomness import Randomness
-
-IntArray = NDArray[np.int64]
 
 
 class CellRows(Protocol):

@@ -8,9 +8,8 @@ counts and on the number of the piece alone, whoever draws it and however often.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
+from anonkit.domains.array_types import IntArray
 
 PIECE_ROWS = 1 << 18
 """Rows drawn together."""

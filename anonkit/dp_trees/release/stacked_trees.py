@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from anonkit.domains.array_types import IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.dp_trees.additive_model.budget_rule import ROWS_SHARE, rule_for
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
@@ -20,7 +21,7 @@ from anonkit.dp_trees.leaf_cells import cells_of
 from anonkit.dp_trees.release import declared_schema
 from anonkit.dp_trees.release.coded_rows import counter_of
 from anonkit.dp_trees.release.declared_schema import CellMethod
-from anonkit.dp_trees.release.drawn_rows import DrawnPiece, IntArray
+from anonkit.dp_trees.release.drawn_rows import DrawnPiece
 from anonkit.dp_trees.release.synthesized import column_entries
 from anonkit.dp_trees.release.tree_releases import generalized, per_level
 from anonkit.dp_trees.scores import LARGEST_TABLE

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from anonkit.domains.array_types import IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.dp_trees.release import row_pieces as pieces
-from anonkit.dp_trees.release.drawn_rows import DrawnPiece, IntArray
+from anonkit.dp_trees.release.drawn_rows import DrawnPiece
 from anonkit.engines import LocalEngine
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.policy.declaration import Column, Policy
