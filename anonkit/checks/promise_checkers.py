@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from anonkit.bundle.data_files import read_schema
 from anonkit.bundle.stored_release import DATA
 from anonkit.checks.agreement import budget_checks, verification_checks
 from anonkit.checks.approximate_histogram import approximate_checks
@@ -24,6 +25,7 @@ from anonkit.checks.central import central_checks
 from anonkit.checks.class_promise import Evidence, validate_classes
 from anonkit.checks.local_table import local_checks
 from anonkit.checks.requirements import Validation
+from anonkit.checks.sameness import none_of
 from anonkit.errors import ParameterError
 from anonkit.promises.guarantee import Check
 from anonkit.promises.promise_kinds import of_kind
@@ -40,6 +42,8 @@ class PromiseChecker:
     """Checks of a draft, from its data file, its params and the known blocks of its report."""
     validate: Callable[[Evidence], Validation]
     """Everything that can be told from the files of a release."""
+    described: Callable[[Facts], set[str]] | None
+    """Names of the columns that the params account for; None where the roles of columns are compared instead."""
 
 
 def checker_of(guarantee: Mapping[str, Any]) -> PromiseChecker:
@@ -58,12 +62,58 @@ def checker_of(guarantee: Mapping[str, Any]) -> PromiseChecker:
     return of_kind(CHECKERS, guarantee)
 
 
+def draft_checks(data: Path, params: Facts, report: Facts, *, unit: str | None) -> Iterator[Check]:
+    """Check a draft by the checker of its promise.
+
+    Parameters
+    ----------
+    data : path
+        The draft, a Parquet file or folder.
+    params, report : mapping
+        Its params, and the blocks of its report that are known by then.
+    unit : str, optional
+        Column that says whose a row is; it stands in the draft and is taken out before anything is written.
+    """
+    checker = checker_of(report["guarantee"])
+    yield from checker.draft_checks(data, params, report)
+    if checker.described is not None:
+        undescribed = _undescribed(data, checker.described(params), hidden={unit})
+        if not undescribed.passed:  # a release in which it holds says so when its files are validated
+            yield undescribed
+
+
 # --- promises about classes ----------------------------------------------------------------------------------------
 
 
 def _no_checks(data: Path, params: Facts, report: Facts) -> tuple[Check, ...]:
     """Return no check: the classes of a draft are counted with the people in them, which no file has yet."""
     return ()
+
+
+# --- columns without noise -----------------------------------------------------------------------------------------
+
+
+def _undescribed(data: Path, described: set[str], *, hidden: set[str | None]) -> Check:
+    """Check that every column of the data is one that the params account for: any other shows true values as they are.
+
+    Whatever the report says of such a column, that it was kept or synthesized, its loss stands in no sum.
+    """
+    names = set(read_schema(data).names) - described - hidden
+    return none_of("undescribed_columns", len(names))
+
+
+def _synthesized_columns(params: Facts) -> set[str]:
+    return {str(column["name"]) for column in params["columns"]}
+
+
+def _randomized_columns(params: Facts) -> set[str]:
+    names = {str(column["name"]) for column in params["attributes"]}
+    names |= set() if params["target"] is None else {str(params["target"]["name"])}
+    return names | (set() if params["asked_column"] is None else {str(params["asked_column"])})
+
+
+def _unpromised_columns(params: Facts) -> set[str]:
+    return _synthesized_columns(params) if "accounting" in params else _randomized_columns(params)
 
 
 # --- promises about noise ------------------------------------------------------------------------------------------
@@ -114,25 +164,35 @@ def _validate_noise(
         raise ParameterError("k, l and t can be asked of k-anonymous releases only", "this one promises something else")
     params, report = evidence.release.params, evidence.release.report
     spent: Sequence[Check] = tuple(budget_checks(report)) if has_budget else ()
-    answers = list(checks_of(evidence.place.file(DATA), params, report))
+    data = evidence.place.file(DATA)
+    answers = list(checks_of(data, params, report))
+    described = checker_of(report["guarantee"]).described
+    columns = [] if described is None else [_undescribed(data, described(params), hidden=set())]
     repeated = verification_checks(report, [*answers, *evidence.repeated], ())
-    return Validation(checks=(*evidence.checks, *spent, *answers, *repeated), disclosure=None)
+    return Validation(checks=(*evidence.checks, *columns, *spent, *answers, *repeated), disclosure=None)
 
 
 CHECKERS: Mapping[str, PromiseChecker] = {
-    "k-anonymity": PromiseChecker(draft_checks=_no_checks, validate=validate_classes),
+    "k-anonymity": PromiseChecker(draft_checks=_no_checks, validate=validate_classes, described=None),
     "local-dp": PromiseChecker(
-        draft_checks=_local_draft, validate=lambda evidence: _validate_noise(evidence, _local_files)
+        draft_checks=_local_draft,
+        validate=lambda evidence: _validate_noise(evidence, _local_files),
+        described=_randomized_columns,
     ),
     "central-dp": PromiseChecker(
-        draft_checks=_central_draft, validate=lambda evidence: _validate_noise(evidence, _central_files)
+        draft_checks=_central_draft,
+        validate=lambda evidence: _validate_noise(evidence, _central_files),
+        described=_synthesized_columns,
     ),
     "approximate-dp": PromiseChecker(
-        draft_checks=_approximate_draft, validate=lambda evidence: _validate_noise(evidence, _approximate_files)
+        draft_checks=_approximate_draft,
+        validate=lambda evidence: _validate_noise(evidence, _approximate_files),
+        described=_synthesized_columns,
     ),
     "none": PromiseChecker(
         draft_checks=_unpromised_draft,
         validate=lambda evidence: _validate_noise(evidence, _unpromised_files, has_budget=False),
+        described=_unpromised_columns,
     ),
 }
 """By the kind that stands in the report."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.people import PeopleCounts
-from anonkit.checks.promise_checkers import checker_of
+from anonkit.checks.promise_checkers import draft_checks
 from anonkit.checks.utility import SAMPLE, predictive_utility
 from anonkit.k_anonymity.unit_keys import with_keys
 from anonkit.policy.declaration import Policy
@@ -43,13 +43,17 @@ def recount(classes: KAnonymity, data: Path, schema: pa.Schema, *, people: Peopl
     )
 
 
-def answer_checks(promise: Guarantee, data: Path, draft: Draft, method: Mapping[str, Any]) -> list[Check]:
+def answer_checks(
+    promise: Guarantee, data: Path, draft: Draft, method: Mapping[str, Any], unit: str | None
+) -> list[Check]:
     """Check a draft against its own parameters, by the checker of its promise.
 
     Parameters
     ----------
     method : mapping
         The `method` block of the report.
+    unit : str, optional
+        Column that says whose a row is, which is taken out of the draft before anything is written.
     """
     report: dict[str, Any] = {
         **draft.details,
@@ -58,7 +62,7 @@ def answer_checks(promise: Guarantee, data: Path, draft: Draft, method: Mapping[
         "columns": draft.columns,
         "budget": {"per_level": [], **draft.details.get("budget", {})},
     }
-    return list(checker_of(report["guarantee"]).draft_checks(data, draft.params, report))
+    return list(draft_checks(data, draft.params, report, unit=unit))
 
 
 def release_utility(

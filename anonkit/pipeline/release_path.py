@@ -111,7 +111,7 @@ def _verified(
     counted = None if classes is None else recount(classes, spool, schema)
     checks = [
         *([] if classes is None or counted is None else classes.verify(counted)),
-        *answer_checks(promise, spool, draft, method_block(request.method)),
+        *answer_checks(promise, spool, draft, method_block(request.method), policy.unit),
         *_structure_checks(draft, policy),
     ]
     _refuse_broken(checks)

@@ -52,6 +52,7 @@ _CHECKS = {
     "alpha_k_anonymity": ("Share of the commonest value of ‘{}’ in the worst class", "at most"),
     "epsilon": ("Privacy loss, from the published parameters", "at most"),
     "delta": ("Probability left outside the bound, from the published parameters", "at most"),
+    "undescribed_columns": ("Columns whose cells no parameter accounts for: true values as they are", "exactly"),
     "cells_once": ("Combinations of public values that do not stand in the table exactly once", "exactly"),
     "epsilon_per_attribute": ("Answers whose privacy loss is that of the published parameters", "exactly"),
     "account_lines": ("Draws in the account, rebuilt from what is public", ""),
