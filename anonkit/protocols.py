@@ -158,6 +158,11 @@ def is_too_large(source: Source, engine: Engine) -> bool:
     return source.n_rows > engine.search_rows
 
 
+def sample_to_search(source: Source, engine: Engine, randomness: Randomness) -> Source:
+    """Draw as many rows of a table as a method may hold, by their keyed row numbers; a smaller table is all of it."""
+    return engine.sample(source, engine.search_rows, randomness)
+
+
 def _no_details() -> Details:
     return {}
 

@@ -22,7 +22,7 @@ from anonkit.domains.exact_decimals import key_of_text, number_of_text
 from anonkit.domains.interval_ends import roundest_between
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.policy.declaration import Column, Policy, Role
-from anonkit.protocols import Engine, Source, is_too_large
+from anonkit.protocols import Engine, Source, is_too_large, sample_to_search
 from anonkit.randomness import Randomness
 
 MIN_PEOPLE = 10
@@ -79,7 +79,7 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: 
     ]
     rows = source
     if is_too_large(source, engine):
-        rows = engine.sample(source, engine.search_rows, Randomness.seeded(0).child("domains"))
+        rows = sample_to_search(source, engine, Randomness.seeded(0).child("domains"))
     people = None if policy.unit is None else _people(engine.encode(rows, [policy.unit])[0])
     columns = dict(policy.columns)
     left_out = []

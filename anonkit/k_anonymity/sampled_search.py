@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from anonkit.protocols import Engine, Progress, Source, is_too_large
+from anonkit.protocols import Engine, Progress, Source, is_too_large, sample_to_search
 from anonkit.published.recoding import (
     CategoryAxis,
     GlobalRecoding,
@@ -30,7 +30,7 @@ def searched_rows(source: Source, engine: Engine, rng: Randomness, progress: Pro
     if not is_too_large(source, engine):
         return source
     progress("drawing a sample", 0.0)
-    return engine.sample(source, engine.search_rows, rng.child("search"))
+    return sample_to_search(source, engine, rng.child("search"))
 
 
 def sample_details(sample: Source, source: Source) -> dict[str, Json]:

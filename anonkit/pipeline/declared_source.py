@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from anonkit.drafting.table_domains import with_domains_of
 from anonkit.drafting.undeclared import Undeclared, judge_undeclared
-from anonkit.engines.reading.settled_tables import settled, unusable_cells
+from anonkit.engines.reading.settled_tables import declared_table
 from anonkit.errors import ParameterError
 from anonkit.ledger.source_rows import SourceRows
 from anonkit.pipeline.output_measures import owner_measures
@@ -48,10 +48,15 @@ class DeclaredSource:
         """The engine that reads the table."""
         return self.rows.engine
 
-    @cached_property
+    @property
     def table(self) -> Source:
         """The same rows with their cells as the policy declares them: what the method is given."""
-        return settled(self.rows.table, self.policy, self.engine)
+        return self._declared[0]
+
+    @cached_property
+    def _declared(self) -> tuple[Source, Mapping[str, Any]]:
+        """The table, and the counts of its cells that are not as declared; nothing is read before it is asked for."""
+        return declared_table(self.rows.table, self.policy, self.engine)
 
     def drafted(self, request: ReleaseRequest, randomness: Randomness) -> Draft:
         """Return the draft of the method, the columns that were taken for identifiers marked in it."""
@@ -68,7 +73,7 @@ class DeclaredSource:
         Covered by no promise: for the owner alone.
         """
         return {
-            **unusable_cells(self.rows.table, self.policy, self.engine),
+            **self._declared[1],
             **of_method,
             **owner_measures(self.promise, self.table, self.engine, self.policy, randomness),
         }

@@ -93,13 +93,12 @@ def owner_measures(
 
 
 def _predictive(engine: Engine, table: Source, policy: Policy, randomness: Randomness) -> dict[str, Any]:
-    names = table.schema.names
-    if policy.target is None or policy.target not in names:
+    schema = table.schema
+    if policy.target is None or policy.target not in schema.names:
         return {}
-    features = [name for name in names if policy.column(name).is_released and name != policy.target]
+    features = [name for name in schema.names if policy.column(name).is_released and name != policy.target]
     columns = [*features, policy.target]
-    sample = engine.sample(table, SAMPLE, randomness.child("utility"))
-    schema = pa.schema([sample.schema.field(name) for name in columns])
-    rows = pa.Table.from_batches(sample.batches(columns), schema=schema)
+    batches = engine.sample(table, SAMPLE, randomness.child("utility")).batches(columns)
+    rows = pa.Table.from_batches(batches, schema=pa.schema([schema.field(name) for name in columns]))
     scores = predictive_utility(rows, features, policy.target)
     return {} if scores is None else {"prediction_of_target": scores}

@@ -206,7 +206,7 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine
     data = folder / place.name(DATA)
     metadata = {METADATA_KEY: json.dumps(manifest)}
     if work.spool is None:
-        n_rows = engine.write(work.data, data, metadata=metadata, randomness=None, part_rows=work.output.part_rows)
+        n_rows = work.output.write(engine, work.data, data, metadata=metadata)
     elif work.spool.is_dir():
         data.mkdir()
         n_rows = sum(relabelled(part, data / part.name, metadata) for part in parts_of(work.spool))

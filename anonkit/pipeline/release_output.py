@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -10,6 +11,8 @@ from typing import ClassVar
 from anonkit.bundle.signing import Signer
 from anonkit.bundle.stored_release import Place, refuse_existing
 from anonkit.errors import ParameterError
+from anonkit.protocols import Engine, Source
+from anonkit.randomness import Randomness
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +97,24 @@ class Output:
             refuse_existing(self.place, self.force)
         if self.place is not None and self.owner_report is not None:
             refuse_beside_release(self.owner_report, self.place.folder)
+
+    def write(
+        self,
+        engine: Engine,
+        source: Source,
+        path: Path,
+        *,
+        metadata: Mapping[str, str] | None = None,
+        randomness: Randomness | None = None,
+    ) -> int:
+        """Write rows in the form that is asked for; return how many. See `anonkit.protocols.Engine.write`.
+
+        Raises
+        ------
+        EngineError
+            The data cannot be written; what was written is deleted then.
+        """
+        return engine.write(source, path, metadata=metadata or {}, randomness=randomness, part_rows=self.part_rows)
 
     def signer(self) -> Signer | None:
         """Return what signs the files, if anything does.

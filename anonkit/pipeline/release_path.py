@@ -103,9 +103,7 @@ def _verified(
     promise, policy, files, spool = source.promise, source.policy, workspace.files, workspace.draft
     draft = source.drafted(request, randomness)
     request.progress("checking", 0.0)
-    n_rows = source.engine.write(
-        draft.data, spool, metadata={}, randomness=randomness, part_rows=request.output.part_rows
-    )
+    n_rows = request.output.write(source.engine, draft.data, spool, randomness=randomness)
     draft, hidden, schema = _as_written(promise, draft, spool, policy)
     classes = promise.counted_classes
     counted = None if classes is None else recount(classes, spool, schema)

@@ -12,6 +12,22 @@ from anonkit.protocols import Engine, Source, is_too_large
 _COUNTS = ("missing", "outside")
 
 
+def declared_table(source: Source, policy: Policy, engine: Engine) -> tuple[Source, dict[str, Any]]:
+    """Return a table whose cells are what the policy declares, and the counts of the cells that were not.
+
+    Raises
+    ------
+    PolicyError
+        A column with bounds holds truth values, dates or times, by its own type.
+
+    Privacy
+    -------
+    The counts are those of `unusable_cells`: covered by no promise, for the owner.
+    """
+    unusable = unusable_cells(source, policy, engine)
+    return settled(source, policy, engine), unusable
+
+
 def settled(source: Source, policy: Policy, engine: Engine) -> Source:
     """Return a table whose cells are what the policy declares; units are the keys by which people are told apart.
 
