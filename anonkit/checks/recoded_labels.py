@@ -157,9 +157,10 @@ def label_checks(
                 name: None if column["kind"] == "kept" else set(column["labels"])
                 for name, column in named(recoding["columns"])
             }
+            declared = {name: column.get("domain", {}).get("categories") for name, column in named(params["columns"])}
             for name, column in named(recoding["columns"]):
                 if column["kind"] != "kept":
-                    yield none_of(f"labels:{name}", _wrong_labels(column))
+                    yield none_of(f"labels:{name}", _wrong_labels(column, declared.get(name) or ()))
         for name, labels in allowed.items():
             if name not in names:
                 continue  # the `columns` and `actions` checks say whether it has to be there
@@ -215,15 +216,43 @@ def boxes_of(recoding: Mapping[str, Any]) -> set[tuple[str | None, ...]]:
     return boxes
 
 
-def _wrong_labels(column: Mapping[str, Any]) -> int:
-    """Count the groups of a global recoding whose label their parts do not make."""
+def _wrong_labels(column: Mapping[str, Any], declared: Sequence[str]) -> int:
+    """Count the groups of a global recoding whose label neither their parts nor a declared hierarchy can make.
+
+    Parameters
+    ----------
+    declared : sequence of str
+        The column's declared categories, or the values of its declared tree; empty without either.
+    """
     parts, labels = Parts.of(column), column["labels"]
     if len(labels) != parts.size:
         return parts.size
     groups: dict[str | None, list[int]] = {}
     for part, label in enumerate(labels):
         groups.setdefault(label, []).append(part)
-    return sum(not _may_be(label, members, parts) for label, members in groups.items())
+    wrong = {label: members for label, members in groups.items() if not _may_be(label, members, parts)}
+    if not wrong or column["kind"] != "categories" or set(column["values"]) != set(declared):
+        return len(wrong)
+    return _wrong_names(wrong, groups, parts)
+
+
+def _wrong_names(
+    named_groups: Mapping[str | None, Sequence[int]], groups: Mapping[str | None, Sequence[int]], parts: Parts
+) -> int:
+    """Count the groups of a column with declared values that cannot be groups of a declared tree.
+
+    The names of a tree are the owner's and stand in no file but as labels. What can be told: in a tree no group of
+    several values is called by them, and none by a value that is in another group.
+    """
+    if any(
+        len(members) > 1 and label not in named_groups and label != _EVERYTHING for label, members in groups.items()
+    ):
+        return len(named_groups)  # groups that are called by their values come from no tree
+    part_of = {name: part for part, name in enumerate(parts.names)}
+    return sum(
+        label is None or part_of.get(_NUMBERED.sub("", label), members[0]) not in members
+        for label, members in named_groups.items()
+    )
 
 
 def _may_be(label: str | None, members: Sequence[int], parts: Parts) -> bool:

@@ -21,6 +21,7 @@ from anonkit.k_anonymity.found_detail import cut_parts, pool_rare
 from anonkit.k_anonymity.privacy_model import AnonymityModel, diversity_requirements
 from anonkit.k_anonymity.recoded_rows import RecodeRows, needed_columns
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Requirement
+from anonkit.k_anonymity.search.hierarchy_levels import Ladder, automatic_ladder, full_detail
 from anonkit.policy.declaration import Column, Policy
 from anonkit.protocols import Engine, Source
 from anonkit.published.recoding import GlobalRecoding, KeptAxis
@@ -64,6 +65,19 @@ class Prepared:
     def n_rows(self) -> int:
         """Rows that may be released."""
         return int(self.labels.size)
+
+    def full_domain_levels(self) -> dict[str, Ladder]:
+        """Return the levels of every column above the last of which it is dropped.
+
+        They are the declared ones; of an ordered column without any, halvings of its parts; else full detail alone.
+        """
+        levels: dict[str, Ladder] = {}
+        for column in self.columns:
+            if column.name in self.hierarchies:
+                levels[column.name] = self.hierarchies[column.name].ladder
+            else:
+                levels[column.name] = automatic_ladder(column) if column.ordered else full_detail(column)
+        return levels
 
 
 def prepare(

@@ -120,7 +120,12 @@ def refuse_too_many(n_suppressed: int, n_rows: int, limit: int) -> None:
         For a search that may drop every quasi-identifier: then the table is one class that breaks the model.
     """
     if n_suppressed > limit or n_suppressed == n_rows:
-        raise GuaranteeError(
-            "the promise cannot be reached even with every quasi-identifier dropped",
-            "ask for less diversity: without quasi-identifiers the table is one class",
-        )
+        raise unreachable()
+
+
+def unreachable() -> GuaranteeError:
+    """Return what is said where no recoding reaches the model."""
+    return GuaranteeError(
+        "the promise cannot be reached even with every quasi-identifier dropped",
+        "ask for less diversity: without quasi-identifiers the table is one class",
+    )

@@ -150,6 +150,13 @@ def _k_anonymous() -> Iterator[tuple[str, str, dict[str, Any]]]:
     odd = {name: value for name, value in odd.items() if name != "max_suppression"}
     yield "awkward", "mondrian", odd
     yield "sampled", "mondrian", {**odd, "kind": "csv", "search_rows": 90}
+    yield "plain", "datafly", few
+    yield "awkward", "datafly", {**odd, "max_suppression": 0.3}
+    yield "sampled", "datafly", {**odd, "max_suppression": 0.3, "kind": "csv", "search_rows": 120}
+    some = {"insensitive": ["height", "since"], "max_suppression": 0.3}
+    yield "plain", "incognito", few
+    yield "diverse", "incognito", {**few, "l": 2, "t": 0.6, "max_suppression": 0.1}
+    yield "awkward", "incognito", {**odd, **some, "loss": "discernibility", "kind": "parquet"}
 
 
 def _randomized() -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -34,6 +34,9 @@ WAYS: dict[str, dict[str, Any]] = {
     "greedy-hamdist": {"method": "greedy-hamdist"},
     "greedy-hamdist, 5 % suppressed": {"method": "greedy-hamdist", "max_suppression": 0.05},
     "mondrian": {"method": "mondrian"},
+    "datafly": {"method": "datafly"},
+    "datafly, 5 % suppressed": {"method": "datafly", "max_suppression": 0.05},
+    "incognito, 5 % suppressed": {"method": "incognito", "max_suppression": 0.05},
 }  # fmt: skip
 
 
@@ -266,7 +269,9 @@ def without_extremes(cells: Sequence[float], k: int, at: int) -> list[float]:
     return out
 
 
-@pytest.mark.parametrize("way", ["rfka", "rfka --bins 5", "rfka --preset paper", "greedy-hamdist", "mondrian"])
+@pytest.mark.parametrize(
+    "way", ["rfka", "rfka --bins 5", "rfka --preset paper", "greedy-hamdist", "mondrian", "datafly"]
+)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 def test_the_extremes_do_not_follow_from_anything_published(way: str, seed: int) -> None:
     """A table whose largest k - 1 numbers are far smaller has the same params, byte for byte."""

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Full-domain generalization: every column is released at one level of its hierarchy, the same in all rows.
+
+The levels of all columns together form a lattice. Its bottom node releases every column in full, its top drops them
+all; a node is above another when no column is finer in it. Two searches walk it: Datafly climbs one step at a time,
+greedily (Sweeney, "Achieving k-anonymity privacy protection using generalization and suppression", International
+Journal of Uncertainty, Fuzziness and Knowledge-Based Systems 10(5), 2002); Incognito finds every node that meets the
+requirements, and the one of least loss (LeFevre, DeWitt, Ramakrishnan, "Incognito: efficient full-domain k-anonymity",
+SIGMOD 2005).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from anonkit.domains.coded_columns import CodedColumn
+from anonkit.errors import ParameterError
+from anonkit.k_anonymity.search.distinct_rows import DistinctRows
+from anonkit.k_anonymity.search.equivalence import (
+    AtLeastK,
+    BoolArray,
+    DistinctL,
+    FloatArray,
+    Partition,
+    Requirement,
+    suppressed_rows,
+)
+from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder
+
+MAX_NODES = 20_000
+"""Nodes that Incognito looks at, at most."""
+
+Node = tuple[int, ...]
+"""Level of each column, 0 the finest; the highest drops the column."""
+
+
+class Lattice:
+    """The full-domain generalizations of a table, and which of them meet the requirements.
+
+    Parameters
+    ----------
+    columns : sequence of CodedColumn
+        Quasi-identifiers, at least one, each of shape (n_rows,), in any order.
+    ladders : mapping of column name to Ladder
+        Levels of each column; one more, above them, drops it.
+    requirements : sequence of Requirement
+        What every class of the release must meet.
+    max_suppressed : int
+        Rows that may be left out, in [0, n_rows].
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[CodedColumn],
+        ladders: Mapping[str, Ladder],
+        requirements: Sequence[Requirement],
+        max_suppressed: int,
+    ) -> None:
+        self.columns = sorted(columns, key=lambda column: column.name)
+        self.levels = [_levels(ladders[column.name]) for column in self.columns]
+        self.requirements = tuple(requirements)
+        self.max_suppressed = max_suppressed
+        self.rows = DistinctRows.of(self.columns, requirements)
+        """The distinct rows of the table: classes are counted on them."""
+
+    @property
+    def bottom(self) -> Node:
+        """The node that releases every column in full."""
+        return (0,) * len(self.columns)
+
+    @property
+    def heights(self) -> Node:
+        """The top: the number of levels of each column that do not drop it."""
+        return tuple(len(levels) for levels in self.levels)
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes of the lattice."""
+        return math.prod(height + 1 for height in self.heights)
+
+    def groups(self, node: Node) -> dict[str, Groups | None]:
+        """Return the group of every code of each column; None for a dropped column."""
+        return {
+            column.name: levels[level] if level < len(levels) else None
+            for column, levels, level in zip(self.columns, self.levels, node, strict=True)
+        }
+
+    def suppressed(self, node: Node) -> tuple[Partition, BoolArray]:
+        """Return the classes of a node, and which entries would have to go; identical rows are one entry."""
+        partition = self.rows.whole
+        for column, levels, level in zip(self.rows.columns, self.levels, node, strict=True):
+            if level < len(levels):
+                partition = partition.refine(levels[level][column.codes])
+        return partition, suppressed_rows(partition, self.rows.requirements)
+
+    def n_suppressed(self, node: Node) -> int:
+        """Return the rows that would have to go."""
+        partition, gone = self.suppressed(node)
+        return partition.n_rows(gone)
+
+    def meets(self, node: Node) -> bool:
+        """Tell whether no more rows than allowed would have to go, and not all."""
+        partition, gone = self.suppressed(node)
+        return partition.n_rows(gone) <= self.max_suppressed and not gone.all()
+
+    @property
+    def is_monotone(self) -> bool:
+        """Whether a node meets the requirements wherever one below it does.
+
+        Of k-anonymity and distinct l-diversity that is so whatever is suppressed: a row in a class that breaks one was
+        in such a class before it was merged. The models on shares (entropy and recursive l, t, alpha) promise it only
+        where nothing is suppressed, and none but k where people hold values, who may be in several classes.
+        """
+        for requirement in self.requirements:
+            by_people = getattr(requirement, "units", None) is not None
+            always = isinstance(requirement, AtLeastK) or (isinstance(requirement, DistinctL) and not by_people)
+            if not always and (by_people or self.max_suppressed > 0):
+                return False
+        return True
+
+
+def _levels(ladder: Ladder) -> tuple[Groups, ...]:
+    """Return the levels that tell anything; where all codes are one group the column is dropped."""
+    return tuple(groups for groups in ladder.levels if groups.max(initial=0) > 0)
+
+
+# --- Datafly -------------------------------------------------------------------------------------------------------
+
+
+def datafly(lattice: Lattice) -> Node:
+    """Generalize the column with most distinct values by one level until few enough rows are left out.
+
+    Returns
+    -------
+    tuple of int
+        A node that meets the requirements, not always a minimal one; the top, whether or not it does, if none below
+        on the way did. Of columns with equally many values the first by name is generalized.
+    """
+    node = lattice.bottom
+    while not lattice.meets(node) and node != lattice.heights:
+        n_values = [
+            int(levels[level].max()) + 1 if level < len(levels) else 0
+            for levels, level in zip(lattice.levels, node, strict=True)
+        ]
+        widest = int(np.argmax(n_values))
+        node = (*node[:widest], node[widest] + 1, *node[widest + 1 :])
+    return node
+
+
+# --- Incognito -----------------------------------------------------------------------------------------------------
+
+
+def satisfying_nodes(lattice: Lattice) -> list[Node]:
+    """Return all nodes that meet the requirements, ascending.
+
+    Where the requirements are monotone the lattice is walked from its top: a node is looked at only if every node one
+    step above it meets them. To drop a column is a step too, so no combination of levels is looked at that fails for
+    fewer columns: the pruning of LeFevre et al. over subsets of the columns. Where they are not monotone, every node is
+    looked at.
+
+    Raises
+    ------
+    ParameterError
+        More than MAX_NODES nodes would have to be looked at.
+    """
+    if not lattice.is_monotone:
+        _refuse_many(lattice, lattice.n_nodes)
+        return [node for node in product(*(range(height + 1) for height in lattice.heights)) if lattice.meets(node)]
+    found: set[Node] = set()
+    candidates, n_seen = {lattice.heights}, 0
+    while candidates:
+        n_seen += len(candidates)
+        _refuse_many(lattice, n_seen)
+        met = {node for node in candidates if lattice.meets(node)}
+        found |= met
+        candidates = {
+            finer
+            for node in met
+            for finer in _one_step(node, -1, lattice)
+            if found.issuperset(_one_step(finer, 1, lattice))
+        }
+    return sorted(found)
+
+
+def _one_step(node: Node, step: int, lattice: Lattice) -> list[Node]:
+    """Return the nodes in which one column is a level coarser (step 1) or finer (step -1)."""
+    return [
+        (*node[:at], level + step, *node[at + 1 :])
+        for at, (level, height) in enumerate(zip(node, lattice.heights, strict=True))
+        if 0 <= level + step <= height
+    ]
+
+
+def _refuse_many(lattice: Lattice, n_nodes: int) -> None:
+    if n_nodes > MAX_NODES:
+        raise ParameterError(
+            f"more than {MAX_NODES:,} combinations of levels of {len(lattice.columns)} quasi-identifiers would have to "
+            "be looked at",
+            "declare hierarchies with fewer levels, or fewer quasi-identifiers; datafly and rfka have no such limit",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimum:
+    """The node of least loss among those that meet the requirements."""
+
+    node: Node
+    loss: float
+    satisfying: int
+    """Nodes that meet the requirements."""
+
+
+def incognito(lattice: Lattice, loss: Callable[[Lattice, Node], float]) -> Optimum | None:
+    """Return the node of least loss that meets the requirements; None where not even the top does.
+
+    Of nodes with equal loss the lowest is taken, then the first in the order of the columns' names. What is returned
+    has been looked at itself, not found by monotonicity alone.
+    """
+    losses = {node: loss(lattice, node) for node in satisfying_nodes(lattice)}
+    for node in sorted(losses, key=lambda node: (losses[node], sum(node), node)):
+        if lattice.meets(node):
+            return Optimum(node=node, loss=losses[node], satisfying=len(losses))
+    return None
+
+
+def granularity_loss(lattice: Lattice, node: Node) -> float:
+    """Return the mean share of a column's values that a released cell stands for, in [0, 1] (Iyengar, KDD 2002).
+
+    A cell in full costs 0, one of a group of g of m values (g - 1) / (m - 1), a dropped column or row 1.
+    """
+    partition, gone = lattice.suppressed(node)
+    costs = np.zeros(gone.size)
+    for column, levels, level in zip(lattice.rows.columns, lattice.levels, node, strict=True):
+        costs += _cell_loss(column, levels, level)
+    costs = np.where(gone, 1.0, costs / len(lattice.columns))
+    n_rows = np.ones(gone.size) if partition.weights is None else partition.weights
+    return math.fsum((costs * n_rows).tolist()) / partition.n_rows()
+
+
+def _cell_loss(column: CodedColumn, levels: Sequence[Groups], level: int) -> FloatArray:
+    """Return the share of the column's other values that each released cell may stand for, shape (n_entries,)."""
+    if level >= len(levels):
+        return np.ones(column.codes.size)
+    n_values = np.bincount(levels[level])[levels[level]]
+    return np.asarray((n_values - 1)[column.codes] / (column.size - 1))
+
+
+def discernibility_loss(lattice: Lattice, node: Node) -> float:
+    """Return the rows each row cannot be told from, added up (Bayardo & Agrawal, ICDE 2005).
+
+    A class of n rows costs n², a row that is left out as much as the table has rows.
+    """
+    partition, gone = lattice.suppressed(node)
+    n_gone, n_rows = partition.n_rows(gone), partition.n_rows()
+    sizes = partition.at(~gone).sizes().astype(object)
+    return float((sizes * sizes).sum() + n_gone * n_rows)
+
+
+LOSSES: Mapping[str, Callable[[Lattice, Node], float]] = {
+    "granularity": granularity_loss,
+    "discernibility": discernibility_loss,
+}
+"""What Incognito makes as small as it can, by the name it has on the command line."""
