@@ -93,20 +93,24 @@ def table_channel(attribute: PublishedAttribute, target: PublishedTarget | None)
     return SeparateAnswers(label, mechanism)
 
 
-def class_moments(attribute: PublishedAttribute, statistics: ClassStatistics) -> MomentEstimate:
-    """Estimate mean and variance of a number per true class, nothing put right; a missing class comes last."""
+def class_scores(attribute: PublishedAttribute, statistics: ClassStatistics) -> tuple[ScoreSums, FloatArray | None]:
+    """Return the sums a number's moments are made of, and the weights that undo the label; None where scores do."""
     sums, mechanism = statistics.sums[attribute.name], attribute.mechanism
     label = label_channel(statistics.table.target)
     if isinstance(sums, PowerSums):
         assert isinstance(mechanism, TransformedResponse)  # noqa: S101 - only TRR has power sums
-        return estimate_moments(score_sums(mechanism, sums), label.unmix(np.eye(label.n_inputs)))
+        return score_sums(mechanism, sums), label.unmix(np.eye(label.n_inputs))
     grid = attribute.domain
     assert isinstance(grid, Grid)  # noqa: S101 - a number that is not TRR
     assert isinstance(mechanism, Channel)  # noqa: S101 - a number that is not TRR
     if attribute.joint_with_target:
-        return estimate_moments(ScoreSums.of_counts(sums.astype(np.float64), mechanism, grid, label.n_inputs))
-    scores = ScoreSums.of_counts(sums.astype(np.float64), mechanism, grid)
-    return estimate_moments(scores, label.unmix(np.eye(label.n_inputs)))
+        return ScoreSums.of_counts(sums.astype(np.float64), mechanism, grid, label.n_inputs), None
+    return ScoreSums.of_counts(sums.astype(np.float64), mechanism, grid), label.unmix(np.eye(label.n_inputs))
+
+
+def class_moments(attribute: PublishedAttribute, statistics: ClassStatistics) -> MomentEstimate:
+    """Estimate mean and variance of a number per true class, nothing put right; a missing class comes last."""
+    return estimate_moments(*class_scores(attribute, statistics))
 
 
 def make_prior(statistics: ClassStatistics, estimation: Estimation) -> Prior:

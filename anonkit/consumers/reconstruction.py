@@ -25,6 +25,7 @@ from anonkit.published.tree_model import FORMAT as FOREST_FORMAT
 
 if TYPE_CHECKING:
     from anonkit.consumers.forest import Forest
+    from anonkit.consumers.learning_power import LearningPower
     from anonkit.consumers.naive_bayes import NaiveBayes
 
 
@@ -65,6 +66,8 @@ class Reconstruction:
     described: Described
     estimator: str | None = None
     """How shares were estimated; None for a forest, whose counts are published."""
+    power: LearningPower | None = None
+    """Whether the rows tell anything of the target at this noise; None for a forest."""
     scores: Scores | None = None
     """When a test table was given that holds the target."""
     predictions: pa.Table | None = None
@@ -79,6 +82,7 @@ class Reconstruction:
             "target": self.described.target,
             "classes": dict(self.described.classes),
             "attributes": list(self.described.attributes),
+            **({} if self.power is None else {"power": self.power.to_dict()}),
             **({} if self.scores is None else self.scores.to_dict()),
         }
 
@@ -114,6 +118,11 @@ def reconstruct(
     **settings
         `smoothing`, `numbers` of `NaiveBayes`; `vote`, `smoothing` of `Forest`.
 
+    Warns
+    -----
+    NothingLearnedWarning
+        The rows are too few for the noise to tell anything of the target; the rows it would take are said.
+
     Raises
     ------
     ParameterError
@@ -133,6 +142,7 @@ def reconstruct(
         raise ParameterError(f"predictions ({predictions}) must end in .parquet")
     _refuse_existing((predictions, model), force)
     learned, described = _learn(release, estimator, settings)
+    power = _power_of(learned)
     scores, predicted = None, None
     if test is not None:
         table = read_true_table(test, described.types) if isinstance(test, str | Path) else test
@@ -148,6 +158,7 @@ def reconstruct(
         model=learned,
         described=described,
         estimator=getattr(learned, "estimator", None),
+        power=power,
         scores=scores,
         predictions=predicted,
     )
@@ -173,6 +184,19 @@ def _learn(
     chosen = {} if estimator is None else {"estimator": estimator}
     learned = NaiveBayes.from_release(release, **chosen, **settings)
     return learned, described(learned)
+
+
+def _power_of(learned: NaiveBayes | Forest) -> LearningPower | None:
+    """Return what the release can tell of its target, warning where that is nothing."""
+    from anonkit.consumers.naive_bayes import NaiveBayes
+
+    if not isinstance(learned, NaiveBayes):
+        return None
+    from anonkit.consumers.learning_power import learning_power, warn_of_power
+
+    power = learning_power(learned.model_)
+    warn_of_power(power, stacklevel=3)
+    return power
 
 
 def learned_from(params: Mapping[str, Any], released: object) -> tuple[NaiveBayes | Forest, Described] | None:

@@ -100,6 +100,12 @@ class ScoreSums:
             rows=np.repeat(counts.sum(axis=-1), segments),
         )
 
+    def unmixed(self, label_inverse: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        """Return totals per true class, shape (n_classes, 4), and their covariances, shape (n_classes, 4, 4)."""
+        inverse = np.eye(len(self.totals)) if label_inverse is None else label_inverse
+        small_sample = self.rows / np.maximum(self.rows - 1, 1)
+        return inverse.T @ self.totals, np.einsum("pc,p,pij->cij", inverse**2, small_sample, self.products)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MomentEstimate:
@@ -135,10 +141,7 @@ def estimate_moments(sums: ScoreSums, label_inverse: FloatArray | None = None) -
     label_inverse : array, shape (n_published, n_true), optional
         Weight of a row of a published class in each true class, when labels are randomized.
     """
-    inverse = np.eye(len(sums.totals)) if label_inverse is None else label_inverse
-    totals = inverse.T @ sums.totals
-    small_sample = sums.rows / np.maximum(sums.rows - 1, 1)
-    spread = np.einsum("pc,p,pij->cij", inverse**2, small_sample, sums.products)
+    totals, spread = sums.unmixed(label_inverse)
     with np.errstate(divide="ignore", invalid="ignore"):
         rows, present = totals[:, 0], totals[:, 1]
         share, mean, second = present / rows, totals[:, 2] / present, totals[:, 3] / present

@@ -129,6 +129,17 @@ class TableChannel(ABC):
         """Invert by moments, with standard errors."""
 
     @abstractmethod
+    def deviations(self, counts: FloatArray, shares: FloatArray) -> FloatArray:
+        """Return the standard errors of estimated counts less given shares of their class's size.
+
+        Parameters
+        ----------
+        counts : array
+            Answer counts.
+        shares : array, shape (n_classes, n_values)
+        """
+
+    @abstractmethod
     def maximum_likelihood(self, counts: FloatArray) -> FloatArray:
         """Return the likeliest shares of class × value, shape (n_classes, n_values), adding up to 1."""
 
@@ -165,20 +176,23 @@ class SeparateAnswers(TableChannel):
 
     def estimate(self, counts: FloatArray) -> TableEstimate:
         """Invert both; the error of a share is that of a ratio of two linear functions of the answers."""
-        by_class = self.label.unmix(counts.T).T
-        squares = self.label.unmix_squares(counts.T).T
-        table = self.value.unmix(by_class)
+        table = self.value.unmix(self.label.unmix(counts.T).T)
         size = table.sum(axis=1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = table / size
-            spread = (
-                self.value.unmix_squares(squares)
-                - 2 * shares * self.value.unmix(squares)
-                + shares**2 * squares.sum(axis=1, keepdims=True)
-            )
-            errors = np.sqrt(np.maximum(spread, 0)) / np.abs(size)
+            errors = self.deviations(counts, shares) / np.abs(size)
             rarest = np.outer(self.label.largest_scores, self.value.largest_scores) / np.abs(size)
         return TableEstimate(counts=table, shares=shares, errors=errors, rarest=rarest)
+
+    def deviations(self, counts: FloatArray, shares: FloatArray) -> FloatArray:
+        """Apply the squared coefficients of both inverses."""
+        squares = self.label.unmix_squares(counts.T).T
+        spread = (
+            self.value.unmix_squares(squares)
+            - 2 * shares * self.value.unmix(squares)
+            + shares**2 * squares.sum(axis=1, keepdims=True)
+        )
+        return np.asarray(np.sqrt(np.maximum(spread, 0)))
 
     def maximum_likelihood(self, counts: FloatArray) -> FloatArray:
         """Solve class by class in closed form when labels are clear, else by expectation maximization."""
@@ -215,13 +229,17 @@ class JointAnswers(TableChannel):
             )
         table = self.joint.unmix(counts).reshape(self.n_classes, self.n_values)
         size = table.sum(axis=1, keepdims=True)
-        weights = self.joint.scores(np.eye(self.joint.n_inputs)).reshape(-1, self.n_classes, self.n_values)
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = table / size
-            influence = weights - shares * weights.sum(axis=2, keepdims=True)
-            errors = np.sqrt(np.einsum("y,ycv->cv", counts, influence**2)) / np.abs(size)
+            errors = self.deviations(counts, shares) / np.abs(size)
             rarest = self.joint.largest_scores.reshape(table.shape) / np.abs(size)
         return TableEstimate(counts=table, shares=shares, errors=errors, rarest=rarest)
+
+    def deviations(self, counts: FloatArray, shares: FloatArray) -> FloatArray:
+        """Apply the squared coefficients of the whole inverse."""
+        weights = self.joint.scores(np.eye(self.joint.n_inputs)).reshape(-1, self.n_classes, self.n_values)
+        influence = weights - shares * weights.sum(axis=2, keepdims=True)
+        return np.asarray(np.sqrt(np.einsum("y,ycv->cv", counts, influence**2)))
 
     def maximum_likelihood(self, counts: FloatArray) -> FloatArray:
         """Solve in closed form for randomized response, else by expectation maximization."""
