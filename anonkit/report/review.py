@@ -21,7 +21,8 @@ SHOWN_DIFFERENCES = 40
 _FEW = 3
 """Measures and differences on the first sheet; the rest stands below."""
 _LONGEST = 60
-_FOUND, _WEAK = "risk", "attack too weak"
+_FOUND, _NONE, _WEAK, _FEW_ATTACKS = "risk", "none measurable", "attack too weak", "not enough attacks"
+"""Verdicts of an attack, as `anonkit.auditing.attacks.rates` gives them."""
 
 
 def protected_words(promise: Mapping[str, Any]) -> str:
@@ -30,24 +31,50 @@ def protected_words(promise: Mapping[str, Any]) -> str:
 
 
 def risk_words(report: Mapping[str, Any], audit: Mapping[str, Any] | None) -> list[str]:
-    """Return the largest risk that was measured, and by whom."""
-    if audit is not None:
-        return [*_attack_words(audit), *_bound_words(audit)]
-    risk = report["disclosure_risk"]
-    if risk:
-        by_people = risk.get("counted") == "people"
-        record, records, whose = ("person", "people", "their") if by_people else ("record", "records", "its")
-        return [
-            f"{one_in(risk['prosecutor']['max'])}: to re-identify a {record} by {whose} quasi-identifiers, counted on "
-            f"the released table; {percent(risk['prosecutor']['share_at_risk'])} of the {records} above "
-            f"{percent(risk['prosecutor']['risk_threshold'])}. Attacks need the source: ask the owner for an audit."
-        ]
-    return ["None in this report: attacks need the source. Ask the owner for an audit."]
+    """Return the largest risk that was measured, and by whom: counted on the table, or shown by an attack.
+
+    An audit can put a larger risk before the counted one, never a smaller one in its place.
+    """
+    counted = _counted_words(report)
+    if audit is None:
+        ask = "Attacks need the source: ask the owner for an audit."
+        return [f"{counted} {ask}"] if counted else [f"None in this report. {ask}"]
+    attacks = [*_attack_words(audit), *_bound_words(audit)]
+    if counted is None:
+        return attacks
+    largest = max(
+        (float(attack["risk"]) for attack in _attempted(audit).values() if attack["verdict"] == _FOUND), default=0
+    )
+    first, *others = attacks
+    return (
+        [first, counted, *others] if largest > report["disclosure_risk"]["prosecutor"]["max"] else [counted, *attacks]
+    )
+
+
+def _counted_words(report: Mapping[str, Any]) -> str | None:
+    """Return the risk that is counted on the released table; None where nothing is counted."""
+    risk = report.get("disclosure_risk")
+    if not risk:
+        return None
+    by_people = risk.get("counted") == "people"
+    record, records, whose = ("person", "people", "their") if by_people else ("record", "records", "its")
+    return (
+        f"{one_in(risk['prosecutor']['max'])}: to re-identify a {record} by {whose} quasi-identifiers, counted on "
+        f"the released table; {percent(risk['prosecutor']['share_at_risk'])} of the {records} above "
+        f"{percent(risk['prosecutor']['risk_threshold'])}."
+    )
+
+
+def _attempted(audit: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    return {name: audit[name] for name in ATTACKS if audit.get(name, {}).get("n_attacks")}
 
 
 def _attack_words(audit: Mapping[str, Any]) -> list[str]:
-    attempted = {name: audit[name] for name in ATTACKS if audit.get(name, {}).get("n_attacks")}
+    """Return what the attacks showed, or how large a risk they leave open, and which of them tell nothing."""
+    attempted = _attempted(audit)
     successful = {name: attack for name, attack in attempted.items() if attack["verdict"] == _FOUND}
+    silent = {name: attack for name, attack in attempted.items() if attack["verdict"] == _NONE}
+    few = {name: attack for name, attack in attempted.items() if attack["verdict"] == _FEW_ATTACKS}
     weak = [_name(name) for name, attack in attempted.items() if attack["verdict"] == _WEAK]
     if successful:
         worst = max(successful, key=lambda name: float(successful[name]["risk"]))
@@ -58,9 +85,24 @@ def _attack_words(audit: Mapping[str, Any]) -> list[str]:
             f"({' to '.join(percent(end) for end in attack['ci'])}, 95% interval). The attack succeeds for "
             f"{percent(attack['attack_rate'])}, its control for {percent(attack['control_rate'])}."
         )
+    elif silent:
+        number_of = f"{len(silent)} attacks" if len(silent) > 1 else "1 attack"
+        widest = max(float(attack["ci"][1]) for attack in silent.values())
+        sentence = (
+            f"{number_of} showed no risk; the widest of their intervals leaves {percent(widest)} open (95% interval)."
+        )
     else:
-        sentence = f"None that {len(attempted)} attacks could measure."
-    return [sentence, *([f"Too weak to tell anything: {', '.join(weak)}."] if weak else [])]
+        sentence = "Not measured: no attack was made often enough to tell."
+    powers = [
+        f"{_name(name)} ({' to '.join(percent(end).removesuffix('%' if at == 0 else '') for at, end in enumerate(attack['ci']))}"
+        f"; below {percent(attack['least_detectable_risk'])} nothing would have shown)"
+        for name, attack in few.items()
+    ]
+    return [
+        sentence,
+        *([f"Not enough attacks: {', '.join(powers)}."] if powers else []),
+        *([f"Too weak to tell anything: {', '.join(weak)}."] if weak else []),
+    ]
 
 
 def _bound_words(audit: Mapping[str, Any]) -> list[str]:

@@ -65,8 +65,41 @@ def test_the_largest_risk_has_its_control_and_interval() -> None:
     assert told[0].startswith("Inference of income: 37.5% of the people (18.8% to 75%, 95% interval).")
     assert "its control for 20%" in told[0]
     assert told[1] == "Too weak to tell anything: linkability."
-    calm = audit(singling_out=attack(0.0, "none measurable"), inference=attack(0.0, "none measurable"))
-    assert risk_words({}, calm) == ["None that 2 attacks could measure."]
+
+
+def calm(high: float, verdict: str) -> dict[str, Any]:
+    """An audit whose attacks showed no risk, up to an upper limit of the interval."""
+    silent = {**attack(0.0, verdict), "ci": [0.0, high], "least_detectable_risk": 0.05}
+    return audit(singling_out=silent, inference={**silent, "secret": "income"})
+
+
+def test_an_audit_that_shows_nothing_says_how_large_a_risk_it_leaves_open() -> None:
+    """No attack showed a risk: the widest interval says what may be there all the same."""
+    told = risk_words({"disclosure_risk": {}}, calm(0.04, "none measurable"))
+    assert told == ["2 attacks showed no risk; the widest of their intervals leaves 4% open (95% interval)."]
+
+
+def test_too_few_attacks_are_said_with_what_they_could_have_shown() -> None:
+    """An interval of 0 to 76 % is no evidence of safety."""
+    told = risk_words({"disclosure_risk": {}}, calm(0.764, "not enough attacks"))
+    assert told[0] == "Not measured: no attack was made often enough to tell."
+    assert told[1].startswith("Not enough attacks: singling out (0 to 76.4%; below 5% nothing would have shown)")
+    assert "None" not in " ".join(told)
+
+
+@pytest.mark.parametrize("verdict", ["risk", "none measurable", "attack too weak", "not enough attacks"])
+def test_an_audit_never_lowers_a_counted_risk(reports: dict[str, Any], verdict: str) -> None:
+    """What is counted on the released table stays; an attack may only put a larger one before it."""
+    counted = risk_words(reports["k"], None)[0]
+    small = {**attack(0.01, verdict), "least_detectable_risk": 0.05}
+    told = risk_words(reports["k"], {"singling_out": small, "epsilon": None})
+    assert told[0].startswith("1 in 5: to re-identify a record")
+    assert told[0] in counted
+    large = risk_words(
+        reports["k"], {"singling_out": {**attack(0.6, "risk"), "least_detectable_risk": 0.05}, "epsilon": None}
+    )
+    assert large[0].startswith("Singling out: 60% of the people")
+    assert large[1].startswith("1 in 5: to re-identify a record")
 
 
 @pytest.mark.parametrize(("claimed", "words_"), [(1.0, "1 is claimed"), ("inf", "no bound is claimed")])

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-RISK, NONE, WEAK = "risk", "none measurable", "attack too weak"
+RISK, NONE, WEAK, FEW = "risk", "none measurable", "attack too weak", "not enough attacks"
+TOLERATED = 0.1
+"""Largest upper limit of a risk that is called none measurable: that of an equivalence class of ten."""
 _Z = 1.959963984540054  # 97.5 % of the normal distribution
 
 
@@ -72,12 +74,35 @@ class Attack:
 
     @property
     def verdict(self) -> str:
-        """Say what the figures mean: a risk, none that this attack can measure, or an attack too weak to tell."""
+        """Say what the figures mean: a risk, none measurable, an attack too weak to tell, or too few attempts.
+
+        No risk is called measurable only where the whole 95 % interval lies at or below `TOLERATED`: a few attempts
+        that all failed are no evidence of safety.
+        """
         if excess(self.attack, self.control)[1][0] > 0:
             return RISK
         if self.identity is not None and excess(self.identity, self.shuffled or self.control)[1][0] <= 0:
             return WEAK
-        return NONE
+        return FEW if excess(self.attack, self.control)[1][1] > TOLERATED else NONE
+
+    @property
+    def least_detectable_risk(self) -> float:
+        """The power of the attack: smallest risk, in [0, 1], that so many attempts would have shown; 1 if none would.
+
+        The lower limit of the excess grows with the successes, so the least number is found by halving.
+        """
+        n = self.attack.attacks
+
+        def shows(successes: int) -> bool:
+            return excess(Rate(successes=successes, attacks=n), self.control)[1][0] > 0
+
+        if n == 0 or not shows(n):
+            return 1.0
+        too_few, enough = -1, n
+        while enough - too_few > 1:
+            middle = (enough + too_few) // 2
+            too_few, enough = (too_few, middle) if shows(middle) else (middle, enough)
+        return excess(Rate(successes=enough, attacks=n), self.control)[0]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the attack for JSON."""
@@ -89,6 +114,7 @@ class Attack:
             "risk": risk,
             "ci": list(limits),
             "n_attacks": self.attack.attacks,
+            "least_detectable_risk": self.least_detectable_risk,
             "verdict": self.verdict,
             "controls": {name: None if rate is None else rate.value for name, rate in controls.items()},
             **self.details,
