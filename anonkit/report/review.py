@@ -42,13 +42,9 @@ def risk_words(report: Mapping[str, Any], audit: Mapping[str, Any] | None) -> li
     attacks = [*_attack_words(audit), *_bound_words(audit)]
     if counted is None:
         return attacks
-    largest = max(
-        (float(attack["risk"]) for attack in _attempted(audit).values() if attack["verdict"] == _FOUND), default=0
-    )
-    first, *others = attacks
-    return (
-        [first, counted, *others] if largest > report["disclosure_risk"]["prosecutor"]["max"] else [counted, *attacks]
-    )
+    shown = [float(attack["risk"]) for attack in _attempted(audit).values() if attack["verdict"] == _FOUND]
+    is_larger = max(shown, default=0.0) > report["disclosure_risk"]["prosecutor"]["max"]
+    return [attacks[0], counted, *attacks[1:]] if is_larger else [counted, *attacks]
 
 
 def _counted_words(report: Mapping[str, Any]) -> str | None:
@@ -86,23 +82,24 @@ def _attack_words(audit: Mapping[str, Any]) -> list[str]:
             f"{percent(attack['attack_rate'])}, its control for {percent(attack['control_rate'])}."
         )
     elif silent:
-        number_of = f"{len(silent)} attacks" if len(silent) > 1 else "1 attack"
-        widest = max(float(attack["ci"][1]) for attack in silent.values())
-        sentence = (
-            f"{number_of} showed no risk; the widest of their intervals leaves {percent(widest)} open (95% interval)."
-        )
+        attacks = f"{len(silent)} attacks" if len(silent) > 1 else "1 attack"
+        widest = percent(max(float(attack["ci"][1]) for attack in silent.values()))
+        sentence = f"{attacks} showed no risk; the widest of their intervals leaves {widest} open (95% interval)."
     else:
         sentence = "Not measured: no attack was made often enough to tell."
-    powers = [
-        f"{_name(name)} ({' to '.join(percent(end).removesuffix('%' if at == 0 else '') for at, end in enumerate(attack['ci']))}"
-        f"; below {percent(attack['least_detectable_risk'])} nothing would have shown)"
-        for name, attack in few.items()
-    ]
+    powers = [f"{_name(name)} ({_power(attack)})" for name, attack in few.items()]
     return [
         sentence,
         *([f"Not enough attacks: {', '.join(powers)}."] if powers else []),
         *([f"Too weak to tell anything: {', '.join(weak)}."] if weak else []),
     ]
+
+
+def _power(attack: Mapping[str, Any]) -> str:
+    """Return how wide the interval of an attack is, and the smallest risk that its attempts would have shown."""
+    low, high = (percent(end) for end in attack["ci"])
+    least = attack.get("least_detectable_risk")
+    return f"{low} to {high}" + ("" if least is None else f"; below {percent(least)} nothing would have shown")
 
 
 def _bound_words(audit: Mapping[str, Any]) -> list[str]:

@@ -83,7 +83,7 @@ def test_too_few_attacks_are_said_with_what_they_could_have_shown() -> None:
     """An interval of 0 to 76 % is no evidence of safety."""
     told = risk_words({"disclosure_risk": {}}, calm(0.764, "not enough attacks"))
     assert told[0] == "Not measured: no attack was made often enough to tell."
-    assert told[1].startswith("Not enough attacks: singling out (0 to 76.4%; below 5% nothing would have shown)")
+    assert told[1].startswith("Not enough attacks: singling out (0% to 76.4%; below 5% nothing would have shown)")
     assert "None" not in " ".join(told)
 
 
@@ -95,9 +95,7 @@ def test_an_audit_never_lowers_a_counted_risk(reports: dict[str, Any], verdict: 
     told = risk_words(reports["k"], {"singling_out": small, "epsilon": None})
     assert told[0].startswith("1 in 5: to re-identify a record")
     assert told[0] in counted
-    large = risk_words(
-        reports["k"], {"singling_out": {**attack(0.6, "risk"), "least_detectable_risk": 0.05}, "epsilon": None}
-    )
+    large = risk_words(reports["k"], {"singling_out": attack(0.6, "risk"), "epsilon": None})
     assert large[0].startswith("Singling out: 60% of the people")
     assert large[1].startswith("1 in 5: to re-identify a record")
 

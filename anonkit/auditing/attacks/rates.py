@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 RISK, NONE, WEAK, FEW = "risk", "none measurable", "attack too weak", "not enough attacks"
-TOLERATED = 0.1
-"""Largest upper limit of a risk that is called none measurable: that of an equivalence class of ten."""
+TOLERATED = 0.2
+"""Largest upper limit of a risk that is called none measurable: above it, the report counts a record as at risk."""
 _Z = 1.959963984540054  # 97.5 % of the normal distribution
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import anonkit
-from anonkit.auditing.attacks.rates import NONE, RISK, WEAK, Attack, Rate, excess
+from anonkit.auditing.attacks.rates import FEW, NONE, RISK, WEAK, Attack, Rate, excess
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ParameterError
 
@@ -73,12 +73,13 @@ def test_renaming_every_value_protects_nobody(source: pa.Table) -> None:
 
 
 def test_shuffled_columns_are_no_risk(source: pa.Table) -> None:
-    """Values stay, rows do not: nothing is measured, and the attacks are strong enough to say so."""
+    """Values stay, rows do not: no risk; 150 guesses at a value that a third get right leave .35 open, and that is said."""
     random = np.random.default_rng(1)
     columns = [source.column(name).take(pa.array(random.permutation(1200))) for name in source.column_names]
     found = audit(pa.table(columns, names=source.column_names), source)
-    assert found["singling_out"]["verdict"] == NONE
-    assert found["inference"]["verdict"] == NONE
+    assert found["singling_out"]["verdict"] == found["linkability"]["verdict"] == NONE
+    assert found["inference"]["verdict"] == FEW
+    assert found["inference"]["ci"][1] > 0.3
 
 
 def test_five_rows_alike_single_nobody_out(source: pa.Table) -> None:
