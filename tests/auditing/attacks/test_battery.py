@@ -73,7 +73,7 @@ def test_renaming_every_value_protects_nobody(source: pa.Table) -> None:
 
 
 def test_shuffled_columns_are_no_risk(source: pa.Table) -> None:
-    """Values stay, rows do not: no risk; 150 guesses at a value that a third get right leave .35 open, and that is said."""
+    """Values stay, rows do not: no risk, and what 150 guesses at a value of three leave open is said."""
     random = np.random.default_rng(1)
     columns = [source.column(name).take(pa.array(random.permutation(1200))) for name in source.column_names]
     found = audit(pa.table(columns, names=source.column_names), source)
