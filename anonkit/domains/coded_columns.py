@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import IntArray as IntArray
+from anonkit.domains.array_types import IntArray
 
 UNLABELLED = -1
 """Code of a row whose target is missing: it is released and counted, but guides nothing."""

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from anonkit.domains.array_types import BoolArray, IntArray
 from anonkit.domains.coded_columns import CodedColumn, combine
 from anonkit.k_anonymity.privacy_model import AnonymityModel, diversity_requirements
 from anonkit.k_anonymity.recoded_rows import RecodeRows, is_among, needed_columns
@@ -25,9 +25,6 @@ from anonkit.k_anonymity.search.equivalence import Partition
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Source
 from anonkit.published.recoding import LocalRecoding, Recoding
-
-BoolArray = NDArray[np.bool_]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonkit.domains.coded_columns import IntArray, densify
-from anonkit.k_anonymity.search.equivalence import BoolArray, FloatArray
+from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
+from anonkit.domains.coded_columns import densify
 from anonkit.k_anonymity.search.hierarchy_levels import Groups
 
 

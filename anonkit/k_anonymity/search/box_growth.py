@@ -10,9 +10,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from anonkit.domains.coded_columns import CodedColumn, IntArray, densify
+from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
+from anonkit.domains.coded_columns import CodedColumn, densify
 from anonkit.k_anonymity.search.box_division import divide
-from anonkit.k_anonymity.search.equivalence import AtLeastK, BoolArray, FloatArray, Partition, Requirement
+from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder
 
 LISTED = -2

@@ -16,11 +16,12 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.coded_columns import CodedColumn, IntArray, densify
+from anonkit.domains.array_types import BoolArray, IntArray
+from anonkit.domains.coded_columns import CodedColumn, densify
 from anonkit.errors import GuaranteeError, ParameterError
 from anonkit.k_anonymity.search.box_growth import LISTED, Growth, Splits
 from anonkit.k_anonymity.search.distinct_rows import DistinctRows
-from anonkit.k_anonymity.search.equivalence import BoolArray, Partition, Requirement
+from anonkit.k_anonymity.search.equivalence import Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder
 from anonkit.k_anonymity.search.soft_labels import soft_labels
 

@@ -17,10 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.coded_columns import densify
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _FEW = 2
 """A value that fewer people than this hold in several rows counts as held by so many."""

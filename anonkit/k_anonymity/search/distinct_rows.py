@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from anonkit.domains.coded_columns import CodedColumn, IntArray, combine
+from anonkit.domains.array_types import IntArray
+from anonkit.domains.coded_columns import CodedColumn, combine
 from anonkit.k_anonymity.search.equivalence import Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Groups
 

@@ -18,12 +18,10 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.coded_columns import IntArray, combine, densify, distinct_in_groups, ranked
+from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
+from anonkit.domains.coded_columns import combine, densify, distinct_in_groups, ranked
 from anonkit.errors import ParameterError
 from anonkit.k_anonymity.search.class_values import CountedPeople, Held, Triples, at_most, held_by_people, held_by_rows
-
-BoolArray = NDArray[np.bool_]
-FloatArray = NDArray[np.float64]
 
 _CELLS = 4_000_000  # cells of a class-by-value table held at once
 _TOLERANCE = 1e-9  # thresholds are met up to rounding

@@ -18,18 +18,11 @@ from itertools import product
 
 import numpy as np
 
+from anonkit.domains.array_types import BoolArray, FloatArray
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.errors import ParameterError
 from anonkit.k_anonymity.search.distinct_rows import DistinctRows
-from anonkit.k_anonymity.search.equivalence import (
-    AtLeastK,
-    BoolArray,
-    DistinctL,
-    FloatArray,
-    Partition,
-    Requirement,
-    suppressed_rows,
-)
+from anonkit.k_anonymity.search.equivalence import AtLeastK, DistinctL, Partition, Requirement, suppressed_rows
 from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder
 
 MAX_NODES = 20_000

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anonkit.domains.array_types import BoolArray
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.k_anonymity.search.distinct_rows import DistinctRows, released_partition
-from anonkit.k_anonymity.search.equivalence import BoolArray, Partition, Requirement, suppressed_rows
+from anonkit.k_anonymity.search.equivalence import Partition, Requirement, suppressed_rows
 from anonkit.k_anonymity.search.features import Feature
 from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder, full_detail, number_groups
 

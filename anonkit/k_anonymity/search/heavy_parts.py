@@ -22,7 +22,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from anonkit.domains.coded_columns import CodedColumn, IntArray
+from anonkit.domains.array_types import IntArray
+from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.interval_ends import Point, gaps_between, place
 
 _FEW = 4096  # rows whose people are counted before those of all rows are

@@ -15,9 +15,10 @@ from typing import Protocol
 
 import numpy as np
 
-from anonkit.domains.coded_columns import UNLABELLED, CodedColumn, IntArray, combine, densify, ranked
+from anonkit.domains.array_types import FloatArray, IntArray
+from anonkit.domains.coded_columns import UNLABELLED, CodedColumn, combine, densify, ranked
 from anonkit.k_anonymity.search.features import Feature, column_features
-from anonkit.k_anonymity.search.random_forest import FloatArray, Forest, ForestSize, Matrix
+from anonkit.k_anonymity.search.random_forest import Forest, ForestSize, Matrix
 
 _CELLS = 100_000_000  # cells of the matrix a forest is grown on, unless all rows are asked for
 

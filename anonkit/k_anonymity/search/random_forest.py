@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.coded_columns import IntArray
+from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.errors import ParameterError
 from anonkit.estimators.bagged_trees import BaggedTrees, grow_trees
 
-FloatArray = NDArray[np.float64]
 Matrix = NDArray[np.float32]
 
 _CELLS = 4_000_000  # cells of permuted rows predicted at once

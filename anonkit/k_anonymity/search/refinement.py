@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from anonkit.domains.coded_columns import IntArray, densify, ranked
+from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
+from anonkit.domains.coded_columns import densify, ranked
 from anonkit.k_anonymity.search.equivalence import (
     AtLeastK,
-    BoolArray,
     DistinctL,
-    FloatArray,
     HistogramRequirement,
     Partition,
     Requirement,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from anonkit.domains.coded_columns import UNLABELLED, CodedColumn, IntArray, combine, densify
-from anonkit.k_anonymity.search.equivalence import FloatArray
+from anonkit.domains.array_types import FloatArray, IntArray
+from anonkit.domains.coded_columns import UNLABELLED, CodedColumn, combine, densify
 from anonkit.randomness import Randomness
 
 GRID = 2.0**20

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.coded_columns import IntArray
+from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.k_anonymity.search.distinct_rows import DistinctRows
-from anonkit.k_anonymity.search.equivalence import BoolArray, FloatArray
 
 _AXES = 4  # principal axes of the class probabilities
 _NEGLIGIBLE = 1e-9  # share of the variance of the first axis

@@ -17,9 +17,10 @@ from functools import partial
 
 import numpy as np
 
+from anonkit.domains.array_types import BoolArray, FloatArray
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.k_anonymity.search.distinct_rows import DistinctRows, released_partition
-from anonkit.k_anonymity.search.equivalence import BoolArray, FloatArray, Requirement, suppressed_rows
+from anonkit.k_anonymity.search.equivalence import Requirement, suppressed_rows
 from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder, equal_mass, number_groups
 from anonkit.k_anonymity.search.refinable_column import RefinableColumn, refinable_column
 from anonkit.k_anonymity.search.refinement import Prospects, Refinable
