@@ -19,7 +19,7 @@ from anonkit.errors import GuaranteeError, PolicyError
 from anonkit.k_anonymity.declared_detail import Hierarchy
 from anonkit.k_anonymity.found_detail import cut_parts, pool_rare
 from anonkit.k_anonymity.privacy_model import AnonymityModel, diversity_requirements
-from anonkit.k_anonymity.recoded_rows import RecodeRows, needed_columns
+from anonkit.k_anonymity.recoded_rows import RecodeRows, RowRules
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder, automatic_ladder, full_detail
 from anonkit.policy.declaration import Column, Policy
@@ -120,7 +120,7 @@ def prepare(
 
 def _usable_rows(source: Source, policy: Policy, engine: Engine) -> Source:
     """Return the rows that no missing value drops and, with a unit column, somebody's; the unit as its keys."""
-    needed = needed_columns(policy)
+    needed = RowRules.of(policy).needed
     if not needed and policy.unit is None:
         return source
     names = dict.fromkeys((*policy.quasi_identifiers, *policy.sensitive, policy.target, policy.unit))

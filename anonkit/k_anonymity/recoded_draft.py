@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from anonkit.errors import GuaranteeError
 from anonkit.k_anonymity.privacy_model import AnonymityModel
-from anonkit.k_anonymity.recoded_rows import RecodeRows, UsableRows, needed_columns
+from anonkit.k_anonymity.recoded_rows import RecodeRows, UsableRows
 from anonkit.k_anonymity.violating_classes import violating_classes
 from anonkit.policy.declaration import Column, Outside, Policy, Role
 from anonkit.protocols import Draft, Engine, Progress, Source
@@ -63,7 +63,7 @@ def draft_recoded(
     file is counted once more.
     """
     progress("counting classes", 0.0)
-    violating = violating_classes(model, source, policy, engine, recoding)
+    violating = violating_classes(model, source, policy, engine, recoding, usable.needed)
     unknown = usable.n_usable - violating.n_recoded
     suppressed = violating.n_rows + unknown
     limit = model.suppression_limit
@@ -77,7 +77,7 @@ def draft_recoded(
     recode = RecodeRows(
         recoding=recoding,
         schema=schema,
-        needed=needed_columns(policy),
+        needed=usable.needed,
         unit=policy.unit,
         suppressed=violating.classes if violating.classes.num_rows else None,
     )
@@ -143,33 +143,32 @@ def anonymity_params(policy: Policy, schema: pa.Schema, model: AnonymityModel, r
             **{name: getattr(model, name) for name in ("l", "entropy_l", "recursive", "t", "alpha")},
         },
         "max_suppression": model.suppression_limit,
-        "columns": [
-            {
-                "name": name,
-                "role": str(column.role),
-                "sensitive": column.is_sensitive,
-                "type": str(schema.field(name).type),
-                "missing": str(policy.missing_of(name)),
-                **({"missing_is_value": name in policy.missing_is_value} if column.is_sensitive else {}),
-                **_domain_of(column),
-            }
-            for name, column in policy.columns.items()
-        ],
+        "columns": [_column_params(policy, column, schema.field(name).type) for name, column in policy.columns.items()],
         "recoding": recoding.to_dict(),
     }
 
 
-def _domain_of(column: Column) -> dict[str, Any]:
-    """Return the declared domain of a column, by which the cells of the next batch are read; nothing without one."""
-    if column.bounds is None and column.domain_values is None:
-        return {}
+def _column_params(policy: Policy, column: Column, kind: pa.DataType) -> dict[str, Any]:
+    """Return what the cells of a column mean, by which those of the next batch are read."""
+    params = {
+        "name": column.name,
+        "role": str(column.role),
+        "sensitive": column.is_sensitive,
+        "type": str(kind),
+        "missing": str(policy.missing_of(column.name)),
+        **({"missing_is_value": column.name in policy.missing_is_value} if column.is_sensitive else {}),
+    }
+    bounds, values = column.bounds, column.domain_values
+    if bounds is None and values is None:
+        return params
     return {
+        **params,
         "domain": {
-            **({} if column.bounds is None else {"bounds": list(column.bounds)}),
-            **({} if column.domain_values is None else {"categories": list(column.domain_values)}),
+            **({} if bounds is None else {"bounds": list(bounds)}),
+            **({} if values is None else {"categories": list(values)}),
             **({"texts_alone": True} if column.compares_texts else {}),
             **({} if column.outside is None else {"outside": str(column.outside)}),
-        }
+        },
     }
 
 

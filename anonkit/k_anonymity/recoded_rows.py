@@ -110,6 +110,8 @@ class UsableRows:
     """Rows left out because a quasi-identifier is missing whose declaration says `missing = "drop"`."""
     n_nobody: int
     """Rows left out because they have no unit: they belong to nobody who could be counted."""
+    needed: tuple[str, ...]
+    """The quasi-identifiers whose missing cells drop their row."""
 
     @property
     def n_usable(self) -> int:
@@ -117,9 +119,55 @@ class UsableRows:
         return self.n_source - self.n_missing - self.n_nobody
 
 
-def needed_columns(policy: Policy) -> list[str]:
-    """Return the quasi-identifiers whose missing cells drop their row."""
-    return [name for name in policy.quasi_identifiers if policy.missing_of(name) is Missing.DROP]
+@dataclass(frozen=True, kw_only=True)
+class CheckedColumn:
+    """A column whose cells must lie in its declared domain: clamped and blanked ones are inside already."""
+
+    name: str
+    bounds: tuple[float, float] | None
+    values: tuple[str, ...]
+    """The declared categories; empty where bounds are declared."""
+
+    def is_outside(self, array: pa.Array) -> BoolArray:
+        """Tell which cells are outside the domain; where numbers are declared, everything that is none is."""
+        plain = array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
+        if self.bounds is not None and not is_ordered(plain.type):
+            valid: BoolArray = plain.is_valid().to_numpy(zero_copy_only=False)
+            return valid
+        if self.bounds is not None:
+            numbers = plain.cast(pa.float64(), safe=False)
+            inside = pc.and_(pc.greater_equal(numbers, self.bounds[0]), pc.less_equal(numbers, self.bounds[1]))
+        else:
+            inside = pc.is_in(plain.cast(pa.string()), value_set=pa.array(self.values, pa.string()))
+        within: BoolArray = pc.fill_null(pc.or_(inside, plain.is_null()), True).to_numpy(zero_copy_only=False)
+        return ~within
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowRules:
+    """Which rows a policy leaves out or refuses: each quasi-identifier is asked once, and the answer is handed on."""
+
+    needed: tuple[str, ...]
+    """Quasi-identifiers whose missing cells drop their row."""
+    forbidden: tuple[str, ...]
+    """Quasi-identifiers in which nothing may be missing."""
+    checked: tuple[CheckedColumn, ...]
+    """Quasi-identifiers whose cells must lie in their declared domain."""
+
+    @classmethod
+    def of(cls, policy: Policy) -> RowRules:
+        """Ask the quasi-identifiers of a policy."""
+        needed, forbidden, checked = [], [], []
+        for name in policy.quasi_identifiers:
+            column, missing = policy.column(name), policy.missing_of(name)
+            bounds, values = column.bounds, column.domain_values
+            if missing is Missing.DROP:
+                needed.append(name)
+            elif missing is Missing.ERROR:
+                forbidden.append(name)
+            if values is not None or (bounds is not None and column.outside is Outside.REFUSE):
+                checked.append(CheckedColumn(name=name, bounds=bounds, values=values or ()))
+        return cls(needed=tuple(needed), forbidden=tuple(forbidden), checked=tuple(checked))
 
 
 def count_usable_rows(source: Source, policy: Policy, engine: Engine) -> UsableRows:
@@ -133,24 +181,23 @@ def count_usable_rows(source: Source, policy: Policy, engine: Engine) -> UsableR
         A quasi-identifier has missing values where the policy allows none, or cells outside its declared domain; rows
         without a unit are declared an error.
     """
-    columns = [policy.column(name) for name in policy.quasi_identifiers]
-    checked = [column for column in columns if _may_refuse(column)]
-    forbidden = [column.name for column in columns if policy.missing_of(column.name) is Missing.ERROR]
-    needed = needed_columns(policy)
-    names = [*([DROPPED] if needed else []), *([NOBODY] if policy.unit else [])]
-    names += [f"outside {at}" for at in range(len(checked))] + [f"missing {at}" for at in range(len(forbidden))]
+    rules = RowRules.of(policy)
+    names = [*([DROPPED] if rules.needed else []), *([NOBODY] if policy.unit else [])]
+    names += [f"outside {at}" for at in range(len(rules.checked))]
+    names += [f"missing {at}" for at in range(len(rules.forbidden))]
     if not names:
-        return UsableRows(n_source=source.n_rows, n_missing=0, n_nobody=0)
+        return UsableRows(n_source=source.n_rows, n_missing=0, n_nobody=0, needed=rules.needed)
     schema = pa.schema([(name, pa.bool_()) for name in names])
-    flag = FlagRows(schema=schema, needed=needed, unit=policy.unit, checked=checked, forbidden=forbidden)
+    flag = FlagRows(schema=schema, rules=rules, unit=policy.unit)
     counted = engine.count_sets(engine.map_batches(source, flag, schema, same_rows=True), [(name,) for name in names])
     flagged = {
         name: sum(row["count"] for row in table.to_pylist() if row[name])
         for name, table in zip(names, counted, strict=True)
     }
-    for at, column in enumerate(checked):
-        _refuse_cells(column, source.schema, flagged[f"outside {at}"])
-    for at, name in enumerate(forbidden):
+    for at, column in enumerate(rules.checked):
+        if n_outside := flagged[f"outside {at}"]:
+            _refuse_cells(policy.column(column.name), source.schema, n_outside)
+    for at, name in enumerate(rules.forbidden):
         if n_missing := flagged[f"missing {at}"]:
             raise PolicyError(f"column {name!r} has {n_missing} missing values", 'missing = "category" or "drop"')
     n_nobody = flagged.get(NOBODY, 0)
@@ -158,18 +205,11 @@ def count_usable_rows(source: Source, policy: Policy, engine: Engine) -> UsableR
         raise PolicyError(
             f"unit column {policy.unit!r} is missing in {n_nobody} rows", "every row must belong to a person"
         )
-    return UsableRows(n_source=source.n_rows, n_missing=flagged.get(DROPPED, 0), n_nobody=n_nobody)
-
-
-def _may_refuse(column: Column) -> bool:
-    """Tell whether cells outside the declared domain are refused; clamped and blanked ones are inside already."""
-    if column.domain_values is not None:
-        return True
-    return column.bounds is not None and column.outside is Outside.REFUSE
+    return UsableRows(n_source=source.n_rows, n_missing=flagged.get(DROPPED, 0), n_nobody=n_nobody, needed=rules.needed)
 
 
 def _refuse_cells(column: Column, schema: pa.Schema, n_outside: int) -> None:
-    if n_outside and column.bounds is not None and not is_ordered(schema.field(column.name).type):
+    if column.bounds is not None and not is_ordered(schema.field(column.name).type):
         raise PolicyError(
             f"column {column.name!r} has bounds but its cells are not numbers", "declare categories instead"
         )
@@ -181,36 +221,15 @@ class FlagRows:
     """Tells for each row what is wrong with it: one truth value a rule."""
 
     schema: pa.Schema
-    needed: Sequence[str]
-    """Columns whose missing cells drop their row."""
+    rules: RowRules
     unit: str | None
-    checked: Sequence[Column]
-    """Columns whose cells must lie in their declared domain."""
-    forbidden: Sequence[str]
-    """Columns in which nothing may be missing."""
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
         """Return one truth value a row and rule."""
-        dropped = any_missing(batch, self.needed)
+        dropped = any_missing(batch, self.rules.needed)
         flags: dict[str, BoolArray] = {DROPPED: dropped, NOBODY: are_nobodys(batch, self.unit) & ~dropped}
-        for at, column in enumerate(self.checked):
-            flags[f"outside {at}"] = _is_outside(batch.column(column.name), column)
-        for at, name in enumerate(self.forbidden):
+        for at, column in enumerate(self.rules.checked):
+            flags[f"outside {at}"] = column.is_outside(batch.column(column.name))
+        for at, name in enumerate(self.rules.forbidden):
             flags[f"missing {at}"] = any_missing(batch, [name])
         return pa.RecordBatch.from_arrays([pa.array(flags[name]) for name in self.schema.names], schema=self.schema)
-
-
-def _is_outside(array: pa.Array, column: Column) -> BoolArray:
-    """Tell which cells are outside a declared domain; where numbers are declared, everything that is none is."""
-    plain = array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
-    if column.bounds is not None and not is_ordered(plain.type):
-        valid: BoolArray = plain.is_valid().to_numpy(zero_copy_only=False)
-        return valid
-    if column.bounds is not None:
-        numbers = plain.cast(pa.float64(), safe=False)
-        inside = pc.and_(pc.greater_equal(numbers, column.bounds[0]), pc.less_equal(numbers, column.bounds[1]))
-    else:
-        domain = column.domain_values or ()
-        inside = pc.is_in(plain.cast(pa.string()), value_set=pa.array(domain, pa.string()))
-    within: BoolArray = pc.fill_null(pc.or_(inside, plain.is_null()), True).to_numpy(zero_copy_only=False)
-    return ~within

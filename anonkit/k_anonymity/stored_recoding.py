@@ -107,7 +107,7 @@ class Recoded(AnonymityModel):
         progress("recoding", 0.0)
         recoding = self.recoding
         if isinstance(recoding, LocalRecoding):
-            recoding = merged_boxes(self, source, policy, engine, recoding)
+            recoding = merged_boxes(self, source, policy, engine, recoding, usable.needed)
         draft = draft_recoded(
             self,
             source,

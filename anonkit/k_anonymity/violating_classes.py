@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from anonkit.domains.array_types import BoolArray, IntArray
 from anonkit.domains.coded_columns import CodedColumn, combine
 from anonkit.k_anonymity.privacy_model import AnonymityModel, diversity_requirements
-from anonkit.k_anonymity.recoded_rows import RecodeRows, is_among, needed_columns
+from anonkit.k_anonymity.recoded_rows import RecodeRows, is_among
 from anonkit.k_anonymity.search.class_values import CountedPeople, at_most
 from anonkit.k_anonymity.search.equivalence import Partition
 from anonkit.policy.declaration import Policy
@@ -43,9 +43,20 @@ class ViolatingClasses:
 
 
 def violating_classes(
-    model: AnonymityModel, source: Source, policy: Policy, engine: Engine, recoding: Recoding
+    model: AnonymityModel,
+    source: Source,
+    policy: Policy,
+    engine: Engine,
+    recoding: Recoding,
+    needed: Sequence[str],
 ) -> ViolatingClasses:
-    """Recode a table and find the classes that are too small, or not diverse enough."""
+    """Recode a table and find the classes that are too small, or not diverse enough.
+
+    Parameters
+    ----------
+    needed : sequence of str
+        Columns whose missing cells drop their row.
+    """
     types = recoding.types(source.schema)
     names = [name for name in policy.quasi_identifiers if name in types]
     extra = [name for name in dict.fromkeys((*policy.sensitive, policy.unit)) if name and name not in types]
@@ -53,18 +64,23 @@ def violating_classes(
     if policy.unit is not None:
         types = {**types, policy.unit: pa.string()}
     schema = pa.schema([(name, types.get(name) or source.schema.field(name).type) for name in kept])
-    function = RecodeRows(recoding=recoding, schema=schema, needed=needed_columns(policy), unit=policy.unit)
+    function = RecodeRows(recoding=recoding, schema=schema, needed=needed, unit=policy.unit)
     recoded = engine.map_batches(source, function, schema)
     classes = _violating(model, recoded, policy, engine, names)
     return ViolatingClasses(classes=classes, n_recoded=recoded.n_rows)
 
 
 def merged_boxes(
-    model: AnonymityModel, source: Source, policy: Policy, engine: Engine, recoding: LocalRecoding
+    model: AnonymityModel,
+    source: Source,
+    policy: Policy,
+    engine: Engine,
+    recoding: LocalRecoding,
+    needed: Sequence[str],
 ) -> LocalRecoding:
     """Merge boxes with their neighbours until none that rows are in breaks the model."""
     while True:
-        violating = violating_classes(model, source, policy, engine, recoding).classes
+        violating = violating_classes(model, source, policy, engine, recoding, needed).classes
         if violating.num_rows == 0 or recoding.nodes[0] is None:
             return recoding
         leaf_of = {labels: leaf for leaf, labels in recoding.boxes().items()}

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from anonkit.domains.cell_keys import cell_keys
 from anonkit.engines.reading.settled_tables import settled
 from anonkit.errors import AnonkitError
-from anonkit.k_anonymity.recoded_rows import any_missing, is_among, needed_columns
+from anonkit.k_anonymity.recoded_rows import RowRules, any_missing, is_among
 from anonkit.k_anonymity.stored_recoding import Recoded
 from anonkit.k_anonymity.violating_classes import merged_boxes, violating_classes
 from anonkit.ledger.standing import Entry
@@ -187,8 +187,9 @@ def _shown(table: Source, engine: Engine, params: Mapping[str, Any], known: set[
     recoding = method.recoding
     settle = settling(table.schema, policy)
     table = settled(table, policy, engine)
+    needed = RowRules.of(policy).needed
     if isinstance(recoding, LocalRecoding):
-        recoding = merged_boxes(method, table, policy, engine, recoding)
+        recoding = merged_boxes(method, table, policy, engine, recoding, needed)
     clear = [
         column["name"]
         for column in params["columns"]
@@ -197,8 +198,8 @@ def _shown(table: Source, engine: Engine, params: Mapping[str, Any], known: set[
     return Shown(
         recoding=recoding,
         types=recoding.types(table.schema),
-        needed=needed_columns(policy),
-        suppressed=violating_classes(method, table, policy, engine, recoding).classes,
+        needed=needed,
+        suppressed=violating_classes(method, table, policy, engine, recoding, needed).classes,
         clear={name: table.schema.field(name).type for name in clear},
         settle=settle,
     )

@@ -26,9 +26,9 @@ LIMITS: dict[str, tuple[int, int]] = {
     "widest function of the main path": (6, 6),
     "files that spell search_rows": (5, 4),
     "files that spell part_rows": (5, 4),
-    "rfka: files a column enters": (19, 12),
-    "rfka: climbs of the source": (26, 6),
-    "rfka: times a column is asked for its domain": (8, 1),
+    "rfka: files a column enters": (22, 12),
+    "rfka: climbs of the source": (25, 6),
+    "rfka: times a column is asked for its domain": (5, 1),
     "dp-forest: times a column is asked for its domain": (1, 1),
     "rr: times a column is asked for its domain": (1, 1),
 }

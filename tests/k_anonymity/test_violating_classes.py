@@ -55,7 +55,7 @@ def test_the_engine_finds_the_classes_of_the_plain_rule(
     model = AnonymityModel(k=k, **asked)
     recoding = GlobalRecoding(columns=(KeptAxis(name="q"), KeptAxis(name="n")))
     with LocalEngine() as engine:
-        found = violating_classes(model, engine.hold(table), policy, engine, recoding)
+        found = violating_classes(model, engine.hold(table), policy, engine, recoding, ())
         coded = {column.name: column for column in engine.encode(engine.hold(table), table.column_names)}
     units = coded["u"].codes.astype(np.int64) if of_people else None
     sensitive = [coded["s"], coded["v"]]
