@@ -106,7 +106,7 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
         raise ParameterError(f"{name} ({value}) must be one of {', '.join(choices)}", did_you_mean(str(value), choices))
 
 
-def check_integer(name: str, value: object, low: int, high: int | None = None) -> None:
+def check_integer(name: str, value: object, low: int, high: int | None = None, *, hint: str | None = None) -> None:
     """Refuse what is not an integer in [low, high]; without `high` in [low, inf).
 
     2.5 and 5.0 are refused too: rows, bins and levels are counted with it, and it is published as it was given.
@@ -114,15 +114,22 @@ def check_integer(name: str, value: object, low: int, high: int | None = None) -
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not whole or value < low or (high is not None and value > high):  # type: ignore[operator]
         interval = f"[{low}, inf)" if high is None else f"[{low}, {high}]"
-        raise ParameterError(f"{name} ({value}) must be an integer in {interval}")
+        raise ParameterError(f"{name} ({value}) must be an integer in {interval}", hint)
 
 
 def check_number(
-    name: str, value: object, low: float, high: float, *, open_low: bool = False, open_high: bool = False
+    name: str,
+    value: object,
+    low: float,
+    high: float,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
+    hint: str | None = None,
 ) -> None:
     """Refuse a number outside [low, high]; an end may be open."""
     ok = isinstance(value, int | float) and not isinstance(value, bool)
     ok = ok and (low < value if open_low else low <= value) and (value < high if open_high else value <= high)  # type: ignore[operator]
     if not ok:
         interval = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
-        raise ParameterError(f"{name} ({value}) must be in {interval}")
+        raise ParameterError(f"{name} ({value}) must be in {interval}", hint)

@@ -20,7 +20,8 @@ from anonkit.domains.arrow_values import category_value
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.exact_decimals import key_of_text, number_of_text
 from anonkit.domains.interval_ends import roundest_between
-from anonkit.errors import ParameterError, PolicyError
+from anonkit.errors import PolicyError
+from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Column, Policy, Role
 from anonkit.protocols import Engine, Source, is_too_large, sample_to_search
 from anonkit.randomness import Randomness
@@ -34,6 +35,11 @@ _CODE = re.compile(r"\s*0[0-9]")
 """A text of digits that begins with a zero, such as a postal code: nobody writes a quantity so."""
 
 _Codes = NDArray[np.int64]
+
+
+def check_min_people(min_people: int) -> None:
+    """Refuse a number of people that would publish what one person has: it is an integer of 2 or more."""
+    check_integer("domains_min_people", min_people, 2, hint="10, unless there is a reason")
 
 
 def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: int = MIN_PEOPLE) -> Policy:
@@ -70,8 +76,7 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: 
     Such a domain tells which categories are common and how far numbers reach. A promise that rests on it holds only if
     it is public knowledge all the same.
     """
-    if min_people < 2:
-        raise ParameterError(f"domains_min_people ({min_people}) must be 2 or more", "10, unless there is a reason")
+    check_min_people(min_people)
     undeclared = [
         name
         for name in policy.names(*_RANDOMIZED)

@@ -34,8 +34,10 @@ class _Searching:
     """Rows of a table that a method may hold while it searches, 1 or more."""
 
     def __post_init__(self) -> None:
-        if self.search_rows < 1:
-            raise ParameterError(f"search_rows ({self.search_rows}) must be 1 or more", "leave it out for 500,000")
+        if isinstance(self.search_rows, bool) or not isinstance(self.search_rows, int) or self.search_rows < 1:
+            raise ParameterError(
+                f"search_rows ({self.search_rows}) must be an integer in [1, inf)", "leave it out for 500,000"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

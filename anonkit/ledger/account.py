@@ -11,6 +11,7 @@ from pathlib import Path
 from anonkit.bundle.stored_release import Place
 from anonkit.errors import ParameterError
 from anonkit.ledger.store import NAME
+from anonkit.parameters import check_integer, check_number
 from anonkit.redaction import redacted
 
 _OPEN = ("dataset", "budget", "accept_joint_k")
@@ -43,11 +44,11 @@ class Account:
     """Smallest group a k-anonymous release may form with earlier ones, 1 or more; None: what the policy says."""
 
     def __post_init__(self) -> None:
-        k, budget = self.accept_joint_k, self.budget
-        if k is not None and k < 1:
-            raise ParameterError(f"accept_joint_k ({k}) must be 1 or more", "1 accepts every joint view")
-        if budget is not None and (math.isnan(budget) or budget <= 0):
-            raise ParameterError(f"budget ({budget:g}) must be in (0, inf]", "total epsilon allowed for the dataset")
+        if self.accept_joint_k is not None:
+            check_integer("accept_joint_k", self.accept_joint_k, 1, hint="1 accepts every joint view")
+        if self.budget is not None:
+            hint = "total epsilon allowed for the dataset"
+            check_number("budget", self.budget, 0, math.inf, open_low=True, hint=hint)
         # the name stands in messages, and in files of the release: what looks like a password in it goes
         object.__setattr__(self, "dataset", None if self.dataset is None else redacted(self.dataset))
 

@@ -11,6 +11,7 @@ from typing import ClassVar
 from anonkit.bundle.signing import Signer
 from anonkit.bundle.stored_release import Place, refuse_existing
 from anonkit.errors import ParameterError
+from anonkit.parameters import check_integer
 from anonkit.protocols import Engine, Source
 from anonkit.randomness import Randomness
 
@@ -42,8 +43,8 @@ class Output:
     """Fields that a recipe may set; the others are for whoever runs it."""
 
     def __post_init__(self) -> None:
-        if self.part_rows is not None and self.part_rows < 1:
-            raise ParameterError(f"part_rows ({self.part_rows}) must be 1 or more", "leave it out for one file")
+        if self.part_rows is not None:
+            check_integer("part_rows", self.part_rows, 1, hint="leave it out for one file")
 
     @classmethod
     def at(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from anonkit.drafting.table_domains import check_min_people
 from anonkit.engines.engine_choice import EngineChoice, Local
 from anonkit.ledger.account import Account
 from anonkit.pipeline.release_output import Output
@@ -19,6 +20,11 @@ class ReleaseRequest:
 
     The keywords of `anonkit.release`, the options of the command line, a recipe, `anonkit.apply` and `anonkit.compare`
     all become this value, so that an option is a field of one of its parts and nothing in between spells it.
+
+    Raises
+    ------
+    ParameterError
+        Domains are to be read from the table, and of fewer than two people.
     """
 
     method: Method
@@ -39,6 +45,10 @@ class ReleaseRequest:
     """Reproducible randomness for tests; None: the secure generator."""
     progress: Progress = no_progress
     """Called with the step and the share done."""
+
+    def __post_init__(self) -> None:
+        if self.domains_min_people is not None:
+            check_min_people(self.domains_min_people)
 
     def declared(self) -> Policy:
         """Return the policy by which the source is read, and refuse what cannot be promised for any table.

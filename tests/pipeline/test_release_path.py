@@ -112,6 +112,9 @@ REFUSED: dict[str, dict[str, Any]] = {
     "settings of Spark for this machine": {"spark_master": "local[2]"},
     "settings beside an engine value": {"engine": LocalEngine(), "search_rows": 5},
     "no row to search on": {"search_rows": 0},
+    "half a row to search on": {"search_rows": 1.5},
+    "a truth as a number of rows": {"search_rows": True},
+    "parts of half a row": {"part_rows": 60.5, "output": "out.parquet"},
     "parts of no rows": {"part_rows": 0, "output": "out.parquet"},
     "parts in memory": {"part_rows": 10},
     "an output of another kind": {"output": "out.csv"},
@@ -125,6 +128,16 @@ REFUSED: dict[str, dict[str, Any]] = {
     "two roles for a column": {"identifiers": ["age"], "sensitive": ["age"]},
     "a budget of nothing": {"budget": 0.0, "output": "out.parquet"},
     "a budget that is no number": {"budget": float("nan"), "output": "out.parquet"},
+    "a budget that is a text": {"budget": "3", "output": "out.parquet"},
+    "a budget that is a truth": {"budget": True, "output": "out.parquet"},
+    "a joint view of somebody and a half": {"accept_joint_k": 1.5, "output": "out.parquet"},
+    "a category of one person": {"method": "rr", "epsilon": 1.0, "domains_from_data": True, "domains_min_people": 1},
+    "a category of half a person": {
+        "method": "rr",
+        "epsilon": 1.0,
+        "domains_from_data": True,
+        "domains_min_people": 2.5,
+    },
     "a joint view of nobody": {"accept_joint_k": 0, "output": "out.parquet"},
 }
 
