@@ -66,7 +66,7 @@ class AnonymityModel:
             check_number("t", self.t, 0, 1)
         if self.alpha is not None:
             check_number("alpha", self.alpha, 0, 1, open_low=True)
-        check_number("max_suppression", self.suppression_limit, 0, 1)
+        check_number("max_suppression", getattr(self, "max_suppression", 0.0), 0, 1)
         self.diversity  # noqa: B018 - parses `recursive`
 
     @property
