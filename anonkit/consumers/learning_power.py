@@ -108,15 +108,34 @@ def learning_power(model: Model) -> LearningPower:
     reach = most * exponent / 3 + np.sqrt((most * exponent / 3) ** 2 + 2 * exponent * deviation**2)
     known = (deviation > 0) & np.isfinite(effect) & (effect > 0)
     factor = np.sqrt(2 * exponent) + NormalDist().inv_cdf(_FOUND)
-    needed = rows * (factor * deviation[known] / effect[known]) ** 2
-    base = normal_quantile(0.95) * prior.errors
+    fixed = np.concatenate([part.fixed for part in parts])[known]
+    needed = _rows_needed(factor, deviation[known] ** 2, fixed, effect[known], rows)
+    base, target = normal_quantile(0.95) * prior.errors, statistics.table.target
+    assert target is not None  # noqa: S101 - a classifier has a target
+    counted = _rows_needed(
+        normal_quantile(0.95),
+        (prior.errors * rows) ** 2,
+        np.full(prior.errors.shape, statistics.noise.get(target.name, 0.0)),
+        np.full(prior.errors.shape, BASE_RATE_REACH * rows),
+        rows,
+    )
     return LearningPower(
         class_effect_told=bool((np.abs(found) > reach).any()) or _told_together(parts),
         base_rate_told=bool(base.min() <= _UNTOLD_REACH),
         rows_for_class_effect=_whole(float(needed.min())) if needed.size else None,
-        rows_for_base_rate=_whole(rows * float(base.max() / BASE_RATE_REACH) ** 2),
+        rows_for_base_rate=_whole(float(counted.max())),
         rows=rows,
     )
+
+
+def _rows_needed(factor: float, variance: FloatArray, fixed: FloatArray, effect: FloatArray, rows: int) -> FloatArray:
+    """Return from how many rows on effects pass `factor` standard errors.
+
+    Effects grow as the rows, and so do variances but for the part that noise on counts makes, which stays: the larger
+    root of (effect n / rows)² = factor² ((variance − fixed) n / rows + fixed).
+    """
+    slope, growing = effect / rows, factor**2 * np.maximum(variance - fixed, 0) / rows
+    return np.asarray((growing + np.sqrt(growing**2 + 4 * slope**2 * factor**2 * fixed)) / (2 * slope**2))
 
 
 def _told_together(parts: list[_Contrasts]) -> bool:
@@ -145,6 +164,8 @@ class _Contrasts:
     found: FloatArray
     deviation: FloatArray
     """Standard errors when nothing depends on the class."""
+    fixed: FloatArray
+    """The part of their variances that does not grow with the rows: of noise on counts."""
     most: FloatArray
     """What one answer can add to each, in size."""
     effect: FloatArray
@@ -154,14 +175,23 @@ class _Contrasts:
 
     @classmethod
     def of(
-        cls, found: FloatArray, covariance: FloatArray, most: FloatArray, effect: float, *, enough: bool
+        cls,
+        found: FloatArray,
+        covariance: FloatArray,
+        fixed: FloatArray,
+        most: FloatArray,
+        effect: float,
+        *,
+        enough: bool,
     ) -> _Contrasts:
         deviation = np.sqrt(np.maximum(np.diagonal(covariance), 0))
         joint = None
         if enough and np.isfinite(covariance).all():
             inverse = np.linalg.pinv(covariance, rcond=_RANK, hermitian=True)
             joint = float(found @ inverse @ found), round(float(np.trace(inverse @ covariance)))
-        return cls(found=found, deviation=deviation, most=most, effect=np.full(found.shape, effect), joint=joint)
+        return cls(
+            found=found, deviation=deviation, fixed=fixed, most=most, effect=np.full(found.shape, effect), joint=joint
+        )
 
 
 def _contrasts(statistics: ClassStatistics, attribute: PublishedAttribute, prior: FloatArray) -> _Contrasts:
@@ -187,6 +217,7 @@ def _contrasts(statistics: ClassStatistics, attribute: PublishedAttribute, prior
     return _Contrasts.of(
         counts.reshape(-1) @ scores,
         (scores * (expected + noise)[:, np.newaxis]).T @ scores,
+        noise * (scores**2).sum(axis=0),
         np.abs(scores).max(axis=0),
         rows * equal * effect,
         enough=rows >= _ENOUGH * scores.shape[1],
@@ -257,6 +288,7 @@ def _of_powers(attribute: PublishedAttribute, statistics: ClassStatistics, equal
     return _Contrasts.of(
         found,
         covariance[:n_classes, :n_classes],
+        np.zeros(n_classes),
         np.zeros(n_classes),
         effect,
         enough=rows >= _ENOUGH * n_classes * _HEAVY,

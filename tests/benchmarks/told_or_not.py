@@ -28,7 +28,7 @@ METHODS: tuple[dict[str, Any], ...] = (
     {"method": "errph", "p_keep": 0.35, "bins": 8},
     {"method": "ppnb", "p_keep": 0.02},
     {"method": "ppnb", "p_keep": 0.35},
-    {"method": "dp-nb", "epsilon": 0.01},
+    {"method": "dp-nb", "epsilon": 0.1},
     {"method": "dp-nb", "epsilon": 1.0},
 )
 ROWS = (200, 2_000, 20_000)

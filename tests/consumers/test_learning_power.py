@@ -89,6 +89,13 @@ def test_the_stated_rows_do_not_depend_on_how_many_there_are() -> None:
     assert (noisy.rows_for_class_effect or 0) > 9 * (few.rows_for_class_effect or 0)
 
 
+def test_noise_on_counts_weighs_less_the_more_rows_there_are() -> None:
+    """The rows stated from 300 and from 3,000 rows of noisy counts are within a factor of three of each other."""
+    few, many = (power(rows, 1, METHODS["dp-nb"], shuffled=False)[0] for rows in (300, 3_000))
+    assert 1 / 3 < (few.rows_for_class_effect or 0) / (many.rows_for_class_effect or 1) < 3
+    assert 1 / 3 < (few.rows_for_base_rate or 0) / (many.rows_for_base_rate or 1) < 3
+
+
 def test_many_values_are_compared_by_the_commonest() -> None:
     """600 categories: the one that differs is common, and it is told."""
     assert told(pair(0.9, size=600), 2_000, 0.5, 1).class_effect_told
