@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
-from anonkit.k_anonymity.search.distinct_rows import DistinctRows
 
 _AXES = 4  # principal axes of the class probabilities
 _NEGLIGIBLE = 1e-9  # share of the variance of the first axis
@@ -54,20 +53,20 @@ class Guide:
         return np.asarray((self.sums**2).sum(axis=0) / np.maximum(self.rows, 1.0))
 
 
-def guide_of(probabilities: FloatArray, distinct: DistinctRows) -> tuple[Guide, float]:
+def guide_of(probabilities: FloatArray, entry: IntArray, n_entries: int) -> tuple[Guide, float]:
     """Return the guide of the distinct rows and its total sum of squares.
 
     Parameters
     ----------
     probabilities : ndarray of shape (n_rows, n_classes)
         Class probabilities of the rows of the table; NaN where there is no guide.
-    distinct : DistinctRows
-        The table's distinct rows.
+    entry : ndarray of shape (n_rows,)
+        Distinct row that each row is, in [0, n_entries).
     """
     known = ~np.isnan(probabilities).any(axis=1)
     axes = _principal_axes(probabilities[known])
     guide = Guide(rows=np.ones(axes.shape[1]), sums=axes)
-    return guide.over(distinct.entry[known], distinct.whole.classes.size), math.fsum((axes**2).ravel().tolist())
+    return guide.over(entry[known], n_entries), math.fsum((axes**2).ravel().tolist())
 
 
 def _principal_axes(probabilities: FloatArray) -> FloatArray:

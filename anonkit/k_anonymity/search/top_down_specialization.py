@@ -173,7 +173,7 @@ class _Search:
     ) -> None:
         self.atoms = {column.name: _atoms(column, ladders.get(column.name)) for column in columns}
         distinct = DistinctRows.of([_coarsened(column, self.atoms[column.name]) for column in columns], requirements)
-        guide, self.total = guide_of(probabilities, distinct)
+        guide, self.total = guide_of(probabilities, distinct.entry, distinct.whole.classes.size)
         self.charge = SUPPRESSION_CHARGE * self.total / max(guide.rows.sum(), 1.0)
         self.begin = partial(Refinable.start, guide=guide, requirements=distinct.requirements)
         self.whole = distinct.whole
