@@ -13,7 +13,6 @@ from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.people import PeopleCounts
 from anonkit.checks.promise_checkers import draft_checks
 from anonkit.checks.utility import SAMPLE, predictive_utility
-from anonkit.k_anonymity.unit_keys import with_keys
 from anonkit.policy.declaration import Policy
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import Check, Guarantee
@@ -81,12 +80,11 @@ def release_utility(
 def owner_measures(
     promise: Guarantee, table: Source, engine: Engine, policy: Policy, randomness: Randomness
 ) -> dict[str, Any]:
-    """Measure the source in the same way: for the owner alone."""
+    """Measure the source in the same way: for the owner alone. Units of the table are keys of people already."""
     classes = promise.counted_classes
     if classes is None:
         return {}
-    counted = table if classes.unit is None else with_keys(table, engine, classes.unit, classes.quasi_identifiers)
-    before = engine.class_sizes(counted, classes.quasi_identifiers, classes.k, classes.unit)
+    before = engine.class_sizes(table, classes.quasi_identifiers, classes.k, classes.unit)
     sizes = dict(before.histogram)
     source = {"rows": before.rows, "classes": before.classes, "k": before.smallest, "uniques": sizes.get(1, 0)}
     return {"source": source, "utility_of_source": _predictive(engine, table, policy, randomness)}

@@ -98,6 +98,14 @@ def test_of_people_the_source_is_counted_in_people() -> None:
     assert "source" not in release.report
 
 
+def test_a_person_of_the_source_is_one_however_the_name_is_spelled() -> None:
+    """7, 7.0 and a 7 among blanks are one person: a class of their rows alone is no class of three."""
+    who = ["7", "7.0", " 7 ", *(f"P{at}" for at in range(20))]
+    table = pa.table({"who": who, "age": [30] * 3 + [40] * 20, "label": ["a", "b", "a"] + ["a", "b"] * 10})
+    release = anonkit.release(table, method="mondrian", k=2, unit="who", target="label", ledger=None)
+    assert (release.owner["source"]["k"], release.owner["source"]["uniques"]) == (1, 1)
+
+
 def _labelled(labels: Sequence[Any], answer: Sequence[Any]) -> pa.Table:
     return pa.table({"group": answer, "label": labels})
 
