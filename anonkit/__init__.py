@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""anonkit: hand out sensitive tables with a promise that was checked.
+"""anonkit: release sensitive tables under a privacy promise that has been verified.
 
 To declare what a table holds:  `Policy`, `Column`, `Role`.
 To release:                     `release(source, method="rfka", k=10)` gives a `Release`.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated tables: the bank-card customers of paper 004, any number of them, with their policy.
+"""Simulated tables: the bank-card customers of paper 004, with any number of rows, and their policy.
 
 Nothing here is private, so `numpy.random` is used. A row is a function of the seed and its number alone: the
 same whatever the number of rows and the size of the batches.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of a method, declared once: for the dataclass, the command line, the report and the docs."""
+"""Parameters of a method, declared once for the dataclass, the command line, the report and the docs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secrets of addresses: user names, passwords and tokens in URLs, which no message, file or `repr` may show.
+"""Redaction of addresses: user names, passwords and tokens in URLs, which no message, file or `repr` may show.
 
 A source, or a path given by mistake, may be an address such as ``postgresql://owner:secret@host/db?table=people``.
 `redacted` takes the secrets out of any text in which addresses stand, `table_name` makes the name of a table of one.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lower bound on the epsilon of a randomized table, by answering for two opposite rows many times over.
+"""Lower bound on the epsilon of a randomized table, from many answers drawn for two opposite rows.
 
 The two rows differ in every column: the ends of a number, the two commonest values of a category, as the source has
 them. The published mechanisms answer for each as they did for the rows of the release, and an attacker who knows them

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lower bounds on ε from what a mechanism answers to neighbouring inputs: evidence against a claim, never proof of it.
+"""Lower bounds on ε from the outputs of a mechanism on neighbouring inputs: evidence against a claim, never a proof.
 
 If some event has probability p under one input and q under a neighbour, then ε ≥ ln((p − δ) / q). Counts give p and
 q only within Clopper-Pearson limits, and those are used, so the bound exceeds the true ε with probability at most

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The audit of a release by its owner: the source is read as it was for the release, then attacked."""
+"""The audit of a release by its owner: the source is read as for the release, then attacked."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lower bound on the epsilon of a differentially private release, by running its method again on small tables.
+"""Lower bound on the epsilon of a differentially private release, by repeated runs of its method on small tables.
 
 The recipe is that of the release: method and parameters from its report, domains from its params. Each run gets a
 table of a few unusual records of the source, every one of them put in or left out by a coin, and a fresh draw of the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The release on disk: its files written as one, read back and signed, and the private files of a run.
+"""The release on disk: files written atomically, loaded and signed, and the private scratch files of a run.
 
 ``stored_release`` loads and saves a release, ``data_files`` is its table as one Parquet file or a folder of them,
 ``atomic`` replaces files together or not at all, ``signing`` signs them, ``private_files`` holds what may spill.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several files that appear together or not at all.
+"""Atomic replacement of several files: either all of them appear or none.
 
 Files are written into a hidden folder beside their place; a mark says that they are complete; then each is
 renamed into place. Killed before the mark, nothing has happened; killed after it, `recover` finishes the renames.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data of a release: one Parquet file, or a folder of Parquet files in the order of their names."""
+"""The data of a release: one Parquet file, or a sharded Parquet dataset in the order of its file names."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder raw rows may spill to: readable by the owner only, deleted at the end, swept after a crash."""
+"""The private scratch folder for raw rows: readable by the owner only, deleted at the end, swept after a crash."""
 
 from __future__ import annotations
 

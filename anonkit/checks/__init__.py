@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The independent eye: recounts, validation and audits that share no code with the methods they look at."""
+"""Independent verification of releases from their files alone; no code is shared with the methods under test."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every kind of release says more than once: promise, method, randomness, conditions, and what was verified.
+"""Consistency of statements every release repeats: promise, method, randomness, conditions, verification.
 
 A promise is made of its parameters: its sentences are made again from those and compared. What cannot be made again
 stands in two files at least, and has to be the same in all of them.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""k-anonymous releases read anew: classes recounted, and compared with the promise, the report and the params."""
+"""Validation of k-anonymous releases: classes recounted and compared with the promise, the report and the params."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The account of an (epsilon, delta) release read anew: each line from its published noise, all of them by composition.
+"""The privacy account of an (epsilon, delta) release recomputed from its published noise, then composed.
 
 A line of `account` in `params.json` is one draw of noise for every cell of a column::
 

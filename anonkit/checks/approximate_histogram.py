@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A noisy histogram under an (epsilon, delta) promise: account, cells and report compared with each other.
+"""Validation of a noisy histogram under (epsilon, delta): its account, cells and report agree with each other.
 
 The one format that such a release can have today is `anonkit-noisy-histogram-1`: a row for every combination of public
 values, each exactly once, with one or more noisy counts. Which combinations occur in the source must not show, so that

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the expectations count on pandas, SQL and Spark batches: sizes of classes, diversity inside them, never cells.
+"""Counts behind the expectations on pandas, SQL and Spark batches: class sizes and diversity, never cell values.
 
 Imported by `anonkit.checks.expectations` only, which says what to install when Great Expectations is absent.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases with central differential privacy read anew: the draws rebuilt, epsilon added up, trees and rows looked at.
+"""Validation of central-DP releases: draws rebuilt, epsilon added up, trees and rows checked against the params.
 
 Nothing here is shared with the methods that wrote the release: what they must have drawn is rebuilt from public facts
 (`central_plans`), compared with the published account and added up (`central_account`), and the published trees, tables

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The published account of a noisy release: its lines compared with those rebuilt from public facts, then added up.
+"""The published account of a noisy release: its lines compared with lines rebuilt from public facts, then summed.
 
 Nothing of this is shared with the code that makes the claim.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The published trees of a noisy release: whether they are trees that the plan can have grown, and what they hold.
+"""Validation of the published trees of a noisy release: whether the plan allows them, and whether they are consistent.
 
 Walked with code of its own: every node against its attribute, every leaf against the classes, every table of counts
 against the domains, every level against the account.

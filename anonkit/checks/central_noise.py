@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The noise that shows: counts of the same rows that were drawn apart differ by their noise, and by nothing else.
+"""Check that noise is present: independently drawn counts of the same rows differ by their noise and nothing else.
 
 Two noisy totals of one class, or the noisy rows of a leaf and the sum of its noisy class counts, have the same true
 value. Their difference is a sum of discrete Laplace variables at the stated rates, whose law is computed here exactly.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the params of a noisy release say that is public: its method with all parameters, its columns, their domains.
+"""The public part of a noisy release's params: the method with all its parameters, the columns and their domains.
 
 Read strictly, with code that no method shares: whatever is of another kind than anonkit writes is refused.
 """

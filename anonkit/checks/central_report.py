@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a noisy release against its params: what stands in both says the same, block by block."""
+"""The report of a noisy release compared with its params, block by block."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The released rows against the published model: whether they can have been drawn from it.
+"""Check that the released rows can have been drawn from the published model.
 
 What is deterministic is compared exactly (cells with their counts; rows of noisy tables, up to one each); what is
 drawn, by Bernstein's inequality, so loosely that a true release fails once in a billion.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classes of a table and the values inside them, counted by DuckDB in the order in which counts of people are told.
+"""Equivalence classes of a table and their sensitive values, counted by DuckDB in the order that `people` publishes.
 
 Classes ascend with their cells, first quasi-identifier first, and so do values inside a class; texts by their code
 points, missing last. Everything here is a table of the connection, or arrays in that order.

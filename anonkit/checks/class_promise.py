@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A k-anonymous release validated: its classes recounted, and compared with promise, report and what is asked."""
+"""Validation of a k-anonymity promise: classes recounted and compared with promise, report and requirements."""
 
 from __future__ import annotations
 

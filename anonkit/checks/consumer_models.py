@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a consumer's ordinary models keep: trained on a released table, scored on rows nobody released."""
+"""Utility to a consumer: ordinary models trained on a released table and scored on rows that were not released."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands around a release: the descriptor, the page and the metadata of the data, against the report."""
+"""Consistency of the descriptor, the page and the metadata of the data file with the report."""
 
 from __future__ import annotations
 

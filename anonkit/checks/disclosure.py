@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Disclosure risk of a table as it lies there: class sizes, l, t and the risks that follow, counted in SQL.
+"""Disclosure risk of a stored table: class sizes, l, t and the risks that follow, counted in SQL.
 
 The methods count with arrays of codes; this module counts the released cells with DuckDB and shares nothing with
 them, so that a mistake in one is seen by the other. A missing quasi-identifier is a value like any other; a missing

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How diverse a sensitive attribute is inside equivalence classes: l, t, alpha, beta of the worst class.
+"""Diversity of a sensitive attribute within equivalence classes: l, t, alpha and beta of the worst class.
 
 Sources: Machanavajjhala et al. 2007 (l, entropy l, recursive (c, l)), Li et al. 2007 (t), Wong et al. 2006 (alpha),
 Cao and Karras 2012 (beta).

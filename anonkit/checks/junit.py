@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A validation as a JUnit file: what build servers show as test results."""
+"""A validation result as a JUnit file, which build servers show as test results."""
 
 from __future__ import annotations
 

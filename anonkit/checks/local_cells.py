@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cells of a randomized table, counted in one pass: answers by column, and what no mechanism can have answered."""
+"""The cells of a randomized table, counted in one pass: answers by column, and cells outside a mechanism's output."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Response matrices rebuilt from published integers: how many random words send each true code to each answer.
+"""Response matrices rebuilt from published integers: the number of random words that send each code to each answer.
 
 What the params file of a randomized table says is worked out here a second time, from the file format alone. Nothing of
 the mechanisms is imported, so that a mistake in how they count their own privacy loss is seen and not repeated.

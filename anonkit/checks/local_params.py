@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The params file of a randomized table read strictly, by the checks' own code: domains, weights, the rule of answers.
+"""Strict parser for the params file of a randomized table, written for the checks alone: domains, weights, answer rule.
 
 A whole number is an integer of JSON and nothing else: no float, text or truth value stands for one. What contradicts
 itself is refused, never repaired.

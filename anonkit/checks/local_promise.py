@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The promise of a randomized table worked out a second time, and every figure of the report that follows from it.
+"""The promise of a randomized table recomputed independently, with every report figure that follows from it.
 
 Published integers give response matrices (`local_matrices`), the largest quotient within a column its privacy loss, and
 the published rule the loss of a row: the product of the quotients when a row answers everything, the largest when it

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a shuffled file claims beside its local promise, worked out a second time from the response matrices.
+"""The shuffle amplification claimed for a randomized file, recomputed from its response matrices.
 
 The claim is a sum of independent draws whose positive part has a small mean (Balle, Bell, Gascón, Nissim, CRYPTO 2019).
 Who made the claim convolved the draws on a grid; here the same mean is an integral along the saddle point of the

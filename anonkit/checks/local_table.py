@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Randomized tables read anew: the promise, every figure of the report, every cell, and the rates of the answers.
+"""Validation of randomized tables: the promise, every figure of the report, every cell, and the answer rates.
 
 Nothing is imported that makes or describes a randomized table; the file format is all that is shared.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many people stand in each class of a release, and hold each sensitive value: published, since nobody can recount.
+"""Published counts of people per class and per sensitive value, which cannot be recounted without the unit column.
 
 The column that says whose a row is leaves the table. What a validation needs of it stands in `params.json`: counts, in
 the order of the classes and values of the table itself, without any of their cells.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who checks which promise: one line per kind of promise that a report can state.
+"""The checker for each kind of promise that a report can state, one line a kind.
 
 A promise cannot bring its own checker along. What is validated is a folder of files, perhaps changed by somebody; and a
 check that shares code with what it checks finds no fault that both have. So the word `kind` of the report chooses among

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recoded columns read anew: whether labels are those their parts make, and rows show classes the recoding makes.
+"""Check that recoded labels are those of the published recoding, and that rows show classes it can produce.
 
 Labels and boxes are made here from `params.json` once more, by code of its own.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a caller of `validate` asks of a table on top of its promise, and the result that is handed back."""
+"""Requirements that a caller of `validate` adds to the promise, and the validation result."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the answers of a randomized table can come from the mechanism that its parameters state.
+"""Test whether the answers of a randomized table can come from the mechanism that its parameters state.
 
 Blind answers alone give every value a least share, whatever the truth was. The likeliest true shares are fitted behind
 the stated response matrix; when even they do not explain the observed counts, the table was not randomized as stated:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Row numbers left in a table: a column nobody asked for that leads every row back to its source."""
+"""Detection of row numbers left in a released table: an undeclared column that links every row to its source."""
 
 from __future__ import annotations
 

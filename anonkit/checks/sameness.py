@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether two places of a release say the same, told apart as strictly as their readers do."""
+"""Strict equality of two statements in a release, as strict as the readers of its files."""
 
 from __future__ import annotations
 

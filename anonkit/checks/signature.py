@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The signature of a release read anew: whether a key signed it, and whether the files are those that were signed.
+"""Verification of a signature: whether a key signed the release, and whether the files are the signed ones.
 
 This reads the envelope with code of its own: it shares none with the signing.
 """

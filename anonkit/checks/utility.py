@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a consumer's model makes of a table: cross-validated on the table itself, so anybody can repeat it."""
+"""Cross-validated utility of a table to a consumer's model; anybody can repeat it, since only the table is used."""
 
 from __future__ import annotations
 

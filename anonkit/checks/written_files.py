@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the files of a release belong together: their format, their hashes, the manifest inside the data file."""
+"""Integrity of a release's files: their format, their hashes, and the manifest inside the data file."""
 
 from __future__ import annotations
 

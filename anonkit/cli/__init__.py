@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: one small file per command, imported when it is needed, and one boundary for all errors."""
+"""The command line: one small module per command, imported on first use, and one boundary for all errors."""
 
 from __future__ import annotations
 

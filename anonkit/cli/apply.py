@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`anonkit apply`: the recoding of an earlier release on the next batch, its promise counted anew."""
+"""`anonkit apply`: apply the recoding of an earlier release to the next batch, with its promise recounted."""
 
 from __future__ import annotations
 

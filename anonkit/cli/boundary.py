@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one place where results are shown, and where errors become two lines and an exit code.
+"""The boundary of the command line: results are shown here, and errors become two lines and an exit code.
 
 Privacy
 -------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`anonkit compare`: methods and parameters side by side, by measured risk and by what models keep."""
+"""`anonkit compare`: methods and parameters side by side, by measured risk and model utility."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`anonkit completion`: the script that teaches a shell anonkit's commands and options."""
+"""`anonkit completion`: the script that adds anonkit's commands and options to a shell's completion."""
 
 from __future__ import annotations
 

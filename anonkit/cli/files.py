@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single text files that a command writes: whole or not at all, never over something that is there unless forced."""
+"""Single text files written by a command: atomically, and never over an existing file unless forced."""
 
 from __future__ import annotations
 

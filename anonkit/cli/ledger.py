@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`anonkit ledger`: what was released of every dataset, and the privacy loss it adds up to."""
+"""`anonkit ledger`: the releases of every dataset and their total privacy loss."""
 
 from __future__ import annotations
 

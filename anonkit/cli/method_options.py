@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every parameter of every method as an option of its name, generated from the methods' own declarations.
+"""Command-line options for the parameters of every method, generated from the methods' own declarations.
 
 Methods that have a parameter of the same name share one option; what is given is read as the chosen method declares
 it. The methods are imported when the options are needed, not before: `anonkit --help` stays instant.

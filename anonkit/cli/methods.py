@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`anonkit methods`: what exists, what it guarantees, its parameters."""
+"""`anonkit methods`: the available methods, their guarantees and their parameters."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that mean the same in every command that has them, and the values of the library that they make.
+"""Options shared by several commands, with the same meaning in each, and the library values built from them.
 
 The options of one value are declared together (`option_group`): a command has one argument for all of them, and a new
 option is a field of the value and a line here.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a command hands back to be shown, and the error of wrong usage."""
+"""The outcome of a command, for the boundary to show, and the error of wrong usage."""
 
 from __future__ import annotations
 

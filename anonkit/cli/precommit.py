@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hooks for pre-commit: declarations that can be read, and no table without a release around it.
+"""Hooks for pre-commit: policies and recipes must parse, and no table is committed without its release files.
 
 python -m anonkit.cli.precommit declarations recipe.toml policy.toml
 python -m anonkit.cli.precommit tables out.parquet in.csv

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress bars: on stderr, only on a terminal, only for what takes longer than a second."""
+"""Progress bars: on stderr, only on a terminal, only for work of more than a second."""
 
 from __future__ import annotations
 

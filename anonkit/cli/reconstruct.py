@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`anonkit reconstruct`: what a receiver learns from a release with noise."""
+"""`anonkit reconstruct`: train and score a receiver's model on a release with noise."""
 
 from __future__ import annotations
 

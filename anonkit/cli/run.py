@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`anonkit run`: a whole release described in one file."""
+"""`anonkit run`: carry out the release that a recipe file describes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases and reports in the terminal's words, and as documents for `--json`. Imported when there is one to show."""
+"""Releases and reports summarized for the terminal, and as documents for `--json`; imported on first use."""
 
 from __future__ import annotations
 

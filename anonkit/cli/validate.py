@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`anonkit validate`: whether a release, or any table, keeps what is promised or asked."""
+"""`anonkit validate`: check that a release, or any table, keeps its promise and meets the given requirements."""
 
 from __future__ import annotations
 

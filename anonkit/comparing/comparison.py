@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The frontier: what several methods and parameters leave to an attacker, and what they leave to a consumer's models.
+"""The privacy-utility frontier: risk to people and model utility for several methods and parameters.
 
 Half of the rows is released, in memory, by every method; the other half is held out: models trained on a release are
 scored on it, and what an attacker learns about its people is no fault of the release.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparison of methods as one self-contained page: measured risk against what models keep, with its table."""
+"""The comparison of methods as one self-contained page: measured risk against model utility, with its table."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a receiver of a release runs: nothing here needs Spark, the owner's methods, or forests.
+"""The receiver's side of a release: models and estimates that need neither Spark nor the owner's methods.
 
 To train on a randomized table:      `NaiveBayes`.
 To predict by a published forest:    `Forest`.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All a receiver keeps of a randomized table: counts and power sums per class, which add up over batches.
+"""Sufficient statistics of a randomized table: counts and power sums per class, which add up over batches.
 
 Estimates are made from these sums alone, so a table of any length is read once, batch by batch, on any number of
 machines, and gives the same model as if it were read at once.

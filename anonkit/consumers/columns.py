@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of a table a receiver holds, whatever frame it comes in: as codes of a public domain, or as numbers."""
+"""Columns of a receiver's table, in any data frame library, as codes of a public domain or as floats."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the sums of a randomized table to P(value | class): which estimator, what is put right, what is noted."""
+"""Estimators of P(value | class) from the sums of a randomized table, with their corrections and notes."""
 
 from __future__ import annotations
 

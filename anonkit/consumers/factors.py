@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P(value | class) of one attribute, with a standard error for each number: all naive Bayes needs to know of it."""
+"""The factors of naive Bayes: P(value | class) of one attribute, with the standard error of each probability."""
 
 from __future__ import annotations
 

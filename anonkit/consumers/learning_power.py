@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a noisy release can tell anything of its target, and how many rows it would take at this noise."""
+"""Whether a noisy release can inform about its target, and the number of rows needed at this noise level."""
 
 from __future__ import annotations
 

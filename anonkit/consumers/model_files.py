@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A naive Bayes model outside anonkit: as JSON, and as a pipeline of scikit-learn's own parts."""
+"""Export of a naive Bayes model: as JSON, and as a pipeline of scikit-learn's own estimators."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Naive Bayes trained on a randomized table: a scikit-learn classifier that undoes the noise in the counts.
+"""Naive Bayes on a randomized table: a scikit-learn classifier that corrects the counts for the noise.
 
 Zhang & Tang, Chinese Journal of Computers 30(8), 2007, §5 (PPNB), put right where it fails: probabilities stay
 in [0, 1], variances above 0, and every number has a standard error.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noisy tables of a central release as the sums a naive Bayes model is made of."""
+"""Noisy tables of a central release as the sufficient statistics of a naive Bayes model."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The accuracy a model has on true rows, estimated from rows of a release: a scorer for scikit-learn.
+"""A scikit-learn scorer that estimates a model's accuracy on true rows from randomized rows.
 
 A released row shows a noisy answer in place of the class and of the values to predict from: comparing a prediction
 with it measures the noise. What is wanted is Σ P(x, y) 1[f(x) = y] over true rows. Where the values are clear and only

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a table holds answers of a release where true values are expected, so that a score on it measures noise."""
+"""Detection of released rows where true values are expected, so that no score is measured on noise."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares of values, cells or bins within classes, with intervals: unbiased, or behind a band that cannot be undone."""
+"""Estimated shares of values, cells or bins within classes: unbiased, or bounded where a band cannot be inverted."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables read off a randomized release: frequencies, histograms, moments, two-way tables, each with intervals.
+"""Tables estimated from a randomized release: frequencies, histograms, moments, two-way tables, each with intervals.
 
 All are post-processing of the release. Intervals are at the level asked, for each number on its own: normal, with
 what answers too rare to be seen could add; for a number answered by a band they hold for every distribution.

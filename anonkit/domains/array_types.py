@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of the array types that the whole package computes on; they stand lowest so that every room can share them."""
+"""Aliases of the array types used in the whole package; they stand lowest so that every room can share them."""
 
 from __future__ import annotations
 

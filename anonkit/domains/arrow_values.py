@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells of Arrow columns as the values that codes stand for: which types have an order, look-up by value."""
+"""Cells of Arrow columns as the values that codes stand for: the ordered types, and look-up by value."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the cells of a column are, each judged by itself: texts, numbers, and the keys by which people are told apart.
+"""Strings, numbers and unit keys of cells, each cell read independently of all others.
 
 The rule is `anonkit.domains.exact_decimals`, for every file format and type of column. Here plain cells have it at
 the speed of Arrow, and all others a distinct value at a time.

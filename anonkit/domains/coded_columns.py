@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns as integer codes: what every method computes on."""
+"""Columns as integer codes, the form on which every method computes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells of a table as codes of the public domains that the policy declares: each cell by itself, none refused.
+"""Cells of a table as codes of the declared public domains: each cell independently, none refused.
 
 A cell is the category with its exact text, else the category with its exact decimal; a number beyond its bounds counts
 as the nearest bound. What is neither is missing. Every row has codes, so that neither a refusal nor the codes of other

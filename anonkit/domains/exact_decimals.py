@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a text is, judged by itself alone: the exact decimal that it spells, or its own text.
+"""The exact decimal that a string spells, or else the string itself, whatever the other cells hold.
 
 A column's type is a guess over all its rows, so that one more row could change what every other row means. Here a text
 that reads as a number is its exact decimal, so that `12`, `12.0`, ` 12`, `1.2e1` and `012` are one; everything else is

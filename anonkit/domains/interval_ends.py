@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Round numbers and dates: the ends of intervals that are published instead of cell values.
+"""Round numbers and dates, published as the ends of intervals instead of cell values.
 
 Every point an interval may end at has a *roundness* that no table has a part in: 0 is the roundest number, then come
 the multiples of 5, 2 and 1 times ever smaller powers of ten; the roundest dates begin a millennium, then a century, a

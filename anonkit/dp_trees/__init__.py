@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One grower of differentially private trees; every paper is a set of choices.
+"""The differentially private tree family: one grower, and a set of choices for every paper.
 
 The choices: ``scores``, ``split_selection``, ``leaves``, ``allocation``, ``tree_rows``, ``pruning``. ``plan`` is the
 choices with a budget, before any data; ``questions`` what the grower asks about the rows, ``grower`` grows.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a path's budget is divided over the levels of a tree, root first, the leaves' level last: public weights."""
+"""Budget allocation over the levels of a tree, from the root to the leaves, by public weights."""
 
 from __future__ import annotations
 

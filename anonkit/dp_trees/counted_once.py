@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums that must hold when every row is counted as often as it is charged for: looked at before any noise is drawn."""
+"""Check before any noise is drawn that every row is counted as often as it is charged for."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The grower: all trees of a forest level by level, from counts that a counter adds up, to noisy leaves.
+"""The grower: all trees of a forest level by level, from the counts of a counter to noisy leaves.
 
 It never sees a row. What it learns are exact counts; all that leaves it went through a draw that was planned and is
 charged here before it is made. Which attributes are candidates, how many levels there are and when a node is a leaf

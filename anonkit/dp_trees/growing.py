@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A forest while it grows: nodes as arrays, which new nodes are added to, and the published form when it is done."""
+"""A forest under construction: nodes as growing arrays, and its published form at the end."""
 
 from __future__ import annotations
 

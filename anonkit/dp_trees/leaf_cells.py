@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The leaves of a forest as cells: the codes of every attribute that lead there, and how many rows they stand for."""
+"""The leaves of a forest as cells: the attribute codes that lead to each, and the number of rows it stands for."""
 
 from __future__ import annotations
 

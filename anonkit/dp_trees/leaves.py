@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a leaf tells: noisy class counts, or its label alone by a private choice."""
+"""Leaf outputs: noisy class counts, or the label alone by private selection."""
 
 from __future__ import annotations
 

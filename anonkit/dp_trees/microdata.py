@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows drawn from noisy cells: a table in the schema of the source that costs no further privacy loss."""
+"""Synthetic rows drawn from noisy cells, in the schema of the source, at no further privacy loss."""
 
 from __future__ import annotations
 

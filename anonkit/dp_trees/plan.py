@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A forest as it is planned before any data is seen: every draw on every path, its rate, and what they add up to."""
+"""The plan of a forest, made before any data is read: every draw on every path, its rate, the total privacy loss."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C4.5's pruning of a published tree: subtrees whose noisy counts predict no better than a leaf become one.
+"""C4.5's pruning of a published tree: subtrees that predict no better than a leaf by their noisy counts become leaves.
 
 Quinlan 1993, chapter 4, on counts that have noise: it reads a published forest and nothing else.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the grower asks about the rows: class counts by node and attribute code, in one pass, as sums over batches.
+"""Counting queries of the grower: class counts by node and attribute code, in one pass, as sums over batches.
 
 The grower never sees a row. It hands a `Question` to a `Counter`; the counter applies `Question.count`, a pure,
 picklable function, to batches of codes on whatever engine holds them, and adds the answers up. Answers are exact counts

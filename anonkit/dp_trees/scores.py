@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How good a split is: integer scores whose sensitivity is proved, and float measures for counts with noise.
+"""Split scores: integer scores of proven sensitivity, and float measures for counts that already carry noise.
 
 A score maps the class counts of the children, shape (..., children, classes), to whole steps of a public grid. Its
 `width` is the width of the range in which one row that comes can move the scores of all candidate splits: what a

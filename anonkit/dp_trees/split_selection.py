@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a node chooses its split: from noisy counts, or by a private choice among scores; each draw has its price.
+"""Split selection at a node: from noisy counts, or by private selection among scores; each draw has its cost.
 
 A selection first says what it will draw for given units (`draws`, planned and charged before any data is looked at),
 and later draws at those very rates (`choose`).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Top-down specialization (DiffGen, DT-Diff): a fully generalized table made finer step by step, then counted.
+"""Top-down specialization (DiffGen, DT-Diff): a fully generalized table is refined step by step, then counted.
 
 A step refines one value of one attribute, an interval or a group of categories, in all cells at once. Its score needs
 counts by code and class of single attributes only: one pass over the rows serves all steps, a second one the counts.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rows a tree of a forest sees, as a function of a secret key and the row number, and what that does to a budget.
+"""Assignment of rows to trees as a function of a secret key and the row number, and its effect on the budget.
 
 The key is drawn for one release and never written. Since every row draws its words by itself, the law of the other
 rows' trees does not move when one row is left out; a slice by position or a deal of fixed size would move it.

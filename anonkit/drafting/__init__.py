@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What anonkit proposes or suspects of a table that is not yet declared: policy drafts, domains, identifiers."""
+"""Proposals for tables that are not yet declared: policy drafts, domains and suspected identifiers."""

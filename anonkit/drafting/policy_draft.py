@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drafting a policy from a table: what `anonkit init` writes for the owner to read and correct.
+"""A policy drafted from a table: `anonkit init` writes it for the owner to read and correct.
 
 Roles are guessed from names and from how many values a column has. Bounds are never taken from the table;
 categories are shown only when many rows hold them, and as comments, since a domain must be public knowledge.

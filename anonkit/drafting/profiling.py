@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What columns are like: kind, number of values, whether they look like identifiers. Never the values."""
+"""Profiles of columns: kind, number of distinct values, likeness to an identifier. Never a cell value."""
 
 from __future__ import annotations
 

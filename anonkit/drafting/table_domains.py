@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Domains read from a table on the owner's word, so that no single person can be read off them.
+"""Domains taken from a table on the owner's word, in such a way that no single person can be inferred from them.
 
 This limits harm and is no differential privacy: a category stands or falls with the tenth person that has it. Every
 file of a release says that its claim is conditional on these domains being public knowledge.

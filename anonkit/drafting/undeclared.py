@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns nobody declared: those that look like identifiers are taken for identifiers, and everybody is told.
+"""Undeclared columns: those that look like identifiers are treated as identifiers, and every output says so.
 
 A column for which a role, a domain or a hierarchy is declared is never judged by its cells.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which engine reads and counts a table, and how it is set up: values that are made before anything is opened."""
+"""The choice of an engine and its settings, as values that are made before anything is opened."""
 
 from __future__ import annotations
 

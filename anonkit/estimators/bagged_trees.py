@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random forests of scikit-learn's trees, grown in threads of our own.
+"""Random forests of scikit-learn trees, grown in threads of our own.
 
 scikit-learn's own threads reset Python's warning filters, which belong to the whole process: two threads that do so at
 once can leave them empty, and from then on every warning of every library is shown, also to users who had them switched

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the answers of a band tell about a share for certain: functions of an answer whose mean bounds it.
+"""Worst-case bounds on a share from band answers: functions of an answer whose mean lies above or below it.
 
 A band blurs: no function of an answer of bearable variance has the share of a bin as its mean, and an estimate
 smoothed instead is off by an amount that depends on the very distribution that is unknown. But functions can be

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts that could be those of a table, from noisy histograms: none below 0, and one size of each class for all."""
+"""Consistent counts from noisy histograms: none negative, and one size of each class for all attributes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The likeliest distribution behind randomized answers by Newton's method: tens of steps where others take thousands.
+"""Maximum-likelihood distribution behind randomized answers by Newton's method, in tens of steps (EM: thousands).
 
 The log-likelihood of the answers is concave in the shares. Its maximum on the simplex is approached from inside, along
 the maxima of log-likelihood + μ Σ ln(share) for falling μ (Boyd & Vandenberghe, Convex Optimization, 2004, §11).

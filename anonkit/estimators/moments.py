@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Means and variances of a hidden number from randomized answers, with standard errors, class by class.
+"""Means and variances of a randomized numeric attribute, with standard errors, class by class.
 
 Every mechanism for numbers offers functions of an answer whose means, given the true value, are 1, x and x² (0 when
 it is missing). Sums of them, and of their products, are all that is kept: they add up over batches.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distributions behind randomized answers: projection, expectation maximization, tables of class × value, intervals.
+"""Distributions behind randomized answers: projection, expectation maximization, class × value tables, intervals.
 
 Everything here is post-processing of what was published and costs no privacy.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the k-anonymous methods share: everything but the search for a recoding, which a method writes itself.
+"""The k-anonymity family: everything but the search for a recoding, which a method writes itself.
 
 In the order in which a release calls them:
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what a search found on codes to a recoding that can be published and applied to other tables."""
+"""From the result of a search on codes to a recoding that can be published and applied to other tables."""
 
 from __future__ import annotations
 

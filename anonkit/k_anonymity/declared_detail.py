@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns whose levels of detail the policy declares: what is released of them are nodes of that hierarchy, by name.
+"""Columns with a declared generalization hierarchy: they are released as nodes of it, by name.
 
 A ladder of widths declares the bins [i w, (i + 1) w), a tree declares groups of values, `ladder = "none"` declares
 that a value is told as it is or not at all.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a search may tell apart in a column of which nothing is declared: only what k rows (people) of the source share.
+"""Columns without a declared hierarchy: a search may use only values and cuts that k rows (people) share.
 
 A recoding is published, so what it lists and where it cuts is told of the source, suppressed rows included.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of every equivalence class: k-anonymity and the diversity of sensitive values."""
+"""The privacy model: the conditions on every equivalence class, k-anonymity and diversity of sensitive values."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a recoding to the draft of a release: suppression, released rows, params, and the report's entry of each column.
+"""From a recoding to the draft of a release: suppression, released rows, params, and the report's column entries.
 
 All k-anonymous releases are drafted here, large tables and small ones, new recodings and those of an earlier release,
 so that k is counted in one way: on the recoded table, by the engine that holds its rows.

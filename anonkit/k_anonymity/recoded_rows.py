@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a table on their way through a recoding, batch by batch: which are left out, and what is refused."""
+"""Rows of a table recoded batch by batch, with the rules for rows that are left out or refused."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables too large to be searched whole: a keyed sample of their rows, and recodings open to what it did not show.
+"""Large tables: the recoding is searched on a keyed sample, extended to unseen values, and recounted on all rows.
 
 A recoding whose classes hold k rows of a sample has classes of at least k rows in the table. Only combinations that
 the sample hardly shows can be too small: they are counted by the engine, and their rows are left out.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recoding of an earlier release on the next batch: `anonkit apply`."""
+"""`anonkit apply`: the recoding of an earlier release on the next batch."""
 
 from __future__ import annotations
 

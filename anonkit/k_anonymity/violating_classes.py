@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equivalence classes of a recoded table that break the model, counted by the engine where the rows are.
+"""Equivalence classes of a recoded table that violate the privacy model, counted by the engine that holds the rows.
 
 Only counts reach this machine: the classes that are too small and, with l, t and the like asked for, how many rows
 (people) of every class hold each sensitive value. The rule is that of `search.equivalence.suppressed_rows`: whole

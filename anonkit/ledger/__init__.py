@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The owner's budget across releases: what was released of which dataset, what it adds up to, what may still be spent.
+"""The owner's ledger: releases of every dataset, their total privacy loss, and the budget that is left.
 
 ``store`` is the SQLite file and its three durable steps, ``standing`` the sums over entries, ``account`` where a
 release is to be booked, ``spending`` one release on its way through the steps, ``liveness`` whether a process still

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which ledger a release is booked in, under whose name, and what that dataset may spend."""
+"""The account of a release: its ledger, the dataset's name, and the dataset's budget."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a table is known again by: its rows and columns by content, names apart, under the ledger's key.
+"""The fingerprint of a table: rows and columns by content, without their names, under the ledger's key.
 
 Every cell becomes a keyed tag of what it spells (`anonkit.domains.cell_keys`: 12, 12.0 and 1.2e1 are one cell). A row
 is the *sum* of its cells' tags (so the order of the columns and their names do not matter) under a second keyed

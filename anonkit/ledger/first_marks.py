@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How ledgers of version 1 knew tables, so that what was booked then is known again.
+"""Fingerprints of version-1 ledgers, kept so that their entries are still matched.
 
 A row became a 64-bit keyed hash of its cells, columns in the order of their names; a table was known by the lowest
 hashes of its first 65,536 rows (a bottom-k sketch, Broder 1997). Nothing is booked under such marks any more: a table

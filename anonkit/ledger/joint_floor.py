@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a k-anonymous release may stand beside the earlier ones of its dataset: the joint k against what is allowed.
+"""Admission of a k-anonymous release beside earlier ones: its joint k against the ledger's lower bound.
 
 What is counted are the rows of today, under the recodings of all releases. So the count holds when the earlier releases
 were made of the same table, every row of it; of a table that has changed since nobody can count here what both together

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What k is left when a k-anonymous release is combined with earlier ones of the same rows.
+"""The joint k: the smallest group of rows left when k-anonymous releases of the same rows are combined.
 
 Somebody who holds two releases of one table knows of a person the class in the one and the class in the other. Whoever
 can tell which rows of the two belong together is left with the rows that are in both classes (intersection), or in the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keyed tags of texts and of rows: 128 bits that are random numbers to whoever has not the key.
+"""Keyed 128-bit tags of strings and rows, indistinguishable from random without the key.
 
 A text gets the CBC-MAC under AES of its length and its bytes, a pseudo-random function since no message begins another
 (Bellare, Kilian, Rogaway 2000). Tags are four numbers of 32 bits, and are *added* where order must not matter: as

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the process that began something can still end it: number, start and machine, not the number alone."""
+"""Whether the process behind a reservation still runs: number, start time and machine, not the number alone."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The key under which a ledger knows tables again: in a private file beside it or in the environment, never inside."""
+"""The ledger's key for fingerprints: in a private file beside it or in the environment, never inside."""
 
 from __future__ import annotations
 

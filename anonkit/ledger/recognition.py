@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which dataset of a ledger a table belongs to: the owner's name first, else what its rows are known by.
+"""Recognition of the dataset a table belongs to: by the owner's name for it first, else by its fingerprint.
 
 Privacy
 -------

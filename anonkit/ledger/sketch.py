@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coarse sketches of many things at once: enough to see that two tables share many, too little to see any one of them.
+"""Coarse set sketches: enough to see that two tables share many rows, too little to reveal any one of them.
 
 Every thing falls into one bin of each of 8 blocks, with a sign, by its keyed tag; a bin adds up the signs (a count
 sketch: Charikar, Chen, Farach-Colton 2002), and only the sign of each sum is kept. Bits of two sketches agree with

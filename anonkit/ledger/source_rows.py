@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of a source, as the ledger looks at them: by what they are known, and what several releases show of them."""
+"""The rows of a source for the ledger: their tags, and the columns that several releases publish of them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One release's way through the ledger: looked at before the work, reserved before publishing, committed after it."""
+"""The steps of a release through the ledger: checked before the work, reserved before publishing, then committed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the ledger knows of a dataset: its releases, their state, and the loss they add up to."""
+"""The standing of a dataset in the ledger: its releases, their state, and their total privacy loss."""
 
 from __future__ import annotations
 

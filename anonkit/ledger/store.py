@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The owner's ledger: every release of every dataset, and the privacy loss they add up to, in one SQLite file.
+"""The owner's ledger: every release of every dataset, and their total privacy loss, in one SQLite file.
 
 A release goes through it in three steps, each durable before the next begins: it is *reserved* (from here on its loss
 counts), it is *publishing* (its files are about to be put in place), it is *committed*. Whoever dies on the way leaves

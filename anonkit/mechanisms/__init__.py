@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Randomizers and noise: what draws the answers and counts that are published, from secret random words alone.
+"""Randomizers and noise: published answers and counts are drawn here, from secret random words alone.
 
 ``code_randomizers`` and ``number_randomizer`` draw the answers of the local mechanisms, whose response matrices stand
 in ``anonkit.published.channels``; ``discrete_laplace``, ``private_selection`` and ``noisy_histograms`` are the noise

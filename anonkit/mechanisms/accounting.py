@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a release draws from the data and what that costs a row: planned before any data is seen, charged on the way.
+"""Privacy accounting: every draw of a release and its loss per row, planned before any data is read, then charged.
 
 Amounts are whole units of 2**-52 of epsilon, the unit in which mechanisms state their rates, so that what is planned,
 charged and claimed are the same integers.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uneven answers from one random word, exactly: the alias method on whole numbers of words.
+"""Exact sampling of unequal weights from one random word: the alias method on integer word counts.
 
 Walker, ACM Transactions on Mathematical Software 3(3), 1977. The words are cut into equal columns; each column holds
 at most two outcomes, so that one look-up and one comparison find the answer however many there are.

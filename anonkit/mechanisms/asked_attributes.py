@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which one attribute each row answers, where a record spends its whole epsilon on a single answer."""
+"""The one attribute each row answers about, where a record spends its whole epsilon on a single answer."""
 
 from __future__ import annotations
 

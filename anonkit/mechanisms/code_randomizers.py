@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Randomizers of coded values: the answers that the random words of a row give, as its response matrix says.
+"""Randomizers of coded values: answers drawn from a row's random words according to the response matrix.
 
 What is known about an answer is a value of `anonkit.published.channels`, which a receiver reads and inverts; what draws
 the answer stands here and is needed by the owner alone. A randomizer is made once for a channel and keeps the tables it

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole records of yes/no values kept or inverted together: what the comparator DTPD is measured on.
+"""Whole boolean records kept or inverted together, the randomizer of the comparator DTPD.
 
 No method publishes records so, since one known value of a person undoes them; the receiver's side is
 ``anonkit.consumers.comparators``.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Normal numbers from uniform ones: the inverse of the normal distribution function on arrays.
+"""The quantile function of the normal distribution on arrays, which turns uniform variates into normal ones.
 
 Wichura, Algorithm AS 241 (PPND16), Applied Statistics 37(3), 1988: three quotients of polynomials, to 16 digits.
 Importing scipy for this one function takes longer than releasing a small table.

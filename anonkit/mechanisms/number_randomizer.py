@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The randomizer of transformed randomized response: fresh multipliers and offsets for every number of a table.
+"""The randomizer of transformed randomized response: a fresh multiplier and offset for every numeric cell.
 
 What is known about the noise is the value `TransformedResponse` of `anonkit.published.channels`; what draws it stands
 here.

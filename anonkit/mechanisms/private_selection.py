@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choosing the best of several candidates privately: permute-and-flip and the exponential mechanism, exactly.
+"""Private selection of the best candidate: permute-and-flip and the exponential mechanism, sampled exactly.
 
 Scores are integers (steps of a public grid) and every coin is a comparison of uniform integers, so the
 probabilities are those of the formulas and no rounding of a float can exceed the claim.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Privacy amplification by shuffling: the central (epsilon, delta) of randomized rows that are seen in secret order.
+"""Privacy amplification by shuffling: the central (epsilon, delta) of randomized rows in secret random order.
 
 Whoever sees only the file, rows in a secret random order, learns less about one row than its randomizer alone admits:
 the answers of the other rows hide it. The bound is that of the privacy blanket (Balle, Bell, Gascón, Nissim, CRYPTO

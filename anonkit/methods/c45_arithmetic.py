@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C4.5 on noisy counts, the levels' budgets in arithmetic progression."""
+"""C4.5 on noisy counts, with level budgets in arithmetic progression."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C4.5 on noisy counts, each level with half of the budget that is left."""
+"""C4.5 on noisy counts; each level takes half of the remaining budget."""
 
 from __future__ import annotations
 

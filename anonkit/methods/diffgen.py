@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DiffGen: a fully generalized table, made finer top-down by the exponential mechanism, counted with noise."""
+"""DiffGen: a fully generalized table, specialized top-down by the exponential mechanism and counted with noise."""
 
 from __future__ import annotations
 

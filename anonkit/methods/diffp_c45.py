@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DiffP-C4.5: DiffP-ID3 with numbers, each cut by a draw of its own."""
+"""DiffP-C4.5: DiffP-ID3 with numeric attributes, each cut by an exponential-mechanism draw of its own."""
 
 from __future__ import annotations
 

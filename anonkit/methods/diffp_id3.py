@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DiffP-ID3: one choice of the attribute by the exponential mechanism at every node."""
+"""DiffP-ID3: the split attribute of every node is one draw of the exponential mechanism."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DiffPRF: the bootstrap forest of ID3 trees on numbers that were binned before."""
+"""DiffPRF: a bootstrap forest of ID3 trees on pre-binned numeric attributes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DiffPRFs: a bootstrap forest whose numbers are cut by the exponential mechanism."""
+"""DiffPRFs: a bootstrap forest that cuts numeric attributes by the exponential mechanism."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dp-forest: shallow trees, histograms of every attribute by class, and learned weights, under one epsilon."""
+"""dp-forest: shallow trees, class histograms of every attribute, and learned weights, under one epsilon."""
 
 from __future__ import annotations
 

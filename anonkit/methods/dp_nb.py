@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noisy tables for naive Bayes: central differential privacy by the owner who is trusted with the rows."""
+"""dp-nb: noisy tables for naive Bayes, with central differential privacy by a trusted owner."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dp-tree: as dp-forest, with exactly one tree."""
+"""dp-tree: dp-forest with exactly one tree."""
 
 from __future__ import annotations
 

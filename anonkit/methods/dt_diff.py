@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DT-Diff: DiffGen with the cuts of all numbers among the candidates of each step, so that a step is one draw."""
+"""DT-Diff: DiffGen with the cuts of all numeric attributes among each step's candidates, so that a step is one draw."""
 
 from __future__ import annotations
 

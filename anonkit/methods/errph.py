@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Randomized response with partial hiding (ERRPH) on every attribute: local differential privacy by construction."""
+"""ERRPH: randomized response with partial hiding on every attribute, local differential privacy by construction."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PINQ-based ID3: counts by value and class with noise, on disjoint parts."""
+"""PINQ-ID3: ID3 on noisy counts by value and class, over disjoint partitions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PPNB: randomized response on categories, transformed response on numbers, for a naive Bayes that undoes both."""
+"""PPNB: randomized response on categories, transformed response on numeric columns, both inverted by naive Bayes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RFKA: k-anonymous release driven by random-forest importance (Huang & Zhu 2020), and its stronger default."""
+"""RFKA: k-anonymous release guided by random-forest importance (Huang & Zhu 2020), and its stronger default."""
 
 from __future__ import annotations
 

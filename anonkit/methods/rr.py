@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Randomized response with one budget for the whole row: local differential privacy, the label included."""
+"""rr: randomized response with one budget for the whole row, label included (local differential privacy)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SuLQ-based ID3: every count an attribute's gain needs is asked for with noise."""
+"""SuLQ-ID3: ID3 in which every count behind an attribute's gain is a noisy counting query."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transformed randomized response (TRR) on numbers: published moments, no formal guarantee."""
+"""TRR: transformed randomized response on numeric columns, with published moments and no formal guarantee."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recoding of an earlier release as a method: what `anonkit apply` releases the next batch with."""
+"""The recoding of an earlier release as a method: `anonkit apply` releases the next batch with it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured on the way to a release: the recount of the promise, and what the tables are worth."""
+"""Measurements on a release: the promise recounted, and the utility of the source and the released table."""
 
 from __future__ import annotations
 

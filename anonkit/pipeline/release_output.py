@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a release is written, in what form, and what is written beside it."""
+"""The output of a release: its path, its format, and the files beside it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The main path: promise, source, draft, verification, release. The only place where the steps meet."""
+"""The main path: promise, source, draft, verification, release; the only module that knows all the steps."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of a release, but for the table: made once, and refused before any data is opened where it must be."""
+"""The request for a release, without its table: validated, as far as possible, before any data is read."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of the quasi-identifiers in a written table: the report counts these, and a column of one value is dropped.
+"""Distinct values of the quasi-identifiers in a released table, for the report and to drop columns of one value.
 
 A recoding can make labels that no row shows, because their rows were left out. What stands in the report is counted in
 the table. A column in which every row shows the same tells a consumer nothing; it is left out, and the report says so.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the answers about one attribute are drawn when not evenly: own blind weights, or a whole response matrix."""
+"""Response designs for one attribute: declared blind weights, or a whole response matrix."""
 
 from __future__ import annotations
 

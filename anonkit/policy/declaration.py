@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the data owner declares: roles, public domains, missing values, generalization ladders.
+"""The policy of a table's owner: roles, public domains, missing values, generalization hierarchies.
 
 A policy is a TOML file (or a value made in Python). It is the only place where something becomes public:
 categories and bounds written here are declared as known to everybody, by whoever `declared_by` names.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table with its cells as the policy declares them: categories by their declared names, numbers within their bounds.
+"""A table with its cells as the policy declares them: categories by declared name, numbers within their bounds.
 
 A function of each cell and the declaration, whatever file or engine the table comes from. k-anonymous methods read
 tables so. Methods of differential privacy code cells by the same rule themselves (`anonkit.domains.domain_codes`).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public domains that differential privacy needs, as the policy declares them, and what a claim rests on if not."""
+"""Public domains for differential privacy, as the policy declares them, and the condition of a claim without them."""
 
 from __future__ import annotations
 

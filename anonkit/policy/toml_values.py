@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of a parsed TOML document, each of the kind it must be; what is wrong is named by its key."""
+"""Typed values of a parsed TOML document; an error names the key."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""k-anonymity as a promise: how large, and how diverse, every equivalence class of the released table is.
+"""k-anonymity as a promise: the size and the diversity of every equivalence class of the released table.
 
 It is the one promise that a released table shows by itself: whoever groups the rows by their quasi-identifiers can
 count whether it holds. That is why it carries `verify`, and why `counted_classes` returns it: the pipeline counts the

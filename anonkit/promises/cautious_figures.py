@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures in the sentences of a promise: exact as they were asked, or rounded so that no more is promised."""
+"""Figures in the sentences of a promise: exact as requested, or rounded so that no more is promised."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every promise can say of itself, so that nobody has to ask which promise it is.
+"""The interface of every promise, so that no other module has to ask for its kind.
 
 A promise is a value, computed from a method's parameters and the policy alone, before any data is seen. Every step of
 a release needs something of it: reading (may a cell be read in the light of others?), counting (what on the released

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No promise at all, said as plainly as one: what a release states whose method protects nobody by a proof.
+"""The absence of a promise, stated plainly: the value for methods without a proof of privacy.
 
 Some published methods have no bound, such as geometric perturbation with random multipliers, or a stop rule that looks
 at exact counts. anonkit offers them for comparison, and writes over everything they make that nothing is promised.

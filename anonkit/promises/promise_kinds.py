@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All kinds of promise by the word that stands in a report, and the promise read back from it.
+"""All kinds of promise by their name in a report, and the promise read back from a report.
 
 A file knows a promise by its `kind` alone. This is where the word becomes a value again; whoever has read it asks the
 value (`anonkit.promises.guarantee`), and nobody compares words.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Central differential privacy as a promise: what a release by a trusted owner protects, and what it does not."""
+"""Central differential privacy as a promise: the protection that a release by a trusted owner gives, and its limits."""
 
 from __future__ import annotations
 

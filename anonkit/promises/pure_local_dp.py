@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Local differential privacy as a promise: what randomizing every row by itself protects, and what it does not."""
+"""Local differential privacy as a promise: the protection of rows randomized one by one, and its limits."""
 
 from __future__ import annotations
 

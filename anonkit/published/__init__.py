@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is published for receivers: the parameters of a release as values that are written, read back and used.
+"""The published parameters of a release, as values that owners write and receivers read back.
 
 ``randomized_table`` (answers) with ``channels`` (their response matrices), ``noisy_tables`` (counts of class and
 attribute), ``tree_model`` with ``tree_attributes``, ``taxonomy`` and ``additive_scores`` (published forests),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Additive scores on top of published trees: what a leaf says, and what every attribute value adds to it.
+"""Additive scores on published trees: the score of each leaf plus that of each attribute value.
 
 The score of a class is the sum of what the leaves that a row falls into say, one a tree, and of what each of its codes
 adds at the row's *region*: a node of the first tree, one of a few. The probabilities of the classes are the softmax of

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published histograms of class x attribute with noise: their layout in the params file, and the variance of the noise.
+"""Published noisy histograms of class x attribute: their layout in the params file, and the variance of the noise.
 
 Every row is counted in each table once, and all cells have discrete Laplace noise. What is computed from the noisy
 counts afterwards (class sizes, shares, rows) costs no privacy.

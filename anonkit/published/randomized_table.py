@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a consumer must know about a randomized table: per attribute its public domain, mechanism and exact parameters.
+"""The params of a randomized table: per attribute its public domain, mechanism and exact parameters.
 
 The params file of a randomized release holds one such description (`to_params`), keys in this order::
 

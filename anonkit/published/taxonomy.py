@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A public hierarchy of categories as the ways to make its groups finer, one level at a time."""
+"""A public hierarchy of categories, with the refinements of its groups one level at a time."""
 
 from __future__ import annotations
 

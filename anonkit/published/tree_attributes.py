@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What trees are grown on: attributes with public domains, and the splits that a node may make of each."""
+"""Attributes of published trees: their public domains, and the candidate splits of each."""
 
 from __future__ import annotations
 

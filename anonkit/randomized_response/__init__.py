@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The randomized-response family: from declared columns to mechanisms, from batches of rows to answers, to a draft.
+"""The randomized-response family: declared columns to mechanisms, batches of rows to answers, and the draft.
 
 ``answer_strength`` is how strongly each category is randomized, ``number_response`` which mechanism answers for a
 number, ``randomized_rows`` the one place where true cells meet the noise of a release, ``randomized_draft`` the

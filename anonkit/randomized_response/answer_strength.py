@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How strongly each category is randomized: the parameters after Zhang & Tang, and what a policy designs itself."""
+"""Randomization strength of a category column: the parameters of Zhang & Tang, or a policy's own design."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which bounded mechanism answers for a number: bins, square wave or piecewise, by a rule that looks at no data.
+"""The mechanism of a bounded numeric column: bins, square wave or piecewise, chosen without reading data.
 
 Each candidate is judged by how far a receiver's distribution function of the number would be from the true one, for
 a bell in the middle of the bounds: the variance an efficient estimate would have, and what cells too wide cannot tell.

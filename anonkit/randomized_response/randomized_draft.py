@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all randomized-response methods share: public domains, the promise of a table's mechanisms, and its draft."""
+"""The draft of a randomized release: public domains, the promise of its mechanisms, params and report."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A method that randomizes rows one by one: all it says itself is what is done to each column of the public domains."""
+"""The base of methods that randomize rows one by one; a method adds only the mechanism of each column."""
 
 from __future__ import annotations
 

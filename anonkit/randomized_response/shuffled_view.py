@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a randomized table promises against whoever sees only its file, whose rows stand in secret random order."""
+"""The central guarantee of a randomized table to those who see only its shuffled file."""
 
 from __future__ import annotations
 

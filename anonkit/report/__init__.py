@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a release, as data and as one page that people read.
+"""The report of a release, as a JSON document and as one page for readers.
 
 ``document`` builds `report.json`, ``review`` the sheet a reviewer reads first, ``differences`` what changed since an
 earlier release, ``page`` the HTML page from ``templates`` with its ``charts``; ``tabulation`` and ``wording`` turn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between the privacy reports of two releases, the promise first."""
+"""Differences between the privacy reports of two releases, the promise first."""
 
 from __future__ import annotations
 

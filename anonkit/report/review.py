@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reviewer reads first: who is protected, the largest measured risk, what is kept, what came before.
+"""The reviewer's summary: the people protected, the largest measured risk, the utility, and earlier releases.
 
 Put into words from the report alone, and on the owner's request from an audit and from the report of an earlier
 release. Nothing is judged anew.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of a report as rows of text: columns, rows, measures, budgets; keys nobody foresaw are shown as they are."""
+"""Blocks of a report as table rows: columns, rows, measures, budgets; unknown keys are shown unchanged."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures, dates, names and checks of a report as words: what a reader sees in place of a key or a float."""
+"""Figures, dates, names and checks of a report in words, in place of a key or a float."""
 
 from __future__ import annotations
 

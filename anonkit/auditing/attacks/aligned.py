@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A release in which it is known which row is whose, so that an attack can be scored.
+"""A release aligned row by row with its source, so that the success of an attack can be scored.
 
 A release hides the order of its rows, from its owner too. What the published parameters say is done to the source once
 more: a recoding gives the same cells again; a randomization gives a second draw of the same distribution, which is

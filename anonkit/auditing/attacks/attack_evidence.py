@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a released cell says about an original value: how much likelier it is under that value than on the whole.
+"""The likelihood ratio of a released cell: its probability given an original value, over that in the whole table.
 
 A recoded cell fits a value or not; a randomized one is weighed by the published mechanism. The weights of a row's cells
 add up to the evidence that the row is a person's: log p(row | person) - log p(row).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inference: what the released rows that fit a person say about a value the attacker does not know."""
+"""The inference attack: an unknown value of a person guessed from the released rows that match the known values."""
 
 from __future__ import annotations
 

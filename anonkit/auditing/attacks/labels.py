@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which original values a released cell may stand for: intervals, sets and masks are read, not compared as texts.
+"""The original values that a released cell may stand for: parsed intervals, sets and masks, not compared as strings.
 
 Numbers and times are compared exactly: beyond 2^53 a float would put a whole number into the wrong interval.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linkability: which released row belongs to a person whose true values are known."""
+"""The linkability attack: finding the released row of a person whose true values are known."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an audit says about a claimed epsilon: a lower bound with its confidence, and how much it could have shown.
+"""The verdict of an audit on a claimed epsilon: a lower bound with its confidence, and the largest provable one.
 
 Whether each of some records was put into a table is decided by a fair coin, and guessed from what was released. Under
 epsilon-differential privacy a guess is right with probability e^ε / (1 + e^ε) at most, whatever the other coins and

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Membership: whether a person was in the table, told from how well some released row fits them."""
+"""The membership attack: deciding from the best-matching released row whether a person was in the table."""
 
 from __future__ import annotations
 

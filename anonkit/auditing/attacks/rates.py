@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often an attack succeeded, against how often its control did, and what follows from the two."""
+"""Success rates of an attack and of its control, with intervals, and the risk that follows from the two."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Singling out: descriptions taken from the release that fit exactly one row of the source."""
+"""The singling-out attack: predicates taken from the release that match exactly one row of the source."""
 
 from __future__ import annotations
 

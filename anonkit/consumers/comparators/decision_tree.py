@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ID3 on yes/no attributes whose counts are reconstructed from flipped records: what both older proposals grow."""
+"""ID3 on boolean attributes with counts reconstructed from flipped records; DTPD and DTCRD both grow it."""
 
 from __future__ import annotations
 

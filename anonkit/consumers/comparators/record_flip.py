@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warner's model on whole records of yes/no attributes, as in DTPD (Du & Zhan, KDD 2003): kept or inverted together.
+"""Warner's model on whole boolean records, as in DTPD (Du & Zhan, KDD 2003): kept or inverted as one.
 
 For comparison only, and published by no method: one known attribute of a person tells whether the record was inverted,
 and undoes it. Records are flipped by ``anonkit.mechanisms.flipped_records``.

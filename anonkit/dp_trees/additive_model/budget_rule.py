@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the default forest spends its budget: a function of public facts alone, fixed before any data is seen.
+"""The budget rule of the default forest: a function of public facts alone, fixed before any data is read.
 
 The facts are epsilon, the number of rows (public, or counted with noise), and the numbers of attributes and classes.
 The constants were found on tables of many kinds; docs/methods/dp_forest.md says which, and how far off others are.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One model of two kinds of evidence: leaves of trees and attribute values by region, each with a weight."""
+"""Additive log-odds scores from two sources, tree leaves and per-region attribute histograms, each weighted."""
 
 from __future__ import annotations
 

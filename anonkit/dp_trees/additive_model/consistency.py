@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One table told several times with noise: leaves and histograms of all attributes are made to agree on the classes.
+"""Consistency between noisy tables of the same rows: leaves and histograms are adjusted to one set of class totals.
 
 The class counts of the leaves of a region and the histogram of every attribute each add up to the same numbers: the
 rows of the region by class. The sums are averaged by how little noise they have, and what a sum is off by is taken from

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From noisy counts to how much each attribute value speaks for each class: shrunk where noise drowns it.
+"""Log-odds of each class given an attribute value, from noisy counts, shrunk where the noise dominates.
 
 All of this is post-processing of noisy counts: it costs no privacy loss and may be as clever as one likes. Two
 shrinkages are used, chosen by a public rule: pseudo-counts of the size of the noise where it drowns the cells, else

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""By how much noisy counts agree with the evidence made of them: the optimism of scores on the rows they describe.
+"""Optimism of scores computed on the same noisy counts they were fitted to: a covariance, estimated by extra noise.
 
 Evidence is read off the same noisy counts that say how rows are spread, so a cell the noise has raised counts for its
 class and is met more often, both at once. On true rows only one of the two happens. The difference is a covariance

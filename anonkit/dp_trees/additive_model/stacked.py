@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees with evidence: shallow noisy trees, noisy histograms of every attribute by class, and learned weights of both.
+"""The stacked tree model: shallow noisy trees, noisy class histograms of every attribute, and learned weights.
 
 The histograms alone make a naive Bayes classifier, which sees every attribute and no interaction; the trees alone see
 interactions of few attributes. Here both are features of one model, and a noisy Newton step says how much of each is

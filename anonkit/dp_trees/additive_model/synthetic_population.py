@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows as the noisy counts describe the population: leaf by leaf, class by class, attributes apart from each other.
+"""The synthetic population of a noisy model: attributes independent given leaf and class.
 
 Everything is drawn from published noisy counts: no privacy loss.
 """

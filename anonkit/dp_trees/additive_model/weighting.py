@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights of the additive scores, learned by one noisy Newton step: gradient and curvature as sums of whole numbers.
+"""Weights of the additive scores from one noisy Newton step, with gradient and curvature as integer sums.
 
 Shares of many attributes, taken as independent, say the same thing several times. One step of the logistic regression
 of the class on the attributes' scores tells how much of each is new. What a row adds to the sums is computed in

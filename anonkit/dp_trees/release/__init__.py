@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the methods of a trusted owner share: central differential privacy, from the policy to the draft of a release.
+"""The way from the policy to the draft of a release, for the methods of a trusted owner (central DP).
 
 ``declared_schema`` is what they all take: epsilon, unit, neighbours. ``coded_rows`` counts the table,
 ``tree_releases`` plans and drafts a forest, ``tree_families`` what several published trees have in common,

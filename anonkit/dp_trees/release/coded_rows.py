@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of a table as batches of codes for the tree grower: coded once, here or where the rows are."""
+"""The rows of a table as batches of codes for the tree grower, coded once by the engine that holds them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all methods of a trusted owner share: epsilon, whom it is for, who counts as a neighbour, and the schema."""
+"""Parameters and schema shared by all methods of a trusted owner: epsilon, unit, neighbours, declared columns."""
 
 from __future__ import annotations
 

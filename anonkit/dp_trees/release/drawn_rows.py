@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that are drawn from noisy counts, as a table of the engine: piece by piece, wherever the engine works.
+"""Synthetic rows drawn from noisy counts, as a table of the engine, chunk by chunk.
 
 Nothing grows with the rows but the release itself: a piece is drawn when it is written, by whoever writes it.
 """

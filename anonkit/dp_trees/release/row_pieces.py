@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that are drawn from counts of cells, divided into pieces of bounded size: a piece can be drawn by itself.
+"""Synthetic rows divided into chunks of bounded size, each of which can be drawn independently.
 
 Cells stand one after another, and pieces cut them wherever a piece is full. What is drawn in a piece depends on the
 counts and on the number of the piece alone, whoever draws it and however often.

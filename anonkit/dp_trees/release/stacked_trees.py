@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The default tree methods: the plan by the public rule, the promise, and the draft of trees with evidence."""
+"""The default tree methods: the plan by the public budget rule, the promise, and the draft of the stacked model."""
 
 from __future__ import annotations
 

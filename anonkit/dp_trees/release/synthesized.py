@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of a table that is drawn from noisy counts: codes as cells, and what params and report tell of them."""
+"""Columns of a synthetic table: codes as cells, with their entries in params and report."""
 
 from __future__ import annotations
 

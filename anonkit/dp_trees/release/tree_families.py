@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several published trees have in common: one tree of some depth, how it stops, and the scores they offer."""
+"""Parameters that several published trees share: depth, stopping rule and the available scores."""
 
 from __future__ import annotations
 

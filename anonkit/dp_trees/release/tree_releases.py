@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all tree methods share: the plan from the policy, the promise from the plan, the draft from the grown forest."""
+"""The release path of all tree methods: plan from the policy, promise from the plan, draft from the grown forest."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cells that name a person are written like: addresses, numbers with check digits, keys of machines."""
+"""Cell patterns that identify a person: e-mail and network addresses, numbers with check digits, machine keys."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check digits: the arithmetic that tells card, account and national numbers from other numbers of the same length.
+"""Check digits: the arithmetic that tells card, account and national numbers from others of the same length.
 
 Every function takes a text of digits (letters where said), without blanks or dashes, and tells whether it is valid.
 """

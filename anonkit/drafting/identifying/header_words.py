@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the name of a column says: that it names a person, that it numbers something, that it measures something."""
+"""Words of column names that mark a person's name, a record number or a measurement."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of persons: common given names of several languages, and how full names are written.
+"""Personal names: common given names of several languages, and the form of full names.
 
 A modest list: it does not know every name, only enough of them that a column of names is recognised by a good part of
 its cells. Words that are also months, places, plants or colours are left out.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict on one column: taken for an identifier or not, and by which rule. Never a value."""
+"""The verdict on one column: an identifier or not, and by which rule. Never a cell value."""
 
 from __future__ import annotations
 

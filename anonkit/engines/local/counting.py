@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counting combinations on codes in memory, and the shape every count is handed out in."""
+"""Counts of code combinations in memory, and the form in which every engine returns counts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The default engine: pyarrow moves batches, numpy counts what fits in memory, DuckDB what does not."""
+"""The default engine: pyarrow moves batches, numpy counts what fits in memory, DuckDB the rest."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counting combinations in DuckDB: under a memory cap, with spill to the private folder.
+"""Counts of code combinations in DuckDB, under a memory limit, with spill to the private folder.
 
 SQL sees columns under the names c0, c1, … because SQL names do not tell upper from lower case, and only values
 whose equality is that of anonkit: times and timestamps go in as integers, so that nothing is rounded.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Canonical values before counting: what makes two cells equal, whatever file or engine they came from.
+"""Canonical cell values before counting: one rule of equality for every file format and engine.
 
 NaN is missing, -0.0 is 0.0, one string type, one dictionary type. A canonical type is one that Parquet gives
 back as it was written, so that types survive the whole way; nested and binary columns are refused.

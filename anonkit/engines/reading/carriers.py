@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carriers: the few Arrow types in which columns travel through an engine that does not have all of them."""
+"""Carrier types: the few Arrow types in which columns travel through an engine that lacks some of them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CSV and TSV files: every cell a text, in file order; what is malformed is named by its line.
+"""CSV and TSV files: every cell a string, in file order; malformed lines are named by their number.
 
 The fast reader forgives a quote that is never closed: the rest of the file becomes one cell. Such a file always
 has a cell with a line break in it, so those files, and the ones the fast reader refuses, are read once more by

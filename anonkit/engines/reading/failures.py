@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Failures of the libraries underneath: what they say may quote cells, so it is looked at and never passed on.
+"""Failures of third-party libraries: their messages may quote cells, so they are classified and never passed on.
 
 An error raised inside an `except` block keeps the one it replaces in `__context__`, even with `from None`. Here
 the replacement is raised after the block, so that no attribute leads back to a message with cells in it.

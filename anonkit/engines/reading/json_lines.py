@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON Lines files: one object a line, in file order; texts stay texts, whatever they look like.
+"""JSON Lines files: one object per line, in file order; JSON strings stay strings, even if they look like numbers.
 
 Columns with a declared domain, and units, come as the texts that stand in the file, numbers with all their digits.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Column names: what tells the columns of a table apart."""
+"""Column names: the rules by which they must differ."""
 
 from __future__ import annotations
 

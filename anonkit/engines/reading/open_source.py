@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a source may be: the way from a path or a table in memory to the module that opens it."""
+"""Opening a source: from a path or a table in memory to the module that reads it."""
 
 from __future__ import annotations
 

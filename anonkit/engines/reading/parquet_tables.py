@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parquet files and folders of them, plain or partitioned (`folder/key=value/part.parquet`)."""
+"""Parquet files and datasets, plain or partitioned (`folder/key=value/part.parquet`)."""
 
 from __future__ import annotations
 

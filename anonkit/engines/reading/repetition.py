@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text columns that repeat themselves, moved as dictionaries: a fraction of the memory and of the time."""
+"""Dictionary encoding of string columns with few distinct values: a fraction of the memory and of the time."""
 
 from __future__ import annotations
 

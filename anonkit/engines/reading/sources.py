@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that can be read again and again: in memory, in Parquet files, or as a function of another table."""
+"""Tables that can be read repeatedly: in memory, in Parquet files, or as a function of another table."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pieces of a table that a task reads by itself: the same cells and the same row numbers, whoever reads them.
+"""Splits of a table, each read by one task: the same cells and row numbers in every engine.
 
 An executor reads Parquet with the code of the local engine, so that there is one meaning of every cell. A piece is
 known by its number; what it holds depends on nothing but the files (or, for rows that are drawn, on a key).

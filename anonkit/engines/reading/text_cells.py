@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Typing the cells of text files: what a policy declares, else the narrowest type all cells fit.
+"""Type inference for the cells of text files: the declared type, or else the narrowest that fits all cells.
 
 Cells of a column with declared categories, and the names of units, stay texts: what they mean is told a cell at a time
 (`anonkit.domains.cell_keys`). Numbers with bounds get one type under k-anonymity, where the texts among them are

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text files that may be compressed: opening, looking at the start, and what can be wrong with the file as such."""
+"""Text files, compressed or not: opening them, sampling their start, and the errors of the file itself."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables whose types must be found in their cells: in one pass when they are small or their first rows tell.
+"""Tables whose column types must be inferred from cells: in one pass if they are small or their first rows suffice.
 
 A table that fits in memory is read once and typed at the end. A larger one is typed as its first part suggests;
 when a later cell does not fit, the rest is read for the types alone, and the table once more with what was found.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine of a cluster: the only files that import PySpark, imported when it is first used."""
+"""The engine of a cluster: the only modules that import PySpark, imported on first use."""
 
 from __future__ import annotations
 

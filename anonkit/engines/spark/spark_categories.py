@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The categories of files that executors read: one order for all pieces, the one the local engine finds."""
+"""The categories of files that executors read: one order for all splits, the same as in the local engine."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns on their way through Spark: the few types in which every engine compares values alike.
+"""Columns on their way through Spark: the few types whose values every engine compares alike.
 
 Spark has no unsigned integers, no nanoseconds and no categories, and reads dates and timestamps in
 the time zone and the calendar of a session. So every column travels as a text, a boolean, a signed integer, a

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of tables whose rows have no number that stays: Parquet in the scratch, written once."""
+"""Copies of tables whose row numbers are not stable, written once as Parquet in the scratch folder."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counting on Spark: groups are formed and added up in the executors, sizes and small groups reach the driver."""
+"""Counting on Spark: groups are aggregated by the executors; only sizes and small groups reach the driver."""
 
 from __future__ import annotations
 

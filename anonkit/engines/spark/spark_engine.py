@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine for tables no single machine holds: Spark moves and counts rows, the same batch functions map them."""
+"""The engine for tables larger than one machine: Spark moves and counts rows, the same batch functions map them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows out of the executors, in parts: as they are, or in a secret order."""
+"""Rows written by the executors in shards: in table order, or shuffled."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions of Spark: the one that is there, or one of our own; and what Spark says when something fails."""
+"""Spark sessions: the active one or one of our own, and Spark's failures as errors of anonkit."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables on Spark: numbered pieces that tasks read, and batch functions that wait."""
+"""Tables on Spark: numbered splits that tasks read, and batch functions that are applied lazily."""
 
 from __future__ import annotations
 

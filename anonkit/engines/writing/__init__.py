@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing tables: the shuffle of rows, Parquet files and folders of them, and what a task of a cluster does."""
+"""Writing tables: the shuffle of rows, Parquet files and sharded datasets, and the tasks of a cluster."""

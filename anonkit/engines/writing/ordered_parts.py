@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows on their way to a secret order, by tasks: dealt into parts by the first bits of their words, then sorted.
+"""The shuffle of rows by tasks: dealt into partitions by the first bits of their random words, then sorted.
 
 Rows travel as Arrow messages, many rows in one: what stands between the tasks moves and sorts a few thousand messages,
 not every row. A part is written under another name and then renamed, so that a task that runs twice leaves one file.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing one Parquet file, piece by piece; it is deleted again when anything fails."""
+"""One Parquet file, written batch by batch; it is deleted again when anything fails."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A release's rows as a folder of Parquet files: written by this machine, or a file a task by executors."""
+"""A release as a sharded Parquet dataset: written by this machine, or one shard a task by executors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same Parquet file with other key-value metadata: rows are copied as they stand, only the footer is made anew."""
+"""New key-value metadata for a Parquet file: row groups are copied unchanged, only the footer is rewritten."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an executor does with a piece of a table: rows keep the number they have in the table, whoever works on them.
+"""Batch functions on the splits of an executor: rows keep their number in the table, whichever task reads them.
 
 A task is given the number of its piece, reads it, and puts every batch through the same functions as on one machine,
 with the number of its first row. Noise that is a function of the row number is therefore the same in a task that runs

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows in secret random order, also of tables larger than memory.
+"""The secret shuffle of a table's rows, also of tables larger than memory.
 
 A row's place is the rank of its secret word. A large table is dealt into files by the first bits of the words;
 each file is then sorted in memory, which gives the order that sorting the whole table would give.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search for a k-anonymous recoding: importance, selection, generalization, classes, on coded columns."""
+"""The search for a k-anonymous recoding on coded columns: importance, selection, generalization, partitioning."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dividing a box along a declared hierarchy: into the nodes of the next level that enough of its rows are in."""
+"""Division of a box along a declared hierarchy into the nodes of the next level that enough of its rows are in."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cutting a table into boxes: which cut of a box is best, and which cuts are allowed."""
+"""Cuts of a box in a multidimensional partition: the allowed ones, and the best of them."""
 
 from __future__ import annotations
 

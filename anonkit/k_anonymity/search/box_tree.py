@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workload-aware local recoding: a tree of boxes over the quasi-identifiers, guided by the target.
+"""Workload-aware local recoding (Mondrian): a tree of boxes over the quasi-identifiers, guided by the target.
 
 Mondrian cuts the table in two again and again, each time on one column, as long as both parts keep the promise
 (LeFevre, DeWitt, Ramakrishnan, "Workload-aware anonymization", KDD 2006). What guides the cuts here are not the raw

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who holds which sensitive value in an equivalence class: by rows, or by people who may have several rows.
+"""Counts of sensitive values per equivalence class, by rows or by people who may have several rows.
 
 Every model of diversity (distinct, entropy and recursive l, alpha) is a property of how the holders of a class divide
 into its values. A person with several rows may hold several values, and a count of people by value does not say which

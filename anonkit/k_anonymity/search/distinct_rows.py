@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distinct rows with their counts: what the searches for a recoding work on instead of the table."""
+"""Distinct rows with their multiplicities: searches for a recoding work on them instead of the table."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equivalence classes and what is asked of them: k-anonymity, l-diversity, t-closeness, (alpha, k).
+"""Equivalence classes and the conditions on them: k-anonymity, l-diversity, t-closeness, (alpha, k).
 
 Every requirement is monotone where everybody has one row: when each class of a partition meets it, each class of any
 coarser partition does too (Machanavajjhala et al. 2007; Li et al. 2007; Wong et al. 2006). The searches rely on it to

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a selection keeps or drops: whole columns, or single categories of one-hot coded columns."""
+"""The features of a selection: whole columns, or single categories of one-hot coded columns."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where an ordered column may be cut without telling anything of fewer than k rows.
+"""Safe cut points of an ordered column: publishing them discloses nothing about a set of fewer than k rows.
 
 All points at which a column may be cut stand in one order that is public, the roundest first
 (`anonkit.domains.interval_ends`). The line is divided at the first point of the order that has values on both sides, if

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ladders of generalization: the levels of detail at which one column may be released.
+"""Generalization hierarchies: the levels of detail at which one column may be released.
 
 Level 0 is the finest; every level merges groups of the one before; above the last level the column is dropped.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much each feature matters for the target: the strategies that order a selection.
+"""Feature importance for the target: the strategies that order a selection.
 
 Only labelled rows guide. Every result is the same for any order of rows and columns: columns are sorted by name
 and rows by their codes before anything random happens.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A random forest on codes and what its out-of-bag rows tell: class probabilities and permutation importance.
+"""A random forest on codes and its out-of-bag estimates: class probabilities and permutation importance.
 
 The forest is scikit-learn's. A row is out of bag (OOB) for the trees whose bootstrap sample misses it
 (Breiman 2001), so whatever those trees say of it did not use its own label.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One column on its way from dropped to full detail: the refinements it offers and what becomes of its groups.
+"""One column on its way from dropped to full detail: the refinements it offers, and its groups after each.
 
 A column without a ladder offers to cut one of its groups in two, a column with one to divide a group as the next
 level of the ladder does.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every possible refinement of one column would gain and cost, all at once.
+"""Gain and cost of every possible refinement of one column, computed in one pass.
 
 A partition is judged by how much of the guide's variance lies between its classes; suppressed rows are one class
 together.

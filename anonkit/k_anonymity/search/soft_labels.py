@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a boosted forest says of the class of every row, learned from other rows: the guide of a local recoding."""
+"""Out-of-fold class probabilities of a boosted forest, the guide of a local recoding."""
 
 from __future__ import annotations
 

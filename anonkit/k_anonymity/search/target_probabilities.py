@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guide of a search: what stands for the target without knowing it.
+"""The guide of a search: out-of-bag class probabilities in place of the target.
 
 Each row's guide is its out-of-bag class probabilities, on a few axes. A row's own label has no part in them, so a
 search guided by them does not chase the noise of the labels. Rows without a label have no guide.

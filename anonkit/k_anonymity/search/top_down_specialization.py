@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Top-down specialization: from everything dropped, refine one column at a time where it helps the target most.
+"""Top-down specialization: from everything dropped, refine the column with the best gain for the target.
 
 The default search of `rfka`. A selection that takes the most important feature at full detail first spends the
 classes on it; here every column gets as much detail as pays for the rows it costs. The gain of a refinement is

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Randomizing mechanisms as what is published about them: exact response matrices, and moments of additive noise.
+"""Randomizing mechanisms in their published form: exact response matrices, and moments of additive noise.
 
 A receiver reads these values from the params file and inverts them. Nothing here draws: answers are drawn by
 ``anonkit.mechanisms``, which a receiver does not need.

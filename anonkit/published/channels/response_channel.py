@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every mechanism with finitely many inputs and answers has in common: its response matrix and its inverse.
+"""The interface of mechanisms with finitely many inputs and answers: the response matrix and its inverse.
 
 A channel sends code i to answer y with probability `weights[i][y] / 2**word_bits`. Everything a consumer does
 with randomized answers (moment estimates, likelihoods, standard errors) needs only the few verbs below.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Post-randomization (PRAM) with a response matrix of one's own, and Warner's model, its smallest case.
+"""Post-randomization (PRAM) with a custom response matrix, and Warner's model, its smallest case.
 
 Gouweleeuw et al., Journal of Official Statistics 14(4), 1998; Warner, JASA 60, 1965.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recodings: how quasi-identifiers become what is released, the same way for this table and the next batch.
+"""Recodings: maps from quasi-identifier values to released values, the same for this table and the next batch.
 
 A global recoding treats every column by itself: kept, cut into intervals, merged into groups, or dropped.
 A local recoding is a tree that puts every row into a box of the quasi-identifiers' space.

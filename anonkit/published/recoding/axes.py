@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts into which the values of one column are divided, their codes and their labels."""
+"""Axes of a recoding: the parts of one column, their codes and their labels."""
 
 from __future__ import annotations
 

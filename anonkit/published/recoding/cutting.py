@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""On which side of a cut every cell lies, exactly: whole numbers, decimals and times never pass through a float."""
+"""Exact comparison of cells with a cut point: integers, decimals and times are never converted to floats."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two recodings: column by column, and box by box."""
+"""Global recodings, column by column, and local recodings, box by box."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the page says of each kind of promise: one file a kind, and the table in which the page looks it up.
+"""Wording of the report page for each kind of promise: one module per kind, and the look-up table.
 
 The words work on the `guarantee` block of a report, not on the promise as a value: a page is also made of reports that
 were read from a file, and shows a damaged one rather than nothing. The page itself (`anonkit.report.page`, its template

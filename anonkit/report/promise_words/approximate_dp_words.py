@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the page says of approximate differential privacy: the loss, and how delta compares with the number of rows."""
+"""Page wording for approximate differential privacy: the loss, and delta against the number of rows."""
 
 from __future__ import annotations
 

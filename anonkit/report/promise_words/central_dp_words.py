@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the page says of central differential privacy with delta 0."""
+"""Page wording for central differential privacy with delta 0."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the page says of k-anonymity: sizes of classes, what they tell of sensitive values, and who is among them."""
+"""Page wording for k-anonymity: class sizes, inference of sensitive values, and the people covered."""
 
 from __future__ import annotations
 

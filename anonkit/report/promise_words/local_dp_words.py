@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the page says of local differential privacy, also of tables in which only single columns have a bound."""
+"""Page wording for local differential privacy, also where only some columns have a bound."""
 
 from __future__ import annotations
 

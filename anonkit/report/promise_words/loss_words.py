@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the page says of every promise that bounds a privacy loss, whoever adds the noise."""
+"""Page wording for every promise that bounds a privacy loss, local or central."""
 
 from __future__ import annotations
 

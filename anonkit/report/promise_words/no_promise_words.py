@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the page says where nothing is promised: that, wherever a promise would stand."""
+"""Page wording for a release without a promise: its absence, wherever a promise would stand."""
 
 from __future__ import annotations
 

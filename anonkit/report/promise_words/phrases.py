@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the words of every promise have to give, and the pieces of text they are made of."""
+"""The interface of a promise's wording, and the phrases that several promises share."""
 
 from __future__ import annotations
 
