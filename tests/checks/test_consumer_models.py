@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from anonkit.checks.consumer_models import scores_of_models, scores_of_shares
+from anonkit.checks.consumer_models import best_of, name_of_best, scores_of_models, scores_of_shares
 
 
 def rows(labels: list[str], seed: int) -> pa.Table:
@@ -34,3 +35,36 @@ def test_a_class_without_a_share_is_told_from_others_by_a_coin() -> None:
         "balanced_accuracy": 0.6667,
         "accuracy": 0.5,
     }
+
+
+def test_numbers_and_words_are_learned_alike() -> None:
+    """Released numbers, missing ones among them, and words that held-out rows alone have."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=300)
+    tables = [
+        pa.table({"x": pa.array(np.where(np.arange(300) % 7 == at, np.nan, x), from_pandas=True), "w": words,
+                  "empty": pa.array([None] * 300, pa.float64()), "y": np.where(x > 0, "yes", "no")})
+        for at, words in ((0, ["a", "b"] * 150), (1, ["a", "new"] * 150))
+    ]  # fmt: skip
+    with threadpool_limits(1):  # more threads than free cores are many times slower
+        found = scores_of_models(*tables, "y")
+    assert set(found) == {"random forest", "boosted trees", "logistic regression"}
+    assert best_of(found) == max(one["auc"] for one in found.values()) > 0.9
+    assert found[name_of_best(found) or ""]["auc"] == best_of(found)
+
+
+@pytest.mark.parametrize(
+    ("train", "test"),
+    [
+        (["a", "b"] * 5, ["a", "b"] * 50),
+        (["a"] * 99 + ["b"], ["a", "b"] * 50),
+        (["a"] * 100, ["a", "b"] * 50),
+        (["a", "b"] * 50, ["a"] * 100),
+    ],
+)
+def test_what_cannot_be_learned_or_tested_has_no_score(train: list[str], test: list[str]) -> None:
+    """Ten rows, a class of one, one class alone, one class held out; nor is there a best of no models."""
+    made = [pa.table({"x": np.arange(len(labels)), "y": labels}) for labels in (train, test)]
+    assert scores_of_models(*made, "y") == {}
+    assert best_of({}) is None
+    assert name_of_best({}) is None

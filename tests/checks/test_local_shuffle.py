@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,21 @@ from hypothesis import strategies as st
 import anonkit
 from anonkit.checks import local_shuffle
 from anonkit.checks.local_matrices import truth_or_blind
+from anonkit.checks.local_params import PublishedAnswers, read_answers
+from anonkit.domains.attribute_domains import Categories
 from anonkit.errors import ReleaseFormatError
 from anonkit.mechanisms import shuffle_amplification
 from anonkit.mechanisms.shuffle_amplification import Answers, RowAnswers
 from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
+
+
+def local_table(channel: RandomizedResponse) -> PublishedAnswers:
+    """A table of one column under a channel."""
+    domain = Categories(values=tuple(f"v{at}" for at in range(channel.n_inputs)))
+    made = PublishedTable(target=None, attributes=(PublishedAttribute(name="x", domain=domain, mechanism=channel),))
+    return read_answers(json.loads(json.dumps(made.to_params())))
+
 
 OWN = {"shuffle_claim", "shuffle_epsilon"}
 
@@ -179,3 +191,35 @@ def test_many_answers_at_a_large_epsilon_are_no_forgery(rows: int, tmp_path: Pat
     table = anonkit.datasets.bank_customers(rows, seed=1)
     data = release(tmp_path / "a", table, method="errph", p_keep=0.3, bins=8)
     assert failed(data) == set()
+
+
+def test_a_report_that_says_nothing_of_the_shuffled_file_is_damaged() -> None:
+    """No block, or one without the rows it is about."""
+    table = local_table(RandomizedResponse.equal(2, 0.5))
+    for report in ({}, {"shuffle": {}, "method": {"parameters": {}}, "rows": {}, "columns": []}):
+        with pytest.raises(ReleaseFormatError, match="lacks what it says of the shuffled file"):
+            list(local_shuffle.shuffle_checks(table, report, 1.0))
+
+
+def test_a_few_rows_do_not_hide_each_other(sampled: Files) -> None:
+    """Below the fewest rows for which the integral is near nothing beyond the local promise may be claimed."""
+    report = json.loads(json.dumps(sampled.report))
+    rows = local_shuffle.FEWEST_SHUFFLED - 1
+    report["rows"]["out"] = report["shuffle"]["rows"] = rows
+    report["shuffle"]["delta"] = min(1e-6, 1 / (10 * rows))
+    (claim, epsilon) = local_shuffle.shuffle_checks(read_answers(sampled.params), report, 2.0)
+    assert claim.passed
+    assert (epsilon.name, epsilon.passed) == ("shuffle_epsilon", False)
+
+
+def test_answers_that_tell_nothing_have_nothing_to_hide() -> None:
+    """One answer for every input: at no epsilon is there a delta; nor where the loss is beyond the epsilon."""
+    words = truth_or_blind(16, 1, [(1 << 16) - 1])
+    blanket, ratios, chance = local_shuffle._ends(words)
+    assert chance.tolist() == [1.0]
+    assert ratios.ravel().tolist() == [0.0, 0.0]
+    law = local_shuffle._Law(1.0, np.zeros((2, 1)), np.ones(1)).times(blanket, ratios, chance)
+    assert law.delta(0.0, 100) == 0.0
+    two = local_shuffle._ends(truth_or_blind(16, 1 << 15, [1 << 14, 1 << 14]))
+    law = local_shuffle._Law(1.0, np.zeros((2, 1)), np.ones(1)).times(*two)
+    assert law.delta(5.0, 100) == 0.0

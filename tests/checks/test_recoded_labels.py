@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import anonkit
-from anonkit.checks.recoded_labels import label_checks
+from anonkit.checks.recoded_labels import Parts, boxes_of, label_checks
 from anonkit.policy.declaration import Policy
 
 CODES = ["01067", "01069", "10115", "10117"]
 TREE = [[code, f"{code[:3]}**", f"{code[:1]}****"] for code in CODES]
+NUMBERS = {"kind": "intervals", "cuts": ["10", "20", "30"], "missing": True}
+JOBS = {"kind": "categories", "values": ["clerk", "miner", "nurse"], "missing": False}
 
 
 @pytest.mark.parametrize("method", ["rfka", "datafly", "incognito"])
@@ -68,3 +71,68 @@ def test_names_that_no_tree_can_give_are_refused(
     assert checks["labels:zip"].observed == wrong
     assert checks["domain:zip"].passed
     assert checks["told:zip"].passed
+
+
+@pytest.mark.parametrize(
+    "axis",
+    [
+        {**NUMBERS, "missing": "perhaps"},
+        {**JOBS, "other": "some"},
+        {**JOBS, "values": ["clerk", "clerk"]},
+        {**JOBS, "kind": "numbers"},
+        {**JOBS, "missing": True, "missing_label": "none"},
+    ],
+)
+def test_what_is_no_axis_is_refused(axis: dict[str, Any]) -> None:
+    """Neither yes nor no, a value twice, another kind, a label that missing does not have."""
+    with pytest.raises(ValueError, match=r"no axis|neither yes nor no"):
+        Parts.of(axis)
+
+
+def test_intervals_are_named_by_their_ends() -> None:
+    """Below the first cut, between cuts, from the last on; several of them and missing beside each other."""
+    parts = Parts.of(NUMBERS)
+    assert parts.size == 5
+    assert [parts.label([part]) for part in range(4)] == ["< 10", "[10, 20)", "[20, 30)", ">= 30"]
+    assert parts.label([0, 1]) == "< 20"
+    assert parts.label([0, 2, 3]) == "< 10|>= 20"
+    assert parts.label([1, 4]) == "[10, 20)|missing"
+    assert parts.label([4]) is None
+    assert parts.label(range(4)) == "*"
+
+
+def test_declared_groups_are_named_by_the_first_that_holds_the_parts() -> None:
+    """The smaller group first; what no group holds is everything."""
+    groups = [{"label": "indoors", "parts": [0, 2]}, {"label": "anybody", "parts": [0, 1, 2]}]
+    parts = Parts.of({**JOBS, "groups": groups})
+    assert parts.label([0]) == "indoors"
+    assert parts.label([0, 1]) == "anybody"
+    assert Parts.of({**JOBS, "groups": groups[:1]}).label([0, 1]) == "*"
+
+
+def test_a_name_that_a_value_has_is_numbered() -> None:
+    """A category may be called as missing is."""
+    axis = {"kind": "categories", "values": ["missing", "missing (2)"], "missing": True}
+    assert Parts.of({**axis, "missing_label": "missing (3)"}).names == ("missing", "missing (2)", "missing (3)")
+    with pytest.raises(ValueError, match="no axis"):
+        Parts.of({**axis, "missing_label": "missing"})
+
+
+def test_boxes_that_no_row_can_be_in_show_nothing() -> None:
+    """A node that divides off parts its box no longer has gives one box, not two."""
+    nodes = [
+        {"axis": 0, "left": [0], "children": [1, 2]},
+        None,
+        {"axis": 0, "left": [0], "children": [3, 4]},
+        None,
+        None,
+    ]
+    assert boxes_of({"axes": [JOBS], "nodes": nodes}) == {("clerk",), ("miner|nurse",)}
+
+
+@pytest.mark.parametrize("change", [{"children": [0, 2]}, {"left": [7]}])
+def test_what_is_no_tree_of_boxes_is_refused(change: dict[str, Any]) -> None:
+    """A node that leads to itself or before, a part that its axis does not have."""
+    nodes = [{"axis": 0, "left": [0], "children": [1, 2], **change}, None, None]
+    with pytest.raises(ValueError, match="not a tree of boxes"):
+        boxes_of({"axes": [JOBS], "nodes": nodes})

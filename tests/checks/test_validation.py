@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -184,3 +185,56 @@ def test_a_check_of_nothing_is_refused() -> None:
         anonkit.validate(table, quasi_identifiers=["q"])
     with pytest.raises(ParameterError, match=r"did you mean 'q'\?|known: q"):
         anonkit.validate(table, quasi_identifiers=["qq"], k=2)
+
+
+def test_only_tables_and_stored_releases_are_validated(untouched: Path, small_customers: pa.Table) -> None:
+    """A release in memory has no files; a number is no table; a public key is about releases."""
+    with pytest.raises(ParameterError, match="release in memory"):
+        anonkit.validate(anonkit.release(small_customers, method="mondrian", k=20, ledger=None))
+    with pytest.raises(ParameterError, match="is not a table"):
+        anonkit.validate(3, quasi_identifiers=["q"], k=2)
+    assert anonkit.validate(anonkit.load(untouched)).passed
+
+
+def test_l_needs_a_sensitive_attribute() -> None:
+    """t, alpha and beta too."""
+    for asked in ({"l": 2}, {"t": 0.1}, {"alpha": 0.5}, {"beta": 1.0}):
+        with pytest.raises(ParameterError, match="about sensitive attributes"):
+            anonkit.validate(pa.table({"q": ["a"]}), quasi_identifiers=["q"], **asked)  # type: ignore[arg-type]
+
+
+def test_other_quasi_identifiers_can_be_asked_of_a_release(untouched: Path) -> None:
+    """Fewer columns make larger classes; figures of the report are about its own, and are left alone."""
+    name = next(one for one in anonkit.load(untouched).to_arrow().column_names if one != "customer_value")
+    found = anonkit.validate(untouched, quasi_identifiers=[name], k=5)
+    assert found.passed
+    assert "class_sizes" not in {check.name for check in found.checks}
+    with pytest.raises(ParameterError, match="not in the table"):
+        anonkit.validate(untouched, quasi_identifiers=["nobody"], k=5)
+
+
+def test_k_is_not_asked_of_noise(tmp_path: Path, small_customers: pa.Table) -> None:
+    """A promise about noise has no classes."""
+    path = tmp_path / "out.parquet"
+    anonkit.release(
+        small_customers, method="rr", epsilon=1.0, domains_from_data=True, target="customer_value", output=path,
+        ledger=None,
+    )  # fmt: skip
+    with pytest.raises(ParameterError, match="k-anonymous releases only"):
+        anonkit.validate(path, k=5)
+
+
+@pytest.mark.parametrize("rehashed", [False, True])
+def test_data_that_are_no_table(copy: Path, rehashed: bool) -> None:
+    """With the old hash a failed check; with a new one nothing can be read, which is no failed promise."""
+    copy.write_bytes(b"PAR1 no table")
+    if rehashed:
+        descriptor = _sidecar(copy, "datapackage.json")
+        document = json.loads(descriptor.read_text())
+        document["resources"][0]["hash"] = f"sha256:{hashlib.sha256(copy.read_bytes()).hexdigest()}"
+        descriptor.write_text(json.dumps(document))
+        with pytest.raises(ReleaseFormatError, match="not a readable Parquet file"):
+            anonkit.validate(copy)
+    else:
+        failed = {check.name for check in anonkit.validate(copy).checks if not check.passed}
+        assert failed == {"hash:data"}
