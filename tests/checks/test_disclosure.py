@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.checks.disclosure import measure
+from anonkit.checks.disclosure import columns_of, measure
 from anonkit.errors import EngineError
 
 CELLS = st.sampled_from(["a", "b", "", None])
@@ -129,3 +129,21 @@ def test_risks_follow_from_the_class_sizes() -> None:
     assert risk["prosecutor"] == {"max": 1.0, "mean": 0.5, "share_at_risk": 1.0, "risk_threshold": 0.2}
     assert risk["marketer"] == {"success_rate": 0.5}
     assert risk["uniques"] == 1
+
+
+def test_a_file_that_is_no_table_is_an_error_without_cells(tmp_path: Path) -> None:
+    """What reads it quotes what it read; that is replaced."""
+    path = tmp_path / "x.parquet"
+    path.write_bytes(b"PAR1 MARKER")
+    with pytest.raises(EngineError, match="cannot be read") as found:
+        columns_of(path)
+    assert "MARKER" not in str(found.value)
+
+
+def test_diversity_of_no_row_is_none_and_of_some_classes_is_that_of_those() -> None:
+    """Classes whose cells are all missing have no value to be diverse in, and the others are measured alone."""
+    table = pa.table({"q": ["x", "x", "y", "y"], "s": ["a", "b", None, None]})
+    found = measure(table, ["q"], sensitive=["s"]).sensitive["s"]
+    assert found["l"] == 0
+    assert measure(table.slice(0, 2), ["q"], sensitive=["s"]).sensitive["s"]["l"] == 2
+    assert measure(table.slice(0, 0), ["q"], sensitive=["s"]).sensitive["s"]["l"] == 0

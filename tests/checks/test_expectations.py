@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import importlib.util
 import sqlite3
 import subprocess
 import sys
@@ -14,7 +16,7 @@ import pandas as pd
 import pytest
 
 import anonkit
-from anonkit.errors import GuaranteeError, UncheckedError
+from anonkit.errors import GuaranteeError, MissingDependencyError, ParameterError, UncheckedError
 from anonkit.policy.declaration import Policy
 
 pytest.importorskip("great_expectations")
@@ -260,3 +262,56 @@ def test_an_import_never_ends_the_process_with_success() -> None:
     code = "import anonkit.checks.expectations; print('imported')"
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
     assert ("imported" in done.stdout) == (done.returncode == 0)
+
+
+def test_a_suite_asks_for_what_it_was_given() -> None:
+    """Without l or t neither is asked; with missing as a value, it is one; a policy of people has no such suite."""
+    from anonkit.checks.expectations import suite_from
+
+    policy = Policy().with_roles(quasi_identifiers=["age"], sensitive=["illness", "income"])
+    assert [one.expectation_type for one in suite_from(policy, k=5).expectations] == ["expect_table_to_be_k_anonymous"]
+    kinds = [one.expectation_type for one in suite_from(policy, k=5, t=0.3).expectations[1:]]
+    assert kinds == ["expect_table_to_be_t_close"] * 2
+    people = Policy.from_dict({"columns": {"who": {"role": "unit"}, "age": {"role": "quasi_identifier"}}})
+    with pytest.raises(ParameterError, match="count rows, not people"):
+        suite_from(people, k=5)
+
+
+def test_the_go_ahead_of_an_earlier_run_never_stands(frame: pd.DataFrame, context: Any, tmp_path: Path) -> None:
+    """It is written after a run in which everything holds, and gone after one in which something does not."""
+    from anonkit.checks import expectations as ax
+
+    go_ahead = tmp_path / "go"
+    action = ax.RefusePublication(name="publish", declared=1, go_ahead=str(go_ahead))
+    batch = batch_of(context, "pandas", frame, tmp_path)
+    result = run(context, batch, [ax.ExpectTableToBeKAnonymous(columns=COLUMNS, k=1)])
+    assert action.run(result) == {"go_ahead": str(go_ahead)}
+    assert go_ahead.read_text() == "expect_table_to_be_k_anonymous\n"
+    told = ax.RefusePublication(name="publish", declared=2, go_ahead=str(go_ahead)).run(result)
+    assert told["go_ahead"] is None
+    assert told["code"]
+    assert not go_ahead.exists()
+
+
+@pytest.mark.parametrize(("ends", "words"), [(ImportError, "Great Expectations"), (SystemExit, "pyspark lacks grpcio")])
+def test_an_import_that_cannot_be_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, ends: type[BaseException], words: str
+) -> None:
+    """Absent, or an import of pyspark that would end the process with success: exit code 4 and what to install."""
+    import anonkit.checks.expectations as whole
+
+    def refuse(name: str, *more: Any) -> Any:
+        if name.startswith("great_expectations"):
+            raise ends(0)
+        return real(name, *more)
+
+    real = builtins.__import__
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    path = whole.__file__
+    spec = importlib.util.spec_from_file_location("expectations_without", path)
+    assert spec is not None
+    assert spec.loader is not None
+    with pytest.raises(MissingDependencyError, match=words) as found:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    assert found.value.exit_code == 4
+    assert "pip install" in str(found.value.hint)

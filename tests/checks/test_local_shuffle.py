@@ -223,3 +223,9 @@ def test_answers_that_tell_nothing_have_nothing_to_hide() -> None:
     two = local_shuffle._ends(truth_or_blind(16, 1 << 15, [1 << 14, 1 << 14]))
     law = local_shuffle._Law(1.0, np.zeros((2, 1)), np.ones(1)).times(*two)
     assert law.delta(5.0, 100) == 0.0
+
+
+def test_a_gain_that_hardly_ever_comes_is_none() -> None:
+    """One draw in 1e300 gains a thousandth: the mean excess is no number that floats have."""
+    assert local_shuffle._mean_excess(np.array([-1.0, 1e-3]), np.array([0.9, 1e-300]), 10) == 0.0
+    assert local_shuffle._mean_excess(np.array([-1.0, 0.0]), np.array([0.5, 0.5]), 10) == 0.0

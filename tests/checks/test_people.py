@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -198,3 +199,20 @@ def test_every_value_counts_as_it_is_in_a_file(tmp_path: Path) -> None:
     assert again == first
     assert first.counts.classes.tolist() == [1, 1, 1, 1, 1]
     assert [check.passed for check in again.checks] == [True]
+
+
+@pytest.mark.parametrize(
+    "change", [{"with_value": [1]}, {"with_value": None}, {"values": [1]}, {"everywhere": [1, 1, 1]}]
+)
+def test_counts_of_another_shape_are_no_counts_of_this_table(change: dict[str, list[int] | None]) -> None:
+    """A count a class, a pair and a value; people with a value are told where cells are missing, and only there."""
+    table = _table([("x", 1, "flu"), ("x", 2, "hiv"), ("x", 3, None), ("y", 4, "flu"), ("y", 5, "hiv")])
+    counts = measure(table, ["q"], sensitive=["s"], unit="who").counts
+    assert counts is not None
+    right = counts.sensitive["s"]
+    arrays = {name: None if told is None else np.array(told, dtype=np.int64) for name, told in change.items()}
+    forged = replace(counts, sensitive={"s": replace(right, **arrays)})
+    rows = table.drop_columns(["who"])
+    assert all(check.passed for check in measure(rows, ["q"], sensitive=["s"], people=counts).checks)
+    found = {check.name: check for check in measure(rows, ["q"], sensitive=["s"], people=forged).checks}
+    assert found["people_of_values:s"].observed == 1

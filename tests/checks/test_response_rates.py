@@ -89,3 +89,24 @@ def test_categories_that_no_row_shows_are_no_failure(tmp_path: Path) -> None:
     anonkit.release(table, method="errph", p_keep=0.9, policy=policy, output=output, ledger=None)
     assert len(pq.read_table(output).column("x").chunk(0).dictionary) < 60
     assert anonkit.validate(output).passed
+
+
+def test_a_fit_that_does_not_settle_is_taken_as_it_stands() -> None:
+    """Answers that hardly depend on the truth leave the shares open: after the last round the p-value is a bound."""
+    weak = truth_or_blind(32, 1 << 10, [((1 << 32) - (1 << 10)) // 4] * 4)
+    assert 0 <= consistency(np.array([5000.0, 1, 1, 1]), weak) < 1e-6
+
+
+def test_a_label_that_is_not_there_is_not_compared(tmp_path: Path) -> None:
+    """Where answers hide the class and the class is not in the file, each column is looked at by itself."""
+    output = tmp_path / "out.parquet"
+    anonkit.release(
+        bank_customers(1000, seed=1), method="rr", epsilon=2.0, policy=bank_customers_policy(), output=output,
+        ledger=None,
+    )  # fmt: skip
+    whole = _checks(output)
+    released = pq.read_table(output)
+    label = "customer_value"
+    assert any(name.startswith(f"response_rates:{label} with ") for name in whole)
+    pq.write_table(released.drop_columns([label]), output)
+    assert set(_checks(output)) == {name for name in whole if not name.startswith(f"response_rates:{label}")}
