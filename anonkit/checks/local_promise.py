@@ -267,7 +267,7 @@ def _label_fits(table: PublishedAnswers, label: object) -> bool:
 
 
 def _strength_fits(answer: Answer, loss: PublishedLoss, parameters: Mapping[str, Any]) -> bool:
-    """Tell whether an answer is as strong as the method's p_keep, p_truth or epsilon."""
+    """Tell whether an answer is as strong as the method's p_keep or epsilon."""
     words = answer.words
     if words is None or words.is_truth() or answer.mechanism is None:
         return True
@@ -275,15 +275,10 @@ def _strength_fits(answer: Answer, loss: PublishedLoss, parameters: Mapping[str,
         return False
     if answer.truth is None:
         return True
-    p, size = Fraction(answer.truth, 1 << words.word_bits), words.n_codes
-    expected = None
-    if parameters.get("p_keep") is not None:
-        expected = Fraction(parameters["p_keep"])
-    elif parameters.get("p_truth") is not None:
-        expected = (
-            (size * Fraction(parameters["p_truth"]) - 1) / (size - 1) if size > 1 else Fraction(parameters["p_truth"])
-        )
-    return expected is None or expected * _KEPT <= p <= expected * (1 + Fraction(1, 1 << 30))
+    if parameters.get("p_keep") is None:
+        return True
+    p, expected = Fraction(answer.truth, 1 << words.word_bits), Fraction(parameters["p_keep"])
+    return expected * _KEPT <= p <= expected * (1 + Fraction(1, 1 << 30))
 
 
 def _noise_fits(answer: Answer, parameters: Mapping[str, Any]) -> bool:

@@ -45,6 +45,7 @@ MADE: dict[str, tuple[str, dict[str, Any]]] = {
     "split": ("rr", {"epsilon": 4.0, "allocation": "split"}),
     "ppnb": ("ppnb", {"p_keep": 0.35}),
     "trr": ("trr", {}),
+    "uncentred": ("trr", {"center": False}),
 }
 """The releases that are forged, and how they were made."""
 
@@ -56,7 +57,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
     for kind, (method, parameters) in MADE.items():
         output = tmp_path_factory.mktemp("true") / "out.parquet"
         policy = designed_policy() if kind == "errph" else bank_customers_policy()
-        if kind == "trr":
+        if method == "trr":
             raw = tomllib.loads(bank_customers_policy_toml())
             for one in raw["columns"].values():
                 if "bounds" not in one and one["role"] != "target":
@@ -299,6 +300,7 @@ FORGERIES: dict[str, Forgery] = {
     "the bins": Forgery("errph", _method(bins=4), "method_parameters"),
     "the noise": Forgery("ppnb", _method(noise="N(2,10)"), "method_parameters"),
     "center": Forgery("trr", _method(center=False), "method_parameters"),
+    "no center": Forgery("uncentred", _method(center=True), "method_parameters"),
     # domains
     "bounds widened": Forgery("errph", _scale_bounds, "domain:"),
     "bounds widened with as many cells more": Forgery("errph", _more_cells, "response_rates:"),
