@@ -219,7 +219,7 @@ def _weights(leaves: Sequence[PublishedLeaf], facts: PublicFacts) -> FloatArray:
     for at, leaf in enumerate(leaves):
         if leaf.counts is not None:
             out[at] = leaf.counts
-        elif leaf.label is not None and leaf.box is not None:
+        elif leaf.label is not None and leaf.box is not None:  # pragma: no branch - no taxonomy comes here
             out[at, leaf.label] = _ROWS_WITHOUT_COUNTS * math.prod(float(box.mean()) for box in leaf.box)
     total = float(out.sum())
     if total <= 0:

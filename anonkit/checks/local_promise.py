@@ -87,8 +87,7 @@ def promise_checks(table: PublishedAnswers, report: Mapping[str, Any], *, is_pro
         yield from _columns(table, loss, report["columns"])
         yield _budget(loss, report["budget"])
         yield _measures(table, report.get("published_measures", {}))
-        if "method" in report:
-            yield from _method(table, loss, report["method"])
+        yield from _method(table, loss, report["method"])
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
         raise ReleaseFormatError(
             "the report of a randomized table lacks a figure or has one of the wrong kind"

@@ -16,6 +16,7 @@ import pytest
 import anonkit
 from anonkit.bundle.signing import PASSWORD, Signer
 from anonkit.bundle.stored_release import SIGNATURE, Place
+from anonkit.checks.signature import Envelope
 from anonkit.cli import anonkit as program
 from anonkit.cli.boundary import run
 from anonkit.errors import GuaranteeError, ParameterError, ReleaseFormatError
@@ -351,3 +352,9 @@ def test_the_signature_tells_nothing_of_the_key_or_its_place(signed: anonkit.Rel
     assert envelope["signatures"][0]["keyid"] == hashlib.sha256(der).hexdigest()
     assert str(keys[0]) not in repr(Signer.load(keys[0]))
     assert "key" not in repr(Signer.load(keys[0]))
+
+
+@pytest.mark.parametrize("payload", [b"no JSON", b"[]", b"{}", b'{"subject": [{"name": "x"}]}', b"[" * 100_000])
+def test_what_is_no_statement_lists_no_files(payload: bytes) -> None:
+    """Whatever was signed: neither a traceback nor an empty list that nothing differs from."""
+    assert Envelope(payload=payload, signatures=()).files() is None

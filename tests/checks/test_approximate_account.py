@@ -165,3 +165,9 @@ def test_a_unit_of_several_rows_needs_its_column(rows: int) -> None:
     else:
         with pytest.raises(ReleaseFormatError):
             list(loss_checks(params, promise))
+
+
+def test_an_account_without_lines_accounts_for_nothing() -> None:
+    """Nothing in the release would have noise."""
+    with pytest.raises(ReleaseFormatError, match="has no line"):
+        account_of({"account": []})

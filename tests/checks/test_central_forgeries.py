@@ -18,7 +18,7 @@ import anonkit
 from anonkit.checks.central import domain_checks
 from anonkit.checks.central_account import published_account
 from anonkit.checks.central_forest import forest_checks
-from anonkit.checks.central_params import domain_of, facts_of
+from anonkit.checks.central_params import PublicColumn, domain_of, facts_of
 from anonkit.checks.central_plans import expected_account
 from anonkit.errors import ReleaseFormatError
 from anonkit.policy.declaration import Column, Policy, Role
@@ -50,6 +50,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "dp-forest cells": {"depth": 3, "as_": "cells"},
     "edprf": {"trees": 1, "depth": 3},
     "diffprfs": {"rows": "bootstrap", "trees": 3, "depth": 2, "stop": "depth"},
+    "diffprfs published": {"rows": "published-bootstrap", "trees": 2, "depth": 2, "stop": "depth"},
     "diffprf": {"rows": "shared", "trees": 4, "depth": 2, "stop": "depth", "score": "gini"},
     "diffp-id3": {"depth": 2, "stop": "noisy"},
     "diffp-c45": {"depth": 2, "stop": "depth"},
@@ -545,3 +546,13 @@ def test_the_cut_before_missing_has_no_value(releases: dict[str, Files]) -> None
     facts = facts_of(files.params)
     found = {one.name: one for one in forest_checks(files.params, facts, expected_account(facts, files.params))}
     assert found["trees"].passed, found["trees"].observed
+
+
+@pytest.mark.parametrize(
+    ("split", "categories", "splits"),
+    [("multiway", 1, 0), ("multiway", 5, 1), ("one-vs-rest", 2, 1), ("one-vs-rest", 5, 5), ("taxonomy", 5, 1)],
+)
+def test_a_column_has_so_many_splits(split: str, categories: int, splits: int) -> None:
+    """Nothing divides one value; two are told from each other in one way."""
+    domain = domain_of({"categories": [f"c{at}" for at in range(categories)], "has_missing": False}, "category")
+    assert PublicColumn(name="x", domain=domain, split=split).n_splits == splits

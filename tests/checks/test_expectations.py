@@ -23,7 +23,7 @@ pytest.importorskip("great_expectations")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 COLUMNS = ["age", "sex"]
-BACKENDS = ("pandas", "sqlite", "duckdb", pytest.param("spark", marks=pytest.mark.slow))
+BACKENDS = ("pandas", "sqlite", "duckdb", "spark")
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,10 @@ import pytest
 from checks.forgeries import Edit, Files, Tree, forged, verdict
 
 import anonkit
+from anonkit.checks.local_params import read_answers
+from anonkit.checks.local_promise import promise_checks
 from anonkit.datasets import bank_customers, bank_customers_policy, bank_customers_policy_toml
+from anonkit.errors import ReleaseFormatError
 from anonkit.methods import make_method
 from anonkit.policy.declaration import Policy
 
@@ -432,3 +435,15 @@ def test_a_forged_randomized_release_is_refused(releases: dict[str, Files], forg
     assert "internal error" not in failed[0]
     if made.check is not None:
         assert any(one.startswith(made.check) for one in failed), failed
+
+
+def test_a_method_of_someone_else_is_judged_by_its_parameters_alone(releases: dict[str, Files]) -> None:
+    """What its parameters must make of the columns nobody knows here; the promise is worked out all the same."""
+    files = releases["sample"].copy()
+    files.report["method"]["name"] = "mine"
+    found = {check.name for check in promise_checks(read_answers(files.params), files.report, is_promised=True)}
+    assert "method_parameters" not in found
+    assert "answers_as_promised" in found
+    del files.report["method"]
+    with pytest.raises(ReleaseFormatError, match="lacks a figure"):
+        list(promise_checks(read_answers(files.params), files.report, is_promised=True))

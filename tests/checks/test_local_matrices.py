@@ -281,10 +281,14 @@ def test_an_own_matrix_that_is_no_distribution_is_refused() -> None:
             OwnMatrix(word_bits=32, entries=entries)
 
 
+UNEVEN = {"word_bits": 32, "categories": 3, "truth_weight": 1, "blind_weights": [1, (1 << 32) - 2]}
+
+
 def band(**change: Any) -> dict[str, Any]:
     """Params of a number under a band response, changed."""
     channel = BandResponse.square_wave(1.0, 8)
-    params = {**channel.to_params(), **change.pop("parameters", {})}
+    own = change.pop("parameters", {})
+    params = own if "truth_weight" in own else {**channel.to_params(), **own}
     domain = {"bounds": [0, 8], "cells": 8, "has_missing": False}
     return {"name": "x", "type": "number", "domain": domain, "mechanism": "band-response", "parameters": params,
             "epsilon": channel.epsilon, "joint_with_target": False, **change}  # fmt: skip
@@ -313,6 +317,7 @@ TARGET = {"name": "y", "type": "category", "domain": {"categories": ["a", "b"], 
         (band(domain={"bounds": [0, 0], "cells": 8, "has_missing": False}), {}, "the lower first"),
         (band(parameters={"positions": 1 << 24}), {}, "more answers than anonkit writes"),
         (band(parameters={"blind_weight": 1 << 31}), {}, "add up to all words"),
+        (band(mechanism="randomized-response", parameters=UNEVEN), {}, "blind weights differ in number"),
         (transformed(scale=0), {}, "scale, step or mean"),
         (transformed(multiplier={"mean": 1, "variance": -1, "shape": "normal"}), {}, "normal or uniform"),
         (transformed(presence=RandomizedResponse.equal(3, 0.5).to_params()), {}, "between two answers"),

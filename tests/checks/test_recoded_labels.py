@@ -136,3 +136,34 @@ def test_what_is_no_tree_of_boxes_is_refused(change: dict[str, Any]) -> None:
     nodes = [{"axis": 0, "left": [0], "children": [1, 2], **change}, None, None]
     with pytest.raises(ValueError, match="not a tree of boxes"):
         boxes_of({"axes": [JOBS], "nodes": nodes})
+
+
+@pytest.mark.parametrize(
+    ("cuts", "label", "wrong"),
+    [
+        (["5", "6"], "5", 0),
+        (["5", "7"], "5", 1),
+        (["0.1", "0.2"], "0.1", 0),
+        (["2020-02-28", "2020-02-29"], "2020-02-28", 0),
+        (["2020-02-28", "2020-03-01"], "2020-02-28", 1),
+        (["2020-01-01T00:00:00", "2020-01-01T00:00:00.000001"], "2020-01-01T00:00:00", 0),
+    ],
+)
+def test_a_value_is_its_own_label_where_no_other_lies_between_the_cuts(
+    cuts: list[str], label: str, wrong: int, tmp_path: Path
+) -> None:
+    """The next number of so many digits, the next day, the next microsecond."""
+    labels = [f"< {cuts[0]}", label, f">= {cuts[1]}"]
+    pq.write_table(pa.table({"x": labels}), tmp_path / "a.parquet")
+    axis = {"name": "x", "kind": "intervals", "cuts": cuts, "missing": False, "labels": labels}
+    params = {"recoding": {"kind": "global", "columns": [axis]}, "columns": [{"name": "x"}]}
+    report = {"columns": [{"name": "x", "released_values": 3, "values": labels}]}
+    checks = {check.name: check for check in label_checks(tmp_path / "a.parquet", ["x"], params, report)}
+    assert checks["labels:x"].observed == wrong
+
+
+def test_a_recoding_of_another_kind_is_none(tmp_path: Path) -> None:
+    """Neither global nor local."""
+    pq.write_table(pa.table({"x": ["a"]}), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match="no recoding"):
+        list(label_checks(tmp_path / "a.parquet", ["x"], {"recoding": {"kind": "fuzzy"}}, {"columns": []}))
