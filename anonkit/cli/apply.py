@@ -56,7 +56,7 @@ def command(
     PARAMS is the params.json of the earlier release, NEW a table with the same columns. k is counted in the new
     batch alone: batches of the same people can be combined.
     """
-    from anonkit.cli.summary import release_document, release_text
+    from anonkit.cli.summary import notes_of, release_document, release_text
     from anonkit.pipeline.earlier_recoding import earlier_recoding
     from anonkit.pipeline.release_path import release_table
     from anonkit.pipeline.release_request import ReleaseRequest
@@ -67,6 +67,4 @@ def command(
             method=method, policy=method.policy(), engine=engine, output=output, account=account, progress=progress
         )
         release = release_table(source, request)
-    return Outcome(
-        text=release_text(release), document=release_document(release), notes=release.report["notes"], quiet=quiet
-    )
+    return Outcome(text=release_text(release), document=release_document(release), notes=notes_of(release), quiet=quiet)

@@ -42,7 +42,7 @@ def command(*, folder: str, rows: int, force: bool, quiet: bool) -> Outcome:
     table, policy, output = place / TABLE, place / POLICY, place / RELEASE
     for path in (table, policy):
         refuse_existing(path, force)
-    from anonkit.cli.summary import files_of, release_document, release_text
+    from anonkit.cli.summary import files_of, notes_of, release_document, release_text
     from anonkit.pipeline.python_calls import release
 
     place.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def command(*, folder: str, rows: int, force: bool, quiet: bool) -> Outcome:
             ]
         ),
         document={"table": str(table), "policy": str(policy), **release_document(made)},
-        notes=made.report["notes"],
+        notes=notes_of(made),
         quiet=quiet,
     )
 

@@ -68,7 +68,7 @@ def command(
     """
     if (seed is not None) != not_for_release:
         raise WrongUsage("--seed and --not-for-release go together", "who knows the seed can undo the noise")
-    from anonkit.cli.summary import release_document, release_text
+    from anonkit.cli.summary import notes_of, release_document, release_text
     from anonkit.methods import make_method
     from anonkit.pipeline.release_path import release_table
     from anonkit.pipeline.release_request import ReleaseRequest
@@ -91,6 +91,6 @@ def command(
     return Outcome(
         text=release_text(release, owner_report),
         document=release_document(release, owner_report),
-        notes=release.report["notes"],
+        notes=notes_of(release),
         quiet=quiet,
     )

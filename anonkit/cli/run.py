@@ -32,11 +32,9 @@ def command(recipe: str, *, output: Mapping[str, Any], account: Account, quiet: 
     A recipe is a TOML file with method, input (or simulate), output, policy and parameters; its paths are relative
     to its own folder.
     """
-    from anonkit.cli.summary import release_document, release_text
+    from anonkit.cli.summary import notes_of, release_document, release_text
     from anonkit.pipeline.recipe import Recipe
 
     with progress_bars(quiet) as progress:
         release = Recipe.load(recipe).run(**output, account=account, progress=progress)
-    return Outcome(
-        text=release_text(release), document=release_document(release), notes=release.report["notes"], quiet=quiet
-    )
+    return Outcome(text=release_text(release), document=release_document(release), notes=notes_of(release), quiet=quiet)

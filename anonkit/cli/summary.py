@@ -95,6 +95,11 @@ def release_document(release: Release, owner_report: Path | None = None) -> dict
     }
 
 
+def notes_of(release: Release) -> list[str]:
+    """Return what deserves attention after a release, with what the owner alone is told of how the table was read."""
+    return [*release.report["notes"], *release.owner.get("reading_notes", ())]
+
+
 def files_of(place: Place) -> dict[str, Path]:
     """Return the files of a release by their role."""
     found = {role: place.file(suffix) for role, suffix in _FILES.items()}

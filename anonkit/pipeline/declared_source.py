@@ -56,7 +56,7 @@ class DeclaredSource:
     @cached_property
     def _declared(self) -> tuple[Source, Mapping[str, Any]]:
         """The table, and the counts of its cells that are not as declared; nothing is read before it is asked for."""
-        return declared_table(self.rows.table, self.policy, self.engine)
+        return declared_table(self.rows.table, self.policy, self.engine, taken=self.undeclared.taken)
 
     def drafted(self, request: ReleaseRequest, randomness: Randomness) -> Draft:
         """Return the draft of the method, the columns that were taken for identifiers marked in it."""

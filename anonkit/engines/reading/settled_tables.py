@@ -3,17 +3,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from anonkit.policy.declaration import Policy
-from anonkit.policy.declared_cells import CountCells, UnitCells, declared_cells, settling
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anonkit.engines.reading.number_columns import CountNumbers, mixed_notes, text_columns
+from anonkit.policy.declaration import Policy, Role
+from anonkit.policy.declared_cells import CountCells, DeclaredCells, UnitCells, declared_cells, settling
 from anonkit.protocols import Engine, Source, is_too_large
 
 _COUNTS = ("missing", "outside")
 
 
-def declared_table(source: Source, policy: Policy, engine: Engine) -> tuple[Source, dict[str, Any]]:
+def declared_table(
+    source: Source, policy: Policy, engine: Engine, *, taken: Collection[str] = ()
+) -> tuple[Source, dict[str, Any]]:
     """Return a table whose cells are what the policy declares, and the counts of the cells that were not.
+
+    Parameters
+    ----------
+    taken : collection of str
+        Columns that were taken for identifiers by their cells: see `unusable_cells`.
 
     Raises
     ------
@@ -24,7 +38,7 @@ def declared_table(source: Source, policy: Policy, engine: Engine) -> tuple[Sour
     -------
     The counts are those of `unusable_cells`: covered by no promise, for the owner.
     """
-    unusable = unusable_cells(source, policy, engine)
+    unusable = unusable_cells(source, policy, engine, taken=taken)
     return settled(source, policy, engine), unusable
 
 
@@ -46,13 +60,28 @@ def settled(source: Source, policy: Policy, engine: Engine) -> Source:
     return mapped if policy.cell_by_cell or is_too_large(source, engine) else engine.keep(mapped)
 
 
-def unusable_cells(source: Source, policy: Policy, engine: Engine) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class _CountBoth:
+    """Counts in one pass what is not as declared, and what is no number among numbers."""
+
+    cells: CountCells
+    numbers: CountNumbers
+
+    def __call__(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64]:
+        return np.concatenate([self.cells(batch, row), self.numbers(batch, row)])
+
+
+def unusable_cells(source: Source, policy: Policy, engine: Engine, *, taken: Collection[str] = ()) -> dict[str, Any]:
     """Count the cells that are not what the policy declares, and the rows that are nobody's; nothing where all are.
+
+    Where columns are typed by all their cells, also the cells that make a column of numbers one of categories.
 
     Parameters
     ----------
     source : Source
         As it was read, before cells were settled.
+    taken : collection of str
+        Columns that were taken for identifiers by their cells; of those the owner declared so nothing is told.
 
     Privacy
     -------
@@ -61,10 +90,26 @@ def unusable_cells(source: Source, policy: Policy, engine: Engine) -> dict[str, 
     names = set(source.schema.names)
     declared = [declared_cells(column, policy) for name, column in policy.columns.items() if name in names]
     columns = [cells for cells in declared if cells is not None]
-    if not columns:
+    hidden = {name for name in policy.names(Role.IDENTIFIER) if name not in taken}
+    texts = [] if policy.cell_by_cell else [n for n in text_columns(source.schema, policy) if n not in hidden]
+    if not columns and not texts:
         return {}
-    count = CountCells(columns=tuple(columns))
-    counts = engine.add_up(source, count, [column.name for column in columns], len(_COUNTS) * len(columns))
+    cells, numbers = CountCells(columns=tuple(columns)), CountNumbers(names=tuple(texts))
+    n_cells = len(_COUNTS) * len(columns)
+    counts = engine.add_up(
+        source,
+        _CountBoth(cells=cells, numbers=numbers),
+        list(dict.fromkeys([*(column.name for column in columns), *texts])),
+        n_cells + numbers.size,
+    )
+    mixed = numbers.mixed(counts[n_cells:])
+    return {
+        **_not_as_declared(columns, counts[:n_cells], policy),
+        **({"cells_among_numbers": mixed, "reading_notes": mixed_notes(mixed)} if mixed else {}),
+    }
+
+
+def _not_as_declared(columns: Sequence[DeclaredCells], counts: NDArray[np.int64], policy: Policy) -> dict[str, Any]:
     out: dict[str, Any] = {}
     cells = {}
     for column, (missing, outside) in zip(columns, counts.reshape(-1, len(_COUNTS)).tolist(), strict=True):

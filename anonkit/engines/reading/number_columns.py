@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text columns that would be numbers but for some cells: one word among thousands of ages makes them categories.
+
+The owner is told, with a count and never the word itself. Counted where columns are typed by all their cells: under
+differential privacy each cell is read by itself, and no other cell changes what it means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from anonkit.domains.cell_keys import cell_numbers
+from anonkit.policy.declaration import Policy, Role
+
+NEARLY_ALL = 0.75
+"""Share of the filled cells of a text column that are numbers, at least, for the others to be pointed out."""
+
+MANY = 8
+"""Different numbers that such a column holds, at least: fewer beside a word are meant (1, 2, 3, `4 or more`)."""
+
+_BUCKETS = 256  # of numbers, by a fixed hash: how many are used tells about how many numbers there are
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 by the golden ratio, Fibonacci hashing (Knuth, volume 3, section 6.4)
+_NUMBER = r"^\s*[+-]?(0|[1-9][0-9]{0,14})(\.[0-9]*)?([eE][+-]?[0-9]+)?\s*$"
+_FIGURES = 3 + _BUCKETS
+
+
+def text_columns(schema: pa.Schema, policy: Policy) -> list[str]:
+    """Return the text columns that nobody declared to be texts, numbers or categories; units are names."""
+    return [
+        field.name
+        for field in schema
+        if pa.types.is_string(field.type)
+        and (column := policy.column(field.name)).role is not Role.UNIT
+        and column.type is None
+        and not column.is_read_by_cell
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountNumbers:
+    """Counts cells of text columns: filled, no numbers, numbers spelled as only codes are, and each bucket's."""
+
+    names: Sequence[str]
+
+    @property
+    def size(self) -> int:
+        """Number of counts."""
+        return _FIGURES * len(self.names)
+
+    def __call__(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64]:
+        """Return the counts of each column, shape (size,)."""
+        return np.concatenate([_counts(batch.column(name)) for name in self.names] or [np.zeros(0, np.int64)])
+
+    def mixed(self, counts: NDArray[np.int64]) -> dict[str, dict[str, int]]:
+        """Return, of the summed counts, those of the columns in which nearly all cells are numbers, by name.
+
+        A column with a code in it (01234, or more than 15 digits) is one of codes, whatever its other cells are.
+        """
+        out = {}
+        for name, (filled, others, codes, *used) in zip(self.names, counts.reshape(-1, _FIGURES).tolist(), strict=True):
+            many = sum(n > 0 for n in used) >= MANY
+            if others and not codes and many and filled - others >= NEARLY_ALL * filled:
+                out[name] = {"cells": filled, "no_numbers": others}
+        return out
+
+
+def _counts(texts: pa.Array) -> NDArray[np.int64]:
+    filled = texts.drop_null()
+    plain = pc.match_substring_regex(filled, _NUMBER)
+    odd = filled.filter(pc.invert(plain))
+    others = int(np.isnan(cell_numbers(odd)).sum())
+    bits = (cell_numbers(filled.filter(plain)) + 0.0).view(np.uint64)
+    used = np.bincount(((bits * _ODD) >> np.uint64(56)).astype(np.int64), minlength=_BUCKETS)
+    return np.concatenate([np.array([len(filled), others, len(odd) - others]), used])
+
+
+def mixed_notes(mixed: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Say which columns are read as categories because of a few cells, and what to do; no cell is quoted.
+
+    Privacy
+    -------
+    Counts of the source: for the owner, in no file of a release.
+    """
+    return [
+        f"{counts['no_numbers']} of {counts['cells']} cells ({_percent(counts['no_numbers'] / counts['cells'])}) of "
+        f"column {name!r} {'is' if counts['no_numbers'] == 1 else 'are'} no {_numbers(counts['no_numbers'])}, so it is "
+        "read as categories. Do such cells stand for missing? Then list their text in the policy, missing_values = "
+        '["", "TEXT"]. Do they belong to the column? Then declare its type = "text", and this note is gone.'
+        for name, counts in mixed.items()
+    ]
+
+
+def _numbers(count: int) -> str:
+    return "number" if count == 1 else "numbers"
+
+
+def _percent(share: float) -> str:
+    """Return a share to two digits, never as 0 %."""
+    return f"{100 * share:.2g} %" if share >= 1e-6 else "less than 0.0001 %"

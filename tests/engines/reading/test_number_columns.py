@@ -1,0 +1,123 @@
+"""A few words among numbers make a column categories: the owner is told, and nobody else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+
+import anonkit
+from anonkit.cli.summary import notes_of
+from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.engines.local.local_engine import LocalEngine
+from anonkit.engines.reading.settled_tables import unusable_cells
+from anonkit.policy.declaration import Column, ColumnType, Policy
+
+WORD = "Zwischensumme"
+N_ROWS = 400
+FIGURE, NOTES = "cells_among_numbers", "reading_notes"
+
+
+def table(words: int, word: str = WORD) -> pa.Table:
+    """Customers, the first of whose ages are a word."""
+    customers = bank_customers(N_ROWS, seed=3)
+    ages = [word] * words + [str(age) for age in customers.column("age").to_pylist()[words:]]
+    return customers.set_column(customers.column_names.index("age"), "age", pa.array(ages))
+
+
+def told(source: Any, policy: Policy | None = None) -> dict[str, Any]:
+    """What the owner is told of a table by the way it is read."""
+    policy = policy or Policy()
+    with LocalEngine() as engine:
+        opened = engine.scan(source, policy)
+        return unusable_cells(opened, policy.resolve(opened.schema.names), engine)
+
+
+@pytest.mark.parametrize("words", [1, N_ROWS * 11 // 100])
+def test_words_among_numbers_are_counted_for_the_owner_and_never_quoted(words: int, tmp_path: Path) -> None:
+    """One cell and 11 % of them: column, count, share and remedy, told to the owner and in no file of the release."""
+    pacsv.write_csv(table(words), tmp_path / "in.csv")
+    release = anonkit.release(
+        tmp_path / "in.csv",
+        output=tmp_path / "out.parquet",
+        k=5,
+        trees=3,
+        ledger=None,
+        owner_report=tmp_path / "private",
+    )
+    share = {1: "0.25 %", 44: "11 %"}[words]
+    (note,) = release.owner[NOTES]
+    assert release.owner[FIGURE] == {"age": {"cells": N_ROWS, "no_numbers": words}}
+    assert note.startswith(f"{words} of {N_ROWS} cells ({share}) of column 'age' ")
+    assert 'missing_values = ["", "TEXT"]' in note
+    assert WORD not in str(release.owner)
+    assert note in notes_of(release)
+    assert note not in release.report["notes"]
+    files = [path.read_text() for path in tmp_path.glob("out.*") if path.suffix != ".parquet"]
+    assert not any(FIGURE in text or NOTES in text or "read as categories" in text for text in files)
+    private = "".join(path.read_text() for path in (tmp_path / "private").iterdir())
+    assert json.dumps(note)[1:-1] in private
+    assert WORD not in private
+
+
+def test_the_remedy_makes_it_numbers_and_the_note_goes(tmp_path: Path) -> None:
+    """With the word in missing_values, or the column declared to be text, nothing is pointed out."""
+    pacsv.write_csv(table(3), tmp_path / "in.csv")
+    assert FIGURE in told(tmp_path / "in.csv")
+    listed = Policy(missing_values=("", WORD))
+    assert told(tmp_path / "in.csv", listed) == {}
+    text = Policy(columns={"age": Column(name="age", type=ColumnType.TEXT)})
+    assert told(tmp_path / "in.csv", text) == {}
+
+
+@pytest.mark.parametrize(
+    ("cells", "mixed"),
+    [
+        ([str(at) for at in range(75)] + ["x"] * 25, True),
+        ([str(at) for at in range(74)] + ["x"] * 26, False),
+        ([*map(str, range(1, 11)), *"?"], True),
+        (["1.5", "-2", " 3", "+4", "1e3", "0", "0.0", "7", "8", None, "N"], True),
+        (["1", "2", "3", "4", "5", "6", "7", "7.0", "8 or more"] * 9, False),
+        ([*map(str, range(10115, 10199)), "01067", "N"], False),
+        ([*map(str, range(99)), "12345678901234567", "N"], False),
+        (["a", "b"] * 10, False),
+        (["1", "2"] * 10, False),
+        ([None] * 9, False),
+    ],
+)
+def test_nearly_all_cells_must_be_numbers_and_none_a_code(cells: Sequence[str | None], mixed: bool) -> None:
+    """Three quarters are enough, if eight differ; a code makes all of them codes; missing cells count for nothing."""
+    found = told(pa.table({"q": pa.array(cells, pa.string()), "y": ["u"] * len(cells)}))
+    assert (found.get(FIGURE, {}).get("q") is not None) == mixed
+
+
+def test_simulated_tables_are_not_complained_of(tmp_path: Path) -> None:
+    """No column of the simulated customers is pointed out, whatever file they come from."""
+    customers = bank_customers(N_ROWS, customer_id=True)
+    pacsv.write_csv(customers, tmp_path / "in.csv")
+    pq.write_table(customers, tmp_path / "in.parquet")
+    assert told(tmp_path / "in.csv") == told(tmp_path / "in.parquet") == told(customers) == {}
+
+
+def test_a_declared_identifier_is_not_spoken_of() -> None:
+    """What the owner takes out by name is nobody's categories; what anonkit takes for an identifier is told."""
+    source = pa.table({"q": [*map(str, range(99)), WORD], "y": ["u", "v"] * 50, "r": ["a", "b"] * 50})
+    taken = anonkit.release(source, k=5, trees=3, target="y", ledger=None)
+    assert taken.owner[FIGURE] == {"q": {"cells": 100, "no_numbers": 1}}
+    named = anonkit.release(source, k=5, trees=3, target="y", identifiers=["q"], ledger=None)
+    assert FIGURE not in named.owner
+
+
+def test_nothing_is_counted_under_differential_privacy(tmp_path: Path) -> None:
+    """There every cell is read by itself, so that no word changes what the others mean."""
+    pacsv.write_csv(table(1), tmp_path / "in.csv")
+    policy = bank_customers_policy()
+    release = anonkit.release(tmp_path / "in.csv", method="rr", epsilon=30, policy=policy, ledger=None)
+    assert FIGURE not in release.owner
+    assert NOTES not in release.owner
