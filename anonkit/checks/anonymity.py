@@ -74,6 +74,7 @@ def recounted(
         missing_is_value=promise.missing_is_value,
         people=people,
         recursive=(2, 3) if recursive is None else tuple(sorted({2, 3, recursive[1]})),
+        target=params.get("target") if params.get("target") in schema.names else None,
     )
 
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.checks.class_counts import ClassValues, number_classes
 from anonkit.checks.people import Counts, HeldByPeople, PeopleCounts, class_check, value_check
+from anonkit.checks.uniform_classes import UniformClasses, uniform_classes
 from anonkit.errors import EngineError
 from anonkit.promises.guarantee import Check
 
@@ -46,6 +47,8 @@ class Disclosure:
     """(people in the class, number of such classes), ascending, when people are counted."""
     sensitive: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Per sensitive attribute: l, entropy_l, t, alpha, beta, recursive_c_<l>: the worst class counts."""
+    uniform: UniformClasses | None = None
+    """Records in classes of one target value; None where no target was named."""
     counts: PeopleCounts | None = field(default=None, compare=False)
     """The people by class and value, when people are counted."""
     checks: tuple[Check, ...] = field(default=(), compare=False)
@@ -87,6 +90,7 @@ class Disclosure:
             "t_closeness": {
                 name: {"t": figures["t"], "alpha": figures["alpha"]} for name, figures in self.sensitive.items()
             },
+            **({} if self.uniform is None else {"uniform_classes": self.uniform.to_dict()}),
         }
 
 
@@ -99,6 +103,7 @@ def measure(
     unit: str | None = None,
     people: PeopleCounts | None = None,
     recursive: Sequence[int] = (2, 3),
+    target: str | None = None,
 ) -> Disclosure:
     """Recount a table.
 
@@ -121,6 +126,8 @@ def measure(
         can have them.
     recursive : sequence of int
         Values of l for which the smallest c of recursive (c, l)-diversity is measured.
+    target : str, optional
+        Column whose value is compared within each class: `Disclosure.uniform`, in rows also where people are counted.
     """
     with scanned(table) as (connection, source):
         rows, everybody = number_classes(connection, source, quasi_identifiers, sensitive, unit)
@@ -139,6 +146,7 @@ def measure(
             elif everybody is not None:
                 held[name] = values.held(everybody)
             diversity[name] = values.diversity(everybody, held.get(name), recursive)
+        uniform = None if target is None else uniform_classes(connection, source, quasi_identifiers, target)
     return Disclosure(
         rows=int(rows.sum()),
         classes=rows.size,
@@ -147,6 +155,7 @@ def measure(
         class_sizes=_histogram(rows),
         people_sizes=None if everybody is None else _histogram(everybody),
         sensitive=diversity,
+        uniform=uniform,
         counts=people or (None if everybody is None else PeopleCounts(classes=everybody, sensitive=held)),
         checks=tuple(checks),
     )

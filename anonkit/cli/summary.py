@@ -191,6 +191,11 @@ def _figures(report: Mapping[str, Any]) -> list[str]:
     what = "of telling which person it is" if by_people else "of finding a person's row"
     chance = "{}: {} at most, {} on average"
     risk = [] if attacker is None else [chance.format(what, one_in(attacker["max"]), one_in(attacker["mean"]))]
+    if uniform := report["disclosure_risk"].get("uniform_classes"):
+        risk.append(
+            f"of records in classes of one {one_line(uniform['target'])}: {percent(uniform['share'])} "
+            f"({percent(uniform['expected_share'])} if unrelated)"
+        )
     return [
         *_block("Columns", _column_lines(report["columns"])),
         *_block("Risk", risk),

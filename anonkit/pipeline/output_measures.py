@@ -20,13 +20,17 @@ from anonkit.protocols import Draft, Engine, Source
 from anonkit.randomness import Randomness
 
 
-def recount(classes: KAnonymity, data: Path, schema: pa.Schema, *, people: PeopleCounts | None = None) -> Disclosure:
+def recount(
+    classes: KAnonymity, data: Path, schema: pa.Schema, target: str | None, *, people: PeopleCounts | None = None
+) -> Disclosure:
     """Count the released cells anew.
 
     Parameters
     ----------
     classes : KAnonymity
         What the promise says of equivalence classes (`Guarantee.counted_classes`).
+    target : str, optional
+        Column for which the classes of one value are counted.
     people : PeopleCounts, optional
         The people of a table whose unit column is gone already.
     """
@@ -39,6 +43,7 @@ def recount(classes: KAnonymity, data: Path, schema: pa.Schema, *, people: Peopl
         unit=classes.unit if people is None else None,
         people=people,
         recursive=(2, 3) if recursive is None else tuple(sorted({2, 3, recursive[1]})),
+        target=target if target in schema.names else None,
     )
 
 

@@ -231,7 +231,9 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine
 def _read_back(work: VerifiedDraft, data: Path, n_rows: int) -> None:
     """Count the written file: what it holds must be what the report says."""
     classes = work.promise.counted_classes
-    again = None if classes is None else recount(classes, data, work.data.schema, people=work.people)
+    again = (
+        None if classes is None else recount(classes, data, work.data.schema, work.policy.target, people=work.people)
+    )
     same = again == work.counted and (again is None or all(check.passed for check in again.checks))
     if not same or n_rows != work.n_rows:
         raise GuaranteeError(

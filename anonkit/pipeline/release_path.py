@@ -106,7 +106,7 @@ def _verified(
     n_rows = request.output.write(source.engine, draft.data, spool, randomness=randomness)
     draft, hidden, schema = _as_written(promise, draft, spool, policy)
     classes = promise.counted_classes
-    counted = None if classes is None else recount(classes, spool, schema)
+    counted = None if classes is None else recount(classes, spool, schema, policy.target)
     checks = [
         *([] if classes is None or counted is None else classes.verify(counted)),
         *answer_checks(promise, spool, draft, method_block(request.method), policy.unit),

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Homogeneity of the target: the share of released records whose equivalence class has a single target value.
+
+Whoever places a person in such a class knows the person's target value, however large the class is. It is counted for
+the target of every k-anonymous release, declared sensitive or not, and stands beside what a target that has nothing to
+do with the quasi-identifiers would show in classes of the same sizes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anonkit.checks.class_counts import quoted
+
+
+@dataclass(frozen=True, kw_only=True)
+class UniformClasses:
+    """Records in equivalence classes of one target value; a missing target cell is a value like any other."""
+
+    target: str
+    share: float
+    """Share of the records in such classes, in [0, 1]; 0 for an empty table."""
+    expected_share: float
+    """The same share, on average over all ways to deal the target values out to the rows, in [0, 1]."""
+    commonest_value: float
+    """Share of the records with the commonest target value, in [0, 1]: how often a guess at it is right."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as they stand in the report."""
+        return {
+            "target": self.target,
+            "share": self.share,
+            "expected_share": self.expected_share,
+            "commonest_value": self.commonest_value,
+        }
+
+
+def uniform_classes(connection: Any, source: str, quasi_identifiers: Sequence[str], target: str) -> UniformClasses:
+    """Count the records in classes of one target value.
+
+    Parameters
+    ----------
+    connection, source
+        A DuckDB connection and what stands in FROM for the table, as `anonkit.checks.disclosure.scanned` yields them.
+    quasi_identifiers : sequence of str
+        Columns that make up the equivalence classes; none means that all rows are one class.
+    target : str
+        Column whose values are compared within each class.
+    """
+    names = [f"q{at}" for at in range(len(quasi_identifiers))]
+    keys = "".join(f"{quoted(name)} AS {short}, " for name, short in zip(quasi_identifiers, names, strict=True))
+    grouped = f"GROUP BY {', '.join(names)}" if names else ""
+    cells = f"SELECT {keys}{quoted(target)} AS target, count(*)::BIGINT AS n FROM {source} GROUP BY ALL"
+    classes = connection.execute(
+        f"SELECT rows, sum(rows)::BIGINT AS records, coalesce(sum(rows) FILTER (held = 1), 0)::BIGINT AS uniform FROM "
+        f"(SELECT sum(n)::BIGINT AS rows, count(*) AS held FROM ({cells}) {grouped}) WHERE rows > 0 GROUP BY rows"
+    ).fetchnumpy()
+    counts = connection.execute(f"SELECT count(*)::BIGINT AS n FROM {source} GROUP BY {quoted(target)}").fetchnumpy()[
+        "n"
+    ]
+    sizes, records = (np.asarray(classes[name], dtype=np.int64) for name in ("rows", "records"))
+    n = int(records.sum())
+    if n == 0:
+        return UniformClasses(target=target, share=0.0, expected_share=0.0, commonest_value=0.0)
+    dealt = {int(size): _all_alike(int(size), counts) for size in sizes}
+    return UniformClasses(
+        target=target,
+        share=int(np.asarray(classes["uniform"], dtype=np.int64).sum()) / n,
+        expected_share=math.fsum(_weights(sizes, records, dealt)) / n,
+        commonest_value=int(counts.max()) / n,
+    )
+
+
+def _weights(sizes: Any, records: Any, dealt: Mapping[int, float]) -> list[float]:
+    return [int(count) * dealt[int(size)] for size, count in sorted(zip(sizes, records, strict=True))]
+
+
+def _all_alike(size: int, counts: Any) -> float:
+    """Return the probability that rows drawn without replacement are alike: the sum of C(count, size) / C(n, size)."""
+    n = int(counts.sum())
+    return math.fsum(
+        math.exp(_log_binomial(int(count), size) - _log_binomial(n, size)) for count in np.sort(counts) if count >= size
+    )
+
+
+def _log_binomial(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
