@@ -1,2 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Independent verification of releases from their files alone; no code is shared with the methods under test."""
+"""Independent verification of releases from their files alone; no code is shared with the methods under test.
+
+Validation needs the written files alone, never the source. The room imports the promises and the release on disk, but
+no method, engine or mechanism, nor ``anonkit.published``: a fault in one of them cannot hide itself here.
+
+``validation``, ``requirements``, ``promise_checkers``
+    The way in: which checks a release gets, and the result.
+``written_files``, ``signature``, ``described``, ``agreement``, ``sameness``, ``junit``
+    Files, hashes and signatures; statements that occur twice must be equal.
+``anonymity``, ``class_promise``, ``class_counts``, ``people``, ``diversity``, ``disclosure``, ``recoded_labels``
+    k-anonymous releases, and the disclosure risk of any table.
+``local_table``, ``local_params``, ``local_matrices``, ``local_promise``, ``local_cells``, ``local_shuffle``,
+``response_rates``
+    Randomized tables (local differential privacy).
+``central``, ``central_params``, ``central_plans``, ``central_account``, ``central_forest``, ``central_rows``,
+``central_report``, ``central_noise``, ``approximate_account``, ``approximate_histogram``
+    Releases with central noise, under epsilon or (epsilon, delta).
+``utility``, ``consumer_models``, ``row_numbers``
+    Utility of a table to a consumer's models, and row numbers left in it.
+``expectations``, ``batch_counts``
+    The same promises as expectations of Great Expectations.
+"""

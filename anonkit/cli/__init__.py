@@ -1,5 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: one small module per command, imported on first use, and one boundary for all errors."""
+"""The command line: one small module per command, imported on first use, and one boundary for all errors.
+
+A command parses its options, builds the library's values, calls one public function and hands back an outcome. No
+command computes, and none prints or exits: the boundary does.
+
+``boundary``, ``outcome``, ``progress``, ``summary``
+    Results, errors, exit codes and progress bars, once for all commands.
+``options``, ``method_options``, ``files``
+    Options shared by commands, those of every method, and text files that commands write.
+``release``, ``apply``, ``run``, ``demo``, ``init``
+    Commands that make a release or a policy.
+``validate``, ``audit``, ``compare``, ``reconstruct``, ``report``, ``ledger``, ``methods``
+    Commands that read: a release, a table, the ledger, the list of methods.
+``completion``, ``precommit``
+    Shell completion and hooks for pre-commit.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Engines read, move and count rows. `Local` and `Spark` say which one, `open_engine` opens one by its name."""
+"""Engines read, move and count rows. `Local` and `Spark` say which one, `open_engine` opens one by its name.
+
+``engine_choice`` holds the two values, ``reading`` opens tables, ``local`` and ``spark`` are the two engines,
+``writing`` shuffles rows and writes files. An engine moves and counts; it knows no method, promise or noise. Everything
+that decides about privacy is in the batch functions that it is given, so that both engines release the same rows.
+"""
 
 from __future__ import annotations
 

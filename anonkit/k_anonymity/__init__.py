@@ -6,7 +6,7 @@ In the order in which a release calls them:
 ``recoding_method``
     The one release path, and the base class of the methods.
 ``privacy_model``
-    What is asked of every equivalence class: k, l, t and the like.
+    The conditions on every equivalence class: k, l, t and the like.
 ``recoded_rows``
     Rows that the policy leaves out or refuses; rows through a recoding.
 ``sampled_search``
@@ -16,7 +16,7 @@ In the order in which a release calls them:
 ``search``
     The algorithms, on codes.
 ``coded_axes``
-    From what a search found on codes to a recoding.
+    From the result of a search on codes to a recoding.
 ``recoded_draft``, ``violating_classes``
     Suppression, and the draft of the release.
 ``stored_recoding``

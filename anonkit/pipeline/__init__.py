@@ -1,6 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The main path: from source and policy through a method to a release.
 
-``release_path`` is `anonkit.release` and `anonkit.apply` step by step; ``publishing`` writes, ``output_measures`` and
-``released_values`` measure what was written, ``recipe`` runs a release that a TOML file describes.
+``release_path``
+    The steps of `anonkit.release` and `anonkit.apply` in their order.
+``python_calls``, ``release_request``, ``release_output``, ``recipe``
+    The request as values: from the Python keywords, or from a TOML recipe.
+``declared_source``, ``earlier_recoding``
+    The table as its policy declares it, and the method behind `anonkit.apply`.
+``publishing``, ``output_measures``, ``released_values``
+    The files written, read back and measured.
+
+A new method, or a new kind of promise, needs no change in this room.
 """

@@ -2,7 +2,8 @@
 """The owner's declarations about a table: columns, roles, domains, units, hierarchies.
 
 ``declaration`` is the policy and its file, ``public_domains`` the domains that it gives to differential privacy,
-``declared_cells`` how cells are read by it, ``answer_design`` answers about one attribute that are not drawn evenly.
+``declared_cells`` the rules by which cells are read, ``answer_design`` the response designs of single attributes,
+``toml_values`` typed values of the file. No engine is known here: the rules are functions of cells.
 """
 
 from anonkit.policy.declaration import Column, Policy, Role

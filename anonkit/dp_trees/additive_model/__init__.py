@@ -1,2 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The additive model of `dp-forest` and `dp-tree`: noisy counts of many trees combined into one model."""
+"""The additive model of `dp-forest` and `dp-tree`: noisy counts of many trees combined into one model.
+
+Only ``stacked`` and ``weighting`` use counts of the data, under the plan's budget; all else is post-processing of
+noisy counts, at no privacy loss.
+
+``budget_rule``
+    The budget rule: a function of public facts.
+``stacked``
+    The model from its noisy parts; the other modules are its steps.
+``consistency``, ``count_evidence``, ``combination``
+    Consistent class totals, log-odds per attribute value, and their weighted sum.
+``weighting``, ``optimism``
+    The Newton step for the weights, and the correction for scoring counts on themselves.
+``synthetic_population``
+    Rows of the population that the noisy counts describe.
+"""

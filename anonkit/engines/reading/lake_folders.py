@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delta Lake, Apache Hudi and Apache Iceberg tables, recognized because their files hold deleted or replaced rows.
+"""Delta Lake, Apache Hudi and Apache Iceberg tables: refused, since their files hold deleted or replaced rows.
 
 Such a table is what its log says, not what its Parquet files hold. Read as plain Parquet it would release people who
 were deleted from it, and some of them twice.
