@@ -148,7 +148,7 @@ class Engine(Protocol):
     ) -> int:
         """Write one Parquet file, rows in secret random order when randomness is given; return the rows written.
 
-        With `part_rows` the path becomes a folder of Parquet files of about so many rows, in the same order.
+        With `part_rows` the path becomes a sharded Parquet dataset with about so many rows a shard, in the same order.
         """
         ...
 

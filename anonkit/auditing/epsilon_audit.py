@@ -95,7 +95,7 @@ def lower_bound(
     Parameters
     ----------
     first, second : array, shape (n,)
-        Independent answers to the one input and to the other. Integers and texts are symbols; floats are numbers on a
+        Independent answers to the one input and to the other. Integers and strings are symbols; floats are numbers on a
         line, unless there are no more than 1,024 different ones.
     alpha, delta : float
         Probability that the bound is wrong; the δ of the claim (0 for pure ε).

@@ -23,12 +23,12 @@ from anonkit.promises.guarantee import Check
 
 _FALSE_ALARM = 0.5e-6
 _MOST = 4096
-"""Differences that are looked at."""
+"""Differences that are tested."""
 _LARGEST_GRID = 1 << 20
 _DEVIATIONS = 64
 """Width of the grid of a law, in standard deviations."""
 _FLOOR = 1e-12
-"""Errors of the transform: no probability is told apart from this."""
+"""Errors of the transform: no probability is distinguished from this."""
 
 Parts = tuple[tuple[int, int], ...]
 """(rate in units of 2**-52, number of independent draws) of the noise of a difference."""

@@ -106,7 +106,7 @@ class PublicFacts:
         return value
 
     def whole(self, name: str, low: int = 0, high: int = 1 << 28) -> int:
-        """Return a parameter that is a whole number in its range."""
+        """Return a parameter that is an integer in its range."""
         value = self.number(name)
         if not isinstance(value, int) or not low <= value <= high:
             raise ReleaseFormatError(f"parameter {name!r} of the params is not a number that it can be")

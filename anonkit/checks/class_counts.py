@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Equivalence classes of a table and their sensitive values, counted by DuckDB in the order that `people` publishes.
 
-Classes ascend with their cells, first quasi-identifier first, and so do values inside a class; texts by their code
+Classes ascend with their cells, first quasi-identifier first, and so do values inside a class; strings by their code
 points, missing last. Everything here is a table of the connection, or arrays in that order.
 """
 

@@ -135,7 +135,7 @@ def _worst(
 
 
 def _up_to(starts: Numbers, counts: Numbers) -> Numbers:
-    """Return the running sum of the counts inside each class: whole numbers, so nothing is rounded."""
+    """Return the running sum of the counts inside each class: integers, so nothing is rounded."""
     running = np.cumsum(counts)
     before = np.concatenate([[0], running[starts[1:] - 1]])
     return np.asarray(running - np.repeat(before, np.diff(starts, append=counts.size)))

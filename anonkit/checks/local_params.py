@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strict parser for the params file of a randomized table, written for the checks alone: domains, weights, answer rule.
 
-A whole number is an integer of JSON and nothing else: no float, text or truth value stands for one. What contradicts
+An integer is a JSON integer and nothing else: no float, text or truth value stands for one. What contradicts
 itself is refused, never repaired.
 """
 

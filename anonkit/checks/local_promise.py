@@ -307,7 +307,7 @@ def _differing(name: str, expected: Mapping[str, Any], stated: Mapping[str, Any]
 
 
 def _same(expected: Any, stated: Any) -> bool:
-    """Tell whether two figures are one: whole numbers, texts and truth values exactly, others but for rounding."""
+    """Tell whether two figures are one: integers, strings and truth values exactly, others but for rounding."""
     if isinstance(expected, Mapping):
         return (
             isinstance(stated, Mapping)

@@ -41,7 +41,7 @@ class PromiseChecker:
     draft_checks: Callable[[Path, Facts, Facts], Iterable[Check]]
     """Checks of a draft, from its data file, its params and the known blocks of its report."""
     validate: Callable[[Evidence], Validation]
-    """Everything that can be told from the files of a release."""
+    """Every fact that can be derived from the files of a release."""
     described: Callable[[Facts], set[str]] | None
     """Names of the columns that the params account for; None where the roles of columns are compared instead."""
 

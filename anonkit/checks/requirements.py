@@ -56,7 +56,7 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Validation:
-    """What was looked at, and what was found."""
+    """The checks that were made, and their findings."""
 
     checks: tuple[Check, ...]
     disclosure: Disclosure | None

@@ -13,13 +13,13 @@ from anonkit.checks.disclosure import scanned
 from anonkit.promises.guarantee import Check
 
 _FEWEST = 20
-"""Rows below which different whole numbers are nothing unusual."""
+"""Rows below which different integers are nothing unusual."""
 _GAPS = 3
 """Rows may have been left out after they were numbered: so many numbers a row, at most."""
 
 
 def row_number_check(table: str | Path | pa.Table, quasi_identifiers: Sequence[str]) -> Check:
-    """Count the columns that number the rows: whole numbers, all different, with few gaps.
+    """Count the columns that number the rows: integers, all different, with few gaps.
 
     Parameters
     ----------

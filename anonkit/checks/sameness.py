@@ -60,7 +60,7 @@ def counted(value: object) -> int:
     Raises
     ------
     ValueError
-        It is no whole number, or below 0.
+        It is no integer, or below 0.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError("not a count")

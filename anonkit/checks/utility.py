@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from anonkit.estimators.bagged_trees import grow_trees
 
 SAMPLE = 10_000
-"""Rows looked at, at most."""
+"""Rows used, at most."""
 _FEWEST = 100  # rows below which a score says nothing
 _FOLDS, _TREES, _LEAF, _CLASSES = 5, 50, 5, 20
 PROTOCOL = (

@@ -37,7 +37,7 @@ _LEAST = 1e-9  # what any variance is at least, as a share of the attribute's
 
 
 ESTIMATORS = ("likelihood", "moment", "published")
-"""How shares are estimated: the likeliest ones; the unbiased ones on the simplex; as published, nothing put right."""
+"""How shares are estimated: by maximum likelihood; unbiased, on the simplex; as published, uncorrected."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -211,7 +211,7 @@ def _number_steps(factor: NormalFactor) -> tuple[list[tuple[str, Any]], list[Flo
 
 
 def _as(kind: type) -> object:
-    """Return a transformer to one type, so that integers and floats, or any texts, may come in."""
+    """Return a transformer to one type, so that integers and floats, or any strings, may come in."""
     from sklearn.preprocessing import FunctionTransformer
 
     return FunctionTransformer(np.asarray, kw_args={"dtype": kind})

@@ -99,7 +99,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The release's params (see `anonkit.published.randomized_table`); may be given to `fit` instead. Without any,
         X is an array of numbers that were not randomized and this is plain Gaussian naive Bayes.
     estimator : {"likelihood", "moment", "published"}
-        How shares are estimated: the likeliest ones; the unbiased ones, projected on the simplex; or as the paper has
+        How shares are estimated: by maximum likelihood; unbiased, projected on the simplex; or as the paper has
         it, with nothing put right (for comparison).
     smoothing : float
         Rows added to each value of each class, in [0, inf). Not used by the published estimator.

@@ -181,7 +181,7 @@ def _predicted(estimator: Any, rows: Any) -> Any:
 def _drawn(params: str, sums: str) -> tuple[FloatArray, tuple[Any, ...]]:
     """Return P(class), and a data frame of rows of each: points of a Kronecker sequence through inverse distributions.
 
-    The same for all candidates of a search: sums go in as texts so that they are reconstructed once for each fold.
+    The same for all candidates of a search: sums go in as strings so that they are reconstructed once for each fold.
     """
     import pandas as pd
 

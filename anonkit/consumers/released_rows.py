@@ -20,7 +20,7 @@ from anonkit.published.randomized_table import PublishedAttribute
 _FEWEST = 50
 """Rows below which frequencies tell nothing."""
 _MOST = 10_000
-"""Rows that are looked at, the first ones: more tell no more."""
+"""Leading rows that are compared: more would not change the verdict."""
 _RARE = 0.001
 """How often a test errs, of two: true rows of the same population disagree with it, and so do answers with theirs."""
 

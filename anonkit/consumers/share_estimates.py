@@ -28,7 +28,7 @@ class ShareEstimates:
     """Shares within classes; arrays of shape (n_classes, n_sets), a set being a value, a cell or a bin."""
 
     estimate: FloatArray
-    """Unbiased, so that it may leave [0, 1]; behind a band the likeliest smoothed one."""
+    """Unbiased, so that it may leave [0, 1]; behind a band the smoothed maximum-likelihood one."""
     error: FloatArray
     """Standard errors; behind a band the interval's farther end from the estimate in the same unit."""
     lower: FloatArray

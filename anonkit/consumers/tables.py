@@ -41,7 +41,7 @@ class Estimates:
     index: Axes
     """Name and labels of each axis, in order."""
     estimate: FloatArray
-    """Unbiased (likeliest and smoothed for the histogram of a band response); shares may leave [0, 1]."""
+    """Unbiased (smoothed maximum likelihood for a band response's histogram); shares may leave [0, 1]."""
     error: FloatArray
     """Standard errors, rows and noise both random; for the histogram of a band response half-widths of the interval in
     the same unit, so that the bias of the smoothing is part of them."""

@@ -63,13 +63,13 @@ def cell_keys(array: pa.Array) -> pa.StringArray:
 
 
 def _keys_of_texts(texts: pa.StringArray) -> pa.StringArray:
-    """Return the keys of texts: those that are their own key are told at the speed of a scan."""
+    """Return the keys of strings: those that are their own key are told at the speed of a scan."""
     odd = _not_their_own_keys(texts)
     return _replaced(texts, pa.array(odd), key_of_text) if odd.any() else texts
 
 
 def _not_their_own_keys(texts: pa.StringArray) -> NDArray[np.bool_]:
-    """Tell which texts the rule may change, shape (n_texts,): blanks at the ends, other scripts, other spellings."""
+    """Tell which strings the rule may change, shape (n_texts,): blanks at the ends, other scripts, other spellings."""
     offsets = np.frombuffer(texts.buffers()[1], dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
     data = np.frombuffer(texts.buffers()[2] or b"", dtype=np.uint8)
     there = np.flatnonzero(offsets[1:] > offsets[:-1])
@@ -125,7 +125,7 @@ def cell_numbers(array: pa.Array) -> NDArray[np.float64]:
 def category_codes(array: pa.Array, categories: Sequence[str], *, texts_alone: bool) -> NDArray[np.int64]:
     """Return the place of every cell among the categories, shape (n,); `NO_CATEGORY` for missing and all others.
 
-    A cell is the category with its exact text, else the category with its exact decimal, unless texts alone are
+    A cell is the category with its exact text, else the category with its exact decimal, unless strings alone are
     compared. No two categories may have one decimal then.
     """
     if isinstance(array, pa.DictionaryArray):
@@ -159,12 +159,12 @@ def _floats_of_texts(texts: pa.StringArray) -> pa.Array:
 
 
 def _replaced(texts: pa.StringArray, where: pa.Array, rule: Callable[[str], str | None]) -> pa.StringArray:
-    """Return texts with some of them replaced by a rule, which is asked once a distinct text."""
+    """Return strings with some of them replaced by a rule, which is asked once a distinct text."""
     changed = _by_distinct(texts.filter(where), lambda values: [rule(text) for text in values.to_pylist()])
     return pc.replace_with_mask(texts, pc.fill_null(where, False), changed)
 
 
 def _by_distinct(array: pa.Array, texts_of: Callable[[pa.Array], list[Any]]) -> pa.StringArray:
-    """Return the texts of cells, found once a distinct value."""
+    """Return the strings of cells, found once a distinct value."""
     distinct = pc.dictionary_encode(array)
     return pa.array(texts_of(distinct.dictionary), pa.string()).take(distinct.indices)

@@ -62,7 +62,7 @@ def labels_of_cells(batch: pa.RecordBatch, name: str, classes: Categories) -> Co
 
 
 def numbers_of_cells(batch: pa.RecordBatch, name: str, bounds: tuple[float, float] | None) -> FloatArray:
-    """Return the cells of a column as floats within the bounds, NaN for missing and for texts, shape (n,)."""
+    """Return the cells of a column as floats within the bounds, NaN for missing and for strings, shape (n,)."""
     numbers = cell_numbers(batch.column(name))
     return numbers if bounds is None else clamped(numbers, *bounds)
 
@@ -75,7 +75,7 @@ def clamped(numbers: FloatArray, low: float, high: float) -> FloatArray:
 def refuse_kinds(schema: pa.Schema, numbers: Iterable[str]) -> None:
     """Refuse bounds on columns whose own type says that they hold no numbers: truth values, dates and times.
 
-    The type is that of a file or a data frame, and looks at no cell: the columns of a text file are texts here.
+    The type is that of a file or a data frame, and looks at no cell: the columns of a text file are strings here.
 
     Raises
     ------

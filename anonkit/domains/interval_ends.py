@@ -4,7 +4,7 @@
 Every point an interval may end at has a *roundness* that no table has a part in: 0 is the roundest number, then come
 the multiples of 5, 2 and 1 times ever smaller powers of ten; the roundest dates begin a millennium, then a century, a
 year, a half, a month, a day, an hour. Of points as round as each other the later comes first. All arithmetic is exact:
-on whole numbers, never on floats.
+on integers, never on floats.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 Point = int | float | Decimal | date | datetime
 """A place on an ordered column: a number, a date or a timestamp."""
 
-_SAFE, _SCALE = 10**15, 22  # decimals of fewer units, and of no more places, are told apart by floats
+_SAFE, _SCALE = 10**15, 22  # decimals of fewer units, and of no more places, are distinguished by floats
 _LARGEST = 2**63 - 1
 _MICROSECOND = timedelta(microseconds=1)
 _DAY = 86_400_000_000  # microseconds
@@ -251,7 +251,7 @@ def successor(point: Point) -> Point:
     return point + 1
 
 
-# --- texts ---------------------------------------------------------------------------------------------------------
+# --- strings ---------------------------------------------------------------------------------------------------------
 
 
 def point_text(point: Point) -> str:

@@ -82,7 +82,7 @@ def consistent(counts: FloatArray) -> FloatArray:
 
 
 def rounded(weights: FloatArray, words: Words) -> IntArray:
-    """Return whole numbers near weights, with the same mean and, up to one, the same sum (systematic sampling)."""
+    """Return integers near weights, with the same mean and, up to one, the same sum (systematic sampling)."""
     offset = float(words.fractions(1)[0]) / (1 << 52)
     ends = np.floor(np.cumsum(weights) + offset).astype(np.int64)
     return np.diff(ends, prepend=0)

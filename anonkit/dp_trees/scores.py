@@ -18,7 +18,7 @@ import numpy as np
 from anonkit.domains.array_types import FloatArray, IntArray
 
 STEP_BITS = 8
-"""Scores that are not whole numbers of rows are in steps of 2**-8."""
+"""Scores that are not integer numbers of rows are in steps of 2**-8."""
 LARGEST_TABLE = 1 << 28
 """Most rows for which an entropy is scored exactly, unless fewer are declared; see `ENTROPY`."""
 _EXACT_SQUARE = (1 << 31) - 1

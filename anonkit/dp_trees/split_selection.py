@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Split selection at a node: from noisy counts, or by private selection among scores; each draw has its cost.
 
-A selection first says what it will draw for given units (`draws`, planned and charged before any data is looked at),
+A selection first says what it will draw for given units (`draws`, planned and charged before any data is read),
 and later draws at those very rates (`choose`).
 """
 

@@ -82,7 +82,7 @@ def draft_policy(
     -------
     A draft holds no minimum or maximum, no count, no value of an identifier, and no value that fewer than
     max(`SAFE_ROWS`, `SAFE_SHARE` of the rows) rows hold (people instead of rows, when a column looks like their
-    number), except for texts that commonly mean missing, such as `?`. It still describes the table: it is the
+    number), except for strings that commonly mean missing, such as `?`. It still describes the table: it is the
     owner's until every line was confirmed.
     """
     if engine is None:

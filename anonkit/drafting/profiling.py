@@ -21,7 +21,7 @@ MISSING_MARKERS = (
     *("?", "-", "--", ".", "*", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "null", "None", "none"),
     *("Missing", "missing", "Unknown", "unknown"),
 )
-"""Texts that commonly mean missing: the only cell texts a profile may hold."""
+"""Strings that commonly mean missing: the only cell strings a profile may hold."""
 
 _NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 _MOSTLY = 0.9

@@ -201,7 +201,7 @@ def _round_between(low: float, high: float, *, up: bool) -> float:
 def _common(values: Sequence[Any], codes: _Codes, whose: _Codes, min_people: int, *, texts_alone: bool) -> list[str]:
     """Return the categories that enough people have, in the order of the values.
 
-    Unless texts alone are compared, texts of one exact number are one category, named by the text most people have.
+    Unless strings alone are compared, all spellings of one exact number are one category, named by the commonest one.
     """
     labels = [str(category_value(value, False)) for value in values]
     group_of: dict[str, int] = {}

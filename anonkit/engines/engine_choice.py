@@ -28,7 +28,7 @@ class EngineChoice(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class _Searching:
-    """What every engine can be told."""
+    """Settings that every engine has."""
 
     search_rows: int = SEARCH_ROWS
     """Rows of a table that a method may hold while it searches, 1 or more."""

@@ -21,7 +21,7 @@ _LEAST = 1e-300
 
 
 def likeliest_shares(counts: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Return the shares under which the answer counts are likeliest.
+    """Return the maximum-likelihood shares behind the answer counts.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ def expectation_maximization(
     tolerance: float = 1e-7,
     max_steps: int = 5000,
 ) -> FloatArray:
-    """Return the shares under which the answer counts are likeliest (iterative Bayesian update).
+    """Return the maximum-likelihood shares behind the answer counts (iterative Bayesian update).
 
     Agrawal & Aggarwal, PODS 2001; with a smoothing step after each update the EMS of Li et al., SIGMOD 2020.
 
@@ -141,7 +141,7 @@ class TableChannel(ABC):
 
     @abstractmethod
     def maximum_likelihood(self, counts: FloatArray) -> FloatArray:
-        """Return the likeliest shares of class × value, shape (n_classes, n_values), adding up to 1."""
+        """Return the maximum-likelihood shares of class × value, shape (n_classes, n_values), adding up to 1."""
 
     def likeliest(
         self, counts: FloatArray, smoothing: Callable[[FloatArray], FloatArray] | None = None, tolerance: float = 1e-7

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns with a declared generalization hierarchy: they are released as nodes of it, by name.
 
-A ladder of widths declares the bins [i w, (i + 1) w), a tree declares groups of values, `ladder = "none"` declares
+A hierarchy of widths declares the bins [i w, (i + 1) w), a tree declares groups of values, `ladder = "none"` declares
 that a value is told as it is or not at all.
 """
 
@@ -104,7 +104,7 @@ def declared_grouping(
     groups : ndarray of shape (column.size,)
         Group of every code; each is a node.
     told : ndarray of shape (n_groups,), optional
-        Groups that may be told of: those that k rows of the source have. Of the others the recoding says no more than
+        Groups that may be published: those that k rows of the source have. Of the others the recoding says no more than
         of bins and values that do not occur.
     masked : bool
         Release everything but the groups told of as `*`; for ordered columns.

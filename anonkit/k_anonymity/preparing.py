@@ -88,7 +88,7 @@ def prepare(
     Raises
     ------
     PolicyError
-        No column is a quasi-identifier, or a column has a ladder of bin widths and no numbers.
+        No column is a quasi-identifier, or a column has a hierarchy of bin widths and no numbers.
     GuaranteeError
         There are fewer than k rows (people): k cannot be reached.
     """

@@ -28,7 +28,7 @@ from anonkit.report.blocks import ColumnFacts, JsonObject
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SearchResult:
-    """What a search hands back: a recoding, and what may be told of how it was found."""
+    """What a search hands back: a recoding, and what may be published of the way it was found."""
 
     recoding: Recoding
     column_facts: Mapping[str, ColumnFacts] = field(default_factory=lambda: MappingProxyType({}))

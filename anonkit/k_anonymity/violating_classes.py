@@ -3,7 +3,7 @@
 
 Only counts reach this machine: the classes that are too small and, with l, t and the like asked for, how many rows
 (people) of every class hold each sensitive value. The rule is that of `search.equivalence.suppressed_rows`: whole
-classes go, all requirements are looked at together, and again as long as more classes break one, since t-closeness
+classes go, all requirements are checked together, and again as long as more classes break one, since t-closeness
 compares with the rows that stay.
 """
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from anonkit.protocols import Source
 
 LOOKED_AT = 1 << 16
-"""Rows, from the first, that were looked at."""
+"""Leading rows that were hashed."""
 KEPT = 256
 """Hashes of a sketch; an overlap is known within about 1/sqrt(KEPT)."""
 _CELL, _MISSING = "\x1f", "\x00"
@@ -43,7 +43,7 @@ class FirstMarks:
     rows: int
     """Rows of the table."""
     lowest: NDArray[np.uint64]
-    """The lowest hashes of the rows that were looked at, ascending."""
+    """The lowest hashes of these rows, ascending."""
 
     @classmethod
     def from_bytes(cls, rows: int, raw: bytes) -> FirstMarks:
@@ -76,7 +76,7 @@ def first_marks(table: Source, key: bytes) -> FirstMarks:
     Parameters
     ----------
     table : Source
-        Canonical rows; the first 65,536 are looked at.
+        Canonical rows; the first 65,536 are hashed.
     key : bytes
         Secret, 16 to 64 bytes.
     """

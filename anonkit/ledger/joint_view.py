@@ -206,7 +206,7 @@ def _shown(table: Source, engine: Engine, params: Mapping[str, Any], known: set[
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Return categories as texts, whose equality does not depend on the batch."""
+    """Return categories as strings, whose equality does not depend on the batch."""
     return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
 
 

@@ -44,7 +44,7 @@ class KeyedTags:
         self._cipher = Cipher(algorithms.AES(derived), modes.ECB())  # noqa: S305
 
     def of_texts(self, texts: pa.Array) -> Tags:
-        """Return the tags of texts, missing ones included, shape (n_texts, 4)."""
+        """Return the tags of strings, missing ones included, shape (n_texts, 4)."""
         bounds, data = _raw(texts)
         lengths = bounds[1:] - bounds[:-1]
         blocks = 1 + np.maximum(lengths - _HEAD, 0) // _BLOCK + (np.maximum(lengths - _HEAD, 0) % _BLOCK > 0)

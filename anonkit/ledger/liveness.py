@@ -15,7 +15,7 @@ from anonkit.bundle.atomic import is_alive
 
 @dataclass(frozen=True, kw_only=True)
 class Process:
-    """One process of one machine, told apart from a later one of the same number."""
+    """One process of one machine, distinguished from a later one of the same number."""
 
     machine: str
     """Host name and, where the system has them, its name space of process numbers."""

@@ -90,5 +90,5 @@ class Standing:
 
 
 def total(losses: Iterable[float | None]) -> float:
-    """Add losses as their decimal texts say them, so that ten times 0.1 is 1; None adds nothing."""
+    """Add losses as their decimal strings say them, so that ten times 0.1 is 1; None adds nothing."""
     return float(sum((Decimal(repr(loss)) for loss in losses if loss is not None), Decimal(0)))

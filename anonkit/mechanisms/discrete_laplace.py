@@ -6,7 +6,7 @@ algorithms 1 and 2), done for whole arrays at a time. No float takes part in a d
 
 Why not OpenDP, which has the same laws: it draws from the operating system inside its own binary. Draws from a key of
 the release can be made again by any engine and any repeated stage of a cluster, so that nobody sees two noisy views
-of one count, and tests can seed them. A rate is a whole number of 2**-52, published as it is and added up again by
+of one count, and tests can seed them. A rate is an integer multiple of 2**-52, published as it is and added up again by
 the checks. OpenDP, more than 100 MB for two laws, is the oracle of the tests instead.
 docs/explanation/architecture.md says more.
 """

@@ -99,7 +99,7 @@ def rows_of(tables: NoisyTables, numbers: IntArray, randomness: Randomness) -> D
 
 
 def _whole(weights: FloatArray, words: Words, total: int | None = None) -> IntArray:
-    """Return whole numbers near weights with the same mean (systematic sampling), adding up to the total when given."""
+    """Return integers near weights with the same mean (systematic sampling), adding up to the total when given."""
     offset = float(words.fractions(1)[0]) / (1 << RATE_BITS)
     ends = np.floor(np.cumsum(weights) + offset).astype(np.int64)
     if total is not None and ends.size:

@@ -275,7 +275,7 @@ class RFKA(RecodingMethod):
         return "what it tells about the target is not worth the rows it costs"
 
     def _first_bins(self, prepared: Prepared, column: CodedColumn) -> CodedColumn:
-        """Return what one-hot features are made of: of a column with a declared ladder, its first bins."""
+        """Return what one-hot features are made of: of a column with a declared hierarchy, its first bins."""
         hierarchy = prepared.hierarchies.get(column.name)
         if self.features != "one-hot" or hierarchy is None or not hierarchy.widths:
             return column
@@ -285,7 +285,7 @@ class RFKA(RecodingMethod):
         return replace(column, codes=bins[column.codes], values=values)
 
     def _recoding(self, prepared: Prepared, chosen: _Chosen) -> GlobalRecoding:
-        """Return the recoding of the columns as they were before the first bins of a ladder."""
+        """Return the recoding of the columns as they were before the first bins of a hierarchy."""
         if chosen.accepted is None:
             return global_recoding(prepared, chosen.groups)
         recoded: list[KeptAxis | Grouping] = []

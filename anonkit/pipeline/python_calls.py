@@ -79,7 +79,7 @@ def release(
         Rows a method may hold in memory while it searches, 1 or more, by default 500,000. k-anonymous recodings of
         larger tables are searched on a keyed sample of so many rows, and counted and applied to all.
     part_rows : int, optional
-        Write the data as a folder of Parquet files of about so many rows, 1 or more; on Spark the executors write them.
+        Write a sharded Parquet dataset, with about so many rows a shard, 1 or more; on Spark the executors write them.
     force : bool
         Replace a release that is there.
     dry_run : bool

@@ -166,7 +166,7 @@ def _in(path: Path, name: str) -> str:
 
 
 def _settings(raw: Mapping[str, Any], path: Path, keys: Collection[str]) -> dict[str, Any]:
-    """Return what a recipe says of some fields of a value: whole numbers above 0, and paths."""
+    """Return what a recipe says of some fields of a value: integers above 0, and paths."""
     given = {key: raw[key] for key in keys if key in raw}
     return {key: _key(key, value, path) if key in _PATHS else _whole(key, value, path) for key, value in given.items()}
 

@@ -23,7 +23,7 @@ from anonkit.policy.declaration import Column, Missing, Outside, Policy, Role
 
 @dataclass(frozen=True, kw_only=True)
 class UnitCells:
-    """How the cells of the unit column are read: as the keys by which people are told apart."""
+    """How the cells of the unit column are read: as the keys by which people are distinguished."""
 
     name: str
 

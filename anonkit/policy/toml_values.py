@@ -35,7 +35,7 @@ def optional_text(where: str, key: str, raw: Mapping[str, Any]) -> str | None:
 
 
 def texts(where: str, key: str, values: object) -> list[str]:
-    """Return a list of texts, or refuse what is none."""
+    """Return a list of strings, or refuse what is none."""
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise PolicyError(f"{where}: {key} must be a list of texts in quotes", f'{key} = ["01234", "NO"]')
     return values

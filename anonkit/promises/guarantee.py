@@ -34,7 +34,7 @@ BY_CONSTRUCTION = "by construction"
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One thing that was looked at: what was found against what was asked."""
+    """One check: its finding against the requirement."""
 
     name: str
     passed: bool

@@ -184,7 +184,7 @@ FEWEST_SHUFFLED = 100
 
 
 def shuffle_obstacle(names: Sequence[str], unit: str | None) -> str:
-    """Say why the secret order of the rows hides nobody.
+    """Say why the secret shuffle of the rows hides nobody.
 
     Parameters
     ----------

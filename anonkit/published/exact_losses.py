@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exact conversion between a privacy loss ε and the integer weights of a mechanism.
 
-A mechanism here owns `2**word_bits` equally likely words and gives each answer a whole number of them, so
+A mechanism here owns `2**word_bits` equally likely words and gives each answer an integer number of them, so
 every probability is a rational number and no claim rests on a float comparison.
 """
 

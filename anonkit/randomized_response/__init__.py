@@ -3,5 +3,5 @@
 
 ``answer_strength`` is how strongly each category is randomized, ``number_response`` which mechanism answers for a
 number, ``randomized_rows`` the one place where true cells meet the noise of a release, ``randomized_draft`` the
-promise of a table's mechanisms and the draft of its release, ``shuffled_view`` what secret order adds.
+promise of a table's mechanisms and the draft of its release, ``shuffled_view`` what the secret shuffle adds.
 """

@@ -161,7 +161,7 @@ def draft_randomized(
 
 
 def realised_notes(asked: float | None, realised: Mapping[str, float]) -> list[str]:
-    """Say where answers are randomized more strongly than was asked, since weights are whole numbers of words.
+    """Say where answers are randomized more strongly than was asked, since weights are integer numbers of words.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ class RandomizedMethod(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class ShuffleDelta(RandomizedMethod):
-    """The parameter of methods whose files are also protected by the secret order of their rows."""
+    """The parameter of methods whose files are also protected by the secret shuffle of their rows."""
 
     shuffle_delta: float | None = parameter(
         default=None,

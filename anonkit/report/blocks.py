@@ -105,4 +105,4 @@ class Details(TypedDict, total=False):
     published_measures: JsonObject
     """Measures of the method's own paper."""
     shuffle: JsonObject
-    """What the secret order of the rows adds to a local promise."""
+    """What the secret shuffle of the rows adds to a local promise."""

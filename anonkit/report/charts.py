@@ -30,7 +30,7 @@ _CROWDED = 12
 
 
 class Fill(Enum):
-    """How a bar is filled: three ways that can be told apart without colour."""
+    """How a bar is filled: three ways that can be distinguished without colour."""
 
     SOLID = "solid"
     HATCHED = "hatched"

@@ -58,7 +58,7 @@ def row_counts(rows: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def measures(block: object) -> Iterator[dict[str, Any]]:
-    """Yield one row a measure, however deep it lies; texts beside figures are notes to them."""
+    """Yield one row a measure, however deep it lies; strings beside figures are notes to them."""
     yield from _measures((block if isinstance(block, Mapping) else {"entries": block}).items(), "", "")
 
 

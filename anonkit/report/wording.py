@@ -122,7 +122,7 @@ _GATHERED = {
 
 
 def shuffle_words(block: Mapping[str, Any] | None) -> str:
-    """Say what the secret order of the rows adds for whoever sees only the file; nothing where nothing is said."""
+    """Say what the secret shuffle of the rows adds for whoever sees only the file; nothing where nothing is said."""
     if not block:
         return ""
     if not block["applies"]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The original values that a released cell may stand for: parsed intervals, sets and masks, not compared as strings.
 
-Numbers and times are compared exactly: beyond 2^53 a float would put a whole number into the wrong interval.
+Numbers and times are compared exactly: beyond 2^53 a float would put an integer into the wrong interval.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _atoms(label: str) -> list[str]:
 
 
 class _Values:
-    """The distinct values of a column, as texts and, where they are numbers or dates, on a line."""
+    """The distinct values of a column, as strings and, where they are numbers or dates, on a line."""
 
     def __init__(self, values: Sequence[Any], pool: str, missing: str) -> None:
         self._pool, self._missing = pool, missing
@@ -152,7 +152,7 @@ class _Values:
 
 
 def text_of(value: object) -> str:
-    """Return a value as it is written: whole numbers without a point, dates in ISO form."""
+    """Return a value as it is written: integers without a point, dates in ISO form."""
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value)

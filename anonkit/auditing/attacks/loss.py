@@ -41,13 +41,13 @@ class LossBound:
     claimed: float
     """In (0, inf]."""
     lower_bound: float
-    """Epsilon is at least this, with confidence 1 - ALPHA; 0 when nothing was told apart."""
+    """Epsilon is at least this, with confidence 1 - ALPHA; 0 when nothing was distinguished."""
     surest: float
     """The same at REFUTED_ALPHA."""
     most_measurable: float
     """What as many answers would have shown at best."""
     neighbours: str
-    """Which inputs were told apart."""
+    """Which inputs were distinguished."""
     how: str
     counts: Mapping[str, Any]
     """Runs, records, guesses and the like."""

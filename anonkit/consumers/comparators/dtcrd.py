@@ -74,7 +74,7 @@ class AdditiveNoiseDecisionTree(ClassifierMixin, BaseEstimator):  # type: ignore
         return self
 
     def _cuts(self, cells: Sequence[IntArray]) -> NDArray[np.bool_]:
-        """Turn interval numbers into one yes/no attribute per cut: whether the value is beyond it."""
+        """Turn interval numbers into one boolean attribute per cut: whether the value is beyond it."""
         pairs = zip(cells, self.grids, strict=True)
         return np.hstack([column[:, np.newaxis] >= np.arange(1, grid.cells) for column, grid in pairs])
 

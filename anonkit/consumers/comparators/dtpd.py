@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """DTPD: a decision tree on private data (Du & Zhan, KDD 2003), the comparator of paper 004.
 
-Records of yes/no attributes are kept or inverted as a whole (Warner's model); ID3 runs on the reconstructed counts.
+Records of boolean attributes are kept or inverted as a whole (Warner's model); ID3 runs on the reconstructed counts.
 """
 
 from __future__ import annotations

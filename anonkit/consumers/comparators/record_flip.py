@@ -21,7 +21,7 @@ from anonkit.published.channels.response_matrix import ResponseMatrix
 
 @dataclass(frozen=True, kw_only=True)
 class RecordFlip:
-    """Publish a record of yes/no values as it is with probability p_truth, else with every value inverted.
+    """Publish a record of boolean values as it is with probability p_truth, else with every value inverted.
 
     Privacy
     -------

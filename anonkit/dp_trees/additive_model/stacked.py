@@ -46,7 +46,7 @@ _FEWEST_UNITS = 1 << 12
 
 @dataclass(frozen=True, kw_only=True)
 class StackedPlan:
-    """Every draw, before any row is looked at, except for the number of rows that the rule may have counted."""
+    """Every draw, before any row is read, except for the number of rows that the rule may have counted."""
 
     rule: Rule
     schema: TreeSchema

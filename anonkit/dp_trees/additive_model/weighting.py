@@ -106,7 +106,7 @@ def added_gradient(features: Features, labels: NDArray[np.integer[Any]], bound: 
 def added_curvature(features: Features, bound: int) -> IntArray:
     """Return the sum over a batch of weight * feature * feature', shape (n_features, n_features).
 
-    Products of whole numbers below 2**53 are exact in floats, whatever order they are added in.
+    Products of integers below 2**53 are exact in floats, whatever order they are added in.
     """
     centred, weights = row_curvature_weights(features, bound)
     total = np.zeros((len(centred), len(centred)), dtype=np.int64)

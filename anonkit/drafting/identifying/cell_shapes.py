@@ -68,7 +68,7 @@ def _is_iban(text: str) -> bool:
 
 
 def _numbered(check: Callable[[str], bool], length: int | None = None) -> Callable[[str], bool]:
-    """Return the test of a number that may be written in groups; leading zeros that a whole number lost come back."""
+    """Return the test of a number that may be written in groups; leading zeros that an integer lost come back."""
 
     def matches(text: str) -> bool:
         digits = _digits(text)

@@ -107,7 +107,7 @@ _EAST_ASIAN_SHARE = 0.8
 
 
 def are_person_names(texts: Sequence[str]) -> bool:
-    """Tell whether distinct texts are names of persons.
+    """Tell whether distinct strings are names of persons.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from anonkit.drafting.identifying.header_words import HeaderKind, header_kind, i
 from anonkit.drafting.identifying.person_names import are_person_names
 
 _LOOKED_AT = 1_000
-"""Distinct values whose texts are looked at, evenly spaced in their order: the same ones in every run."""
+"""Distinct values whose spelling is tested, evenly spaced in their order: the same ones in every run."""
 _FIRST_LOOK = 40
 _MOSTLY = 0.9
 _ENOUGH_ROWS = 10
@@ -23,7 +23,7 @@ _MANY_ROWS = 100
 _FEW_VALUES = 100
 _ROWS_A_VALUE = 20
 _CHANCE = 1e-4
-"""Measured whole numbers repeat at least so seldom by chance."""
+"""Measured integers repeat at least so seldom by chance."""
 _FREE_TEXT_WORDS = 5
 _FREE_TEXT_LETTERS = 80
 
@@ -49,18 +49,18 @@ _PERSON_NAMES = Verdict(rule="personal_name", reason="its cells look like names 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evidence:
-    """What is known of a column's cells: some of the distinct values as texts, and how often values repeat."""
+    """What is known of a column's cells: some of the distinct values as strings, and how often values repeat."""
 
     name: str
     filled: int
     """Rows in which the column has a value."""
     distinct: int
     texts: Sequence[str]
-    """Texts of evenly spaced distinct values; empty for dates, and for numbers that are not whole."""
+    """Strings of evenly spaced distinct values; empty for dates, and for numbers that are not whole."""
     numbers: tuple[int, int] | None
-    """Smallest and largest value, when all, or nearly all, are whole numbers."""
+    """Smallest and largest value, when all, or nearly all, are integers."""
     quantity: bool
-    """True for numbers, dates, times, and texts that are mostly such."""
+    """True for numbers, dates, times, and strings that are mostly such."""
 
     @property
     def share(self) -> float:
@@ -161,7 +161,7 @@ def _count_words(text: str) -> int:
 def _by_name(evidence: Evidence) -> Verdict | None:
     is_number = evidence.quantity and evidence.numbers is None
     if is_number and evidence.filled:
-        return None  # measured: what identifies is a text or a whole number
+        return None  # measured: what identifies is a text or an integer
     kind = header_kind(evidence.name)
     if kind is HeaderKind.PERSON_NUMBER or (kind is HeaderKind.IDENTIFIER and not evidence.is_coarse):
         return _BY_NAME

@@ -122,7 +122,7 @@ class LocalEngine:
         return self._spilled(chain(drained(kept), batches), schema, self._new_folder())
 
     def _spilled(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema, folder: Path) -> LocalSource:
-        """Write canonical rows into a private folder, categories as texts."""
+        """Write canonical rows into a private folder, categories as strings."""
         path = folder / "rows.parquet"
         categories = {column.name: Categories() for column in schema if pa.types.is_dictionary(column.type)}
         stored = pa.schema([(c.name, pa.string() if c.name in categories else c.type) for c in schema])
@@ -177,7 +177,7 @@ class LocalEngine:
         """Count combinations in one pass. See `anonkit.protocols.Engine.count_sets`.
 
         The rows of each table are sorted by its columns, missing last; its last column is the count. Categories
-        come as texts. Combinations that no row has are not in it.
+        come as strings. Combinations that no row has are not in it.
         """
         names = list(dict.fromkeys(name for columns in sets for name in columns))
         if self._fits(source, names):

@@ -262,7 +262,7 @@ def _reads_alike(stored: pa.DataType, spilled: bool) -> bool:
 
 
 def _from_sql(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
-    """Return a result column in its own type; categories come as texts."""
+    """Return a result column in its own type; categories come as strings."""
     array = column.combine_chunks()
     if pa.types.is_dictionary(kind):
         return array.cast(kind.value_type)

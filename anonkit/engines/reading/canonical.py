@@ -22,8 +22,8 @@ _MAX_DECIMAL_DIGITS = 38
 def canonical_type(name: str, given: pa.DataType) -> pa.DataType:
     """Return the type a column has inside anonkit.
 
-    Dictionaries of texts stay dictionaries, in category order; dictionaries of anything else become plain
-    columns, as in Parquet. A column of type null is one of texts that are all missing.
+    Dictionaries of strings stay dictionaries, in category order; dictionaries of anything else become plain
+    columns, as in Parquet. A column of type null is a string column of missing cells.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def canonical_array(name: str, array: pa.Array, target: pa.DataType, *, safe: bo
 def _canonical(array: pa.Array, target: pa.DataType, safe: bool) -> pa.Array:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
-    # texts from files and other libraries need not be UTF-8; a day with a time of day is one cell's matter
+    # strings from files and other libraries need not be UTF-8; a day with a time of day is one cell's matter
     array.validate(full=safe or not pa.types.is_temporal(array.type))
     if isinstance(array, pa.DictionaryArray):
         if pa.types.is_dictionary(target):

@@ -40,7 +40,7 @@ def to_carrier(array: pa.Array) -> pa.Array:
 
 
 def from_carrier(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return a column in its canonical type; categories stay texts."""
+    """Return a column in its canonical type; categories stay strings."""
     if array.type == kind or pa.types.is_dictionary(kind):
         return array
     if pa.types.is_unsigned_integer(kind):

@@ -102,7 +102,7 @@ class CategoryColumns:
     schema : pyarrow.Schema
         Names and types of the table: its dictionaries are categories.
     moved : pyarrow.Schema, optional
-        Names and types of its batches, where texts may be folded: those dictionaries pass as they are.
+        Names and types of its batches, where strings may be folded: those dictionaries pass as they are.
     """
 
     def __init__(self, schema: pa.Schema, moved: pa.Schema | None = None) -> None:

@@ -36,7 +36,7 @@ def open_frame(data: Any, policy: Policy) -> CanonicalStream:
     """Open a table in memory.
 
     A column of Python objects in pandas has no type. Where its cells mean what they say by themselves, they come as
-    texts; otherwise they must all be of one type.
+    strings; otherwise they must all be of one type.
 
     Raises
     ------
@@ -87,12 +87,12 @@ def _pandas_column(declared: Column, column: Any, policy: Policy) -> pa.Array | 
 
 
 def _texts_of(cells: Iterable[Any], declared: Column) -> pa.StringArray:
-    """Return the texts of Python objects, each by itself: as if it stood in a column of its own type."""
+    """Return the strings of Python objects, each by itself: as if it stood in a column of its own type."""
     return pa.array([_object_text(cell, declared.bounds is not None) for cell in cells], pa.string())
 
 
 def _folded_texts_of(column: Any, declared: Column) -> pa.DictionaryArray:
-    """Return a column of categories with their texts: one more category may have changed the type of all."""
+    """Return a column of categories with their strings: one more category may have changed the type of all."""
     codes = column.cat.codes.to_numpy()
     places = pa.array(codes.astype("int32"), mask=codes < 0)
     return pa.DictionaryArray.from_arrays(places, _texts_of(column.cat.categories, declared))

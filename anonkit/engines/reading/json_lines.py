@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSON Lines files: one object per line, in file order; JSON strings stay strings, even if they look like numbers.
 
-Columns with a declared domain, and units, come as the texts that stand in the file, numbers with all their digits.
+Columns with a declared domain, and units, come as the strings that stand in the file, numbers with all their digits.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def open_json_lines(file: TextFile, policy: Policy) -> Untyped:
 
 @dataclass(frozen=True)
 class _JsonCells:
-    """Cells that brought their types: whole numbers widen to numbers, nothing else mixes."""
+    """Cells that brought their types: integers widen to numbers, nothing else mixes."""
 
     name: str
 
@@ -86,7 +86,7 @@ class _Reader:
     row: int = 0
     """Rows read before the block at hand."""
     texts: set[str] = field(default_factory=set)
-    """Columns whose texts look like dates: the parser would turn them into timestamps."""
+    """Columns whose strings look like dates: the parser would turn them into timestamps."""
 
     def table(self, block: bytes) -> pa.Table:
         """Parse some lines."""
@@ -109,7 +109,7 @@ class _Reader:
         return table
 
     def _as_spelled(self, table: pa.Table, block: bytes) -> pa.Table:
-        """Return a parsed table with the columns whose spelling counts as texts."""
+        """Return a parsed table with the columns whose spelling counts as strings."""
         objects: list[Object] | None = None
         for at, name in enumerate(table.column_names):
             if name not in self.spelled:

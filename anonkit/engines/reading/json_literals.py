@@ -59,7 +59,7 @@ def _after_blanks(text: str, at: int) -> int:
 
 
 def literal_column(objects: Sequence[Object], name: str) -> pa.StringArray:
-    """Return the values of a key as texts: numbers as exact decimals, lists and objects as JSON."""
+    """Return the values of a key as strings: numbers as exact decimals, lists and objects as JSON."""
     return pa.array([_literal(record.get(name)) for record in objects], pa.string())
 
 

@@ -9,7 +9,7 @@ from anonkit.errors import SourceError
 
 
 def check_names(names: Sequence[object]) -> None:
-    """Refuse a table whose columns cannot be told apart by name.
+    """Refuse a table whose columns cannot be distinguished by name.
 
     Messages give positions: in a file without a header line the names are cells.
 

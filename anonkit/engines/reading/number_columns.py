@@ -31,7 +31,7 @@ _FIGURES = 3 + _BUCKETS
 
 
 def text_columns(schema: pa.Schema, policy: Policy) -> list[str]:
-    """Return the text columns that nobody declared to be texts, numbers or categories; units are names."""
+    """Return the string columns not declared as strings, numbers or categories; units are names."""
     return [
         field.name
         for field in schema

@@ -26,7 +26,7 @@ FORMATS = "CSV, TSV, JSON Lines (each also .gz or .zst), Parquet files or folder
 
 
 def open_table(data: object, policy: Policy) -> ParquetRows | Untyped | CanonicalStream:
-    """Open a path or a table in memory; the policy tells which texts mean missing and what types are declared.
+    """Open a path or a table in memory; the policy tells which strings mean missing and what types are declared.
 
     Raises
     ------

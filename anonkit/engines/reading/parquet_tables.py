@@ -24,14 +24,14 @@ from anonkit.policy.declaration import Policy
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 Keys = Mapping[str, str | None]
-"""Cells that stand in the names of a file's folders, as texts."""
+"""Cells that stand in the names of a file's folders, as strings."""
 
 
 def open_parquet(path: Path, policy: Policy) -> ParquetRows:
     """Open a Parquet file, or every file in a folder and its subfolders, in the order of their names.
 
     Files whose name begins with a dot or an underscore are markers of other tools, and skipped. The keys of a
-    partitioned folder are texts, typed as the cells of a text file are.
+    partitioned folder are strings, typed as the cells of a text file are.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def _footer(path: Path) -> tuple[pa.Schema, int]:
 def _merged(schemas: Sequence[pa.Schema], policy: Policy) -> pa.Schema:
     """Return all columns in order of first sight, with a canonical type that the type in every file widens to.
 
-    A column that is read cell by cell is one of texts where its type differs: a file of floats rounds no whole number
+    A column that is read cell by cell is a string column where its type differs: a file of floats rounds no integer
     of another.
     """
     kinds: dict[str, dict[pa.DataType, None]] = {}

@@ -43,7 +43,7 @@ def declared_table(
 
 
 def settled(source: Source, policy: Policy, engine: Engine) -> Source:
-    """Return a table whose cells are what the policy declares; units are the keys by which people are told apart.
+    """Return a table whose cells are what the policy declares; units are the keys by which people are distinguished.
 
     Where differential privacy reads cells itself (`Policy.cell_by_cell`), only numbers whose bounds leave something
     missing are settled here.

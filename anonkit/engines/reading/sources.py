@@ -85,7 +85,7 @@ class LocalSource:
         return self._schema if self.parquet is None else self.parquet.folded_schema
 
     def folded_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Read some columns, the texts folded where that is less work."""
+        """Read some columns, the strings folded where that is less work."""
         return self.batches(columns) if self.parquet is None else self.parquet.folded_batches(columns)
 
 
@@ -167,7 +167,7 @@ class ParquetRows:
     stored_types: Mapping[str, pa.DataType]
     """Types as they stand in the files, of the columns that have the same type in all of them."""
     categories: Mapping[str, pa.Array] = field(default_factory=dict)
-    """Categories in order, for dictionary columns that were spilled as plain texts."""
+    """Categories in order, for dictionary columns that were spilled as plain strings."""
     spilled: bool = False
     """True for a private file of the engine, false for a file of the user."""
     cell_by_cell: bool = False
@@ -185,7 +185,7 @@ class ParquetRows:
             yield from self._part_batches(part, projected)
 
     def folded_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Read some columns, texts as the dictionaries in which most files hold them anyway."""
+        """Read some columns, strings as the dictionaries in which most files hold them anyway."""
         projected = pa.schema([self.folded_schema.field(name) for name in columns])
         for part in self.parts:
             yield from self._part_batches(part, projected)
@@ -245,7 +245,7 @@ def restored(batch: pa.RecordBatch, schema: pa.Schema, categories: Mapping[str, 
 
 
 def in_categories(array: pa.Array, categories: pa.Array, *, ordered: bool) -> pa.DictionaryArray:
-    """Return texts, or categories in another order, as these categories."""
+    """Return strings, or categories in another order, as these categories."""
     if isinstance(array, pa.DictionaryArray):
         indices = pc.index_in(array.dictionary, categories).take(array.indices)
     else:
@@ -254,7 +254,7 @@ def in_categories(array: pa.Array, categories: pa.Array, *, ordered: bool) -> pa
 
 
 def spilled_rows(path: str, schema: pa.Schema, n_rows: int, categories: Mapping[str, pa.Array]) -> ParquetRows:
-    """Return canonical rows that an engine wrote into its private folder, dictionaries as plain texts."""
+    """Return canonical rows that an engine wrote into its private folder, dictionaries as plain strings."""
     part = ParquetPart(path=path, names=frozenset(schema.names), n_rows=n_rows)
     stored = {column.name: column.type for column in schema}
     return ParquetRows(parts=[part], schema=schema, stored_types=stored, categories=categories, spilled=True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Type inference for the cells of text files: the declared type, or else the narrowest that fits all cells.
 
-Cells of a column with declared categories, and the names of units, stay texts: what they mean is told a cell at a time
-(`anonkit.domains.cell_keys`). Numbers with bounds get one type under k-anonymity, where the texts among them are
+Cells of a column with declared categories, and the names of units, stay strings: each cell is read on its own
+(`anonkit.domains.cell_keys`). Numbers with bounds get one type under k-anonymity, where the strings among them are
 missing. Under differential privacy nothing is guessed. A guess never loses anything: a text column becomes integers or
 dates only when every cell reads back as the same text, and numbers only when no cell looks like a code (01234, or more
 digits than a number keeps).
@@ -42,7 +42,7 @@ class TextCells:
 
     @classmethod
     def of(cls, column: Column, *, cell_by_cell: bool) -> TextCells:
-        """Return the types that the declaration of a column allows, or texts where no column may have a type."""
+        """Return the types that the declaration of a column allows, or strings where no column may have a type."""
         if column.domain_values is not None and column.type is ColumnType.BOOLEAN:
             return cls(ColumnType.STRING, ((pa.string(), _truth_values),))
         if cell_by_cell or (column.is_read_by_cell and column.bounds is None):
@@ -59,7 +59,7 @@ class TextCells:
         return cls(ColumnType.STRING, _GUESSES)
 
     def fit(self, array: pa.Array, kind: pa.DataType | None) -> tuple[pa.DataType | None, pa.Array]:
-        """Type some texts. See `anonkit.engines.reading.untyped.Cells.fit`."""
+        """Type some strings. See `anonkit.engines.reading.untyped.Cells.fit`."""
         start = next((at for at, (known, _) in enumerate(self.parsers) if known == kind), 0)
         for known, parse in self.parsers[start:]:
             typed = parse(array)
@@ -90,12 +90,12 @@ def _cast(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
 
 def _integers(texts: pa.Array) -> pa.Array | None:
     values = _cast(texts, pa.int64())
-    return values if values is not None and _reads_back(values, texts) else None  # 007, -0, 0x1F are texts
+    return values if values is not None and _reads_back(values, texts) else None  # 007, -0, 0x1F are strings
 
 
 def _numbers(texts: pa.Array) -> pa.Array | None:
     values = _cast(texts, pa.float64())
-    if values is None or not _all(pc.is_finite(values)):  # nan and inf are texts too
+    if values is None or not _all(pc.is_finite(values)):  # nan and inf are strings too
         return None
     zeros = texts.filter(pc.or_(pc.starts_with(texts, "0"), pc.starts_with(texts, "-0")))
     if _any(pc.match_substring_regex(zeros, _LEADING_ZERO)):
@@ -111,7 +111,7 @@ def _declared_integers(texts: pa.Array) -> pa.Array | None:
 
 
 def _has_letters(texts: pa.Array) -> bool:
-    """Tell whether there may be a byte after the digits in the texts, at the speed of a memory scan."""
+    """Tell whether there may be a byte after the digits in the strings, at the speed of a memory scan."""
     data = texts.buffers()[2]
     return data is not None and bool(np.frombuffer(data, dtype=np.uint8).max(initial=0) > ord("9"))
 
@@ -142,7 +142,7 @@ def _numbers_among_texts(texts: pa.Array) -> pa.Array:
 
 
 def _truth_values(texts: pa.Array) -> pa.Array:
-    """Spell truth values as `true` and `false`, a cell at a time; all other texts stay."""
+    """Spell truth values as `true` and `false`, a cell at a time; all other strings stay."""
     distinct = pc.dictionary_encode(texts)
     spelled = [_TRUTH.get(text.strip().lower(), text) for text in distinct.dictionary.to_pylist()]
     return pa.array(spelled, pa.string()).take(distinct.indices)

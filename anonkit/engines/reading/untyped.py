@@ -34,7 +34,7 @@ class Cells(Protocol):
     def fit(self, array: pa.Array, kind: pa.DataType | None) -> tuple[pa.DataType | None, pa.Array]:
         """Return the narrowest type from `kind` on that these cells fit, and the typed cells.
 
-        Cells without a type, because all were missing, come as missing texts.
+        Cells without a type, because all were missing, come as missing strings.
 
         Raises
         ------
@@ -57,7 +57,7 @@ class Untyped:
 
 
 def schema_of(kinds: Kinds) -> pa.Schema:
-    """Return the schema of typed batches; columns without any value are texts."""
+    """Return the schema of typed batches; columns without any value are string columns."""
     return pa.schema([(name, kind or pa.string()) for name, kind in kinds.items()])
 
 

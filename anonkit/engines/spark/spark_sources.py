@@ -113,5 +113,5 @@ class SparkSource:
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """Return a canonical schema as it is on Spark: a column of categories is one of texts."""
+    """Return a canonical schema as it is on Spark: a column of categories is a string column."""
     return pa.schema([(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in schema])

@@ -20,12 +20,12 @@ class Division:
     score: FloatArray
     """What it tells, shape (m,); 0 where a box cannot be divided."""
     part: IntArray
-    """Part that each group of rows goes to, shape (n_groups,): 0, 1, … for the nodes that are told apart, the most
+    """Part that each group of rows goes to, shape (n_groups,): 0, 1, … for the nodes that are distinguished, the most
     rows first, then one for what is left of the box."""
     level: IntArray
     """Level of the hierarchy at which each box is divided, shape (m,)."""
     n_nodes: IntArray
-    """How many nodes are told apart in each box, shape (m,)."""
+    """How many nodes are distinguished in each box, shape (m,)."""
 
 
 def divide(
@@ -52,7 +52,7 @@ def divide(
     floor : ndarray of shape (m,)
         Rows each part must have.
     worth : (float, float)
-        What a unit of the guide's variance and a code told apart from a row are worth.
+        What a unit of the guide's variance and a code distinguished from a row are worth.
     """
     m = floor.size
     starts = np.searchsorted(box, np.arange(m))
@@ -79,7 +79,7 @@ def divide(
 
 
 def _told(of_box: IntArray, size: FloatArray, floor: FloatArray) -> BoolArray:
-    """Tell which nodes are told apart, shape (n_pieces,)."""
+    """Tell which nodes are distinguished, shape (n_pieces,)."""
     told = size >= floor[of_box]
     left = np.bincount(of_box[~told], size[~told], minlength=floor.size)
     short = (left > 0) & (left < floor)

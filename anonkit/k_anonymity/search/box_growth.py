@@ -107,7 +107,7 @@ class _Groups:
         """Find the best cut of each box that leaves its groups in this order and `floor` rows, shape (m,), a side.
 
         Its score is the share of the guides' variance that it explains and, times the second `worth`, what it tells
-        of the column: codes that a row is told apart from. Both are additive over cuts.
+        of the column: codes that a row is distinguished from. Both are additive over cuts.
 
         Returns
         -------
@@ -178,7 +178,7 @@ class Growth:
     whole : Partition
         All entries in one class, with their weights.
     guide : FloatArray
-        Sums over the rows of each entry, shape (n_entries, n_guides), whole numbers.
+        Sums over the rows of each entry, shape (n_entries, n_guides), integers.
     requirements : sequence of Requirement
         On the entries; met by all of them as one class.
     declared : mapping of column name to Ladder, optional

@@ -147,7 +147,7 @@ def grow_boxes(
     """Divide all rows into boxes that meet every requirement and keep what a forest knows of the target.
 
     Each box is cut where the cut keeps most of the target's class probabilities (share of their variance explained)
-    and, as far as these leave it open, most of the columns' detail (share of their values told apart). Cutting ends
+    and, as far as these leave it open, most of the columns' detail (share of their values distinguished). Cutting ends
     where no cut leaves two parts that meet the requirements. The probabilities of a row never come from its own label
     (see `soft_labels`), so the boxes follow what is true of other rows too.
 

@@ -70,7 +70,7 @@ def held_by_people(
     -------
     These counts stand beside the release, so that they can be checked. With the rows of a class in the table, a value
     that one person holds would tell how many rows that person has: it is counted as held by two. For the same reason
-    one or two people with a value, in a class where others have none, are not told apart and count as one.
+    one or two people with a value, in a class where others have none, are not distinguished and count as one.
     """
     few = np.where(with_value > _FEW, with_value, np.minimum(with_value, 1.0))
     return Held(at_most(rows, people), np.where(blank == 0, everybody, few))

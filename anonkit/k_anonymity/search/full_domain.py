@@ -151,15 +151,15 @@ def datafly(lattice: Lattice) -> Node:
 def satisfying_nodes(lattice: Lattice) -> list[Node]:
     """Return all nodes that meet the requirements, ascending.
 
-    Where the requirements are monotone the lattice is walked from its top: a node is looked at only if every node one
-    step above it meets them. To drop a column is a step too, so no combination of levels is looked at that fails for
+    Where the requirements are monotone the lattice is walked from its top: a node is checked only if every node one
+    step above it meets them. To drop a column is a step too, so no combination of levels is checked that fails for
     fewer columns: the pruning of LeFevre et al. over subsets of the columns. Where they are not monotone, every node is
     looked at.
 
     Raises
     ------
     ParameterError
-        More than MAX_NODES nodes would have to be looked at.
+        More than MAX_NODES nodes would have to be checked.
     """
     if not lattice.is_monotone:
         _refuse_many(lattice, lattice.n_nodes)
@@ -212,7 +212,7 @@ def incognito(lattice: Lattice, loss: Callable[[Lattice, Node], float]) -> Optim
     """Return the node of least loss that meets the requirements; None where not even the top does.
 
     Of nodes with equal loss the lowest is taken, then the first in the order of the columns' names. What is returned
-    has been looked at itself, not found by monotonicity alone.
+    has been checked itself, not inferred by monotonicity alone.
     """
     losses = {node: loss(lattice, node) for node in satisfying_nodes(lattice)}
     for node in sorted(losses, key=lambda node: (losses[node], sum(node), node)):

@@ -28,7 +28,7 @@ class Decision:
     feature: Feature
     kept: bool
     level: int | None
-    """Level of its column's ladder at which it was kept, 0 the finest; None when dropped."""
+    """Level of its column's hierarchy at which it was kept, 0 the finest; None when dropped."""
     suppressed: int
     """Rows that must go with the feature (at its coarsest level when dropped) added to what was kept before it."""
     violations: Mapping[str, int]
@@ -77,8 +77,8 @@ def select_features(
     max_suppressed : int
         Rows that may be left out, in [0, n_rows].
     ladders : mapping of column name to Ladder, optional
-        A whole column that fails at full detail is tried at the coarser levels of its ladder before it is dropped.
-        Without a ladder it is kept as it is or dropped.
+        A whole column that fails at full detail is tried at the coarser levels of its hierarchy before it is dropped.
+        Without a hierarchy it is kept as it is or dropped.
 
     Returns
     -------

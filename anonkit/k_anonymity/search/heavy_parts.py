@@ -98,7 +98,7 @@ def heavy_cuts(column: CodedColumn, k: int, units: IntArray | None = None) -> li
 def equal_width_cuts(points: Sequence[Point], n_bins: int) -> list[int]:
     """Choose those of some cuts that divide a column into bins of about equal width (step 1 of paper 001).
 
-    Neither the smallest nor the largest value is looked at: the outermost parts are taken to be as wide as their
+    Neither the smallest nor the largest value is used: the outermost parts are taken to be as wide as their
     neighbours, and each edge of `n_bins` equal bins moves to the nearest cut, the lower of two.
 
     Returns

@@ -22,7 +22,7 @@ from anonkit.errors import ParameterError
 Groups = NDArray[np.int32]
 """Group of every code of a column, shape (column.size,), numbered in the order of each group's smallest code."""
 
-_FINEST_CUTS = 64  # groups of the finest coarsened level of an automatic ladder
+_FINEST_CUTS = 64  # groups of the finest coarsened level of an automatic hierarchy
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One column on its way from dropped to full detail: the refinements it offers, and its groups after each.
 
-A column without a ladder offers to cut one of its groups in two, a column with one to divide a group as the next
-level of the ladder does.
+A column without a hierarchy offers to cut one of its groups in two, a column with one to divide a group as the next
+level of the hierarchy does.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Offers:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RefinableColumn(ABC):
-    """A column under refinement. Its codes are atoms: the finest groups of its values that may be told apart."""
+    """A column under refinement. Its codes are atoms: the finest groups of its values that may be distinguished."""
 
     name: str
     codes: IntArray
@@ -92,7 +92,7 @@ class CutColumn(RefinableColumn):
 
         For two target classes and one equivalence class, the best division of categories is a cut in the order of
         their mean (Breiman et al. 1984, theorem 4.5). Means are taken about those of the equivalence classes, so
-        categories are told apart by what the other columns do not tell.
+        categories are distinguished by what the other columns do not tell.
         """
         if self.ordered:
             return np.arange(self.groups.size)
@@ -111,7 +111,7 @@ class CutColumn(RefinableColumn):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LadderColumn(RefinableColumn):
-    """A column that is refined group by group along its ladder."""
+    """A column that is refined group by group along its hierarchy."""
 
     levels: tuple[IntArray, ...]
     """Group of each atom at every level, the finest first, each of shape (n_atoms,)."""

@@ -90,7 +90,7 @@ class Prospects:
     violating: IntArray
     """Rows that would have to be suppressed."""
     separated: FloatArray
-    """Pairs of rows told apart, per row: detail gained whatever the guide says."""
+    """Pairs of rows distinguished, per row: detail gained whatever the guide says."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +316,7 @@ def _people(
 ) -> tuple[FloatArray, FloatArray]:
     """Count the people with each value up to each cell of their class, and after it, shape (n_values, n_cells) each.
 
-    `chosen` marks the entries that are looked at.
+    `chosen` marks the entries to be judged.
     """
     entries = np.arange(values.size) if chosen is None else np.flatnonzero(chosen)
     member, _ = densify(state.partition.classes[entries] * (int(units.max(initial=0)) + 1) + units[entries])

@@ -116,7 +116,7 @@ def specialize(
     max_suppressed : int
         Rows that may be left out, in [0, n_rows].
     ladders : mapping of column name to Ladder, optional
-        Columns with a ladder are refined along it, group by group; the others automatically.
+        Columns with a hierarchy are refined along it, group by group; the others automatically.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def specialize(
 
 
 def _atoms(column: CodedColumn, ladder: Ladder | None) -> Groups:
-    """Return the finest groups the search may tell apart: those of the ladder, or of a grid for many numbers."""
+    """Return the finest groups the search may tell apart: those of the hierarchy, or of a grid for many numbers."""
     if ladder is not None:
         return ladder.levels[0]
     if not column.ordered or column.size <= _GRID:

@@ -289,7 +289,7 @@ class RandomizedResponse(TruthOrBlind):
         return self.unblinded(targets)
 
     def maximum_likelihood(self, counts: FloatArray) -> FloatArray:
-        """Return the shares under which the answer counts are likeliest: in [0, 1], adding up to 1.
+        """Return the maximum-likelihood shares behind the answer counts: in [0, 1], adding up to 1.
 
         The likeliest answer distribution is `max(p_j, c_j / ν)` with ν such that it adds up to 1 (the conditions of
         Karush, Kuhn and Tucker on the simplex): one sort instead of thousands of steps of expectation maximization.

@@ -28,7 +28,7 @@ def parts_of(array: pa.Array, cuts: Sequence[Point]) -> NDArray[np.int64]:
     array : Array
         Numbers, dates or timestamps. A time without a zone is taken for UTC where cuts have one, and the reverse.
     cuts : sequence of Point
-        Ascending. A float beside decimals and whole numbers is the decimal it is written as; beside floats every cut
+        Ascending. A float beside decimals and integers is the decimal it is written as; beside floats every cut
         is the float nearest to it, as when the text of a label is read.
     """
     if isinstance(array, pa.DictionaryArray):
@@ -51,7 +51,7 @@ def parts_of(array: pa.Array, cuts: Sequence[Point]) -> NDArray[np.int64]:
 
 
 def _whole_numbers(array: pa.Array) -> tuple[NDArray[np.integer], Fraction]:
-    """Return cells as whole numbers, 0 where missing, and what one of them is worth: 1, or its nanoseconds."""
+    """Return cells as integers, 0 where missing, and what one of them is worth: 1, or its nanoseconds."""
     kind = array.type
     scale = Fraction(1)
     if pa.types.is_timestamp(kind):
