@@ -217,7 +217,7 @@ class Policy:
     missing: Missing | None = None
     """What missing values mean where a column does not say; None: a category, which local methods want declared."""
     missing_values: tuple[str, ...] = ("",)
-    """Strings that mean missing in CSV and TSV."""
+    """Strings that mean missing in every source; the default, the empty one, in CSV and TSV alone."""
     declared_by: str | None = None
     """Who declares the domains public; printed in the report."""
     license: str | None = None

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +24,7 @@ from anonkit.engines.local.spilling_counts import SpillingCounter
 from anonkit.engines.reading.batches import drained, gather, grouped
 from anonkit.engines.reading.categories import Categories, CategoryColumns
 from anonkit.engines.reading.encoding import Encoded, coded_column, encode
+from anonkit.engines.reading.listed_missing import listed_missing
 from anonkit.engines.reading.names import check_names
 from anonkit.engines.reading.open_source import open_table
 from anonkit.engines.reading.sources import LocalSource, ParquetRows, mapped_source, spilled_rows, table_source
@@ -89,10 +91,15 @@ class LocalEngine:
         """
         table = open_table(data, policy)
         if isinstance(table, Untyped):
-            return self._typed(table)
-        if isinstance(table, ParquetRows):
-            return table.source()
-        return self._stored(table.batches, table.schema)
+            source = self._typed(table)
+            return source if table.knows_missing else self._without_listed(source, policy)
+        source = table.source() if isinstance(table, ParquetRows) else self._stored(table.batches, table.schema)
+        return self._without_listed(source, policy)
+
+    def _without_listed(self, source: LocalSource, policy: Policy) -> LocalSource:
+        """Return a table that brought its types without the texts that a policy lists as missing."""
+        function = listed_missing(source.schema, policy, partial(self.add_up, source))
+        return source if function is None else self.map_batches(source, function, function.schema, same_rows=True)
 
     def _typed(self, table: Untyped) -> LocalSource:
         kinds: Kinds = dict.fromkeys(table.names)

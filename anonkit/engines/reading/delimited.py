@@ -45,7 +45,7 @@ def open_delimited(file: TextFile, delimiter: str, policy: Policy) -> Untyped:
     """
     table = _Delimited.of(file, delimiter, policy.missing_values)
     cells = {name: TextCells.of(policy.column(name), cell_by_cell=policy.cell_by_cell) for name in table.names}
-    return Untyped(names=table.names, open=table.batches, cells_of=cells.__getitem__)
+    return Untyped(names=table.names, open=table.batches, cells_of=cells.__getitem__, knows_missing=True)
 
 
 @dataclass(frozen=True, kw_only=True)

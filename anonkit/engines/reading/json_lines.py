@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +17,8 @@ import pyarrow.json as pajson
 
 from anonkit.engines.reading.canonical import canonical_array, canonical_type
 from anonkit.engines.reading.failures import shielded, shielded_iterator
-from anonkit.engines.reading.json_literals import Object, literal_column, objects_of, without
+from anonkit.engines.reading.json_literals import Object, literal_column, objects_of, without, without_texts
+from anonkit.engines.reading.listed_missing import listed_texts, without_listed
 from anonkit.engines.reading.text_cells import TextCells
 from anonkit.engines.reading.text_files import TextFile
 from anonkit.engines.reading.untyped import Cells, Untyped
@@ -49,7 +51,7 @@ def open_json_lines(file: TextFile, policy: Policy) -> Untyped:
     def cells_of(name: str) -> Cells:
         if name in spelled:
             return TextCells.of(policy.column(name), cell_by_cell=policy.cell_by_cell)
-        return _JsonCells(name)
+        return _JsonCells(name, listed_texts(policy))
 
     names = list(policy.columns) if policy.cell_by_cell else []
     return Untyped(names=names, open=lambda: _read(file, policy, spelled), cells_of=cells_of)
@@ -60,10 +62,16 @@ class _JsonCells:
     """Cells that brought their types: integers widen to numbers, nothing else mixes."""
 
     name: str
+    listed: tuple[str, ...]
+    """Texts that are missing: a part of the file that holds no others in a column tells nothing of its type."""
 
     def fit(self, array: pa.Array, kind: pa.DataType | None) -> tuple[pa.DataType | None, pa.Array]:
         """Type some cells. See `anonkit.engines.reading.untyped.Cells.fit`."""
         given = canonical_type(self.name, array.type)
+        if self.listed and pa.types.is_string(given) and kind != given:
+            hidden = without_listed(array, self.listed)
+            if hidden.null_count == len(hidden):
+                return kind, pa.nulls(len(hidden), kind or pa.string())
         if kind is None or (pa.types.is_integer(kind) and pa.types.is_floating(given)):
             kind = given
         if kind != given and not (pa.types.is_floating(kind) and pa.types.is_integer(given)):
@@ -88,8 +96,13 @@ class _Reader:
     texts: set[str] = field(default_factory=set)
     """Columns whose strings look like dates: the parser would turn them into timestamps."""
 
+    @cached_property
+    def listed(self) -> tuple[str, ...]:
+        """Texts that the policy lists as missing."""
+        return listed_texts(self.policy)
+
     def table(self, block: bytes) -> pa.Table:
-        """Parse some lines."""
+        """Parse some lines; texts that are listed as missing are so where they would change what others mean."""
         if not self.spelled:
             table = self._typed(block)
         else:
@@ -98,9 +111,21 @@ class _Reader:
             except SourceError:  # types that mix may do so where cells come as they are spelled
                 table = self._by_object(block)
         self.row += table.num_rows
+        for name in (name for name in table.column_names if self.listed and name in self.spelled):
+            texts = table.column(name).combine_chunks()
+            table = table.set_column(table.column_names.index(name), name, without_listed(texts, self.listed))
         return table
 
     def _typed(self, block: bytes) -> pa.Table:
+        """Parse typed cells; where a listed text stands among numbers, without the listed texts."""
+        try:
+            return self._parsed(block)
+        except SourceError as error:
+            if not self.listed or not error.message.startswith("row ") or " changes from " not in error.message:
+                raise
+        return self._parsed(without_texts(self._objects(block), self.listed))
+
+    def _parsed(self, block: bytes) -> pa.Table:
         table = shielded(lambda: self._parse(block), self._explain)
         dates = {column.name for column in table.schema if pa.types.is_timestamp(column.type)}
         if dates:
@@ -129,7 +154,7 @@ class _Reader:
             return cells.cast(pa.string())
         if pa.types.is_integer(kind):
             return cells.cast(pa.string())
-        if pa.types.is_floating(kind) and self.policy.column(name).bounds is not None:
+        if pa.types.is_floating(kind) and not self.listed and self.policy.column(name).bounds is not None:
             return pc.if_else(pc.is_nan(cells), None, cells).cast(pa.string())  # the same double when it is read
         return None
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -77,10 +77,25 @@ def _literal(value: object) -> str | None:
 def without(objects: Sequence[Object], names: Sequence[str]) -> bytes:
     """Return objects as JSON Lines without some keys, numbers as they were spelled."""
     left_out = set(names)
-    lines = (
-        ",".join(f"{json.dumps(key)}:{_spelled(value)}" for key, value in record.items() if key not in left_out)
+    return _lines({key: value for key, value in record.items() if key not in left_out} for record in objects)
+
+
+def without_texts(objects: Sequence[Object], missing: Sequence[str]) -> bytes:
+    """Return objects as JSON Lines, some texts missing under the keys that have other values than texts as well."""
+    listed = set(missing)
+    mixed = {key for record in objects for key, value in record.items() if not (value is None or _is_text(value))}
+    return _lines(
+        {key: None if key in mixed and _is_text(value) and value in listed else value for key, value in record.items()}
         for record in objects
     )
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and not isinstance(value, _Literal)
+
+
+def _lines(objects: Iterable[Object]) -> bytes:
+    lines = (",".join(f"{json.dumps(key)}:{_spelled(value)}" for key, value in each.items()) for each in objects)
     return "".join(f"{{{line}}}\n" for line in lines).encode()
 
 

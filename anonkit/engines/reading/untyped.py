@@ -54,6 +54,8 @@ class Untyped:
     """Reads the file from the start; a batch may lack columns (their cells are missing) or bring new ones."""
     cells_of: Callable[[str], Cells]
     """How the cells of a column become typed."""
+    knows_missing: bool = False
+    """True when what the policy lists as missing comes as missing."""
 
 
 def schema_of(kinds: Kinds) -> pa.Schema:

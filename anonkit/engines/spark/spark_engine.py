@@ -22,6 +22,7 @@ from anonkit.domains.coded_columns import CodedColumn
 from anonkit.engines.local.counting import class_sizes, count_table
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.engines.reading.lake_folders import refuse_lake_place
+from anonkit.engines.reading.listed_missing import listed_missing
 from anonkit.engines.reading.parquet_tables import open_parquet
 from anonkit.engines.reading.sources import LocalSource, ParquetRows, restored, table_source
 from anonkit.engines.reading.splits import SPLIT_ROWS, DrawnSplits, ParquetSplits, Splits, all_of
@@ -115,14 +116,21 @@ class SparkEngine:
             The table cannot be read as one; names the column, the line or the row, never a cell.
         """
         if isinstance(data, DataFrame):
-            return self._copy(copied(data, self._new_folder()))
+            return self._without_listed(self._copy(copied(data, self._new_folder())), policy)
         if isinstance(data, str | os.PathLike):
             path, named = Path(data), self._named(os.fspath(data))
             if named is not None:
-                return self._copy(copied(named, self._new_folder()))
+                return self._without_listed(self._copy(copied(named, self._new_folder())), policy)
             if is_there(path) and (path.is_dir() or path.suffix.lower() in (".parquet", ".pq")):
-                return self._in_place(open_parquet(path, policy))
+                return self._without_listed(self._in_place(open_parquet(path, policy)), policy)
         return self._copy(converted(self._local.scan(data, policy), self._new_folder()))
+
+    def _without_listed(self, source: SparkSource, policy: Policy) -> SparkSource:
+        """Return a table that brought its types without the texts that a policy lists as missing."""
+        function = listed_missing(source.schema, policy, partial(self.add_up, source))
+        if function is None:
+            return source
+        return source.mapped(replace(step(function, source.schema, source.categories, function.schema), same_rows=True))
 
     def hold(self, table: pa.Table) -> LocalSource:
         """Return a table that a method has made. See `anonkit.protocols.Engine.hold`."""
