@@ -27,7 +27,7 @@ Tree = Sequence[Sequence[str]]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Hierarchy:
-    """The declared levels of detail of a column."""
+    """The declared generalization hierarchy of a column: its levels on codes, and the published name of every node."""
 
     column: CodedColumn
     ladder: Ladder

@@ -44,7 +44,10 @@ class Preparation:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Prepared:
-    """The quasi-identifiers of the n_rows rows that may be released, coded, with all that is asked of them."""
+    """The input of a search: quasi-identifiers of the releasable rows as codes, and the conditions on classes.
+
+    Columns, labels and units are aligned row by row. A search reads nothing else: it sees no cell values.
+    """
 
     columns: list[CodedColumn]
     """Each of shape (n_rows,)."""

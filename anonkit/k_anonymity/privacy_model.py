@@ -30,7 +30,28 @@ from anonkit.promises.anonymous_classes import Diversity, KAnonymity
 
 @dataclass(frozen=True, kw_only=True)
 class AnonymityModel:
-    """k-anonymity and what may be asked on top of it; the parameters shared by the k-anonymous methods."""
+    """The privacy model: k-anonymity with optional diversity, and the parameters that every k-anonymous method has.
+
+    k counts rows, or distinct people where the policy has a unit column. The diversity models bind every column of role
+    sensitive, the target included if it is declared so. A release that a search proposes is checked against the model
+    as it is, so nothing here depends on the search being right.
+
+    Raises
+    ------
+    ParameterError
+        A parameter is outside its range or malformed.
+
+    Privacy
+    -------
+    A syntactic model: it bounds the size and the diversity of equivalence classes, not what an attacker with further
+    knowledge can infer. It does not compose: the classes of two releases of one table may intersect in fewer than k
+    rows (`anonkit.ledger.joint_view`).
+
+    References
+    ----------
+    Sweeney 2002 (k-anonymity); Machanavajjhala et al., TKDD 2007 (distinct, entropy and recursive l-diversity); Li, Li,
+    Venkatasubramanian, ICDE 2007 (t-closeness); Wong et al., KDD 2006 ((alpha, k)-anonymity).
+    """
 
     example: ClassVar[Mapping[str, Any]] = MappingProxyType({"k": 5})
 

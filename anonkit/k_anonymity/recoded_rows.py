@@ -28,7 +28,14 @@ DROPPED, NOBODY = "dropped", "nobody"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RecodeRows:
-    """Recodes a batch, and leaves out rows that cannot be released: a function of the batch alone."""
+    """Batch function that recodes rows and leaves out those that cannot be released.
+
+    The output is a function of the batch alone and not of its position or neighbours, so every engine, and every
+    repeated task of a cluster, releases the same rows.
+
+    Left out are rows that miss a needed cell, rows without a unit, rows that the recoding itself leaves out, and rows
+    of a suppressed equivalence class.
+    """
 
     recoding: Recoding
     schema: pa.Schema
@@ -102,7 +109,10 @@ def is_among(columns: Mapping[str, pa.Array], classes: pa.Table, n_rows: int) ->
 
 @dataclass(frozen=True, kw_only=True)
 class UsableRows:
-    """How many rows of a table may be released, before any class is counted."""
+    """Numbers of releasable and of left-out rows of a table, before any equivalence class is counted.
+
+    Every left-out row has exactly one reason: a row that misses a needed cell and a unit counts as `n_missing`.
+    """
 
     n_source: int
     """Rows of the table."""
@@ -145,7 +155,7 @@ class CheckedColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class RowRules:
-    """Which rows a policy leaves out or refuses: each quasi-identifier is asked once, and the answer is handed on."""
+    """The policy's rules for rows: missing cells that drop a row or are refused, and declared domains."""
 
     needed: tuple[str, ...]
     """Quasi-identifiers whose missing cells drop their row."""
@@ -218,7 +228,7 @@ def _refuse_cells(column: Column, schema: pa.Schema, n_outside: int) -> None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FlagRows:
-    """Tells for each row what is wrong with it: one truth value a rule."""
+    """Batch function that marks the rows each rule applies to: one boolean column per rule, for the engine to count."""
 
     schema: pa.Schema
     rules: RowRules

@@ -78,7 +78,7 @@ def merged_boxes(
     recoding: LocalRecoding,
     needed: Sequence[str],
 ) -> LocalRecoding:
-    """Merge boxes with their neighbours until none that rows are in breaks the model."""
+    """Return the boxes after merging neighbours until every box that holds rows meets the privacy model."""
     while True:
         violating = violating_classes(model, source, policy, engine, recoding, needed).classes
         if violating.num_rows == 0 or recoding.nodes[0] is None:

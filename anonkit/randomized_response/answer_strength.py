@@ -21,7 +21,21 @@ from anonkit.randomized_response.randomized_draft import clear_target
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerStrength:
-    """How often a category is answered truthfully; the parameters shared by the methods after Zhang & Tang."""
+    """The probability of a true answer about a category; the parameters shared by the methods after Zhang & Tang.
+
+    One of three statements of the same strength, for a column of m categories with equal blind weights:
+    `p_keep` = p_0; `epsilon` = ln(1 + m p_0 / (1 - p_0)); `p_truth` = p_0 + (1 - p_0) / m (Warner's model for m = 2).
+
+    Raises
+    ------
+    ParameterError
+        A parameter is outside its range.
+
+    Privacy
+    -------
+    `epsilon` is the loss of one attribute. The losses of a record's attributes add up, so a record that answers about
+    every column has their sum.
+    """
 
     p_keep: float | None = parameter(
         default=None, range="(0, 1)", help="p_0: probability of the truth in each category; the paper has 0.35 to 0.6"

@@ -60,7 +60,22 @@ def clear_target(domains: PublicDomains) -> PublishedTarget | None:
 
 
 def local_promise(table: PublishedTable, policy: Policy) -> LocalDP:
-    """Return what the mechanisms of a table promise."""
+    """Return the promise that follows from the mechanisms of a table.
+
+    Parameters
+    ----------
+    table : PublishedTable
+        The published mechanism of every attribute and of the target.
+    policy : Policy
+        Its conditions: domains taken from the data, suspected identifiers.
+
+    Returns
+    -------
+    LocalDP
+        With the loss of every attribute and of a whole record. Columns released in clear, columns under transformed
+        response (no bound), and columns whose matrix has a zero beside a non-zero probability (infinite loss) are
+        listed apart.
+    """
     target = table.target
     losses = table.losses
     transformed = [each.name for each in table.attributes if isinstance(each.mechanism, TransformedResponse)]

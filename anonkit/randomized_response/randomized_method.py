@@ -73,7 +73,11 @@ class RandomizedMethod(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class ShuffleDelta(RandomizedMethod):
-    """The parameter of methods whose files are also protected by the secret shuffle of their rows."""
+    """The parameter `shuffle_delta` of methods whose files also gain from the secret shuffle of their rows.
+
+    The shuffled file has a central (epsilon, delta) guarantee beside the local one, against readers who see nothing
+    else; delta is fixed here, epsilon follows from it and the number of rows.
+    """
 
     shuffle_delta: float | None = parameter(
         default=None,

@@ -28,7 +28,16 @@ _LABEL_STREAM, _ASKED_STREAM, _UNLABELLED_STREAM = 2**32 - 1, 2**32 - 2, 2**32 -
 
 @dataclass(frozen=True, kw_only=True)
 class RandomizeBatch:
-    """Randomizes a batch: a pure function of the batch and its first row number."""
+    """Batch function that randomizes rows: a pure function of the batch, its first row number and the key.
+
+    The random words of a cell are addressed by (key, stream, row number): attribute i has stream i, and the label, the
+    choice of the asked attribute and missing labels have streams of their own at the top of the range. A task that runs
+    twice therefore gives the same answers, never a second, independent one that could be averaged with the first.
+
+    Privacy
+    -------
+    The key is as secret as the rows: whoever has it can subtract the noise. It is kept out of the representation.
+    """
 
     table: PublishedTable
     key: bytes = field(repr=False)

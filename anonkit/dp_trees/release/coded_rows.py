@@ -112,7 +112,10 @@ def counted(
 
 @dataclass(frozen=True, kw_only=True)
 class EngineCounter:
-    """Answers each question with one job: batches are counted where they are, and the counts added up."""
+    """Counter that answers each counting query by one job of the engine; rows never leave the engine.
+
+    Integer sums are exact in any order of the batches, so the counts do not depend on how the engine divides the table.
+    """
 
     engine: Engine
     coded: Source
@@ -142,7 +145,7 @@ class EngineCounter:
 
 @dataclass(frozen=True)
 class CodeRows:
-    """Codes the rows of a batch that are used: a function of the batch alone."""
+    """Batch function that turns rows into codes of the public domains: a function of the batch alone."""
 
     schema: TreeSchema
 

@@ -26,7 +26,21 @@ FORMS = ("microdata", "cells")
 
 @dataclass(frozen=True, kw_only=True)
 class CentralMethod:
-    """The parameters of every method with central differential privacy, and what follows from them alone."""
+    """The parameters of every method with central differential privacy, and what follows from them alone.
+
+    One row changes between neighbours, or up to `rows_per_unit` rows with a unit column; replacing a row is removing
+    one and adding one. The loss per row is therefore epsilon / `changed_rows` (group privacy).
+
+    Raises
+    ------
+    ParameterError
+        A parameter is outside its range.
+
+    Privacy
+    -------
+    Epsilon covers the whole release: rows, cells, model, params and report. Everything that a method derives from its
+    parameters and the policy is public; nothing here reads a table.
+    """
 
     name: ClassVar[str]
     target_use: ClassVar[TargetUse] = TargetUse.REQUIRED

@@ -159,7 +159,28 @@ def stacked_draft(
     claim: float,
     told: Mapping[str, Any],
 ) -> Draft:
-    """Return the draft of what was learned: its table, its params, its budget. No count of the source is in it."""
+    """Return the draft of a learned model: synthetic rows or cells, params and budget.
+
+    Parameters
+    ----------
+    learned : StackedForest
+        The noisy model, with the accounting of every draw made for it.
+    policy : Policy
+    engine : Engine
+        Holds or draws the rows.
+    rng : Randomness
+        Key of the release; the rows are drawn from a child of it.
+    form : {"microdata", "cells"}
+        Synthetic rows, or the leaves as generalized cells with noisy counts.
+    claim : float
+        The promised epsilon, at least the sum of the draws.
+    told : mapping
+        Public facts about the method for the params.
+
+    Privacy
+    -------
+    Post-processing: nothing in the draft depends on a count of the source but through its noisy value.
+    """
     if form == "microdata":
         rows = microdata_of(learned, policy, rng)
         data, columns = rows.source(engine), rows.described()
@@ -190,7 +211,10 @@ def stacked_draft(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StackedRows:
-    """Draws rows from the noisy counts and gives each a class from the model's probabilities: no privacy loss."""
+    """Draws synthetic rows from the noisy counts, with a class from the model's probabilities.
+
+    Within a cell of the grid a number is drawn uniformly. All input is published, so the rows cost no privacy loss.
+    """
 
     forest: PublishedForest
     scores: AdditiveScores

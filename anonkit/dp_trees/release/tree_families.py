@@ -86,7 +86,13 @@ def stop_parameter(default: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class StoppingTree(GrownTrees):
-    """Trees of a depth that stop by a rule; the published rule has no noise, and then nothing is promised."""
+    """Trees of bounded depth with a stopping rule: by depth alone, by a noisy count, or by purity as published.
+
+    Privacy
+    -------
+    `stop="pure"` is a published rule: a node is a leaf if all its rows have one class. It reads exact counts, so such a
+    release has no guarantee and says so.
+    """
 
     threshold: ClassVar[Threshold] = staticmethod(friedman_schuster)
 
@@ -153,7 +159,11 @@ class StoppingTree(GrownTrees):
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredTree(StoppingTree):
-    """Trees that may choose splits by entropy, whose sensitivity grows with the rows it is exact for."""
+    """Trees that may score splits by entropy.
+
+    The sensitivity of entropy grows with log2 of the rows, hence the public bound `max_rows`: a node with more rows is
+    scored along a straight line instead, and the bound on the sensitivity holds for every table.
+    """
 
     max_rows: int = parameter(
         default=LARGEST_TABLE,
@@ -173,7 +183,7 @@ class ScoredTree(StoppingTree):
 
 @dataclass(frozen=True, kw_only=True)
 class PrunedTree(StoppingTree):
-    """A C4.5 tree: its subtrees can be pruned by what is published of them."""
+    """A C4.5 tree whose subtrees may be pruned by their published noisy counts: post-processing, at no privacy loss."""
 
     pruning: str = parameter(
         default="none",
@@ -230,7 +240,11 @@ class NoisyC45(CountingTree, PrunedTree):
 
 @dataclass(frozen=True, kw_only=True)
 class FriedmanSchusterTree(ScoredTree):
-    """A tree of Friedman & Schuster 2010: splits by the exponential mechanism on a score that a row moves one way."""
+    """A tree after Friedman & Schuster (KDD 2010): splits by the exponential mechanism on a monotone score.
+
+    Monotone: one more row moves the scores of all candidates the same way, which halves the noise that a given epsilon
+    needs. The published rate ignores this, so with it the splits cost half of what the paper charges for them.
+    """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"rate": "published", "score": "max-class"}}
 

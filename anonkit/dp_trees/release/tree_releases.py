@@ -57,7 +57,16 @@ P = TypeVar("P", bound=TreePlan)
 
 @dataclass(frozen=True, kw_only=True)
 class TreeMethod(CellMethod, ABC, Generic[P]):
-    """The parameters of all tree methods; a method says how it plans and how it grows what it planned."""
+    """The release path of all tree methods; a method adds its plan and the way it grows that plan.
+
+    `plan` is a function of policy and parameters, so `guarantee` can state the promise before any data is read;
+    `release` makes the draws of that same plan.
+
+    Privacy
+    -------
+    The promise is the composition of the planned draws. A method whose published form reads exact counts returns a
+    reason from `no_guarantee`, and its release promises nothing.
+    """
 
     promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
@@ -132,7 +141,7 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
 
 @dataclass(frozen=True, kw_only=True)
 class GrownTrees(TreeMethod[Plan]):
-    """A tree method by the one grower: it says its choices."""
+    """A tree method of the common grower: it states only its choices."""
 
     @abstractmethod
     def choices(self, schema: TreeSchema) -> Choices:
@@ -164,7 +173,30 @@ def forest_draft(
     *,
     accounted: bool,
 ) -> Draft:
-    """Return the draft of a noisy forest: its table, its params, its budget. No count of the source is in it."""
+    """Return the draft of a noisy forest: synthetic rows or cells, params and budget.
+
+    Parameters
+    ----------
+    forest : PublishedForest
+        The noisy forest, as it is published.
+    accounting : Accounting
+        The planned draws.
+    policy : Policy
+    engine : Engine
+        Holds or draws the rows.
+    rng : Randomness
+        Key of the release.
+    form : {"microdata", "cells"}
+        Synthetic rows, or the leaves as generalized cells with noisy counts.
+    told : mapping
+        Public facts about the method for the params.
+    accounted : bool
+        False where the method promises nothing: params then list no draws, and the budget is None.
+
+    Privacy
+    -------
+    Post-processing: nothing in the draft depends on a count of the source but through its noisy value.
+    """
     cells = cells_of(forest)
     if form == "microdata":
         rows = _microdata(forest, cells, policy, rng)
@@ -237,7 +269,16 @@ def _without_missing(attribute: Attribute, allowed: NDArray[np.bool_]) -> NDArra
 
 
 def generalized(cells: Cells, policy: Policy) -> tuple[pa.Table, list[dict[str, Any]]]:
-    """Return one row a leaf and class: the cell in words, and its noisy count as it is."""
+    """Return one row per leaf and class: the cell in words, and its noisy count unchanged.
+
+    Negative counts stay: clipping would bias the sums of a consumer. A leaf that publishes only its label has one row,
+    without a count.
+
+    Raises
+    ------
+    PolicyError
+        A column of the table is named like the count column.
+    """
     schema = cells.schema
     if COUNT_COLUMN in policy.columns:
         raise PolicyError(f"column {COUNT_COLUMN!r} has a name that the release needs", "rename it")

@@ -25,7 +25,12 @@ _POWER_STEPS = 4
 
 
 class Splits:
-    """The nodes of the tree, as they are made: column and left child of each, and the codes that go left."""
+    """The nodes of a growing tree of boxes, as parallel arrays of shape (n_nodes,).
+
+    `column` is the column that divides a node, -1 for a leaf; `left` is its left child, the right one is `left` + 1;
+    `parent` is -1 at the root. A node sends code c left if c <= `at_most`, or, where `at_most` is LISTED, if c is among
+    its listed codes; the code for missing goes left where `missing_left` is set.
+    """
 
     def __init__(self) -> None:
         self.column = np.full(1, -1)

@@ -26,7 +26,12 @@ _FEW = 2
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """How the values of a sensitive attribute are held in some classes."""
+    """Holders of each value of a sensitive attribute, class by class; a holder is a row, or a person.
+
+    Where people hold several values the exact division is unknown from counts alone. `counts` is an upper bound of the
+    people per value, `holders` a lower bound of the people in all, so every measure below errs on the side of less
+    diversity.
+    """
 
     counts: FloatArray
     """Holders of each value, shape (..., n_values): rows, or people at most."""
@@ -83,7 +88,10 @@ def at_most(rows: NDArray[Any], people: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class CountedPeople:
-    """People of entries that stand for all rows of a class with one value."""
+    """Published counts of people per entry, an entry standing for all rows of a class with one sensitive value.
+
+    Used where the unit column itself is no longer there, as in a release that is validated.
+    """
 
     people: IntArray
     """People with the value of each entry in its class, shape (n_entries,)."""
@@ -105,7 +113,7 @@ class CountedPeople:
 
 @dataclass(frozen=True, eq=False)
 class Triples:
-    """The distinct (class, value, person) of some entries, ascending by class."""
+    """The distinct (class, value, person) triples of some entries, sorted by class, so that nobody is counted twice."""
 
     classes: IntArray
     values: IntArray

@@ -29,7 +29,10 @@ _TOLERANCE = 1e-9  # thresholds are met up to rounding
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Rows divided into equivalence classes. Identical rows may stand as one entry with a weight."""
+    """A partition of the rows into equivalence classes; identical rows may be one entry with a weight.
+
+    An entry is a row, or a set of rows alike in all quasi-identifiers, sensitive values and units.
+    """
 
     classes: IntArray
     """Class of each entry, shape (n_entries,), dense in [0, n_classes)."""
@@ -78,7 +81,11 @@ class Partition:
 
 
 class Requirement(Protocol):
-    """Something asked of every class, monotone under merging of classes."""
+    """A condition on every equivalence class.
+
+    Monotone where everybody has one row: classes that meet it also meet it when merged. Searches use this to prune,
+    never to promise: whatever they return is checked as it is.
+    """
 
     name: ClassVar[str]
     """What it is called in reports."""
@@ -122,7 +129,11 @@ class AtLeastK:
 
 @dataclass(frozen=True, eq=False)
 class HistogramRequirement(ABC):
-    """A requirement on how the holders of a class, rows or people, divide into sensitive values."""
+    """A condition on the histogram of a sensitive attribute within each class, counted in rows or in people.
+
+    Entries whose code is `missing` hold no value: they count as members of their class and towards k, but towards no
+    value. Either `units` or `counted` is given where people are counted, neither where rows are.
+    """
 
     name: ClassVar[str]
 
@@ -163,7 +174,7 @@ class HistogramRequirement(ABC):
         """Tell which classes break the requirement, shape (...)."""
 
     def overall(self, partition: Partition, kept: BoolArray) -> Held:
-        """Return how the entries still in the release hold values, as if they were one class."""
+        """Return the holders of each value among the released entries, as one class: the reference of t-closeness."""
         n_values = self.n_values
         if self.counted is not None:
             return Held(
@@ -300,7 +311,10 @@ class DistinctL(HistogramRequirement):
 
 @dataclass(frozen=True, eq=False)
 class EntropyL(HistogramRequirement):
-    """Entropy l-diversity: exp(entropy of the sensitive values) at least l in every class."""
+    """Entropy l-diversity: exp(entropy of the sensitive values) >= l in every class (Machanavajjhala et al. 2007).
+
+    Entropy in nats, so exp(entropy) is the effective number of values and l is comparable with distinct l-diversity.
+    """
 
     name: ClassVar[str] = "entropy l-diversity"
 
@@ -320,7 +334,10 @@ class EntropyL(HistogramRequirement):
 
 @dataclass(frozen=True, eq=False)
 class RecursiveCL(HistogramRequirement):
-    """Recursive (c, l)-diversity: r_1 < c (r_l + ... + r_m), r sorted descending, in every class."""
+    """Recursive (c, l)-diversity: r_1 < c (r_l + ... + r_m), r the value counts of a class in descending order.
+
+    Machanavajjhala et al., TKDD 2007: with l - 2 values ruled out, the commonest is still not too common.
+    """
 
     name: ClassVar[str] = "recursive (c, l)-diversity"
 

@@ -37,7 +37,7 @@ class Decision:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Selection:
-    """The features kept, as a recoding of the columns."""
+    """Result of a greedy selection: the features kept, each at one level, as a recoding of the columns."""
 
     decisions: tuple[Decision, ...]
     """In the order of the visit."""

@@ -52,7 +52,11 @@ PUBLISHED = ForestSize(bootstrap_rows=None, oob_rows=None, rows=None)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Forest:
-    """A forest of fully grown trees, with the rows it was grown on."""
+    """A random forest of fully grown trees on integer codes, with the rows it was grown on.
+
+    Kept together because out-of-bag estimates need both: a tree predicts only the rows that its bootstrap sample left
+    out.
+    """
 
     model: BaggedTrees
     rows: Matrix

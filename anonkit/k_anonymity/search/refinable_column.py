@@ -31,7 +31,10 @@ class Offers:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RefinableColumn(ABC):
-    """A column under refinement. Its codes are atoms: the finest groups of its values that may be distinguished."""
+    """A column under top-down refinement. Its codes are atoms: the finest groups of values that may be distinguished.
+
+    At the start all atoms are one group (the column is dropped); every accepted refinement divides one group.
+    """
 
     name: str
     codes: IntArray
@@ -64,7 +67,11 @@ class RefinableColumn(ABC):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CutColumn(RefinableColumn):
-    """A column that may be cut anywhere: an ordered one between its values, another between sorted categories."""
+    """A column without a declared hierarchy: any group may be cut in two.
+
+    An ordered column is cut between neighbouring values, a categorical one between categories sorted by their mean
+    guide (Breiman et al. 1984, theorem 4.5).
+    """
 
     ordered: bool
 
@@ -111,7 +118,7 @@ class CutColumn(RefinableColumn):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LadderColumn(RefinableColumn):
-    """A column that is refined group by group along its hierarchy."""
+    """A column with a declared hierarchy: a group is divided into its children at the next finer level."""
 
     levels: tuple[IntArray, ...]
     """Group of each atom at every level, the finest first, each of shape (n_atoms,)."""

@@ -29,7 +29,10 @@ _HISTOGRAM_CELLS = 1_000_000  # larger tables of sensitive values are left to th
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Refinable:
-    """A partition under refinement: the entries still kept, their guide, and what suppressed rows took with them."""
+    """A partition under top-down refinement: the entries still kept, their guide, and the sums of the suppressed rows.
+
+    Suppressed rows form one class of their own, so that their share of the guide's variance counts as lost.
+    """
 
     partition: Partition
     guide: Guide

@@ -29,7 +29,10 @@ def each_axis(axes: FloatArray, work: Callable[[FloatArray], NDArray[np.number]]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Guide:
-    """Sums of the guide over the rows behind each entry."""
+    """Sums of the guide, out-of-bag class probabilities on a few axes, over the rows behind each entry.
+
+    Multiples of 2**-24, so that sums are exact in floats and the same in any order of the rows.
+    """
 
     rows: FloatArray
     """Rows with a known guide, shape (n_entries,)."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Band response for numbers: an answer near the truth with extra weight, else any answer.
 
-Both bounded local mechanisms for numbers are this one family, laid on a grid so that every probability is a
+Both bounded local mechanisms for numbers are this one family, laid on a grid so that every probability is an
 integer number of words: the square wave mechanism (Li et al., SIGMOD 2020) and the piecewise mechanism (Wang et
 al., ICDE 2019) differ only in the width of the band. Randomized response on bins is the band of width 1.
 """
