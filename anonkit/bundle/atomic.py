@@ -62,10 +62,12 @@ class Staging:
         """
         try:
             for name in names:
+                # contents reach the disk before the mark: a power cut must not leave a mark over empty files
                 _sync(self.folder / name)
             mark = self.folder / f"{_MARK}.new"
             mark.write_text(json.dumps({"put": list(names), "remove": list(absent)}), encoding="utf-8")
             _sync(mark)
+            # a rename is atomic: the mark is either absent or whole, never half a list of names
             mark.rename(self.folder / _MARK)
             _sync_entry(self.folder)
             _finish(self.folder, self.target)
@@ -78,6 +80,7 @@ def recover(folder: Path, stem: str) -> None:
     for staged in sorted(folder.glob(f"{_prefix(stem)}*")):
         if (staged / _MARK).exists():
             _finish(staged, folder)
+        # without a mark, and its process may still be writing: only the folders of dead processes are deleted
         elif not is_alive(staged.name.removeprefix(_prefix(stem)).split("-")[0]):
             shutil.rmtree(staged, ignore_errors=True)
 
@@ -87,6 +90,7 @@ def _finish(staged: Path, target: Path) -> None:
     for name in steps["remove"]:
         (target / name).unlink(missing_ok=True)
     for name in steps["put"]:
+        # absent when an interrupted run had renamed it already: every step may be repeated
         if (staged / name).exists():
             _replace(staged / name, target / name)
     _sync_entry(target)
@@ -129,9 +133,11 @@ def is_alive(pid: str) -> bool:
     if not pid.isdigit():
         return False
     try:
+        # signal 0 is never delivered: it only asks whether the process exists
         os.kill(int(pid), 0)
     except ProcessLookupError:
         return False
+    # the process exists and belongs to somebody else
     except PermissionError:
         return True
     return True

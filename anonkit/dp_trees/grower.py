@@ -64,6 +64,7 @@ class _Grower:
     def __init__(self, plan: Plan, counter: Counter, randomness: Randomness) -> None:
         self.plan, self.schema, self.choices = plan, plan.schema, plan.choices
         self.counter = counter
+        # separate children: the assignment of rows to trees does not depend on how much noise was drawn before
         self.key = randomness.key("rows of trees")
         self.words = Words(randomness.child("noise of trees"))
         self.codes = [attribute.codes for attribute in self.schema.attributes]
@@ -79,12 +80,14 @@ class _Grower:
         frontier = np.arange(self.forest.size)
         question = self._question(frontier, np.full((frontier.size, 1), WITHOUT_ATTRIBUTE))
         totals = self.counter.ask(question).reshape(frontier.size, self.schema.n_classes)
+        # under a bootstrap the total is random, so there is nothing to compare it with
         if self.choices.rows.bootstrap is None:
             refuse_other_totals("trees", int(totals.sum()), self.counter.n_rows * self.choices.rows.times)
         for level in range(self.plan.levels):
             watch(level)
             ends = self._ends(level, frontier, totals)
             candidates = self._candidates(frontier[~ends])
+            # decided by the public schema and the noisy tree alone, so stopping here tells nothing of the rows
             if candidates.size and self._too_large(candidates):
                 ends[:] = True
             if ends.any():
@@ -112,11 +115,13 @@ class _Grower:
         units = self.plan.count_units(level)
         if units:
             draw = self.plan.count_draw(level, ends_path=False)
+            # charged first: a path over its budget stops the release before anything is drawn
             self.account.charge(draw.purpose, draw.units, frontier)
             rows = noisy_counts(totals.sum(axis=1), draw.rate, self.words)
             self.forest.rows[frontier] = rows
             if self.choices.threshold is not None:
                 ends = ends | (rows < self.choices.threshold(draw.epsilon, self.schema))
+        # an exact look at the data: methods with this choice promise nothing
         if self.choices.noiseless_purity:
             ends = ends | (totals.max(axis=1) == totals.sum(axis=1))
         return np.asarray(ends, dtype=bool)
@@ -127,6 +132,7 @@ class _Grower:
         most = self.plan.terms.candidates
         if not self.choices.square_root:
             return np.where(free, np.arange(free.shape[1]), WITHOUT_ATTRIBUTE)
+        # one bit less: a used attribute, 2**63, sorts after every free one
         words = self.words.take(free.size).reshape(free.shape) >> np.uint64(1)
         order = np.argsort(np.where(free, words, np.uint64(1) << np.uint64(63)), axis=1, kind="stable")[:, :most]
         chosen = np.sort(order, axis=1)
@@ -151,9 +157,11 @@ class _Grower:
             self.account.charge(draw.purpose, draw.units, nodes)
         chosen = self.choices.selection.choose(tables, units, self.plan.terms, self.words)
         first = self.forest.size
+        # children are disjoint, so they compose in parallel; along a path the charges add up
         parents = self.forest.grow(nodes, chosen, self.schema.attributes)
         self.account.branch(parents)
         self._inherit(parents)
+        # exact counts of the children, known from the same answer: kept for the next level, never published as they are
         totals = np.zeros((parents.size, self.schema.n_classes), dtype=np.int64)
         for at, owners, block in counts:
             here = chosen.attribute[owners] == at

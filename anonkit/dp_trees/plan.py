@@ -95,6 +95,7 @@ class Plan:
         if self.choices.square_root and candidates:
             candidates = max(1, math.isqrt(candidates))
         numbers = sum(one.is_cut for one in splittable)  # these are never used up
+        # among so many random candidates at least these are numeric: the categories are too few for all places
         fewest = max(0, min(numbers, candidates - (len(splittable) - numbers)))
         numbers = min(candidates, numbers)
         return Terms(
@@ -122,6 +123,7 @@ class Plan:
         """Return what the contents of a leaf at this level may cost, after its count."""
         if not self.choices.align:
             return self.level_units[level] - self.count_units(level)
+        # a path that ends here has spent only its counts and splits above; the leaf gets all the rest (eDPRF)
         above = sum(self.count_units(at) + sum(one.units for one in self.split_draws(at)) for at in range(level))
         return self.path_units - above - self.count_units(level)
 
@@ -149,6 +151,7 @@ class Plan:
     def accounting(self) -> Accounting:
         """Every draw on the path of a row, for all levels at which it may end."""
         draws: list[Draw] = []
+        # without an attribute to split by, the root is the only leaf
         levels = range(self.levels if self.can_split else 1)
         for level in levels:
             counted = self.count_units(level) > 0

@@ -76,6 +76,8 @@ class Disjoint:
         if self.trees == 1:
             yield np.zeros(n_rows, dtype=np.int64), None
         else:
+            # independent for each row: dealing by position or in fixed sizes would move other rows when one is
+            # left out, and parallel composition would not hold
             yield asked_attribute(key, _TREE_STREAM, first_row, n_rows, self.trees), None
 
     def to_params(self) -> dict[str, Any]:
@@ -130,6 +132,7 @@ class PoissonBootstrap:
     def path_units(self, epsilon: Fraction) -> int:
         """Return the largest loss of one copy for which all copies in all trees lose at most epsilon."""
         units = units_of(Fraction(math.log1p(float(epsilon) / self.trees)))  # exp(e) - 1 a tree: Poisson untruncated
+        # the float above is only a start; the exact loss decides
         while self._loss(units) > epsilon:
             units -= 1 + (units >> 40)
         return units
@@ -140,6 +143,7 @@ class PoissonBootstrap:
 
     def groups(self, key: bytes, first_row: int, n_rows: int) -> Iterator[tuple[IntArray, IntArray]]:
         """Yield all rows with their copies, once a tree."""
+        # inversion of the distribution function on integers: exactly the published law
         limits = np.cumsum(_poisson_weights())
         for tree in range(self.trees):
             words = keyed_words(key, tree, first_row, n_rows).reshape(-1)

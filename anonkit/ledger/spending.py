@@ -138,10 +138,12 @@ class Spending:
             return recognitions[-1].dataset
 
         claim = self._claim(sighting, method, params, place)
+        # the loss counts from here on; if this process is killed, the ledger settles it by whether the files are there
         number = ledger.reserve(claim, self._refuse_overspent, budget=self._account.budget, naming=naming)
         try:
             position = self._position(number, ledger.standing(recognitions[-1].dataset), params)
             yield self._published(position, recognitions[-1]), lambda digest: ledger.publishing(number, digest)
+        # an interrupt must settle the reservation, too
         except BaseException:
             ledger.give_up(number)
             raise
@@ -190,6 +192,7 @@ class Spending:
         after = total([standing.epsilon, epsilon])
         if budget is not None and after > budget:
             raise BudgetError(*_overspent(standing, epsilon, budget))
+        # without a budget nobody has agreed to a second draw: independent answers about the same rows average out
         earlier = [entry for entry in standing.counted if entry.redrawn]
         if budget is None and self._promise.redraw_costs and earlier:
             raise BudgetError(*_second_draw(standing, earlier[-1].number, after))

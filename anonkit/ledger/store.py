@@ -77,6 +77,7 @@ class Ledger:
         self.path = Path(path)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            # made before SQLite opens it, which would make it with the permissions of the umask
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
             close_to_others(self.path)
         except OSError as error:
@@ -164,6 +165,7 @@ class Ledger:
             _settle_all(connection)
             if naming is not None:
                 claim = replace(claim, dataset=naming(_marks(connection), _names(connection)))
+            # read under the lock: two releases at once cannot both fit into the rest of one budget
             before = _standing(connection, claim.dataset)
             check(before if budget is None else replace(before, budget=budget))
             connection.execute("INSERT OR IGNORE INTO dataset VALUES (?, NULL)", (claim.dataset,))

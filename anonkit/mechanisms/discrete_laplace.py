@@ -24,6 +24,7 @@ _ONE = 1 << RATE_BITS
 _HALF_BITS = RATE_BITS // 2
 _HALF_MASK = (1 << _HALF_BITS) - 1
 _LARGEST_EXPONENT_BITS = 28
+# times the low half of a rate, 26 bits, this stays below 2**63
 _LARGEST_STEPS = 1 << 36
 _BUFFER = 1 << 12
 
@@ -41,6 +42,7 @@ class Words:
     def take(self, n: int) -> NDArray[np.uint64]:
         """Return `n` uniform 64-bit words."""
         if n > self._block.size - self._used:
+            # a large draw comes from the stream directly; the rest of the block serves later small draws
             if n >= _BUFFER:
                 return self._rng.words(n)
             self._block, self._used = self._rng.words(_BUFFER), 0
@@ -61,6 +63,7 @@ class Words:
         bad = np.flatnonzero((words >= ceilings) & (ceilings != 0))
         if bad.size:
             words = words.copy()
+        # rejection: a word above the ceiling would make small remainders likelier (modulo bias)
         while bad.size:
             words[bad] = self.take(bad.size)
             bad = bad[(words[bad] >= ceilings[bad]) & (ceilings[bad] != 0)]
@@ -90,6 +93,7 @@ def bernoulli_exp(steps: IntArray, rate: int, words: Words) -> BoolArray:
     carried = flat * (rate >> _HALF_BITS) + (low >> _HALF_BITS)
     whole = carried >> _HALF_BITS
     fraction = ((carried & _HALF_MASK) << _HALF_BITS) | (low & _HALF_MASK)
+    # exp(-(w + f)) = exp(-1)**w exp(-f): a success needs the fractional coin and then w coins of exp(-1) in a row
     alive = np.flatnonzero(_exp_fraction(fraction, words))
     left = whole[alive]
     result = np.zeros(flat.size, dtype=bool)
@@ -104,6 +108,8 @@ def bernoulli_exp(steps: IntArray, rate: int, words: Words) -> BoolArray:
 
 def _exp_fraction(fraction: IntArray, words: Words) -> BoolArray:
     """Draw Bernoulli(exp(-f)) for f = fraction / 2**52 in [0, 1]: von Neumann's alternating series."""
+    # coin k succeeds with probability f / k, so the first n all succeed with probability f**n / n!, and the first
+    # failure comes at an odd k with probability 1 - f + f**2 / 2! - ... = exp(-f)
     odd = np.ones(fraction.size, dtype=bool)
     alive = np.arange(fraction.size)
     k = 1
@@ -167,6 +173,7 @@ def discrete_laplace(n: int, rate: int, words: Words) -> IntArray:
     while filled < n:
         size = geometric(n - filled + 8, rate, words)
         negative = (words.take(size.size) & np.uint64(1)).astype(bool)
+        # without this zero would be drawn twice, as +0 and as -0, and have double its probability
         kept = ~(negative & (size == 0))
         drawn = np.where(negative, -size, size)[kept][: n - filled]
         out[filled : filled + drawn.size] = drawn

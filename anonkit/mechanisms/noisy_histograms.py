@@ -47,6 +47,7 @@ def noisy_tables(
     Each table costs one row that comes or goes its rate, since the row changes one cell by one; the rates add up.
     """
     words = Words(randomness)
+    # one stream for all tables in the order given: the order is part of what a seed reproduces
     name, classes, counts, rate = target
     return NoisyTables(
         target=name,
@@ -89,8 +90,10 @@ def rows_of(tables: NoisyTables, numbers: IntArray, randomness: Randomness) -> D
     for label, n_rows in enumerate(numbers):
         for at, table in enumerate(tables.tables):
             weights = consistent_counts(tables, table)[label]
+            # noise may leave a class no positive count in this table; its rows are then spread evenly
             weights = weights if weights.sum() > 0 else np.ones(weights.shape)
             dealt = _whole(weights * (n_rows / weights.sum()), words, int(n_rows))
+            # permuted per attribute: else all attributes of a class would ascend together, as if correlated
             codes[at].append(np.repeat(np.arange(dealt.size), dealt)[randomness.permutation(int(n_rows))])
     return DrawnTable(
         labels=np.repeat(np.arange(numbers.size), numbers),

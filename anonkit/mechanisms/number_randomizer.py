@@ -65,6 +65,7 @@ class NumberRandomizer:
                 "declare that values may be missing: absence is then randomized too",
             )
         out = np.empty(numbers.shape)
+        # words per row follow from the parameters, never from a value: any row can be drawn alone
         draws = (1 if self._is_normal else 2) + (response.presence is not None)
         for rows in row_blocks(numbers.size):
             size = rows.stop - rows.start
@@ -80,6 +81,7 @@ class NumberRandomizer:
         away -= response.centre
         answers = self._noisy(away, words)
         answers += response.centre
+        # onto the published grid: the last bits of a float sum could identify the true value (Mironov, CCS 2012)
         answers /= response.step
         np.rint(answers, out=answers)
         answers *= response.step

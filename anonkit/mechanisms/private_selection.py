@@ -51,6 +51,7 @@ def permute_and_flip(scores: IntArray, rate: int, words: Words, allowed: BoolArr
     """
     mask = _mask(scores, allowed)
     gap = _below_best(scores, mask)
+    # the best allowed candidate has gap 0 and a certain coin: every row has at least one head
     heads = mask & bernoulli_exp(gap, rate, words)
     return _uniform_member(heads, words)
 
@@ -90,6 +91,7 @@ def exponential_mechanism(
         done, first = kept.any(axis=1), kept.argmax(axis=1)
         chosen[left[done]] = proposed[done, first[done]]
         left = left[~done]
+        # proposals are made in growing blocks; the first kept one counts, so the law is that of one proposal at a time
         block = min(2 * block, _LARGEST_BLOCK, max(1, _CELLS_AT_ONCE // max(1, left.size)))
     return chosen
 

@@ -155,8 +155,11 @@ class RowAnswers:
         n_rows : int
             At least 1.
         """
+        # shuffling never raises a row's loss above its local epsilon
         if epsilon >= self.epsilon:
             return 0.0
+        # the privacy blanket (Balle et al., CRYPTO 2019): delta <= E[(sum of g (u - e^eps v))+] / (g n), where each of
+        # the n rows is in the blanket, and takes part in the sum, with probability g
         draws = self.blanket * (np.exp(self.log_u) - np.exp(epsilon + self.log_v))
         most_cells = _MOST_CELLS if self.epsilon <= _LARGE else _FEWER_CELLS
         excess, slack = _expected_excess(draws, self.chance * self.blanket, n_rows, most_cells)
@@ -301,7 +304,9 @@ def _expected_excess(draws: FloatArray, chance: FloatArray, n: int, most_cells: 
     low, high = _window(steps * width, shares, n)
     cells = 1 << max(8, math.ceil(math.log2((high - low) / width + 4)))
     law = np.bincount((steps % cells).astype(np.int64), weights=shares, minlength=cells)
+    # a row outside the blanket adds 0
     law[0] += 1.0 - float(chance.sum())
+    # the law of a sum of n draws: the n-th power of the transform of one
     spectrum = np.fft.rfft(law)
     with np.errstate(under="ignore"):
         powered = spectrum**n

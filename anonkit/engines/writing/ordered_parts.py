@@ -168,6 +168,7 @@ def write_part(folder: str, number: int, schema: pa.Schema, batches: Iterable[pa
     EngineError
         It cannot be written.
     """
+    # a speculative copy of a task may write at the same time: each has a file of its own, and the last rename wins
     aside = Path(folder) / f".{uuid.uuid4().hex}"
     n_rows = 0
     options = pa.ipc.IpcWriteOptions(compression="lz4")

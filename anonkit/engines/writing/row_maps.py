@@ -129,8 +129,10 @@ class Lowest:
     def __call__(self, batch: pa.RecordBatch, rows: Rows) -> Sequence[pa.Array]:
         """Return the columns, numbers and words of the rows taken."""
         words = words_of(self.key, rows)
+        # a sample of the rows by word, not by position: the same rows whichever executor reads which split
         taken = words < np.uint64(self.bound)
         columns = [to_carrier(column) for column in batch.filter(pa.array(taken)).columns]
+        # Spark has no unsigned integers: with the first bit flipped, signed order is the order of the words
         return [*columns, pa.array(rows[taken]), pa.array((words[taken] ^ np.uint64(1 << 63)).view(np.int64))]
 
 

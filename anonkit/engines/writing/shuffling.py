@@ -71,6 +71,7 @@ def shuffled(
     del head
     part = in_memory // _PARTS
     n_bytes = sum(batch.nbytes for batch in kept) * at_most // max(1, sum(batch.num_rows for batch in kept))
+    # so many files (up to 256) that each fits into `part`: words are uniform, so files hardly differ in size
     bits = min(max((n_bytes // part).bit_length(), 1), _MOST_BITS)
     place = folder()
     try:
@@ -124,6 +125,7 @@ def _order(words: Words) -> NDArray[np.int64]:
     """
     bits = max(1, (words.size - 1).bit_length())
     last = np.uint64((1 << bits) - 1)
+    # sorting plain integers in place is faster than an argsort
     packed = (words & ~last) | np.arange(words.size, dtype=np.uint64)
     packed.sort()
     first = packed >> np.uint64(bits)

@@ -101,10 +101,13 @@ class BandResponse(TruthOrBlind):
     def _with_band(cls, epsilon: float, positions: int, width: float, has_missing: bool, segments: int) -> Self:
         if positions < 2:
             raise ParameterError(f"positions ({positions}) must be at least 2")
+        # rounding the band moves its width, not the loss: ε follows from the weights below, whatever the band
         band = max(1, round(width * positions))
         places = segments * (positions + band - 1 + band * has_missing)
         ratio = epsilon_ratio(epsilon)
         for bits in (32, 64):
+            # blind words are rounded up and extra words down, so the realised ratio never exceeds e^ε; 64-bit words
+            # where that would cost more than one part in 4096 of the extra weight
             blind = ceiling((1 << bits) / (places + band * (ratio - 1)))
             excess = ((1 << bits) - places * blind) // band
             if excess > 0 and Fraction(excess, blind) >= (ratio - 1) * Fraction(4095, 4096):
@@ -183,6 +186,7 @@ class BandResponse(TruthOrBlind):
         blind = [0] * self.n_outputs
         for place in self.answer_of_place:
             blind[place] += self.blind_weight
+        # the same under every input, so the words left by rounding cannot raise a ratio of probabilities
         blind[-1] += self._spare
         out = []
         for start in self.band_starts:
@@ -207,6 +211,7 @@ class BandResponse(TruthOrBlind):
         density = self.excess_weight / (1 << self.word_bits)
         padded = np.zeros((*lead, self.segments, self.places + self.band))
         padded[..., self.band : self.band + self.positions] = cells[..., : self.positions]
+        # place y is in the bands of positions y - band + 1 .. y: a moving window, so differences of running sums
         sums = np.cumsum(padded, axis=-1)
         out[..., : self.places] = density * (sums[..., self.band :] - sums[..., : self.places])
         if self.has_missing:

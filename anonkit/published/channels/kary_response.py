@@ -76,6 +76,7 @@ class RandomizedResponse(TruthOrBlind):
         epsilon : float
             Target privacy loss, in (0, 40].
         """
+        # from (p_0 + p_j) / p_j = e^ε with m equal p_j and p_0 + m p_j = 1
         blind_share = 1 / (epsilon_ratio(check_epsilon(epsilon)) + n_categories - 1)
         return cls._equal(n_categories, blind_share)
 
@@ -134,6 +135,7 @@ class RandomizedResponse(TruthOrBlind):
                 f"p_truth ({p_truth}) must be above 1 / {n_categories} for {n_categories} categories",
                 "a blind answer is true as often as that",
             )
+        # an untrue answer is always blind, and each of the m - 1 untrue ones has probability p_j
         blind_share = (1 - p) / (n_categories - 1)
         return cls.clear(n_categories) if p == 1 else cls._equal(n_categories, blind_share)
 
@@ -156,6 +158,7 @@ class RandomizedResponse(TruthOrBlind):
         total = sum(Fraction(weight) for weight in weights)
         shares = [Fraction(weight) / total for weight in weights]
         if epsilon is not None:
+            # the rarest blind answer binds: p_0 / p_min = e^ε - 1, with p_min = (1 - p_0) min(shares)
             excess = (epsilon_ratio(check_epsilon(epsilon)) - 1) * min(shares)
             if excess == 0:
                 raise ParameterError(
@@ -223,6 +226,7 @@ class RandomizedResponse(TruthOrBlind):
     def ratio(self) -> Fraction | None:
         """Return (p_0 + p_j) / p_j for the smallest p_j, exact; None when a category is never answered blindly."""
         smallest = min(self.blind_weights)
+        # a domain of one category: every answer is the same, and tells nothing
         if len(self.blind_weights) == 1:
             return Fraction(1)
         return None if smallest == 0 else Fraction(self.truth_weight + smallest, smallest)
@@ -277,6 +281,7 @@ class RandomizedResponse(TruthOrBlind):
         """Return sums of the squared coefficients `unmix` gives each answer."""
         p = self.blind_probabilities
         total = counts.sum(axis=-1, keepdims=True)
+        # an answer j adds ((1 - p_j) / p_0)**2, any other (p_j / p_0)**2: the sum with (1 - p)**2 - p**2 = 1 - 2 p
         return np.asarray((counts * (1 - 2 * p) + total * p**2) / self.truth_probability**2)
 
     @cached_property
