@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from anonkit.checks.approximate_account import (
     loss_checks,
     not_below,
 )
+from anonkit.checks.approximate_histogram import approximate_checks
 from anonkit.errors import ReleaseFormatError
 
 WEIGHTS = st.integers(1, 3).flatmap(
@@ -171,3 +173,10 @@ def test_an_account_without_lines_accounts_for_nothing() -> None:
     """Nothing in the release would have noise."""
     with pytest.raises(ReleaseFormatError, match="has no line"):
         account_of({"account": []})
+
+
+@pytest.mark.parametrize("params", [{}, {"format": "anonkit-noisy-histogram-1"}, {"format": []}])
+def test_params_without_their_parts_are_damaged(params: dict[str, Any], tmp_path: Path) -> None:
+    """No format, no account: said of the files, and no traceback."""
+    with pytest.raises(ReleaseFormatError, match=r"lack a key|of a histogram only"):
+        list(approximate_checks(tmp_path / "out.parquet", params, {}))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import assume, given, settings
@@ -216,3 +217,16 @@ def test_counts_of_another_shape_are_no_counts_of_this_table(change: dict[str, l
     assert all(check.passed for check in measure(rows, ["q"], sensitive=["s"], people=counts).checks)
     found = {check.name: check for check in measure(rows, ["q"], sensitive=["s"], people=forged).checks}
     assert found["people_of_values:s"].observed == 1
+
+
+@pytest.mark.parametrize("others", [[], [("x", 1, "flu"), ("x", 2, "hiv")]])
+def test_rows_of_nobody_make_no_class_diverse(others: list[Row]) -> None:
+    """A class whose rows belong to nobody has no people and no value that anybody has, beside others or alone."""
+    rows = [*others, ("y", 0, "flu"), ("y", 0, "hiv")]
+    table = _table(rows)
+    nobody = pc.if_else(pc.equal(table["who"], 0), None, table["who"])
+    found = measure(table.set_column(1, "who", nobody), ["q"], sensitive=["s"], unit="who")
+    assert found.people_sizes is not None
+    assert found.people_sizes[0][0] == 0
+    assert found.sensitive["s"]["l"] == 0
+    assert found.sensitive["s"]["t"] == 1

@@ -108,3 +108,11 @@ def test_a_draw_without_variance_is_its_mean() -> None:
     for shape in ("normal", "uniform"):
         draw = Draw(mean=2.5, variance=0, shape=shape)  # type: ignore[arg-type]
         assert drawn(draw, words).tolist() == [2.5] * 4
+
+
+def test_clear_numbers_are_published_as_they_are() -> None:
+    """A copy, missing values included."""
+    numbers = np.array([1.5, np.nan, -2.25])
+    published = NumberRandomizer(TransformedResponse.clear()).randomize(numbers, key=bytes(32), stream=0)
+    assert np.array_equal(published, numbers, equal_nan=True)
+    assert published is not numbers

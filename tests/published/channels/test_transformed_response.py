@@ -80,3 +80,10 @@ def test_presence_is_a_bit() -> None:
     params["presence"]["blind_weights"] = ["x", "y"]
     with pytest.raises(ReleaseFormatError, match="randomized response"):
         TransformedResponse.from_params(params)
+
+
+def test_without_a_presence_bit_a_number_is_shown_if_there_is_one() -> None:
+    """And only then; with the bit a missing value is shown as one a quarter of the time at p_0 = 0.5."""
+    assert TransformedResponse.clear().presence_probabilities() == (1.0, 0.0)
+    shown, hidden = trr(presence=RandomizedResponse.rrph(0.5)).presence_probabilities()
+    assert (shown, hidden) == pytest.approx((0.75, 0.25), abs=1e-6)
