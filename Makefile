@@ -21,7 +21,7 @@ demo: $(CORE)  ## release simulated bank customers, then print where the release
 
 test: $(STAMP)  ## everything a change must pass
 	$(BIN)/python -m pytest -q -p no:cacheprovider -n auto --dist worksteal --durations 15 \
-	  --cov=anonkit/checks --cov=anonkit/mechanisms --cov=anonkit/published/channels --cov-report=term-missing
+	  --cov=anonkit/checks --cov=anonkit/mechanisms --cov=anonkit/published/channels --cov-report=term-missing --cov-fail-under=100
 
 coverage: $(STAMP)  ## the branches of the whole package that the quick tests reach; 40 to 60 % slower than the gate
 	$(BIN)/python -m pytest -q -p no:cacheprovider -n auto --dist worksteal --cov=anonkit --cov-report=term-missing

@@ -219,7 +219,7 @@ def test_counts_of_another_shape_are_no_counts_of_this_table(change: dict[str, l
     assert found["people_of_values:s"].observed == 1
 
 
-@pytest.mark.parametrize("others", [[], [("x", 1, "flu"), ("x", 2, "hiv")]])
+@pytest.mark.parametrize("others", [[], [("x", 1, "flu"), ("x", 2, "hiv"), ("z", 3, "flu"), ("z", 4, "hiv")]])
 def test_rows_of_nobody_make_no_class_diverse(others: list[Row]) -> None:
     """A class whose rows belong to nobody has no people and no value that anybody has, beside others or alone."""
     rows = [*others, ("y", 0, "flu"), ("y", 0, "hiv")]
