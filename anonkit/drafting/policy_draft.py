@@ -13,16 +13,18 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from anonkit.domains.exact_decimals import number_of_text
 from anonkit.drafting.identifying.header_words import vocabulary, words_of
 from anonkit.drafting.profiling import (
     MISSING_MARKERS,
     ColumnProfile,
     ValueKind,
+    looked_at,
     profile_columns,
 )
 from anonkit.engines import open_engine
@@ -38,6 +40,8 @@ SAFE_SHARE = 0.001
 """A value is shown in a draft when at least `SAFE_ROWS` rows and this share of all rows hold it."""
 
 _LISTED = 60  # distinct values of a column whose categories are listed, at most
+_CODES = 10  # distinct whole numbers of a column that may be codes, at most
+_CODE_ROWS = 10  # rows with a value for each of them, at least
 _LISTED_LENGTH = 60  # characters of a listed value, at most
 _LINE = 110
 
@@ -119,6 +123,15 @@ class _Guess:
     """The values that many rows hold, in order."""
     complete: bool = False
     """True when these are all values of the column."""
+    words: Sequence[str] = ()
+    """Of a column of numbers but for some texts: those texts that many rows hold."""
+
+    @property
+    def may_be_codes(self) -> bool:
+        """True when the values are few whole numbers, each of many rows on average, such as 0 and 1, or 1 to 5."""
+        profile = self.profile
+        few = 0 < profile.distinct <= _CODES and profile.filled >= _CODE_ROWS * profile.distinct
+        return self.role is Role.QUASI_IDENTIFIER and profile.kind is ValueKind.WHOLE and few
 
 
 def _guess_roles(profiles: Sequence[ColumnProfile], target: str | None) -> dict[str, Role]:
@@ -143,17 +156,26 @@ def _safe_rows(engine: Engine, source: Source, roles: Mapping[str, Role]) -> int
 
 
 def _guess(engine: Engine, source: Source, profile: ColumnProfile, role: Role, safe: int) -> _Guess:
-    listed = profile.kind is ValueKind.TEXT or (profile.kind is ValueKind.WHOLE and role is Role.TARGET)
-    if not listed or role in (Role.IDENTIFIER, Role.UNIT) or not 0 < profile.distinct <= _LISTED:
+    if role in (Role.IDENTIFIER, Role.UNIT):
         return _Guess(profile=profile, role=role)
-    (column,) = engine.encode(source, [profile.name])
+    words = _common(engine, looked_at(source, engine), profile.name, safe) if profile.mostly_numbers else []
+    guess = _Guess(profile=profile, role=role, words=[word for word in words if number_of_text(word) is None])
+    listed = profile.kind is ValueKind.TEXT or (profile.kind is ValueKind.WHOLE and role is Role.TARGET)
+    if not (listed or guess.may_be_codes) or not 0 < profile.distinct <= _LISTED:
+        return guess
+    common = _common(engine, source, profile.name, safe)
+    return replace(guess, common=common, complete=len(common) == profile.distinct)
+
+
+def _common(engine: Engine, source: Source, name: str, safe: int) -> list[str]:
+    """Return the values of a column that many rows hold, in order."""
+    (column,) = engine.encode(source, [name])
     counts = np.bincount(column.codes, minlength=column.size)
-    common = [
+    return [
         str(value)
         for value, count in zip(column.values, counts, strict=True)
         if value is not None and count >= safe and len(str(value)) <= _LISTED_LENGTH
     ]
-    return _Guess(profile=profile, role=role, common=common, complete=len(common) == profile.distinct)
 
 
 # --- writing ---------------------------------------------------------------------------------------------------
@@ -178,7 +200,7 @@ def _head(table: object, profiles: Iterable[ColumnProfile]) -> list[str]:
         "",
         f"dataset = {_text(stem)}" if stem else '# dataset = "NAME"',
         '# declared_by = "NAME, OFFICE"   # who vouches that the domains below are public',
-        f"{'' if markers else '# '}missing_values = {_texts(['', *(markers or ['?'])])}   # in CSV and TSV",
+        f"{'' if markers else '# '}missing_values = {_texts(['', *(markers or ['?'])])}",
         'missing = "category"   # or "drop" (the row), or "error"',
     ]
 
@@ -198,7 +220,22 @@ def _section(guess: _Guess, *, target_is_given: bool) -> list[str]:
         return lines + _category_lines(guess)
     if profile.kind is ValueKind.TIME:
         return lines
+    if guess.may_be_codes:
+        lines += _code_lines(guess)
     return [*lines, "# bounds = [LOW, HIGH]   # inclusive, from public knowledge"]
+
+
+def _code_lines(guess: _Guess) -> list[str]:
+    """Propose that few whole numbers are categories: by their type in a text file, by a list in any table."""
+    return [
+        *_comment(
+            "A small set of whole numbers: codes without order (0 and 1 for no and yes) are categories, grouped by "
+            "value, not by range. If these are such codes, uncomment the type (of CSV and TSV) or the categories (of "
+            "every source), and leave out the bounds."
+        ),
+        '# type = "category"',
+        *_category_lines(guess),
+    ]
 
 
 def _notes(guess: _Guess, *, target_is_given: bool) -> list[str]:
@@ -218,10 +255,20 @@ def _notes(guess: _Guess, *, target_is_given: bool) -> list[str]:
     if profile.markers:
         notes.append(f"Numbers but for {_texts(profile.markers)[1:-1]}, which missing_values above makes missing.")
     if profile.mostly_numbers:
-        notes.append("Most cells are numbers, the others are texts: list in missing_values those that mean missing.")
+        notes.append(_words_note(guess.words))
     for marker in sorted(set(guess.common).intersection(MISSING_MARKERS)):
         notes.append(f"Does {_text(marker)} mean missing? Then list it in missing_values.")
     return notes
+
+
+def _words_note(words: Sequence[str]) -> str:
+    """Say that texts stand among numbers; those that many rows hold are shown."""
+    note = (
+        "Most cells are numbers, the others are texts, so that it is read as categories: list in missing_values above "
+    )
+    if not words:
+        return f'{note}those that mean missing: missing_values = ["", "TEXT"].'
+    return f"{note}those that mean missing. In many rows: missing_values = {_texts(['', *words])}."
 
 
 def _target_notes(profile: ColumnProfile, *, target_is_given: bool) -> list[str]:

@@ -14,6 +14,7 @@ from anonkit.domains.arrow_values import is_ordered
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.drafting.identifying.header_words import HeaderKind, header_kind, names_number
 from anonkit.drafting.identifying.verdicts import Verdict, evidence_of, is_nearly_unique, judged
+from anonkit.engines.reading.number_columns import CountNumbers
 from anonkit.protocols import Engine, Progress, Source, is_too_large, no_progress
 from anonkit.randomness import Randomness
 
@@ -23,8 +24,11 @@ MISSING_MARKERS = (
 )
 """Strings that commonly mean missing: the only cell strings a profile may hold."""
 
+MARKS_AMONG_NUMBERS = (*MISSING_MARKERS, "N", "n", "n.a.", "#N/A", "x", "X")
+"""Texts that commonly mean missing where every other cell of a column is a number; elsewhere some are categories.
+The only cell texts a profile may hold."""
+
 _NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
-_MOSTLY = 0.9
 _LOOKED_AT = 100_000  # rows of a large table that its columns are judged by
 
 
@@ -52,9 +56,9 @@ class ColumnProfile:
     nearly_unique: bool = False
     """True for a measured quantity that nearly tells rows apart."""
     markers: tuple[str, ...] = ()
-    """Which of `MISSING_MARKERS` stand in a text column whose other cells are all numbers."""
+    """Which of `MARKS_AMONG_NUMBERS` stand in a text column whose other cells are all numbers."""
     mostly_numbers: bool = False
-    """Nine in ten cells of a text column are numbers, and not all others commonly mean missing."""
+    """Nearly all cells of a text column are numbers, and not all others commonly mean missing: as a release tells."""
 
     @classmethod
     def of_codes(cls, column: CodedColumn) -> ColumnProfile:
@@ -123,12 +127,15 @@ def profile_columns(engine: Engine, source: Source, progress: Progress = no_prog
         for name, tally in tallies.items():
             tally.add(batch.column(name))
     rows = looked_at(source, engine)
+    numbers = CountNumbers(names=[field.name for field in source.schema if _is_text(field.type)])
+    mixed = numbers.mixed(engine.add_up(source, numbers, numbers.names, numbers.size)) if numbers.names else {}
     profiles = []
     for at, (name, tally) in enumerate(tallies.items()):
         progress("counting", at / len(tallies))
         distinct = engine.class_sizes(source, [name], 1).classes - (tally.filled < tally.rows)
         (column,) = engine.encode(rows, [name])
-        profiles.append(tally.profile(_kind(source.schema.field(name).type), distinct, ColumnProfile.of_codes(column)))
+        kind, judged_rows = _kind(source.schema.field(name).type), ColumnProfile.of_codes(column)
+        profiles.append(tally.profile(kind, distinct, judged_rows, mixed=name in mixed))
     return profiles
 
 
@@ -149,12 +156,12 @@ class _Tally:
         self.rows += len(values)
         self.filled += len(values) - values.null_count
         if pa.types.is_string(values.type):
-            marks = values.filter(pc.is_in(values, value_set=pa.array(MISSING_MARKERS)))
+            marks = values.filter(pc.is_in(values, value_set=pa.array(MARKS_AMONG_NUMBERS)))
             self.numbers += pc.sum(pc.match_substring_regex(values, _NUMBER)).as_py() or 0
             self.marked += len(marks)
             self.markers.update(marks.unique().to_pylist())
 
-    def profile(self, kind: ValueKind, distinct: int, judged_rows: ColumnProfile) -> ColumnProfile:
+    def profile(self, kind: ValueKind, distinct: int, judged_rows: ColumnProfile, *, mixed: bool) -> ColumnProfile:
         among_numbers = self.marked > 0 and 0 < self.numbers == self.filled - self.marked
         return replace(
             judged_rows,
@@ -162,8 +169,12 @@ class _Tally:
             filled=self.filled,
             distinct=distinct,
             markers=tuple(sorted(self.markers)) if among_numbers else (),
-            mostly_numbers=not among_numbers and _MOSTLY * self.filled <= self.numbers < self.filled,
+            mostly_numbers=mixed and not among_numbers,
         )
+
+
+def _is_text(given: pa.DataType) -> bool:
+    return bool(pa.types.is_string(given) or pa.types.is_dictionary(given))
 
 
 def _kind(given: pa.DataType) -> ValueKind:

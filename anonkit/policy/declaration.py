@@ -80,7 +80,8 @@ class ColumnType(StrEnum):
 
     STRING = "string"
     TEXT = "text"
-    """As `string`; both say that 1 and 1.0 are different categories."""
+    CATEGORY = "category"
+    """`text` and `category` are as `string`: all three say that 1 and 1.0 are different categories."""
     INTEGER = "integer"
     NUMBER = "number"
     BOOLEAN = "boolean"
@@ -137,7 +138,7 @@ class Column:
     @property
     def compares_texts(self) -> bool:
         """True when 1, 1.0 and 01 are different categories of the column."""
-        return self.type in (ColumnType.STRING, ColumnType.TEXT)
+        return self.type in (ColumnType.STRING, ColumnType.TEXT, ColumnType.CATEGORY)
 
     @property
     def is_read_by_cell(self) -> bool:

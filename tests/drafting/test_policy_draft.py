@@ -270,7 +270,10 @@ def test_every_released_column_has_a_domain_to_fill_in(engine: Engine) -> None:
 
     sections = dict(re.findall(r"\[columns\.(\w+)\]\n(.*?)(?=\n\n|\Z)", text, re.DOTALL))
     assert "= [" not in sections.pop("customer_id")
-    assert all(("# bounds = [" in body) != ("# categories = [" in body) for body in sections.values())
+    codes = [body for body in sections.values() if '# type = "category"' in body]
+    assert all(
+        ("# bounds = [" in body) != ("# categories = [" in body) for body in sections.values() if body not in codes
+    )
     assert "# bounds = [" in sections["age"]
     assert all(column.bounds is None and column.categories is None for column in parse(text).columns.values())
 
@@ -295,6 +298,47 @@ def test_texts_among_numbers_are_mentioned_not_quoted(engine: Engine) -> None:
 
     assert "Most cells are numbers" in prose(text)
     assert MARK not in text
+
+
+@pytest.mark.parametrize(("words", "quoted"), [(1, False), (44, True)])
+def test_texts_among_numbers_are_proposed_as_missing_at_any_share(engine: Engine, words: int, quoted: bool) -> None:
+    """One cell of 400 and 11 %: the line to write is proposed, with the text itself where many rows hold it."""
+    cells = [MARK] * words + [str(at) for at in range(400 - words)]
+    text = prose(draft_policy(pa.table({"size": cells, "y": ["a", "b"] * 200}), engine=engine))
+
+    assert f'missing_values = ["", "{MARK if quoted else "TEXT"}"]' in text
+    assert (MARK in text) == quoted
+
+
+@pytest.mark.parametrize("count", [1, 44])
+def test_a_letter_for_missing_is_proposed_at_any_share(engine: Engine, count: int) -> None:
+    """`N` among numbers is listed in the draft, whatever its share; in a column of Y and N it is none."""
+    cells = ["N"] * count + [str(at) for at in range(400 - count)]
+    table = pa.table({"size": cells, "smokes": ["Y", "N"] * 200, "y": ["a", "b"] * 200})
+    text = draft_policy(table, engine=engine)
+
+    assert parse(text).missing_values == ("", "N")
+    assert 'Does "N" mean missing?' not in prose(text)
+
+
+@pytest.mark.parametrize(
+    ("cells", "codes"),
+    [([0, 1] * 100, True), ([1, 2, 3, 4, 5] * 40, True), (list(range(20)) * 10, False), ([0.5, 1.5] * 100, False)],
+)
+def test_few_whole_numbers_are_proposed_as_categories(engine: Engine, cells: list[float], codes: bool) -> None:
+    """As comments, with the reason: the draft as it stands changes nothing, and uncommented it is a policy."""
+    table = pa.table({"grade": cells, "y": ["a", "b"] * 100})
+    text = draft_policy(table, engine=engine)
+
+    assert ('# type = "category"' in text) == codes
+    assert ("small set of whole numbers" in prose(text)) == codes
+    assert parse(text).column("grade").type is None
+    if codes:
+        assert parse(text.replace('# type = "category"', 'type = "category"')).column("grade").compares_texts
+        listed = (
+            parse(re.sub(r"# (categories = \[[^\n.]*\])\n# bounds", r"\1\n# bounds", text)).column("grade").categories
+        )
+        assert listed == tuple(str(cell) for cell in sorted(set(cells)))
 
 
 def test_an_engine_that_was_given_stays_open(engine: Engine) -> None:

@@ -71,7 +71,7 @@ class CountNumbers:
 
 
 def _counts(texts: pa.Array) -> NDArray[np.int64]:
-    filled = texts.drop_null()
+    filled = (texts.dictionary_decode() if isinstance(texts, pa.DictionaryArray) else texts).drop_null()
     plain = pc.match_substring_regex(filled, _NUMBER)
     odd = filled.filter(pc.invert(plain))
     others = int(np.isnan(cell_numbers(odd)).sum())

@@ -181,6 +181,7 @@ _GUESSES: Sequence[tuple[pa.DataType, Parse]] = (
 _DECLARED: Mapping[ColumnType, tuple[pa.DataType, Parse]] = {
     ColumnType.STRING: (pa.string(), _keep),
     ColumnType.TEXT: (pa.string(), _keep),
+    ColumnType.CATEGORY: (pa.string(), _keep),
     ColumnType.INTEGER: (pa.int64(), _within_blanks(_declared_integers)),
     ColumnType.NUMBER: (pa.float64(), _within_blanks(_declared_numbers)),
     ColumnType.BOOLEAN: (pa.bool_(), _within_blanks(_booleans)),
