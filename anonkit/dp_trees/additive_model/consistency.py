@@ -62,6 +62,7 @@ class AgreedCounts:
         for region in range(len(regions)):
             own = leaf & (places == region)
             sums = [counts[own].sum(axis=0), *(one[region].sum(axis=0) for one in tables)]
+            # variances of the sums, up to one factor: independent noise adds up over the cells
             noise = [count_scale**2 * own.sum(), *(scale**2 * one.shape[1] for one in tables)]
             agreed = np.average(sums, axis=0, weights=1 / np.array(noise))
             counts[own] += (agreed - sums[0]) / own.sum()

@@ -56,5 +56,6 @@ def optimism_of(
         )
         parts = zip(high.shares, low.shares, more.tables()[1], less.tables()[1], strict=True)
         for shares, shares_low, scores, scores_low in parts:
+            # an antithetic pair: half of each difference is what noise of this law moves, their product its covariance
             found += (shares - shares_low)[0].T @ (scores - scores_low)[0] / (4 * _PAIRS)
     return found

@@ -65,6 +65,7 @@ def probabilities(scores: IntArray) -> IntArray:
     weights = _EXPONENTIALS[below]
     shares = weights * PROBABILITY_UNIT // weights.sum(axis=0)
     best = scores.argmax(axis=0)
+    # the rest goes to the best class, so that integers sum to the unit exactly
     shares[best, np.arange(best.size)] += PROBABILITY_UNIT - shares.sum(axis=0)
     return np.asarray(shares)
 
@@ -94,6 +95,7 @@ def row_curvature_weights(features: Features, bound: int) -> tuple[IntArray, Int
     sizes = np.abs(centred).sum(axis=0)
     squares = (centred * centred).sum(axis=0)
     change = (shares * ((sizes * sizes + squares) // 2)).sum(axis=0)
+    # clipped row by row, so that the sensitivity is `bound` for every row there can be
     weights = np.where(change > bound, shares * bound // np.maximum(change, 1), shares)
     return centred, np.asarray(weights)
 
@@ -171,6 +173,7 @@ class NoisyStep:
         first, second = self.step.draws
         scale, scale2 = FEATURE_UNIT * PROBABILITY_UNIT, FEATURE_UNIT**2 * PROBABILITY_UNIT
         g, h = self.gradient / scale, self.curvature / scale2
+        # the true curvature has no negative eigenvalue, the noisy one may have: post-processing removes them
         values, vectors = np.linalg.eigh(h)
         h = (vectors * np.maximum(values, 0.0)) @ vectors.T
         noise_g, noise_h = (2.0**52 / one.rate / unit for one, unit in ((first, scale), (second, scale2)))

@@ -132,7 +132,9 @@ class _Groups:
         box, left = box[at], left[at]
         right, low = n[box] - left, guide[at] - guide_before[box]
         high = whole[box] - low
+        # sum of squares between the two sides: by so much the cut raises the variance that the boxes explain
         told = (low**2).sum(axis=1) / left + (high**2).sum(axis=1) / right - ((whole**2).sum(axis=1) / n)[box]
+        # a row on the left is distinguished from every code on the right, and the other way round
         apart = left * (stop[box] - at - 1) + right * (at + 1 - start[box])
         score = worth[0] * np.maximum(told, 0.0) + worth[1] * apart
         by_score = np.lexsort((-score, box))
@@ -204,6 +206,7 @@ class Growth:
         self._weights = np.ones(self.node.size, dtype=np.int64) if whole.weights is None else whole.weights
         self._rows = self._weights.astype(np.float64)
         self._guide = guide
+        # k in rows is kept by the floor of every cut; only the other requirements have to be checked
         self._requirements = [r for r in requirements if not isinstance(r, AtLeastK) or r.units is not None]
         self._min_rows = max((r.k for r in requirements if isinstance(r, AtLeastK)), default=1)
         self._declared = declared
@@ -255,6 +258,7 @@ class Growth:
         smallest = np.minimum.reduceat(rows, first)
         self._floor[failed, view[failed]] = np.floor(_BALANCE * smallest[failed]) + 1
         of_part = np.repeat(np.arange(m), n_parts)
+        # a box with fewer than 2 k rows has no cut with k rows on either side
         large = child[made[of_part] & (rows >= 2 * self._min_rows)]
         self._floor = np.concatenate([self._floor[failed], self._lowest(large.size)])
         self._open = np.concatenate([self._open[failed], large])
@@ -394,6 +398,7 @@ class Growth:
         self.splits.at_most[nodes] = np.where(last < 0, -1, np.where(first == end, end - 1, between))
         if column.missing is not None:
             sides = np.bincount(2 * cut + ~left, self._rows[entries], minlength=2 * nodes.size).reshape(-1, 2)
+            # where a box holds no missing cell, those of a later table go with the majority
             missing_left = sides[:, 0] > sides[:, 1]
             missing_left[cut[code == end]] = left[code == end]
             self.splits.missing_left[nodes] = missing_left

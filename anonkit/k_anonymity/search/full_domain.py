@@ -232,6 +232,7 @@ def granularity_loss(lattice: Lattice, node: Node) -> float:
         costs += _cell_loss(column, levels, level)
     costs = np.where(gone, 1.0, costs / len(lattice.columns))
     n_rows = np.ones(gone.size) if partition.weights is None else partition.weights
+    # fsum rounds once, so the loss does not depend on the order of the rows
     return math.fsum((costs * n_rows).tolist()) / partition.n_rows()
 
 
@@ -250,6 +251,7 @@ def discernibility_loss(lattice: Lattice, node: Node) -> float:
     """
     partition, gone = lattice.suppressed(node)
     n_gone, n_rows = partition.n_rows(gone), partition.n_rows()
+    # Python integers: the sum of squared sizes may exceed 64 bits
     sizes = partition.at(~gone).sizes().astype(object)
     return float((sizes * sizes).sum() + n_gone * n_rows)
 

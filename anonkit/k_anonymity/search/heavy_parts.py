@@ -72,6 +72,7 @@ def counter(codes: IntArray, n_values: int, k: int, units: IntArray | None) -> I
         inside = of_row[upto[first] : upto[end]]
         if inside.size < k:
             return False
+        # most ranges have k people among their first rows: the whole range is sorted only where they have not
         return np.unique(inside[:_FEW]).size >= k or (inside.size > _FEW and np.unique(inside).size >= k)
 
     return is_heavy
@@ -108,6 +109,7 @@ def equal_width_cuts(points: Sequence[Point], n_bins: int) -> list[int]:
     """
     if len(points) < 2:
         return list(range(len(points)))
+    # exact, so that a tie between two cuts falls the same way on every machine
     places = [Fraction(place(point)) for point in points]
     low, high = 2 * places[0] - places[1], 2 * places[-1] - places[-2]
     edges = [low + (high - low) * at / n_bins for at in range(1, n_bins)]

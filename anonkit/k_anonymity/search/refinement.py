@@ -179,6 +179,7 @@ def cut_prospects(state: Refinable, position: IntArray, n_positions: int, chance
     unsplit = whole.at(inner)
 
     def over_cuts(values: FloatArray) -> FloatArray:
+        # a cell's value holds for all cuts from its part up to that of the next cell: a difference array
         steps = np.bincount(start, values, n_positions) - np.bincount(stop, values, n_positions)
         return np.asarray(np.cumsum(steps)[: n_positions - 1])
 
@@ -231,6 +232,7 @@ def split_prospects(
     return Prospects(
         gain=gain + _pool_gain(state.pool, over_groups(bad * sides.guide.rows), lost_sums),
         violating=np.rint(over_groups(bad * sides.rows)).astype(np.int64),
+        # every pair is met from both of its sides, hence the half
         separated=_rounded(over_groups((rows - sides.rows) * sides.rows / (2 * rows))),
     )
 

@@ -132,6 +132,7 @@ def specialize(
     ladders = ladders or {}
     search = _Search(columns, probabilities, importance, requirements, max_suppressed, ladders)
     search.run()
+    # on all rows and by the requirements themselves, not by the estimates that led the search
     groups, suppressed = search.checked(columns, requirements)
     return Specialization(
         groups=groups,

@@ -101,6 +101,7 @@ class TransformedResponse:
             offset=offset,
             centre=(bounds[0] + bounds[1]) / 2,
             scale=scale,
+            # a power of two: its multiples are exact floats
             step=2.0 ** (math.floor(math.log2(scale)) - 10),
             bounds=bounds,
             presence=presence,
@@ -139,6 +140,7 @@ class TransformedResponse:
         """Return mean and variance of the published number when the true one has these."""
         slope, spread, away = self.multiplier.mean, self.multiplier.variance, mean - self.centre
         noise = self.scale**2 * self.offset.variance
+        # Var(a x' + b) = A² S_x² + S_a² (S_x² + mean(x')²) + S_b², A the mean of a: solved for S_x², the estimator
         return self.centre + slope * away, slope**2 * variance + spread * (variance + away**2) + noise
 
     def relative_error_of_variance(self, mean_over_sd: float, n_rows: int) -> float:
