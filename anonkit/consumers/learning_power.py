@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a noisy release can inform about its target, and the number of rows needed at this noise level."""
+"""Power analysis of a noisy release: whether it can inform about its target, and the rows needed at this noise."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _NOT_COUNTED = np.iinfo(np.int64).min
 
 @dataclass(kw_only=True, eq=False)
 class GrowingForest:
-    """The nodes so far, all trees in one numbering; node t is the root of tree t."""
+    """A forest under construction: the nodes of all trees in one numbering, in which node t is the root of tree t."""
 
     attribute: IntArray
     split: IntArray

@@ -20,7 +20,7 @@ ROWS_WITHOUT_COUNTS = 10_000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Cells:
-    """One entry a leaf, trees one after another."""
+    """The leaves of all trees as cells, one entry per leaf, tree after tree."""
 
     schema: TreeSchema
     tree: NDArray[np.int64]

@@ -20,7 +20,7 @@ Histograms = Callable[[IntArray, IntArray], Iterable[tuple[int, IntArray, IntArr
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Leaves:
-    """Leaves of one level, with what may be looked at to fill them: exact counts, to be noised before anything else."""
+    """The leaves of one level with their exact counts, which must be noised before any other use."""
 
     level: int
     units: int
@@ -34,7 +34,7 @@ class Leaves:
 
 
 class Leaf(Protocol):
-    """A way to fill leaves."""
+    """A way to fill leaves, with the draws it plans."""
 
     name: ClassVar[str]
 

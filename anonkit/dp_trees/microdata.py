@@ -16,7 +16,7 @@ from anonkit.randomness import Randomness
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DrawnRows:
-    """Rows as codes of the public domains."""
+    """Synthetic rows as codes of the public domains."""
 
     codes: IntArray
     """Shape (n_attributes, n_rows)."""
@@ -55,7 +55,7 @@ def rows_by_cell(cells: Cells, share: float, words: Words) -> IntArray:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UniformRows:
-    """Draws rows of cells; the values of a cell's codes are equally likely."""
+    """Draws synthetic rows uniformly within each cell."""
 
     allowed: tuple[NDArray[np.bool_], ...]
     """For each attribute which codes lead to each leaf, shape (n_leaves, codes)."""

@@ -26,7 +26,7 @@ Threshold = Callable[[float, TreeSchema], float]
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What makes one paper's tree: see `methods.md` of the specification for the table of choices."""
+    """The choices that make the tree of one paper."""
 
     rows: Rows
     levels: int
@@ -59,7 +59,10 @@ class Choices:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Choices with a schema and a budget."""
+    """A set of choices with a schema and a budget: every draw is known before any data is read.
+
+    Budgets are integers in units of 2**-52 of epsilon, so that sums of draws are exact.
+    """
 
     choices: Choices
     schema: TreeSchema

@@ -99,7 +99,7 @@ class Question:
             yield nodes, copies
 
     def blank(self) -> IntArray:
-        """Return an answer of zeros; behind it are cells in which what nobody asked for is counted."""
+        """Return an answer of zeros, with one extra block behind it for counts that no query asked for."""
         return np.zeros(self.size + self.routing.child.shape[1] * self.n_classes, dtype=np.int64)
 
     def add(
@@ -169,7 +169,7 @@ def _add_keys(total: IntArray, keys: IntArray, weights: NDArray[np.integer] | No
 
 
 class RowSums(Protocol):
-    """Whole numbers that every row adds to: picklable, answers of batches add up."""
+    """Integer sums to which every row adds: picklable, and additive over batches."""
 
     @property
     def size(self) -> int:
@@ -182,7 +182,7 @@ class RowSums(Protocol):
 
 
 class Counter(Protocol):
-    """Whoever holds the rows: answers questions by adding up the counts of its batches."""
+    """The holder of the rows: it answers counting queries by sums over its batches; the grower sees nothing else."""
 
     @property
     def n_rows(self) -> int:

@@ -29,7 +29,7 @@ _STEPS = 1 << STEP_BITS
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """A score with its sensitivity."""
+    """A split score with its sensitivity."""
 
     name: str
     of: Callable[[IntArray, int], IntArray]
@@ -131,7 +131,7 @@ def noisy_information_gain(children: FloatArray) -> FloatArray:
 
 
 def noisy_gain_ratio(children: FloatArray) -> FloatArray:
-    """Return information gain over split information (C4.5), from noisy counts only: it has no bounded sensitivity."""
+    """Return the gain ratio of C4.5 from noisy counts only, since its sensitivity is unbounded."""
     counts = np.maximum(children, 0.0)
     rows = counts.sum(axis=-1)
     total = rows.sum(axis=-1)

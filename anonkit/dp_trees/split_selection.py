@@ -36,7 +36,7 @@ class Tables:
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """Public facts that decide what a choice costs."""
+    """Public facts that determine the privacy loss of a split selection."""
 
     candidates: int
     """Most attributes a node chooses among."""
@@ -51,7 +51,7 @@ class Terms:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Chosen:
-    """What each node chose."""
+    """The split chosen at each node."""
 
     attribute: IntArray
     split: IntArray
@@ -59,7 +59,7 @@ class Chosen:
 
 
 class Selection(Protocol):
-    """A way to choose splits."""
+    """A way to select splits, with the draws it plans."""
 
     def draws(self, level: int, units: int, terms: Terms) -> tuple[Draw, ...]:
         """Return what is drawn on a path at this level when it may cost `units`."""

@@ -26,7 +26,7 @@ _WORD_BITS = 32
 
 
 class Rows(Protocol):
-    """How the rows of a table are given to the trees of a forest."""
+    """Assignment of the rows of a table to the trees of a forest."""
 
     kind: ClassVar[str]
 
@@ -157,7 +157,7 @@ class PoissonBootstrap:
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedBootstrap(PoissonBootstrap):
-    """The same with the budget as papers divide it, epsilon / trees a copy: a row then loses more than epsilon."""
+    """The Poisson bootstrap with the papers' budget, epsilon / trees a copy: a row then loses more than epsilon."""
 
     kind: ClassVar[str] = "published-bootstrap"
 

@@ -32,7 +32,7 @@ from anonkit.published.recoding import (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CodedAxis:
-    """An axis beside the codes a search used."""
+    """An axis of a recoding, aligned with the codes that a search used."""
 
     axis: IntervalAxis | CategoryAxis
     code_of: NDArray[np.int64]
@@ -127,7 +127,7 @@ def _is_full_detail(column: CodedColumn, groups: NDArray[np.integer[Any]]) -> bo
 
 
 def one_hot_grouping(column: CodedColumn, accepted: Sequence[int]) -> Grouping:
-    """Return the recoding in which the accepted codes stay and all other values are one `*`; only they are listed."""
+    """Return the recoding that keeps the accepted codes, which alone it lists, and merges all others into `*`."""
     kept = [code for code in accepted if isinstance(column.values[code], str)]
     values = tuple(str(column.values[code]) for code in kept)
     axis = CategoryAxis(name=column.name, values=values, has_other=True, has_missing=True)

@@ -180,7 +180,7 @@ def tree_axis(hierarchy: Hierarchy) -> CategoryAxis:
 
 
 def tree_names(tree: Tree) -> Named:
-    """Return every group of a tree as parts of `tree_axis`, the smaller first."""
+    """Return every group of a hierarchy as parts of `tree_axis`, smaller groups first."""
     found: dict[tuple[str, tuple[int, ...]], None] = {}
     for level in range(len(tree[0])):
         members: dict[str, list[int]] = {}

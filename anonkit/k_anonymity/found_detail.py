@@ -21,7 +21,7 @@ Units = NDArray[np.int64] | None
 
 @dataclass(frozen=True)
 class Pooled:
-    """Stands for all values of a column that are not listed."""
+    """Placeholder for all values of a column that are not listed."""
 
     with_missing: bool = False
     """True when fewer than k rows are missing: they are told from nothing else of the pool."""
@@ -32,7 +32,7 @@ class Pooled:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Stands for the values of an ordered column from a cut on, up to the next."""
+    """Placeholder for the values of an ordered column between two neighbouring cuts."""
 
     low: Point | None
     """The cut at its lower end; None for the lowest part, which has none."""

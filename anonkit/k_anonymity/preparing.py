@@ -32,7 +32,7 @@ _MANY_CLASSES = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
-    """How columns of which the policy declares no detail are coded for a search."""
+    """Coding of columns without a declared hierarchy, as a search needs it."""
 
     pool: bool = True
     """Merge the values of a categorical column that fewer than k rows (people) hold."""

@@ -138,7 +138,7 @@ def _recursive(text: str | None) -> tuple[float, int] | None:
 
 
 class Holders(TypedDict):
-    """Who holds the values of a sensitive attribute, as requirements are told."""
+    """The holders of the values of a sensitive attribute, rows or people, in the form that requirements take."""
 
     missing: int | None
     units: NDArray[np.int64] | None

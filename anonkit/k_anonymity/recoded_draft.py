@@ -133,7 +133,7 @@ def _nobody_notes(policy: Policy, n_nobody: int) -> tuple[str, ...]:
 
 
 def anonymity_params(policy: Policy, schema: pa.Schema, model: AnonymityModel, recoding: Recoding) -> dict[str, Any]:
-    """Return the part of `params.json` that lets `anonkit apply` recode the next batch the same way."""
+    """Return the part of `params.json` with which `anonkit apply` recodes the next batch in the same way."""
     return {
         "target": policy.target,
         "unit": policy.unit,

@@ -66,7 +66,7 @@ class RecodeRows:
 
 
 def any_missing(batch: pa.RecordBatch, names: Sequence[str]) -> BoolArray:
-    """Tell which rows have no value in one of some columns, shape (n_rows,)."""
+    """Tell which rows miss the cell of at least one of the columns, shape (n_rows,)."""
     missing = np.zeros(batch.num_rows, dtype=bool)
     for name in names:
         missing |= batch.column(name).is_null().to_numpy(zero_copy_only=False)
@@ -74,7 +74,7 @@ def any_missing(batch: pa.RecordBatch, names: Sequence[str]) -> BoolArray:
 
 
 def are_nobodys(batch: pa.RecordBatch, unit: str | None) -> BoolArray:
-    """Tell which rows belong to nobody who could be counted, shape (n_rows,); none do where rows are counted."""
+    """Tell which rows have no unit, so that nobody is counted for them, shape (n_rows,); none without a unit column."""
     if unit is None:
         return np.zeros(batch.num_rows, dtype=bool)
     nobody: BoolArray = cell_keys(batch.column(unit)).is_null().to_numpy(zero_copy_only=False)

@@ -28,7 +28,7 @@ from anonkit.report.blocks import ColumnFacts, JsonObject
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SearchResult:
-    """What a search hands back: a recoding, and what may be published of the way it was found."""
+    """Result of a search: a recoding, with the publishable facts about the way it was found."""
 
     recoding: Recoding
     column_facts: Mapping[str, ColumnFacts] = field(default_factory=lambda: MappingProxyType({}))
@@ -124,7 +124,7 @@ def refuse_too_many(n_suppressed: int, n_rows: int, limit: int) -> None:
 
 
 def unreachable() -> GuaranteeError:
-    """Return what is said where no recoding reaches the model."""
+    """Return the error for a table of which no recoding meets the privacy model."""
     return GuaranteeError(
         "the promise cannot be reached even with every quasi-identifier dropped",
         "ask for less diversity: without quasi-identifiers the table is one class",

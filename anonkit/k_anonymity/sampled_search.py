@@ -34,7 +34,7 @@ def searched_rows(source: Source, engine: Engine, rng: Randomness, progress: Pro
 
 
 def sample_details(sample: Source, source: Source) -> dict[str, Json]:
-    """Return what the report says of a sample."""
+    """Return the entry about the sample in the report."""
     return {
         "rows": sample.n_rows,
         "of": source.n_rows,

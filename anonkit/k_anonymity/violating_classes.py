@@ -29,7 +29,7 @@ from anonkit.published.recoding import LocalRecoding, Recoding
 
 @dataclass(frozen=True, kw_only=True)
 class ViolatingClasses:
-    """The classes of a recoded table that must be left out."""
+    """The equivalence classes of a recoded table that violate the privacy model and must be suppressed."""
 
     classes: pa.Table
     """Released quasi-identifiers of each class, and `count`, its rows."""
@@ -231,7 +231,7 @@ def _codes(cells: pa.Table, name: str) -> CodedColumn:
 
 @dataclass(frozen=True)
 class WithValue:
-    """Leaves out rows without a value in a column."""
+    """Batch function that leaves out rows without a value in a column."""
 
     name: str
 
@@ -242,7 +242,7 @@ class WithValue:
 
 @dataclass(frozen=True, eq=False)
 class WithoutClasses:
-    """Leaves out the rows of some classes."""
+    """Batch function that leaves out the rows of some equivalence classes."""
 
     removed: pa.Table
 

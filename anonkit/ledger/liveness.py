@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the process behind a reservation still runs: number, start time and machine, not the number alone."""
+"""Liveness of the process behind a reservation: by number, start time and machine, not by the number alone."""
 
 from __future__ import annotations
 

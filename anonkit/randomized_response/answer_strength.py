@@ -154,7 +154,7 @@ def refuse_design(column: PublicAttribute, method: str) -> None:
 
 
 def refuse_unclear_strength(model: AnswerStrength) -> None:
-    """Refuse a model in which the probability of the truth is not given, or given twice."""
+    """Refuse parameters that give the probability of a true answer not at all, or more than once."""
     given = [name for name in ("p_keep", "epsilon", "p_truth") if getattr(model, name) is not None]
     if len(given) != 1:
         said = "none of p_keep, epsilon, p_truth is given" if not given else f"{' and '.join(given)} are given"

@@ -106,7 +106,7 @@ def _is_clear(mechanism: object) -> bool:
 
 
 def assumptions_of(table: PublishedTable, policy: Policy) -> tuple[str, ...]:
-    """Return what must be true besides, in whole sentences."""
+    """Return the conditions of the promise, as whole sentences."""
     said = dict.fromkeys(
         text[:1].upper() + text[1:] + "." for attribute in table.attributes for text in attribute.mechanism.assumptions
     )
@@ -280,7 +280,7 @@ def _published_measures(table: PublishedTable) -> dict[str, Any]:
 
 
 def breach_widths() -> Mapping[str, Any]:
-    """Return table 2 of the paper: the width of the interval that holds a normal value, in standard deviations."""
+    """Return table 2 of paper 004: widths of central intervals of a normal attribute, in standard deviations."""
     return {
         "how": "in standard deviations of the attribute; it ignores what is shown, so it describes the data, not the "
         "protection",

@@ -21,7 +21,7 @@ _RANGE_OF_CELLS = ((2, 4), (25, 8), (300, 16), (1000, 32))
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """What is spent on what, and how fine the model is."""
+    """The budget rule: shares of epsilon for each kind of draw, and the resolution of the model."""
 
     depth: int
     """Splits from the root of a tree to a leaf."""

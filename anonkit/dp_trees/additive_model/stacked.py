@@ -46,7 +46,7 @@ _FEWEST_UNITS = 1 << 12
 
 @dataclass(frozen=True, kw_only=True)
 class StackedPlan:
-    """Every draw, before any row is read, except for the number of rows that the rule may have counted."""
+    """The plan of the stacked model: every draw, fixed before any row is read, given a public or noisy row count."""
 
     rule: Rule
     schema: TreeSchema
@@ -116,7 +116,7 @@ class StackedPlan:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StackedForest:
-    """What was learned, noisy through and through."""
+    """The learned model: everything in it is noisy and may be published."""
 
     plan: StackedPlan
     forest: PublishedForest

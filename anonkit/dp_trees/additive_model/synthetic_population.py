@@ -23,7 +23,7 @@ _SMOOTH = 1e-9
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class World:
-    """The population that noisy counts describe."""
+    """The synthetic population that noisy counts describe."""
 
     weights: FloatArray
     """Rows by leaf and class, consistent, shape (n_leaves, n_classes)."""

@@ -35,7 +35,7 @@ _EXPONENTIALS = np.rint(65536 * np.exp(-np.arange(16 * FEATURE_UNIT) / FEATURE_U
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Features:
-    """What the rows of a batch say, in whole units of 1/64: computed from codes and published tables."""
+    """Features of the rows of a batch, as integers in units of 1/64: computed from codes and published tables."""
 
     values: IntArray
     """Shape (n_features, n_classes, n_rows)."""

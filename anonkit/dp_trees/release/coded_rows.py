@@ -80,7 +80,7 @@ def _pieces(batch: CodedBatch) -> Iterator[CodedBatch]:
 
 
 def kept_in_memory(open_batches: CodedRows) -> Callable[[], Iterable[CodedBatch]]:
-    """Return the batches held in memory when they are small enough, else the means to code them again."""
+    """Return a function that yields the coded batches: from memory if they fit, else coded anew each time."""
     held: list[CodedBatch] = []
     size = 0
     for batch in open_batches():
@@ -101,7 +101,12 @@ def counter_of(source: Source, engine: Engine, schema: TreeSchema, keep: NDArray
 def counted(
     source: Source, engine: Engine, schema: TreeSchema, keep: NDArray[np.bool_] | None, count: CodedCount, size: int
 ) -> NDArray[np.int64]:
-    """Add up the counts of all rows in one pass, here or where the rows are; shape (size,)."""
+    """Return the sum of counts over all rows in one pass, here or in the engine that holds the rows; shape (size,).
+
+    Privacy
+    -------
+    Exact counts of the source: to be noised before anything else.
+    """
     if keep is None and is_too_large(source, engine):
         return engine.add_up(source, CountBatch(count=count, schema=schema, size=size), _names(source, schema), size)
     total = np.zeros(size, dtype=np.int64)
@@ -163,7 +168,7 @@ class CodeRows:
 
 @dataclass(frozen=True, kw_only=True)
 class CountCodes:
-    """Counts a batch of codes: a function of the batch and the number of its first row."""
+    """Batch function that counts a batch of codes: it depends on the batch and the number of its first row alone."""
 
     count: CodedCount
     size: int
@@ -180,7 +185,7 @@ class CountCodes:
 
 @dataclass(frozen=True, kw_only=True)
 class CountBatch:
-    """Counts a batch: a function of the batch and the number of its first row."""
+    """Batch function that codes and counts a batch: it depends on the batch and the number of its first row alone."""
 
     count: CodedCount
     schema: TreeSchema
@@ -227,7 +232,7 @@ def first_rows_of_units(engine: Engine, source: Source, unit: str, most: int) ->
 
 @dataclass(frozen=True)
 class UnitKeys:
-    """Tells whose each row is: a function of the batch alone."""
+    """Batch function that returns the unit key of each row: it depends on the batch alone."""
 
     unit: str
 

@@ -105,7 +105,7 @@ class CentralMethod:
 
 @dataclass(frozen=True, kw_only=True)
 class CellMethod(CentralMethod):
-    """A method whose noisy counts stand in the leaves of trees: they are published as rows, or as cells."""
+    """A method with noisy counts in the leaves of trees, published as synthetic rows or as generalized cells."""
 
     as_: str = parameter(
         default="microdata",

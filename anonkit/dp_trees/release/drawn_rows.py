@@ -23,7 +23,7 @@ from anonkit.randomness import Randomness
 
 
 class CellRows(Protocol):
-    """Draws rows of cells; it can be pickled."""
+    """Picklable function that draws the synthetic rows of cells in a task."""
 
     def __call__(self, numbers: IntArray, randomness: Randomness) -> Sequence[IntArray]:
         """Return the codes of each released column for so many rows of each cell, shape (n_rows,) each."""

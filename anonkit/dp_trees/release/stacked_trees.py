@@ -243,7 +243,7 @@ class StackedRows:
 
 
 def microdata_of(learned: StackedForest, policy: Policy, rng: Randomness) -> DrawnPiece:
-    """Return what draws the released rows."""
+    """Return the function that draws the synthetic rows; post-processing, at no privacy loss."""
     schema, rng = learned.plan.schema, rng.child("released rows")
     world = learned.world if learned.step is not None else learned.world.blended()
     return DrawnPiece(

@@ -18,7 +18,7 @@ COUNT_COLUMN = "count"
 
 
 def cells_of_codes(codes: NDArray[np.int64], domain: Categories | Grid) -> pa.Array:
-    """Return codes as cells: numbers at the middles of their bins, categories dictionary-encoded."""
+    """Return codes as cells: bin midpoints for numbers, dictionary-encoded strings for categories."""
     if isinstance(domain, Grid):
         numbers = domain.decode(codes)
         return pa.array(numbers, pa.float64(), mask=np.isnan(numbers))

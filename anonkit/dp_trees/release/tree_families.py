@@ -151,7 +151,7 @@ class StoppingTree(GrownTrees):
         )
 
     def no_guarantee(self) -> str | None:
-        """Return that the published stop rule has no noise."""
+        """Return why the published stopping rule, which reads exact counts, promises nothing; None under others."""
         if self.stop != "pure":
             return None
         return f"{_PURE} The paper claims epsilon = {self.epsilon:g}; --stop depth or --stop noisy has a guarantee."
@@ -204,7 +204,7 @@ class PrunedTree(StoppingTree):
 
 @dataclass(frozen=True, kw_only=True)
 class CountingTree(StoppingTree):
-    """A tree on binned numbers whose splits are chosen by a measure of noisy counts."""
+    """A tree on binned numbers that chooses splits by a measure of noisy counts."""
 
     number_split: ClassVar[Split] = Split.MULTIWAY
     counted: ClassVar[NoisyCounts]
@@ -219,7 +219,7 @@ class CountingTree(StoppingTree):
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyID3(CountingTree):
-    """ID3 on noisy counts: without a look at the data that has no noise."""
+    """ID3 on noisy counts alone: no decision reads an exact count."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"stop": "noisy"}}
 
@@ -228,7 +228,7 @@ class NoisyID3(CountingTree):
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyC45(CountingTree, PrunedTree):
-    """C4.5 on noisy counts: the gain ratio of what has noise; a tenth of a level for the stop rule, if it has noise."""
+    """C4.5 by the gain ratio of noisy counts; a tenth of each level pays for the noisy stopping rule, if chosen."""
 
     counted: ClassVar[NoisyCounts] = NoisyCounts(measure=noisy_gain_ratio)
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"stop": "pure"}}

@@ -39,7 +39,7 @@ from anonkit.report.blocks import Expense
 
 
 class TreePlan(Protocol):
-    """Every draw of a release by trees, before any data is seen."""
+    """The plan of a release by trees: every draw, before any data is read."""
 
     @property
     def schema(self) -> TreeSchema:
@@ -230,7 +230,7 @@ def forest_draft(
 
 
 def per_level(accounting: Accounting) -> list[Expense]:
-    """Return what is drawn on each level, per tree, as the account has it."""
+    """Return the epsilon of the planned draws on each level of a tree, for the budget block of the report."""
     lines: dict[tuple[int | None, bool], float] = {}
     for draw in accounting.draws:
         key = (draw.level, draw.ends_path)

@@ -38,7 +38,7 @@ def grouped(batches: Iterator[pa.RecordBatch], schema: pa.Schema, n_bytes: int) 
 
 
 def drained(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of a list and let go of each."""
+    """Yield the batches of a list, each removed from the list first so that its memory can be freed."""
     batches.reverse()
     while batches:
         yield batches.pop()

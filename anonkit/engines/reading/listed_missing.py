@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts that a policy lists as missing, in tables that brought their types: Parquet, JSON Lines, frames, Spark.
+"""Strings that a policy lists as missing, in tables with types of their own: Parquet, JSON Lines, frames, Spark.
 
 CSV and TSV are read so by their own reader. Elsewhere a cell is missing when its text, as a text file would have it,
 is listed: the number -9 by "-9", a day by "9999-12-31". The default, the empty text, is for CSV and TSV alone: they

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text columns that would be numbers but for some cells: one word among thousands of ages makes them categories.
+"""String columns that would be numeric but for a few cells: one word among thousands of ages makes them categories.
 
 The owner is told, with a count and never the word itself. Counted where columns are typed by all their cells: under
 differential privacy each cell is read by itself, and no other cell changes what it means.

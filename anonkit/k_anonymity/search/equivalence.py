@@ -106,7 +106,7 @@ class Requirement(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class AtLeastK:
-    """k-anonymity: at least k rows, or k distinct units (people) when `units` is given, in every class."""
+    """k-anonymity (Sweeney 2002): every class has at least k rows, or k distinct people where `units` is given."""
 
     name: ClassVar[str] = "k-anonymity"
 
@@ -390,7 +390,7 @@ class TCloseness(HistogramRequirement):
 
 @dataclass(frozen=True, eq=False)
 class AlphaK(HistogramRequirement):
-    """(alpha, k)-anonymity: no sensitive value is held by more than alpha of those who hold one."""
+    """(alpha, k)-anonymity (Wong et al. 2006): no value is held by more than a share alpha of a class's holders."""
 
     name: ClassVar[str] = "(alpha, k)-anonymity"
 

@@ -200,7 +200,7 @@ def _refuse_many(lattice: Lattice, n_nodes: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Optimum:
-    """The node of least loss among those that meet the requirements."""
+    """The node of least loss among those that meet the requirements, with its loss in the unit of the loss function."""
 
     node: Node
     loss: float

@@ -23,7 +23,7 @@ from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder, full_det
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """What became of one feature, and why."""
+    """The decision on one feature, kept or dropped, with the numbers behind it."""
 
     feature: Feature
     kept: bool

@@ -62,7 +62,10 @@ def heavy_borders(roundness: IntArray, is_heavy: IsHeavy) -> list[int]:
 
 
 def counter(codes: IntArray, n_values: int, k: int, units: IntArray | None) -> IsHeavy:
-    """Return a function that tells whether k rows, or k distinct units, have a range of codes."""
+    """Return a function that tells whether a range of codes is heavy: held by k rows, or by k distinct units.
+
+    Ranges are [first, end). One sort of the rows, then O(rows of the range) per call with units and O(1) without.
+    """
     upto = np.append(0, np.cumsum(np.bincount(codes, minlength=n_values)))
     if units is None:
         return lambda first, end: bool(upto[end] - upto[first] >= k)

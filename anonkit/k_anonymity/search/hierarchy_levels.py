@@ -54,7 +54,7 @@ def _lift(finer: Groups, coarser: Groups) -> Groups:
 
 
 def number_groups(keys: NDArray[np.integer]) -> Groups:
-    """Give the groups, told by any key per code, the numbers 0, 1, … in the order of their smallest code."""
+    """Return the groups, given as any key per code, numbered 0, 1, … in the order of their smallest code."""
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     rank = np.empty(first.size, dtype=np.int32)
     rank[np.argsort(first)] = np.arange(first.size, dtype=np.int32)

@@ -137,7 +137,7 @@ class Evidence:
 
 
 class ImportanceStrategy(Protocol):
-    """A way to judge features by labelled rows."""
+    """A strategy that scores features on labelled rows."""
 
     def score(self, evidence: Evidence) -> Importance:
         """Judge every feature of the evidence; with fewer than two classes all are 0."""
@@ -150,7 +150,11 @@ def _nothing(evidence: Evidence) -> Importance:
 
 @dataclass(frozen=True)
 class PermutationImportance:
-    """Rows a tree gets right only as long as the feature is not permuted, out of bag, mean over trees (paper 001)."""
+    """Out-of-bag permutation importance (paper 001): mean over the trees of R_t - R_t^a.
+
+    R_t is the number of out-of-bag rows that tree t classifies correctly, R_t^a the same after the feature is permuted
+    among these rows.
+    """
 
     def score(self, evidence: Evidence) -> Importance:
         """Judge by `Forest.permutation_importance`, in rows."""

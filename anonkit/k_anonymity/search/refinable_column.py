@@ -21,7 +21,7 @@ from anonkit.k_anonymity.search.refinement import Prospects, Refinable, cut_pros
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Offers:
-    """The refinements a column offers, and what each would bring."""
+    """The refinements that a column offers, with the gain and cost of each."""
 
     prospects: Prospects
     """Of every refinement; one that divides nothing has `separated` 0."""

@@ -86,7 +86,7 @@ class Refinable:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Prospects:
-    """What each of several refinements would bring, each array of shape (n_refinements,)."""
+    """Gain and cost of each of several refinements, in arrays of shape (n_refinements,)."""
 
     gain: FloatArray
     """What is added to `Refinable.explained`, less what chance would add."""

@@ -42,7 +42,7 @@ _NEGLIGIBLE = 1e-9  # share of the guide's variance
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One refinement that was made."""
+    """One accepted refinement."""
 
     column: str
     groups: int
@@ -56,7 +56,7 @@ class Step:
 
 
 class DropReason(StrEnum):
-    """Why a column is not released."""
+    """The reasons for which a column is not released."""
 
     CONSTANT = "constant"
     """It has one value."""
@@ -68,7 +68,7 @@ class DropReason(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Drop:
-    """Why one column is not released."""
+    """The reason for which one column is not released, in rows that a refinement would have suppressed."""
 
     reason: DropReason
     suppressed: int
@@ -79,7 +79,7 @@ class Drop:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Specialization:
-    """A recoding of every column, and how it was found."""
+    """Result of top-down specialization: a recoding of every column, with the steps that led to it."""
 
     groups: Mapping[str, Groups | None]
     """Group of every code of each column; None for a dropped column."""
