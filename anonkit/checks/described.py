@@ -140,11 +140,11 @@ def _type_of(kind: pa.DataType) -> str:
     for test, name in (
         (pa.types.is_boolean, "boolean"),
         (pa.types.is_integer, "integer"),
-        (lambda one: pa.types.is_floating(one) or pa.types.is_decimal(one), "number"),
+        (lambda test_kind: pa.types.is_floating(test_kind) or pa.types.is_decimal(test_kind), "number"),
         (pa.types.is_date, "date"),
         (pa.types.is_timestamp, "datetime"),
         (pa.types.is_time, "time"),
-        (lambda one: pa.types.is_string(one) or pa.types.is_large_string(one), "string"),
+        (lambda test_kind: pa.types.is_string(test_kind) or pa.types.is_large_string(test_kind), "string"),
     ):
         if test(kind):
             return name

@@ -74,8 +74,8 @@ def command(
         if path is not None and not Path(path).exists():
             raise SourceError(f"{path!r} does not exist")
     folder = None if owner_report is None else _owner_folder(Path(owner_report), Path(release))
-    names = [name.strip() for one in qi for name in one.split(",")]
-    found = audit(
+    names = [name.strip() for column in qi for name in column.split(",")]
+    audited = audit(
         release,
         original,
         control=control,
@@ -92,13 +92,13 @@ def command(
             "data_sha256": _hash_of(release),
             "attacks": attacks,
             "seed": seed,
-            "audit": found.to_dict(),
+            "audit": audited.to_dict(),
         }
         written = str(write_owner_document(folder, OWNER_FILE, measures))
     return Outcome(
-        text=_text(release, found, OWNER_BANNER) + ("" if written is None else f"\nWrote {one_line(written)}"),
-        document={"banner": OWNER_BANNER, **found.to_dict(), "owner_report": written},
-        notes=[*(one.note for one in found.attacks if one.note is not None), *found.notes],
+        text=_text(release, audited, OWNER_BANNER) + ("" if written is None else f"\nWrote {one_line(written)}"),
+        document={"banner": OWNER_BANNER, **audited.to_dict(), "owner_report": written},
+        notes=[*(column.note for column in audited.attacks if column.note is not None), *audited.notes],
         quiet=quiet,
     )
 
@@ -127,50 +127,50 @@ def _hash_of(release: str) -> str | None:
     return sha256(data) if data.exists() else None
 
 
-def _text(release: str, found: Audit, banner: str) -> str:
+def _text(release: str, audited: Audit, banner: str) -> str:
     head = click.style(f"Attacks on {one_line(release)}", bold=True)
     lines = [head, click.style(banner, fg="yellow"), ""]
     names = ("attack", "rate", "control", "risk", "95 % interval", "verdict", "identity", "renamed", "shuffled")
-    rows = [names, *(_row(one) for one in found.attacks)]
+    rows = [names, *(_row(attack) for attack in audited.attacks)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    bound = [] if found.epsilon is None else ["", *_epsilon(found.epsilon)]
-    return "\n".join([*lines, *bound, "", f"The attacker knows {', '.join(map(one_line, found.known))}."])
+    bound = [] if audited.epsilon is None else ["", *_epsilon(audited.epsilon)]
+    return "\n".join([*lines, *bound, "", f"The attacker knows {', '.join(map(one_line, audited.known))}."])
 
 
-def _epsilon(found: LossBound) -> list[str]:
+def _epsilon(loss: LossBound) -> list[str]:
     """Return the lower bound beside the claim, and the columns whose own claims do not hold."""
     from anonkit.auditing.attacks.loss import REFUTED
     from anonkit.auditing.attacks.rates import WEAK
 
-    told = found.to_dict()
-    claim = "no bound" if told["claimed"] == "inf" else f"{found.claimed:.4g}"
+    document = loss.to_dict()
+    claim = "no bound" if document["claimed"] == "inf" else f"{loss.claimed:.4g}"
     lines = [
-        f"epsilon  claimed {claim}  at least {found.lower_bound:.3g} (95 % confidence)  {found.verdict}",
-        f"         {found.neighbours}; so many answers can show {found.most_measurable:.3g} at most",
+        f"epsilon  claimed {claim}  at least {loss.lower_bound:.3g} (95 % confidence)  {loss.verdict}",
+        f"         {loss.neighbours}; so many answers can show {loss.most_measurable:.3g} at most",
     ]
-    if found.verdict == WEAK:
+    if loss.verdict == WEAK:
         lines.append("         nothing was told apart: that says nothing about the release")
-    broken = [one for one in found.columns if one["verdict"] == REFUTED]
+    broken = [column for column in loss.columns if column["verdict"] == REFUTED]
     return lines + [
-        f"         {one_line(one['name'])}: claimed {one['claimed']:.4g}, at least {one['lower_bound']:.3g}"
-        for one in broken
+        f"         {one_line(column['name'])}: claimed {column['claimed']:.4g}, at least {column['lower_bound']:.3g}"
+        for column in broken
     ]
 
 
-def _row(one: Attack) -> tuple[str, ...]:
-    document = one.to_dict()
+def _row(attack: Attack) -> tuple[str, ...]:
+    document = attack.to_dict()
     low, high = document["ci"]
     return (
-        one.name.replace("_", " "),
-        _share(one.attack),
-        _share(one.control),
+        attack.name.replace("_", " "),
+        _share(attack.attack),
+        _share(attack.control),
         f"{document['risk']:.3f}",
         f"{low:.3f} to {high:.3f}",
-        one.verdict,
-        _share(one.identity),
-        _share(one.renamed),
-        _share(one.shuffled),
+        attack.verdict,
+        _share(attack.identity),
+        _share(attack.renamed),
+        _share(attack.shuffled),
     )
 
 

@@ -67,17 +67,17 @@ def run(command: click.Command, args: Sequence[str], name: str) -> int:
         The program's name in help texts.
     """
     as_json = _wants_json(args)
-    shown = Shown.of(args)
+    display = Shown.of(args)
     _never_fail_on_a_letter()
     result = _work(command, args, name)
     try:
         try:
-            _show(result, as_json, shown)
+            _show(result, as_json, display)
         except (Exception, KeyboardInterrupt) as error:
             if isinstance(error, BrokenPipeError):
                 raise
             result = _refusal(error)
-            _show(result, as_json, shown)
+            _show(result, as_json, display)
     except BrokenPipeError:  # whoever read the output has seen enough; the work itself is done
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return result if isinstance(result, int) else result.exit_code
@@ -134,35 +134,35 @@ class Shown:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
-            return {key: self.document(one) for key, one in value.items()}
-        return [self.document(one) for one in value] if isinstance(value, list | tuple) else value
+            return {key: self.document(entry) for key, entry in value.items()}
+        return [self.document(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
-def _show(result: Outcome | AnonkitError | int, as_json: bool, shown: Shown) -> None:
+def _show(result: Outcome | AnonkitError | int, as_json: bool, display: Shown) -> None:
     if isinstance(result, AnonkitError):
-        _show_refusal(result, as_json, shown)
+        _show_refusal(result, as_json, display)
     elif isinstance(result, Outcome):
-        _show_outcome(result, as_json, shown)
+        _show_outcome(result, as_json, display)
     sys.stdout.flush()
 
 
-def _show_outcome(outcome: Outcome, as_json: bool, shown: Shown) -> None:
+def _show_outcome(outcome: Outcome, as_json: bool, display: Shown) -> None:
     failure = outcome.failure
     if as_json:
-        told = {"ok": failure is None, **({} if failure is None else _as_document(failure)), **outcome.document}
-        _print_json(shown.document(told))
+        document = {"ok": failure is None, **({} if failure is None else _as_document(failure)), **outcome.document}
+        _print_json(display.document(document))
         return
     if not outcome.quiet:
         if outcome.text:
-            click.echo(shown.text(outcome.text), color=_color())
+            click.echo(display.text(outcome.text), color=_color())
         for note in outcome.notes:
-            click.echo(f"Note: {one_line(shown.text(note))}", err=True, color=_color())
+            click.echo(f"Note: {one_line(display.text(note))}", err=True, color=_color())
     if failure is not None:
-        _show_refusal(failure, as_json, shown)
+        _show_refusal(failure, as_json, display)
 
 
-def _show_refusal(refusal: AnonkitError, as_json: bool, shown: Shown) -> None:
-    refusal = type(refusal)(shown.text(refusal.message), None if refusal.hint is None else shown.text(refusal.hint))
+def _show_refusal(refusal: AnonkitError, as_json: bool, display: Shown) -> None:
+    refusal = type(refusal)(display.text(refusal.message), None if refusal.hint is None else display.text(refusal.hint))
     if as_json:
         _print_json({"ok": False, **_as_document(refusal)})
         return

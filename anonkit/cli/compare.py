@@ -71,7 +71,7 @@ def command(
     if output is not None:
         refuse_existing(Path(output), force)
     with progress_bars(quiet) as progress:
-        found = compare(
+        comparison = compare(
             source,
             target=target,
             methods=[name.strip() for name in methods.split(",") if name.strip()],
@@ -81,34 +81,34 @@ def command(
             progress=progress,
             **given,
         )
-    document = found.to_dict()
+    document = comparison.to_dict()
     if output is not None:
         write_text(Path(output), frontier_page(document), force=force)
     return Outcome(
-        text=_text(found, output),
+        text=_text(comparison, output),
         document={**document, "page": output},
-        notes=[] if found.price is None else [found.price],
+        notes=[] if comparison.price is None else [comparison.price],
         quiet=quiet,
     )
 
 
 def _numbers(option: str, text: str, kind: type[_Number]) -> list[_Number]:
     try:
-        return [kind(one) for one in text.split(",") if one.strip()]
+        return [kind(number) for number in text.split(",") if number.strip()]
     except ValueError:
         raise WrongUsage(f"{option} ({text}) must be numbers with commas between", f"{option} 2,5,10") from None
 
 
-def _text(found: Comparison, output: str | None) -> str:
+def _text(comparison: Comparison, output: str | None) -> str:
     from anonkit.checks.consumer_models import best_of, name_of_best
     from anonkit.report.document import OWNER_BANNER
 
-    raw = best_of(found.raw)
+    raw = best_of(comparison.raw)
     rows: list[tuple[str, ...]] = [("release", "AUC", "by", "singling out", "linkability", "inference")]
     rows.append(
-        ("the rows as they are", "–" if raw is None else f"{raw:.3f}", name_of_best(found.raw) or "", "", "", "")
+        ("the rows as they are", "–" if raw is None else f"{raw:.3f}", name_of_best(comparison.raw) or "", "", "", "")
     )
-    for point in found.points:
+    for point in comparison.points:
         if point.refused is not None:
             rows.append((point.label, "refused", "", "", "", ""))
             continue
@@ -117,7 +117,7 @@ def _text(found: Comparison, output: str | None) -> str:
         rows.append((point.label, auc, point.best_model or "", *risks))
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    head = click.style(f"{found.rows:,} rows, target {found.target}", bold=True)
-    reasons = [f"{point.label}: {one_line(point.refused)}" for point in found.points if point.refused is not None]
+    head = click.style(f"{comparison.rows:,} rows, target {comparison.target}", bold=True)
+    reasons = [f"{point.label}: {one_line(point.refused)}" for point in comparison.points if point.refused is not None]
     end = [*(["", *reasons] if reasons else []), *([] if output is None else ["", f"Wrote {output}"])]
     return "\n".join([head, click.style(OWNER_BANNER, fg="yellow"), "", *lines, *end])

@@ -23,8 +23,8 @@ def command(shell: str) -> Outcome:
     """
     from click.shell_completion import get_completion_class
 
-    found = get_completion_class(shell)
-    assert found is not None  # noqa: S101 - click brings these three
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None  # noqa: S101 - click brings these three
     root = click.get_current_context().find_root()
-    script = found(root.command, {}, "anonkit", COMPLETE).source()
+    script = completion_class(root.command, {}, "anonkit", COMPLETE).source()
     return Outcome(text=script.rstrip("\n"), document={"shell": shell, "script": script})

@@ -48,21 +48,21 @@ def command(*, folder: str, rows: int, force: bool, quiet: bool) -> Outcome:
     place.mkdir(parents=True, exist_ok=True)
     _simulate(table, policy, rows)
     with progress_bars(quiet) as progress:
-        made = release(table, policy=policy, output=output, force=force, ledger=None, progress=progress)
-    assert made.place is not None  # noqa: S101 - it was written
-    page = files_of(made.place)["page"]
+        released = release(table, policy=policy, output=output, force=force, ledger=None, progress=progress)
+    assert released.place is not None  # noqa: S101 - it was written
+    page = files_of(released.place)["page"]
     return Outcome(
         text="\n".join(
             [
                 f"Simulated {rows:,} customers: {table}, policy: {policy}",
                 "",
-                release_text(made),
+                release_text(released),
                 "",
                 *_next(place, page),
             ]
         ),
-        document={"table": str(table), "policy": str(policy), **release_document(made)},
-        notes=notes_of(made),
+        document={"table": str(table), "policy": str(policy), **release_document(released)},
+        notes=notes_of(released),
         quiet=quiet,
     )
 

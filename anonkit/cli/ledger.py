@@ -48,14 +48,16 @@ def command(*, where: str | None, ledger: str | None, dataset: str | None, withd
     opened = Ledger(path)
     if withdraw is not None:
         opened.withdraw(withdraw)
-    found = opened.datasets()
+    datasets = opened.datasets()
     if dataset is not None:
-        names = [one.dataset for one in found]
+        names = [standing.dataset for standing in datasets]
         if dataset not in names:
             raise ParameterError(f"dataset {dataset!r} is not in the ledger", did_you_mean(dataset, names))
-        found = [one for one in found if one.dataset == dataset]
-    text = "\n\n".join(_dataset_text(one) for one in found) or "Nothing was released yet."
-    return Outcome(text=text, document={"ledger": str(path), "datasets": [_document(one) for one in found]})
+        datasets = [standing for standing in datasets if standing.dataset == dataset]
+    text = "\n\n".join(_dataset_text(standing) for standing in datasets) or "Nothing was released yet."
+    return Outcome(
+        text=text, document={"ledger": str(path), "datasets": [_document(standing) for standing in datasets]}
+    )
 
 
 def _path(where: str | None) -> Path:

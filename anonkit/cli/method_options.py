@@ -35,35 +35,37 @@ def declared_parameters() -> Mapping[str, tuple[Parameter, ...]]:
     from anonkit.methods import METHODS, method_class, method_names
     from anonkit.parameters import parameters_of
 
-    found = {}
+    parameters = {}
     for name in method_names():
         try:
-            found[name] = parameters_of(method_class(name))
+            parameters[name] = parameters_of(method_class(name))
         except Exception:
             if name in METHODS:
                 raise
             # Somebody else's broken plug-in fails when its method is asked for, not before.
-    return found
+    return parameters
 
 
-def option_record(one: Parameter) -> tuple[str, str]:
+def option_record(parameter: Parameter) -> tuple[str, str]:
     """Return a parameter as help texts list it: the option, and what it means with its range and default."""
-    name = one.option[2:]
-    if one.kind is bool:
-        return f"--{name} / --no-{name}", "; ".join([one.help, _default_words(one)])
-    if one.choices:
-        return f"--{name} {'|'.join(one.choices)}", "; ".join([one.help, _default_words(one)])
-    return f"--{name} {KIND_NAMES.get(one.kind, 'TEXT')}", "; ".join([one.help, one.range, _default_words(one)])
+    name = parameter.option[2:]
+    if parameter.kind is bool:
+        return f"--{name} / --no-{name}", "; ".join([parameter.help, _default_words(parameter)])
+    if parameter.choices:
+        return f"--{name} {'|'.join(parameter.choices)}", "; ".join([parameter.help, _default_words(parameter)])
+    return f"--{name} {KIND_NAMES.get(parameter.kind, 'TEXT')}", "; ".join(
+        [parameter.help, parameter.range, _default_words(parameter)]
+    )
 
 
-def _default_words(one: Parameter) -> str:
-    if one.required:
+def _default_words(parameter: Parameter) -> str:
+    if parameter.required:
         return "required"
-    if one.default is None:
+    if parameter.default is None:
         return "default none"
-    if isinstance(one.default, bool):
-        return f"default {'on' if one.default else 'off'}"
-    return f"default {one.default:g}" if isinstance(one.default, float) else f"default {one.default}"
+    if isinstance(parameter.default, bool):
+        return f"default {'on' if parameter.default else 'off'}"
+    return f"default {parameter.default:g}" if isinstance(parameter.default, float) else f"default {parameter.default}"
 
 
 class MethodCommand(click.Command):
@@ -76,7 +78,7 @@ class MethodCommand(click.Command):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return all arguments and options; a method's parameter gives way to an option of the command."""
         own = self.own_params(ctx)
-        taken = {one.name for one in own}
+        taken = {option_.name for option_ in own}
         alone = ctx.meta.get(_ALONE)
         options = _options() if alone is None else _options_of([_parameters_of(alone)])
         return [*own, *(option for option in options if option.name not in taken)]
@@ -91,31 +93,33 @@ class MethodCommand(click.Command):
         """Return the method that has all options given; None when it is not so plain."""
         from anonkit.methods import METHODS
 
-        own = [one for one in self.own_params(ctx) if isinstance(one, click.Option)]
-        chosen = next((str(one.default) for one in own if one.name == "method"), "")
+        own = [option for option in self.own_params(ctx) if isinstance(option, click.Option)]
+        chosen = next((str(option.default) for option in own if option.name == "method"), "")
         for word, following in zip(args, [*args[1:], ""], strict=True):
             name, equals, value = word.partition("=")
             if name == "--method":
                 chosen = value if equals else following
         if chosen not in METHODS:
             return None
-        known = {name for one in (*own, *_options_of([_parameters_of(chosen)])) for name in _names(one)}
+        known = {name for option in (*own, *_options_of([_parameters_of(chosen)])) for name in _names(option)}
         given = {word.partition("=")[0] for word in args if word.startswith("--")}
         return chosen if given <= known else None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the command's own options, then a section a method with what the methods before it do not have."""
-        records = [one.get_help_record(ctx) for one in self.own_params(ctx) if isinstance(one, click.Option)]
+        records = [
+            parameter.get_help_record(ctx) for parameter in self.own_params(ctx) if isinstance(parameter, click.Option)
+        ]
         with formatter.section("Options"):
             formatter.write_dl([record for record in records if record is not None])
         seen: set[Parameter] = set()
         for method, parameters in declared_parameters().items():
-            new = [one for one in parameters if one not in seen]
+            new = [parameter for parameter in parameters if parameter not in seen]
             with formatter.section(f"Parameters of {method}"):
                 if new:
-                    formatter.write_dl([option_record(one) for one in new])
+                    formatter.write_dl([option_record(parameter) for parameter in new])
                 if len(new) < len(parameters):
-                    known = ", ".join(one.option for one in parameters if one in seen)
+                    known = ", ".join(parameter.option for parameter in parameters if parameter in seen)
                     formatter.write_text(f"as above: {known}")
             seen.update(new)
 
@@ -130,7 +134,7 @@ def read_parameters(method: str, given: Mapping[str, Given | None]) -> dict[str,
     ParameterError
         No method has this name.
     """
-    own = {one.name: one for one in _parameters_of(method)}
+    own = {parameter.name: parameter for parameter in _parameters_of(method)}
     values = {}
     for name, text in given.items():
         if text is None:
@@ -141,20 +145,24 @@ def read_parameters(method: str, given: Mapping[str, Given | None]) -> dict[str,
     return values
 
 
-def _read(one: Parameter, text: Given) -> object:
-    if isinstance(text, bool) or one.kind is str:
+def _read(parameter: Parameter, text: Given) -> object:
+    if isinstance(text, bool) or parameter.kind is str:
         return text
     try:
-        return one.kind(text)
+        return parameter.kind(text)
     except ValueError:
-        kind = "a whole number" if one.kind is int else "a number"
-        raise ParameterError(f"{one.option} ({text}) must be {kind}", f"in {one.range}: {one.help}") from None
+        kind = "a whole number" if parameter.kind is int else "a number"
+        raise ParameterError(
+            f"{parameter.option} ({text}) must be {kind}", f"in {parameter.range}: {parameter.help}"
+        ) from None
 
 
 def _not_its_own(method: str, name: str) -> WrongUsage:
     option = option_name(name)
     owners = [
-        other for other, parameters in declared_parameters().items() if any(one.name == name for one in parameters)
+        other
+        for other, parameters in declared_parameters().items()
+        if any(parameter.name == name for parameter in parameters)
     ]
     return WrongUsage(
         f"{option} is not a parameter of method {method!r}",
@@ -181,8 +189,8 @@ def _options() -> Sequence[click.Option]:
 def _options_of(declared: Iterable[Sequence[Parameter]]) -> Sequence[click.Option]:
     sharing: dict[str, list[Parameter]] = {}
     for parameters in declared:
-        for one in parameters:
-            sharing.setdefault(one.name, []).append(one)
+        for parameter in parameters:
+            sharing.setdefault(parameter.name, []).append(parameter)
     return [_option(same) for same in sharing.values()]
 
 
@@ -191,7 +199,7 @@ def _option(same: Sequence[Parameter]) -> click.Option:
     first = same[0]
     if first.kind is bool:
         return click.Option([f"{first.option}/--no-{first.option[2:]}"], default=None, help=first.help)
-    words = list(dict.fromkeys(word for one in same for word in one.choices))
+    words = list(dict.fromkeys(word for parameter in same for word in parameter.choices))
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return [CompletionItem(word) for word in words if word.startswith(incomplete)]

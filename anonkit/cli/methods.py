@@ -35,7 +35,7 @@ def command(name: str | None) -> Outcome:
         parameters = parameters_of(method_class(name))
         document = describe(name)
         return Outcome(text=_details(document, parameters), document=document)
-    documents = [describe(each) for each in declared_parameters()]
+    documents = [describe(name_of_method) for name_of_method in declared_parameters()]
     formatter = click.HelpFormatter(max_width=100)
     for kind, group in groupby(sorted(documents, key=_kind), key=_kind):
         with formatter.section(f"Promise: {kind}"):
@@ -56,7 +56,7 @@ def describe(name: str) -> dict[str, Any]:
         "summary": method.summary,
         "paper": method.paper,
         "guarantee": claim_of(method),
-        "parameters": [_parameter(one) for one in parameters_of(method)],
+        "parameters": [_parameter(parameter) for parameter in parameters_of(method)],
         "presets": {preset: dict(chosen) for preset, chosen in presets_of(method).items()},
     }
 
@@ -66,16 +66,16 @@ def _kind(document: Mapping[str, Any]) -> str:
     return str(claim["kind"]) if claim else "depends on policy and parameters"
 
 
-def _parameter(one: Parameter) -> dict[str, Any]:
+def _parameter(parameter: Parameter) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "option": one.option,
-        "type": KIND_NAMES.get(one.kind, "YES OR NO").lower(),
-        "required": one.required,
-        "default": one.default,
-        "range": one.range,
-        "choices": list(one.choices),
-        "help": one.help,
+        "name": parameter.name,
+        "option": parameter.option,
+        "type": KIND_NAMES.get(parameter.kind, "YES OR NO").lower(),
+        "required": parameter.required,
+        "default": parameter.default,
+        "range": parameter.range,
+        "choices": list(parameter.choices),
+        "help": parameter.help,
     }
 
 
@@ -86,7 +86,7 @@ def _details(document: Mapping[str, Any], parameters: Sequence[Parameter]) -> st
     statement = guarantee["statement"] if guarantee else "depends on the policy and the parameters"
     formatter.write_dl([("Promise", statement), ("Paper", document["paper"])])
     with formatter.section("Parameters"):
-        formatter.write_dl([option_record(one) for one in parameters])
+        formatter.write_dl([option_record(parameter) for parameter in parameters])
     if document["presets"]:
         with formatter.section("Presets (--preset)"):
             formatter.write_dl([(name, _chosen_words(chosen)) for name, chosen in document["presets"].items()])

@@ -50,7 +50,7 @@ def option_group(name: str, build: Callable[..., object], *options: _Option) -> 
     def decorated(command: _Command) -> _Command:
         @wraps(command)
         def with_value(*arguments: Any, **given: Any) -> Any:
-            fields = {each: given.pop(each) for each in names}
+            fields = {option_name: given.pop(option_name) for option_name in names}
             return command(*arguments, **{name: build(**fields)}, **given)
 
         for option in reversed(options):
@@ -189,7 +189,7 @@ def _engine(engine: str, spark_master: str | None, spark_conf: dict[str, str], *
 
 
 def _settings(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
-    pairs = [each.partition("=") for each in given]
+    pairs = [setting.partition("=") for setting in given]
     for key, equals, _ in pairs:
         if not key or not equals:
             raise click.BadParameter("each must be key=value, such as spark.executor.memory=8g")

@@ -63,29 +63,33 @@ def command(
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        made = reconstruct(release, test=test, predictions=predictions, model=model, estimator=estimator, force=force)
-        document = made.to_dict()
-    notes = list(dict.fromkeys(str(one.message) for one in caught if one.category.__module__.startswith("anonkit")))
+        reconstruction = reconstruct(
+            release, test=test, predictions=predictions, model=model, estimator=estimator, force=force
+        )
+        document = reconstruction.to_dict()
+    notes = list(
+        dict.fromkeys(str(warning.message) for warning in caught if warning.category.__module__.startswith("anonkit"))
+    )
     return Outcome(
-        text=_text(release, made, predictions, model),
+        text=_text(release, reconstruction, predictions, model),
         document={**document, "predictions": predictions, "model": model, "notes": notes},
         notes=notes,
         quiet=quiet,
     )
 
 
-def _text(release: str, made: Reconstruction, predictions: str | None, model: str | None) -> str:
+def _text(release: str, reconstruction: Reconstruction, predictions: str | None, model: str | None) -> str:
     from anonkit.report.wording import number, percent
 
-    told = made.to_dict()
+    document = reconstruction.to_dict()
     # what a release with counts stands for is an estimate, and need not be the number of rows in its file
-    rows = "" if told["rows"] is None else f", which stands for {number(told['rows'])} rows"
-    head = f"Learned {told['target']} from {release}{rows}"
+    rows = "" if document["rows"] is None else f", which stands for {number(document['rows'])} rows"
+    head = f"Learned {document['target']} from {release}{rows}"
     lines = [click.style(one_line(head), bold=True)]
-    shares = ", ".join(f"{name} {percent(one['share'])}" for name, one in told["classes"].items())
+    shares = ", ".join(f"{name} {percent(share['share'])}" for name, share in document["classes"].items())
     lines.append(one_line(f"Classes    {shares}"))
-    lines += [] if made.estimator is None else [f"Estimator  {_ESTIMATORS[made.estimator]}"]
-    lines += [] if made.scores is None else _score_lines(made.scores, list(told["classes"]))
+    lines += [] if reconstruction.estimator is None else [f"Estimator  {_ESTIMATORS[reconstruction.estimator]}"]
+    lines += [] if reconstruction.scores is None else _score_lines(reconstruction.scores, list(document["classes"]))
     lines += [f"Written    {path}" for path in (predictions, model) if path is not None]
     return "\n".join(lines)
 

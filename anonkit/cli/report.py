@@ -79,19 +79,19 @@ def _write_page(
     if audit is not None:
         refuse_beside_release(page.parent, place.folder)
     before = None if older is None else read_json(Place.of(older).file(REPORT))
-    found = None if audit is None else _audit_of(place, audit)
-    write_text(page, render_page(report, audit=found, older=before), force=force, private=found is not None)
+    audited = None if audit is None else _audit_of(place, audit)
+    write_text(page, render_page(report, audit=audited, older=before), force=force, private=audited is not None)
 
 
 def _audit_of(place: Place, path: str) -> dict[str, Any]:
     """Return what an audit found, when it is one of this release."""
     from anonkit.bundle.stored_release import DATA, read_json, sha256
 
-    told = read_json(Path(path))
-    if not isinstance(told.get("audit"), dict) or told.get("data_sha256") != sha256(place.file(DATA)):
+    document = read_json(Path(path))
+    if not isinstance(document.get("audit"), dict) or document.get("data_sha256") != sha256(place.file(DATA)):
         raise ReleaseFormatError(f"{path!r} is no audit of this release", "anonkit audit OUT --owner-report DIR")
-    found: dict[str, Any] = told["audit"]
-    return found
+    audited: dict[str, Any] = document["audit"]
+    return audited
 
 
 def _difference(newer: str, older: str) -> Outcome:
@@ -100,13 +100,13 @@ def _difference(newer: str, older: str) -> Outcome:
     from anonkit.report.differences import diff_reports
     from anonkit.report.wording import number
 
-    found = diff_reports(*(read_json(Place.of(one).file(REPORT)) for one in (newer, older)))
-    head = click.style(f"{one_line(newer)} against {one_line(older)}: {found.verdict}", bold=True)
+    comparison = diff_reports(*(read_json(Place.of(change).file(REPORT)) for change in (newer, older)))
+    head = click.style(f"{one_line(newer)} against {one_line(older)}: {comparison.verdict}", bold=True)
     lines = [
-        f"  {one_line(one.key)}: {_shown(one.before, number)} -> {_shown(one.after, number)}"
-        for one in found.differences
+        f"  {one_line(change.key)}: {_shown(change.before, number)} -> {_shown(change.after, number)}"
+        for change in comparison.differences
     ]
-    return Outcome(text="\n".join([head, *(lines or ["  nothing differs"])]), document=found.to_dict())
+    return Outcome(text="\n".join([head, *(lines or ["  nothing differs"])]), document=comparison.to_dict())
 
 
 def _shown(value: object, number: Callable[[Any], str]) -> str:

@@ -83,11 +83,11 @@ def report_text(report: Mapping[str, Any]) -> str:
 def release_document(release: Release, owner_report: Path | None = None) -> dict[str, Any]:
     """Return what the owner should know right after a release as a JSON document."""
     report, place = release.report, release.place
-    found = _k_anonymity(report)
+    class_figures = _k_anonymity(report)
     return {
         "dry_run": place is None,
         "files": None if place is None else {role: str(path) for role, path in files_of(place).items()},
-        **({} if found is None else {"k_anonymity": found}),
+        **({} if class_figures is None else {"k_anonymity": class_figures}),
         **{name: report[name] for name in _DOCUMENT},
         "checks": report["verification"]["checks"],
         "owner_report": None if owner_report is None else str(owner_report),
@@ -102,8 +102,8 @@ def notes_of(release: Release) -> list[str]:
 
 def files_of(place: Place) -> dict[str, Path]:
     """Return the files of a release by their role."""
-    found = {role: place.file(suffix) for role, suffix in _FILES.items()}
-    return {**found, "signature": place.file(SIGNATURE)} if place.file(SIGNATURE).exists() else found
+    files = {role: place.file(suffix) for role, suffix in _FILES.items()}
+    return {**files, "signature": place.file(SIGNATURE)} if place.file(SIGNATURE).exists() else files
 
 
 def check_line(check: Mapping[str, Any]) -> str:
@@ -168,10 +168,10 @@ def _head(title: str, report: Mapping[str, Any]) -> list[str]:
 def _title(report: Mapping[str, Any]) -> str:
     method, parameters = report["method"], report["guarantee"]["parameters"]
     preset = f", preset {method['preset']}" if method.get("preset") else ""
-    asked = ", ".join(
+    settings = ", ".join(
         f"{words(key)} = {bound(parameters[key])}" for key in ("k", "epsilon", "delta") if parameters.get(key)
     )
-    return f"{report['guarantee']['kind']}{f', {asked}' if asked else ''}, by {method['name']}{preset}"
+    return f"{report['guarantee']['kind']}{f', {settings}' if settings else ''}, by {method['name']}{preset}"
 
 
 def _rows_words(rows: Mapping[str, Any]) -> str:
@@ -244,5 +244,5 @@ def _measures(block: Mapping[str, Any], within: str = "") -> Iterator[str]:
 
 def _is_figure(value: object) -> bool:
     if isinstance(value, list | tuple):
-        return 0 < len(value) <= _LISTED and all(isinstance(one, int | float) for one in value)
+        return 0 < len(value) <= _LISTED and all(isinstance(entry, int | float) for entry in value)
     return isinstance(value, int | float)

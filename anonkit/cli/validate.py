@@ -162,8 +162,8 @@ def command(
 
     sweep()
     declared = _declared(table)
-    names = [name for one in qi for name in _names(one)]
-    found = validate(
+    names = [name for column in qi for name in _names(column)]
+    validation = validate(
         table,
         quasi_identifiers=names or None,
         sensitive=sensitive,
@@ -181,18 +181,20 @@ def command(
         "alpha_k_anonymity": alpha,
         "basic_beta_likeness": beta,
     }
-    unchecked = _unchecked(found, declared, [name for name, value in given.items() if value is not None])
+    unchecked = _unchecked(validation, declared, [name for name, value in given.items() if value is not None])
     if junit is not None:
-        write_text(Path(junit), junit_xml(table, found.checks, unchecked), force=True)
-    lines = [check_line(one) for one in gathered(check.to_dict() for check in sorted(found.checks, key=_rank))]
-    passed = sum(check.passed for check in found.checks)
-    head = click.style(f"{one_line(table)}: {passed} of {len(found.checks)} checks passed", bold=True)
+        write_text(Path(junit), junit_xml(table, validation.checks, unchecked), force=True)
+    lines = [
+        check_line(column) for column in gathered(check.to_dict() for check in sorted(validation.checks, key=_rank))
+    ]
+    passed = sum(check.passed for check in validation.checks)
+    head = click.style(f"{one_line(table)}: {passed} of {len(validation.checks)} checks passed", bold=True)
     return Outcome(
         text="\n".join([head, *lines]),
-        document=found.to_dict(),
+        document=validation.to_dict(),
         notes=[note for name, note in _UNCOUNTABLE.items() if name in declared],
         quiet=quiet,
-        failure=_failure(table, found, unchecked),
+        failure=_failure(table, validation, unchecked),
     )
 
 
@@ -230,20 +232,20 @@ def _declared(table: str) -> Sequence[str]:
         raise ReleaseFormatError(f"{str(place.file(REPORT))!r} is damaged") from None
 
 
-def _unchecked(found: Validation, declared: Sequence[str], asked: Sequence[str]) -> list[str]:
+def _unchecked(validation: Validation, declared: Sequence[str], requested: Sequence[str]) -> list[str]:
     """Return what is promised or asked and was not looked at."""
-    made = {check.name for check in found.checks}
-    skipped = [name for name in declared if name not in made and name not in _UNCOUNTABLE]
-    return skipped + [name for name in asked if not any(one.split(":")[0] == name for one in made)]
+    checked = {check.name for check in validation.checks}
+    skipped = [name for name in declared if name not in checked and name not in _UNCOUNTABLE]
+    return skipped + [name for name in requested if not any(prefix.split(":")[0] == name for prefix in checked)]
 
 
-def _failure(table: str, found: Validation, unchecked: Sequence[str]) -> AnonkitError | None:
+def _failure(table: str, validation: Validation, unchecked: Sequence[str]) -> AnonkitError | None:
     """Return why the release must not be trusted; a check that was not made is never a pass."""
-    failed = [check.name for check in found.checks if not check.passed]
+    failed = [check.name for check in validation.checks if not check.passed]
     if failed:
-        count = f"failed {len(failed)} of {len(found.checks)} checks: {', '.join(failed)}"
+        count = f"failed {len(failed)} of {len(validation.checks)} checks: {', '.join(failed)}"
         return GuaranteeError(f"{table}: {_diagnosis(failed)}; {count}", "do not hand it out")
-    if unchecked or not found.checks:
+    if unchecked or not validation.checks:
         what = ", ".join(unchecked) or "anything"
         hint = "l, t, alpha and beta are about columns: --sensitive NAME"
         return UncheckedError(f"{table}: could not check {what}", hint)

@@ -71,11 +71,11 @@ class Point:
         """The parameter, and the epsilon of a whole row where that of the parameter is for one answer only."""
         if not self.parameter:
             return ""
-        shown = f"{'ε' if self.parameter == 'epsilon' else self.parameter} = {self.value:g}"
+        words = f"{'ε' if self.parameter == 'epsilon' else self.parameter} = {self.value:g}"
         loss = _loss(self)
         if self.parameter != "epsilon" or loss is None or self.value is None or loss <= 1.01 * self.value:
-            return shown
-        return f"{shown} an answer, {'∞' if math.isinf(loss) else f'{loss:.3g}'} a row"
+            return words
+        return f"{words} an answer, {'∞' if math.isinf(loss) else f'{loss:.3g}'} a row"
 
     @property
     def label(self) -> str:
@@ -102,7 +102,7 @@ class Point:
             "value": self.value,
             "auc": self.auc,
             "best_model": self.best_model,
-            "models": {name: dict(one) for name, one in self.scores.items()},
+            "models": {name: dict(score) for name, score in self.scores.items()},
             "attacks": dict(self.attacks),
             "promise": self.guarantee.get("kind"),
             "epsilon": self.guarantee.get("parameters", {}).get("epsilon"),
@@ -142,7 +142,7 @@ class Comparison:
             "target": self.target,
             "rows": self.rows,
             "protocol": PROTOCOL,
-            "raw": {"auc": best_of(self.raw), "models": {name: dict(one) for name, one in self.raw.items()}},
+            "raw": {"auc": best_of(self.raw), "models": {name: dict(score) for name, score in self.raw.items()}},
             "points": [point.to_dict() for point in self.points],
             "looking": {
                 "epsilon": loss_json(self.epsilon_looked_at),
@@ -243,8 +243,8 @@ def compare(
 
 
 def _loss(point: Point) -> float | None:
-    found = point.guarantee.get("parameters", {}).get("epsilon")
-    return None if found is None else float(found)
+    epsilon = point.guarantee.get("parameters", {}).get("epsilon")
+    return None if epsilon is None else float(epsilon)
 
 
 def _halves(source: object, policy: Policy, rows: int, seed: int) -> tuple[pa.Table, pa.Table]:
@@ -302,7 +302,7 @@ class _Setting:
 
 
 def _settings(method: str, k: Sequence[int], epsilon: Sequence[float]) -> list[_Setting]:
-    names = {each.name for each in parameters_of(method_class(method))}
+    names = {parameter_.name for parameter_ in parameters_of(method_class(method))}
     if "k" in names:
         return [_Setting(method=method, parameter="k", value=value) for value in k]
     if "epsilon" in names:
@@ -344,15 +344,15 @@ class _Halves:
         return replace(
             empty,
             scores={**ordinary, **scores_of_reconstruction(outcome, self.held_out, target)},
-            attacks={each.name: each.to_dict() for each in attacked.attacks},
+            attacks={attack.name: attack.to_dict() for attack in attacked.attacks},
             guarantee=outcome.report["guarantee"],
         )
 
 
-def _recoded(made: Release, held_out: pa.Table, names: Sequence[str]) -> pa.Table:
+def _recoded(released: Release, held_out: pa.Table, names: Sequence[str]) -> pa.Table:
     """Return the held-out rows as a consumer would recode them to fit the release."""
     columns = {name: held_out.column(name) for name in names if name in held_out.column_names}
-    if "recoding" in made.params:
+    if "recoding" in released.params:
         batch = held_out.combine_chunks().to_batches()[0]
-        columns.update(recoding_from_dict(made.params["recoding"]).apply(batch)[0])
+        columns.update(recoding_from_dict(released.params["recoding"]).apply(batch)[0])
     return pa.table(columns)

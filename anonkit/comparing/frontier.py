@@ -90,12 +90,12 @@ def frontier_page(comparison: Mapping[str, Any]) -> str:
 
 def scatter(points: Sequence[Mapping[str, Any]], raw: float | None) -> str:
     """Return the plot: one mark a release, its shape by method, its label beside it, limits as a line."""
-    drawn = [one for one in points if one["auc"] is not None and "linkability" in one["attacks"]]
-    heights = [one["auc"] for one in drawn] + ([raw] if raw is not None else [])
+    drawn = [point for point in points if point["auc"] is not None and "linkability" in point["attacks"]]
+    heights = [point["auc"] for point in drawn] + ([raw] if raw is not None else [])
     if not drawn:
         return "<p>No release could be drawn.</p>"
     low, high = _span(heights)
-    right = min(1.0, 1.15 * max(0.02, *(one["attacks"]["linkability"]["ci"][1] for one in drawn)))
+    right = min(1.0, 1.15 * max(0.02, *(point["attacks"]["linkability"]["ci"][1] for point in drawn)))
 
     def x(risk: float) -> float:
         return float(_LEFT + (_WIDTH - _LEFT - _RIGHT) * math.sqrt(min(max(risk, 0.0) / right, 1.0)))
@@ -110,13 +110,13 @@ def scatter(points: Sequence[Mapping[str, Any]], raw: float | None) -> str:
             f'stroke-dasharray="6 4"/><text x="{_WIDTH - _RIGHT}" y="{y(raw) - 6:.1f}" text-anchor="end">'
             f"the rows as they are: {raw:.3f}</text>"
         )
-    methods = list(dict.fromkeys(one["method"] for one in drawn))
+    methods = list(dict.fromkeys(point["method"] for point in drawn))
     taken: list[tuple[float, float]] = []
     for number, method in enumerate(methods):
-        parts.append(_curve([one for one in drawn if one["method"] == method], number, x, y))
-    places = [(x(one["attacks"]["linkability"]["risk"]), y(one["auc"])) for one in drawn]
-    for one, (across, up) in zip(drawn, places, strict=True):
-        parts.append(_name(_short(one), across, up, places, taken))
+        parts.append(_curve([point for point in drawn if point["method"] == method], number, x, y))
+    places = [(x(point["attacks"]["linkability"]["risk"]), y(point["auc"])) for point in drawn]
+    for point, (across, up) in zip(drawn, places, strict=True):
+        parts.append(_name(_short(point), across, up, places, taken))
     title = f"{len(drawn)} releases by linkability risk and AUC; the table below has the same figures."
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{_text(title)}">{"".join(parts)}</svg>'
@@ -162,13 +162,13 @@ def _ticks(low: float, high: float) -> list[float]:
 
 def _curve(points: Sequence[Mapping[str, Any]], shape: int, x: _Scale, y: _Scale) -> str:
     """Return the releases of one method: marks with their limits, joined in the order of the parameter."""
-    places = [(x(one["attacks"]["linkability"]["risk"]), y(one["auc"])) for one in points]
+    places = [(x(point["attacks"]["linkability"]["risk"]), y(point["auc"])) for point in points]
     joined = " ".join(f"{across:.1f},{up:.1f}" for across, up in places)
     parts = [f'<polyline points="{joined}" fill="none" stroke="currentColor" stroke-width="1.5"/>']
-    for one, (across, up) in zip(points, places, strict=True):
-        left, right = (x(limit) for limit in one["attacks"]["linkability"]["ci"])
+    for point, (across, up) in zip(points, places, strict=True):
+        left, right = (x(limit) for limit in point["attacks"]["linkability"]["ci"])
         parts.append(
-            f"<g><title>{_text(one['label'])}</title>"
+            f"<g><title>{_text(point['label'])}</title>"
             f'<line x1="{left:.1f}" x2="{right:.1f}" y1="{up:.1f}" y2="{up:.1f}" stroke="currentColor" '
             f'stroke-opacity=".35"/>{_shape(shape, across, up)}</g>'
         )
@@ -189,8 +189,8 @@ def _name(
     return ""
 
 
-def _short(one: Mapping[str, Any]) -> str:
-    return str(one["setting"] or one["method"])
+def _short(point: Mapping[str, Any]) -> str:
+    return str(point["setting"] or point["method"])
 
 
 def _shape(number: int, x: float, y: float) -> str:
@@ -230,30 +230,34 @@ def _price(looking: Mapping[str, Any]) -> list[str]:
 
 
 def _table(points: Sequence[Mapping[str, Any]], raw: Mapping[str, Any]) -> str:
-    models = list(dict.fromkeys(name for one in (raw, *points) for name in one["models"]))
+    models = list(dict.fromkeys(name for point in (raw, *points) for name in point["models"]))
     head = ["release", *(f"AUC, {name}" for name in models), *(name.replace("_", " ") for name in _ATTACKS)]
     rows = [["the rows as they are", *_aucs(raw, models), *["–"] * len(_ATTACKS)]]
-    for one in points:
-        if one["refused"] is not None:
+    for point in points:
+        if point["refused"] is not None:
             continue
-        rows.append([one["label"], *_aucs(one, models), *(_risk(one["attacks"].get(name)) for name in _ATTACKS)])
+        rows.append([point["label"], *_aucs(point, models), *(_risk(point["attacks"].get(name)) for name in _ATTACKS)])
     cells = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    names = "".join(f"<th>{_text(one)}</th>" for one in head)
+    names = "".join(f"<th>{_text(point)}</th>" for point in head)
     return f"<table><thead><tr>{names}</tr></thead><tbody>{cells}</tbody></table>"
 
 
-def _aucs(one: Mapping[str, Any], models: Sequence[str]) -> list[str]:
-    return [f"{one['models'][name]['auc']:.3f}" if name in one["models"] else "–" for name in models]
+def _aucs(point: Mapping[str, Any], models: Sequence[str]) -> list[str]:
+    return [f"{point['models'][name]['auc']:.3f}" if name in point["models"] else "–" for name in models]
 
 
-def _risk(found: Mapping[str, Any] | None) -> str:
-    if found is None or not found["n_attacks"]:
+def _risk(attack: Mapping[str, Any] | None) -> str:
+    if attack is None or not attack["n_attacks"]:
         return "–"
-    return f"{found['risk']:.3f} ({found['ci'][0]:.2f}–{found['ci'][1]:.2f})"
+    return f"{attack['risk']:.3f} ({attack['ci'][0]:.2f}–{attack['ci'][1]:.2f})"
 
 
 def _refused(points: Sequence[Mapping[str, Any]]) -> list[str]:
-    lines = [f"<li>{_text(one['label'])}: {_text(one['refused'])}</li>" for one in points if one["refused"] is not None]
+    lines = [
+        f"<li>{_text(point['label'])}: {_text(point['refused'])}</li>"
+        for point in points
+        if point["refused"] is not None
+    ]
     return ["<h2>No release</h2>", f"<ul>{''.join(lines)}</ul>"] if lines else []
 
 

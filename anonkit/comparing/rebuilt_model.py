@@ -42,10 +42,10 @@ def scores_of_reconstruction(release: Release, test: pa.Table, target: str) -> d
     with warnings.catch_warnings():
         # A value outside its domain costs the model score, which is shown; no receiver is there to be warned.
         warnings.simplefilter("ignore", UserWarning)
-        found = learned_from(release.params, release.to_arrow())
-        if found is None or found[1].target != target:
+        learned = learned_from(release.params, release.to_arrow())
+        if learned is None or learned[1].target != target:
             return {}
-        model, described = found
+        model, described = learned
         truth = Columns(test).codes(target, described.domain)
         if np.unique(truth[truth != UNKNOWN]).size < 2:
             return {}

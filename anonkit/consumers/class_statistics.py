@@ -74,11 +74,11 @@ class ClassStatistics:
             When a column is missing or holds values that cannot come from its mechanism; rows are counted, never shown.
         """
         classes = self._labels(data) if labels is None else labels
-        asked = self._asked(data)
+        asked_codes = self._asked(data)
         for position, attribute in enumerate(self.table.attributes):
             if attribute.name not in self.only:
                 continue
-            rows = slice(None) if asked is None else np.flatnonzero(asked == position)
+            rows = slice(None) if asked_codes is None else np.flatnonzero(asked_codes == position)
             self._merge(attribute.name, self._summed(attribute, data, classes, rows))
         self.label_counts = self.label_counts + np.bincount(classes, minlength=self.n_classes)
 
@@ -115,9 +115,9 @@ class ClassStatistics:
         if name is None:
             return None
         names = Categories(values=tuple(attribute.name for attribute in self.table.attributes))
-        asked = data.codes(name, names)
-        _refuse_unknown(name, asked == UNKNOWN)
-        return asked
+        codes = data.codes(name, names)
+        _refuse_unknown(name, codes == UNKNOWN)
+        return codes
 
     def _summed(self, attribute: PublishedAttribute, data: Columns, classes: IntArray, rows: slice | IntArray) -> Sums:
         labels = classes[rows]
@@ -136,8 +136,8 @@ class ClassStatistics:
         known = self.sums.get(attribute.name)
         if isinstance(known, PowerSums):
             return known.origin
-        shown = values[~np.isnan(values)]
-        return float(shown.mean()) if shown.size else 0.0
+        present = values[~np.isnan(values)]
+        return float(present.mean()) if present.size else 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sums, ready for JSON."""

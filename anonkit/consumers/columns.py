@@ -84,10 +84,10 @@ class Columns:
         if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_decimal(array.type)):
             raise SourceError(f"column {name!r} must hold numbers")
         numbers = pc.fill_null(array.cast(pa.float64(), safe=False), np.nan)
-        found = np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
-        if np.isinf(found).any():
+        floats = np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+        if np.isinf(floats).any():
             raise SourceError(f"column {name!r} holds infinite numbers", "make them missing, or the bound they passed")
-        return found
+        return floats
 
 
 def _arrow(data: Any) -> pa.Table:

@@ -142,9 +142,9 @@ def _joint_sizes(statistics: ClassStatistics) -> tuple[FloatArray, FloatArray]:
         assert isinstance(counts, np.ndarray)  # noqa: S101 - joint answers are counted
         members = np.repeat(np.eye(statistics.n_classes), mechanism.n_outputs // statistics.n_classes, axis=0)
         scores = mechanism.unblinded(members)
-        found = counts[0] @ scores
-        sizes = sizes + found
-        variances = variances + counts[0] @ scores**2 - found**2 / max(counts.sum(), 1)
+        class_sizes = counts[0] @ scores
+        sizes = sizes + class_sizes
+        variances = variances + counts[0] @ scores**2 - class_sizes**2 / max(counts.sum(), 1)
     return sizes, variances
 
 

@@ -158,6 +158,6 @@ Factor = ShareFactor | NormalFactor
 def _looked_up(logarithms: FloatArray, codes: IntArray) -> tuple[FloatArray, int]:
     """Return the column of each code, and 0 for every class where the code is unknown."""
     unknown = codes == UNKNOWN
-    found = logarithms.T[np.where(unknown, 0, codes)]
-    found[unknown] = 0.0
-    return found, int(unknown.sum())
+    values = logarithms.T[np.where(unknown, 0, codes)]
+    values[unknown] = 0.0
+    return values, int(unknown.sum())

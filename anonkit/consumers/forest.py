@@ -138,7 +138,10 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 for name, share in zip(self.classes_, shares, strict=True)
             },
             attributes=[attribute.name for attribute in schema.attributes],
-            types=column_types({one.name: one.is_number for one in schema.attributes}, schema.target),
+            types=column_types(
+                {split_attribute.name: split_attribute.is_number for split_attribute in schema.attributes},
+                schema.target,
+            ),
         )
 
     def to_json(self) -> str:

@@ -101,10 +101,10 @@ def learning_power(model: Model) -> LearningPower:
     """
     statistics, rows, prior = model.statistics, model.statistics.n_rows, model.prior
     parts = [_contrasts(statistics, attribute, prior.probabilities) for attribute in statistics.table.attributes]
-    found = np.concatenate([part.found for part in parts])
+    contrasts = np.concatenate([part.found for part in parts])
     deviation = np.concatenate([part.deviation for part in parts])
     most, effect = np.concatenate([part.most for part in parts]), np.concatenate([part.effect for part in parts])
-    exponent = float(np.log(2 * max(found.size, 1) / _MISTAKEN_ALONE))
+    exponent = float(np.log(2 * max(contrasts.size, 1) / _MISTAKEN_ALONE))
     reach = most * exponent / 3 + np.sqrt((most * exponent / 3) ** 2 + 2 * exponent * deviation**2)
     known = (deviation > 0) & np.isfinite(effect) & (effect > 0)
     factor = np.sqrt(2 * exponent) + NormalDist().inv_cdf(_FOUND)
@@ -120,7 +120,7 @@ def learning_power(model: Model) -> LearningPower:
         rows,
     )
     return LearningPower(
-        class_effect_told=bool((np.abs(found) > reach).any()) or _told_together(parts),
+        class_effect_told=bool((np.abs(contrasts) > reach).any()) or _told_together(parts),
         base_rate_told=bool(base.min() <= _UNTOLD_REACH),
         rows_for_class_effect=_whole(float(needed.min())) if needed.size else None,
         rows_for_base_rate=_whole(float(counted.max())),
@@ -176,7 +176,7 @@ class _Contrasts:
     @classmethod
     def of(
         cls,
-        found: FloatArray,
+        contrasts: FloatArray,
         covariance: FloatArray,
         fixed: FloatArray,
         most: FloatArray,
@@ -188,9 +188,14 @@ class _Contrasts:
         joint = None
         if enough and np.isfinite(covariance).all():
             inverse = np.linalg.pinv(covariance, rcond=_RANK, hermitian=True)
-            joint = float(found @ inverse @ found), round(float(np.trace(inverse @ covariance)))
+            joint = float(contrasts @ inverse @ contrasts), round(float(np.trace(inverse @ covariance)))
         return cls(
-            found=found, deviation=deviation, fixed=fixed, most=most, effect=np.full(found.shape, effect), joint=joint
+            found=contrasts,
+            deviation=deviation,
+            fixed=fixed,
+            most=most,
+            effect=np.full(contrasts.shape, effect),
+            joint=joint,
         )
 
 
@@ -246,12 +251,12 @@ def _functions(attribute: PublishedAttribute, channel: TableChannel, sets: Float
         of_value = channel.value.power_scores(grid.cells)[:, 0, 1:3]
     elif isinstance(channel, JointAnswers):
         inside = np.asarray(np.kron(np.eye(channel.n_classes), sets), dtype=np.float64)
-        found = channel.joint.scores(inside).reshape(-1, channel.n_classes, sets.shape[1])
-        return np.concatenate([found.sum(axis=2, keepdims=True), found], axis=2)
+        functions = channel.joint.scores(inside).reshape(-1, channel.n_classes, sets.shape[1])
+        return np.concatenate([functions.sum(axis=2, keepdims=True), functions], axis=2)
     else:
         assert isinstance(channel, SeparateAnswers)  # noqa: S101 - there is no third
-        found = channel.value.scores(sets)
-        of_value = np.concatenate([found.sum(axis=1, keepdims=True), found], axis=1)
+        functions = channel.value.scores(sets)
+        of_value = np.concatenate([functions.sum(axis=1, keepdims=True), functions], axis=1)
     of_class = channel.label.scores(np.eye(channel.n_classes))
     both = of_class[:, np.newaxis, :, np.newaxis] * of_value[np.newaxis, :, np.newaxis, :]
     return np.asarray(both.reshape(-1, channel.n_classes, of_value.shape[1]))
@@ -264,8 +269,8 @@ def _without_effect(channel: TableChannel, counts: FloatArray, prior: FloatArray
         return np.outer(counts.sum(axis=1), counts.sum(axis=0)) / rows
     assert isinstance(channel, JointAnswers)  # noqa: S101 - there is no third
     blind = channel.joint.blind_probabilities.reshape(channel.n_classes, -1)
-    shown = counts.reshape(channel.n_classes, -1).sum(axis=0) / rows
-    truthful = np.maximum(shown - blind.sum(axis=0), 0.0)
+    shares = counts.reshape(channel.n_classes, -1).sum(axis=0) / rows
+    truthful = np.maximum(shares - blind.sum(axis=0), 0.0)
     classes = np.zeros(channel.n_classes)  # a missing class comes last
     classes[: len(prior)] = prior
     return np.asarray(rows * (classes[:, np.newaxis] * truthful + blind))
@@ -281,12 +286,12 @@ def _of_powers(attribute: PublishedAttribute, statistics: ClassStatistics, equal
     variance = squares / present - mean**2 if present > 0 else 0.0
     by = np.array([0.0, -mean, 1.0, 0.0])
     per_row = float(by @ scores.products.sum(axis=0) @ by) / max(rows, 1.0)
-    found = (inverse.T @ scores.totals @ by)[:n_classes]
+    powers = (inverse.T @ scores.totals @ by)[:n_classes]
     centred = inverse - inverse.T @ scores.rows / max(rows, 1.0)
     covariance = per_row * (centred.T * scores.rows) @ centred
     effect = rows * equal * SHIFT_EFFECT * np.sqrt(variance) if variance > 0 else np.nan
     return _Contrasts.of(
-        found,
+        powers,
         covariance[:n_classes, :n_classes],
         np.zeros(n_classes),
         np.zeros(n_classes),

@@ -245,5 +245,8 @@ def described(model: NaiveBayes) -> Described:
             for name, share, error in zip(model.classes_, prior.probabilities, prior.errors, strict=True)
         },
         attributes=[attribute.name for attribute in model.table_.attributes],
-        types=column_types({one.name: one.is_number for one in model.table_.attributes}, target.name),
+        types=column_types(
+            {table_attribute.name: table_attribute.is_number for table_attribute in model.table_.attributes},
+            target.name,
+        ),
     )

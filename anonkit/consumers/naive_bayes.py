@@ -67,10 +67,10 @@ class Model:
     def factors(self) -> tuple[Factor, ...]:
         """P(value | class) of each attribute; what could not be reconstructed is warned about once."""
         attributes = self.statistics.table.attributes
-        made = tuple(make_factor(attribute, self.statistics, self.estimation) for attribute in attributes)
-        for note in (note for factor in made for note in factor.notes):
+        factors = tuple(make_factor(attribute, self.statistics, self.estimation) for attribute in attributes)
+        for note in (note for factor in factors for note in factor.notes):
             warnings.warn(note, ReconstructionWarning, stacklevel=3)
-        return made
+        return factors
 
     def joint_log_likelihood(self, data: Columns, *, released: bool) -> FloatArray:
         """Return ln P(class) + Σ ln P(value | class), shape (n, n_classes)."""
@@ -205,9 +205,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ReleaseFormatError
             A file is missing or damaged, or the release was not randomized and needs no reconstruction.
         """
-        told = read_params(path)
-        if is_noisy_tables(told):
-            return cls(told, **settings).fit_statistics(statistics_of_tables(told))
+        published_params = read_params(path)
+        if is_noisy_tables(published_params):
+            return cls(published_params, **settings).fit_statistics(statistics_of_tables(published_params))
         data, params = open_randomized(path)
         model = cls(params, **settings)
         for batch in data:
@@ -283,14 +283,14 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _label_codes(self, y: Any) -> IntArray:
         if self._plain:
             codes = np.searchsorted(self.classes_, y)
-            found = self.classes_[np.minimum(codes, len(self.classes_) - 1)] == y
+            known = self.classes_[np.minimum(codes, len(self.classes_) - 1)] == y
         else:
             target = self.table_.target
             assert target is not None  # noqa: S101 - checked when the table was described
             codes = Columns({target.name: y}).codes(target.name, target.domain)
-            found = codes != UNKNOWN
-        if not np.all(found):
-            raise SourceError(f"{int((~found).sum())} of {len(codes)} labels are not among the classes")
+            known = codes != UNKNOWN
+        if not np.all(known):
+            raise SourceError(f"{int((~known).sum())} of {len(codes)} labels are not among the classes")
         return np.asarray(codes, dtype=np.int64)
 
     def predict_joint_log_proba(self, X: Any, *, released: bool = False) -> FloatArray:

@@ -36,13 +36,19 @@ def statistics_of_tables(params: Mapping[str, Any]) -> ClassStatistics:
             name=tables.target, domain=tables.classes, mechanism=RandomizedResponse.clear(tables.classes.size)
         ),
         attributes=tuple(
-            PublishedAttribute(name=one.name, domain=one.domain, mechanism=RandomizedResponse.clear(one.domain.size))
-            for one in tables.tables
+            PublishedAttribute(
+                name=histogram.name, domain=histogram.domain, mechanism=RandomizedResponse.clear(histogram.domain.size)
+            )
+            for histogram in tables.tables
         ),
     )
     statistics = ClassStatistics(described)
     sizes, variances = tables.class_sizes
     statistics.label_counts = np.rint(np.maximum(sizes, 0)).astype(np.int64)
-    statistics.sums = {one.name: np.rint(consistent_counts(tables, one)).astype(np.int64) for one in tables.tables}
-    statistics.noise = {one.name: one.variance for one in tables.tables} | {tables.target: float(variances[0])}
+    statistics.sums = {
+        histogram.name: np.rint(consistent_counts(tables, histogram)).astype(np.int64) for histogram in tables.tables
+    }
+    statistics.noise = {histogram.name: histogram.variance for histogram in tables.tables} | {
+        tables.target: float(variances[0])
+    }
     return statistics

@@ -271,7 +271,9 @@ def _area(truth: NDArray[np.int64], shares: FloatArray) -> float | None:
 
     classes = [1] if shares.shape[1] == 2 else range(shares.shape[1])
     areas = [
-        float(roc_auc_score(truth == one, shares[:, one])) for one in classes if 0 < (truth == one).sum() < truth.size
+        float(roc_auc_score(truth == class_, shares[:, class_]))
+        for class_ in classes
+        if 0 < (truth == class_).sum() < truth.size
     ]
     return float(np.mean(areas)) if areas else None
 

@@ -105,7 +105,10 @@ class ReleaseScorer:
         if all(is_clear(attribute) for attribute in table.attributes):
             return self._of_clear_values(estimator, X, table, labels)
         halves = [ClassStatistics(table), ClassStatistics(table)]
-        names = [*(one.name for one in table.attributes), *([table.asked_column] if table.asked_column else [])]
+        names = [
+            *(table_attribute.name for table_attribute in table.attributes),
+            *([table.asked_column] if table.asked_column else []),
+        ]
         for first, half in enumerate(halves):
             half.add(Columns({name: data.array(name)[first::2] for name in names}), labels[first::2])
         whole = ClassStatistics(table)
@@ -192,7 +195,7 @@ def _drawn(params: str, sums: str) -> tuple[FloatArray, tuple[Any, ...]]:
     steps = np.sqrt(np.array(_primes(len(factors)), dtype=np.float64)) % 1
     points = ((np.arange(_DRAWS) + 0.5)[:, np.newaxis] * steps + 0.5) % 1
     frames = [
-        pd.DataFrame({one.attribute.name: _column(one, row, points[:, at]) for at, one in enumerate(factors)})
+        pd.DataFrame({factor.attribute.name: _column(factor, row, points[:, at]) for at, factor in enumerate(factors)})
         for row in range(len(prior))
     ]
     return prior, tuple(frames)
@@ -221,10 +224,10 @@ def _column(factor: Factor, row: int, points: FloatArray) -> Any:
 
 
 def _primes(count: int) -> list[int]:
-    found: list[int] = []
+    primes: list[int] = []
     candidate = 2
-    while len(found) < count:
-        if all(candidate % prime for prime in found):
-            found.append(candidate)
+    while len(primes) < count:
+        if all(candidate % prime for prime in primes):
+            primes.append(candidate)
         candidate += 1
-    return found
+    return primes

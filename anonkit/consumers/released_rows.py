@@ -42,23 +42,23 @@ def looks_released(statistics: ClassStatistics, data: Columns) -> bool:
         The rows in question.
     """
     table = statistics.table
-    asked = table.asked_column
-    shown = [attribute for attribute in table.attributes if attribute.name in data]
-    if data.n_rows == 0 or not shown:
+    asked_column = table.asked_column
+    present = [attribute for attribute in table.attributes if attribute.name in data]
+    if data.n_rows == 0 or not present:
         return False
-    if asked is not None and asked in data:
+    if asked_column is not None and asked_column in data:
         return True
-    data = data.head([one.name for one in shown], _MOST)
-    if asked is not None:
-        values = sum(~_missing(data, attribute.name) for attribute in shown)
-        if len(shown) > 1 and int(np.max(values)) <= 1:
+    data = data.head([published.name for published in present], _MOST)
+    if asked_column is not None:
+        values = sum(~_missing(data, attribute.name) for attribute in present)
+        if len(present) > 1 and int(np.max(values)) <= 1:
             return True
     if data.n_rows < _FEWEST:
         return False
     verdicts = [
-        _verdict(one, statistics.sums[one.name], statistics, data)
-        for one in shown
-        if not is_clear(one) and one.name in statistics.sums
+        _verdict(published, statistics.sums[published.name], statistics, data)
+        for published in present
+        if not is_clear(published) and published.name in statistics.sums
     ]
     if any(on_places for _, _, on_places in verdicts):
         return True
@@ -133,13 +133,13 @@ def _powers(attribute: PublishedAttribute, sums: PowerSums, data: Columns) -> tu
     whole = PowerSums(
         origin=sums.origin, sums=sums.sums.sum(axis=0, keepdims=True), blanks=sums.blanks.sum(keepdims=True)
     )
-    total, found = whole.sums[0, 0], estimate_moments(score_sums(mechanism, whole))
+    total, estimate = whole.sums[0, 0], estimate_moments(score_sums(mechanism, whole))
     if values.size < _FEWEST or total < _FEWEST:
         return True, True
     square = float((values**2).mean())
     own = float((values**4).mean() - square**2) / values.size
-    shown = whole.sums[0, 2] / total
-    fits = np.array([square - shown]), np.array([(whole.sums[0, 4] / total - shown**2) / total + own])
-    gap = float(found.mean[0]) - sums.origin
-    error = float(found.variance_error[0]) ** 2 + (2 * gap * float(found.mean_error[0])) ** 2
-    return _agree(*fits), _agree(np.array([square - float(found.variance[0]) - gap**2]), np.array([error + own]))
+    mean_square = whole.sums[0, 2] / total
+    fits = np.array([square - mean_square]), np.array([(whole.sums[0, 4] / total - mean_square**2) / total + own])
+    gap = float(estimate.mean[0]) - sums.origin
+    error = float(estimate.variance_error[0]) ** 2 + (2 * gap * float(estimate.mean_error[0])) ** 2
+    return _agree(*fits), _agree(np.array([square - float(estimate.variance[0]) - gap**2]), np.array([error + own]))

@@ -76,8 +76,8 @@ def share_estimates(
             estimate=estimate, error=reach_from(estimate, lower, upper, level), lower=lower, upper=upper
         )
     if bins is None:
-        found = channel.estimate(answers)
-        estimate, error, rarest = found.shares, found.errors, found.rarest
+        estimated = channel.estimate(answers)
+        estimate, error, rarest = estimated.shares, estimated.errors, estimated.rarest
     else:
         assert isinstance(grid, Grid)  # noqa: S101 - refused above
         estimate, error, rarest = _merged(channel, answers, bin_indicators(grid, bins))
@@ -117,15 +117,15 @@ def smoothed_histogram(grid: Grid, channel: TableChannel, answers: FloatArray) -
 def _merged(channel: TableChannel, answers: FloatArray, sets: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return unbiased shares of sets of values, their standard errors, and the most one more answer could add."""
     counts = answers.reshape(-1)
-    found = []
+    merged = []
     for row in range(channel.n_classes):
         scores = _inverted(channel, row, sets)
         size = float(counts @ scores.sum(axis=1))
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = counts @ scores / size
             influence = scores - shares * scores.sum(axis=1, keepdims=True)
-            found.append((shares, np.sqrt(counts @ influence**2) / abs(size), scores.max(axis=0) / abs(size)))
-    shares, errors, rarest = (np.stack(one) for one in zip(*found, strict=True))
+            merged.append((shares, np.sqrt(counts @ influence**2) / abs(size), scores.max(axis=0) / abs(size)))
+    shares, errors, rarest = (np.stack(columns) for columns in zip(*merged, strict=True))
     return shares, errors, rarest
 
 

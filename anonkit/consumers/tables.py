@@ -86,8 +86,8 @@ def frequencies(
     """
     attribute, statistics = _marginal(released, params, name)
     counts = _counts(statistics, name)
-    found = share_estimates(attribute, table_channel(attribute, None), counts, bins, level)
-    return _shares((_axis(attribute, bins),), found, counts.sum(), level)
+    estimates = share_estimates(attribute, table_channel(attribute, None), counts, bins, level)
+    return _shares((_axis(attribute, bins),), estimates, counts.sum(), level)
 
 
 def histogram(
@@ -128,8 +128,8 @@ def by_class(released: object, params: Params, name: str, *, level: float = 0.95
         return _moments((_MOMENTS, classes), class_moments(attribute, statistics).head(n_classes), statistics, level)
     counts = _counts(statistics, name)
     channel = table_channel(attribute, table.target)
-    found = share_estimates(attribute, channel, counts[0] if attribute.joint_with_target else counts, bins, level)
-    return _shares((classes, _axis(attribute, bins)), found.head(n_classes), statistics.n_rows, level)
+    estimates = share_estimates(attribute, channel, counts[0] if attribute.joint_with_target else counts, bins, level)
+    return _shares((classes, _axis(attribute, bins)), estimates.head(n_classes), statistics.n_rows, level)
 
 
 def two_way(released: object, params: Params, rows: str, columns: str, *, level: float = 0.95) -> Estimates:
@@ -228,9 +228,9 @@ def _axis(attribute: PublishedAttribute, bins: int | None = None) -> Axis:
     return attribute.name, (*middles, None) if domain.has_missing else middles
 
 
-def _shares(axes: Axes, found: ShareEstimates, n_rows: float, level: float) -> Estimates:
+def _shares(axes: Axes, estimates: ShareEstimates, n_rows: float, level: float) -> Estimates:
     """Put shares on their axes; those of a single class have one axis only."""
-    arrays = {name: getattr(found, name) for name in ("estimate", "error", "lower", "upper")}
+    arrays = {name: getattr(estimates, name) for name in ("estimate", "error", "lower", "upper")}
     if len(axes) == 1:
         arrays = {name: values[0] for name, values in arrays.items()}
     return Estimates(index=axes, **arrays, level=level, n_rows=int(n_rows))

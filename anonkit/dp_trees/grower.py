@@ -148,7 +148,9 @@ class _Grower:
         """Choose a split for each node, whose class counts are known; return the children and their class counts."""
         question = self._question(nodes, candidates)
         answer = self.counter.ask(question)
-        counts = [one for one in question.split(answer, self.codes) if one[0] != WITHOUT_ATTRIBUTE]
+        counts = [
+            node_answer for node_answer in question.split(answer, self.codes) if node_answer[0] != WITHOUT_ATTRIBUTE
+        ]
         for _, owners, block in counts:
             refuse_other_totals("class counts by attribute value", block.sum(axis=1), known[owners])
         tables = Tables(attributes=self.schema.attributes, nodes=nodes.size, counts=counts)

@@ -69,8 +69,10 @@ class GrowingForest:
         self.attribute[nodes], self.split[nodes] = chosen.attribute, chosen.split
         self.first_child[nodes], self.width[nodes] = starts, widths
         for at in np.unique(chosen.attribute):
-            here, one = chosen.attribute == at, attributes[at]
-            self.child[nodes[here], : one.codes] = starts[here, np.newaxis] + one.branch_table[chosen.split[here]]
+            here, attribute = chosen.attribute == at, attributes[at]
+            self.child[nodes[here], : attribute.codes] = (
+                starts[here, np.newaxis] + attribute.branch_table[chosen.split[here]]
+            )
         parents = np.repeat(nodes, widths)
         fresh = np.arange(self.size, self.size + parents.size)
         blank = np.zeros(fresh.size, dtype=np.int64)

@@ -78,7 +78,7 @@ def cells_of(forest: PublishedForest) -> Cells:
 def _leaves(forest: PublishedForest, number: int) -> Iterator[tuple[list[BoolArray], LeafContent]]:
     """Yield the box and contents of each leaf of a tree; a leaf that no code leads to any more is left out."""
     tree, attributes = forest.trees[number], forest.schema.attributes
-    boxes: dict[int, list[BoolArray]] = {0: [np.ones(one.codes, dtype=bool) for one in attributes]}
+    boxes: dict[int, list[BoolArray]] = {0: [np.ones(attribute.codes, dtype=bool) for attribute in attributes]}
     for at, node in enumerate(tree):
         box = boxes.pop(at)
         if node.attribute is None:

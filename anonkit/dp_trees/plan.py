@@ -93,11 +93,11 @@ class Plan:
     @cached_property
     def terms(self) -> Terms:
         """Public facts that decide what a choice of a split costs."""
-        splittable = [one for one in self.schema.attributes if one.n_splits]
+        splittable = [attribute for attribute in self.schema.attributes if attribute.n_splits]
         candidates = len(splittable)
         if self.choices.square_root and candidates:
             candidates = max(1, math.isqrt(candidates))
-        numbers = sum(one.is_cut for one in splittable)  # these are never used up
+        numbers = sum(attribute.is_cut for attribute in splittable)  # these are never used up
         # among so many random candidates at least these are numeric: the categories are too few for all places
         fewest = max(0, min(numbers, candidates - (len(splittable) - numbers)))
         numbers = min(candidates, numbers)
@@ -127,7 +127,7 @@ class Plan:
         if not self.choices.align:
             return self.level_units[level] - self.count_units(level)
         # a path that ends here has spent only its counts and splits above; the leaf gets all the rest (eDPRF)
-        above = sum(self.count_units(at) + sum(one.units for one in self.split_draws(at)) for at in range(level))
+        above = sum(self.count_units(at) + sum(draw.units for draw in self.split_draws(at)) for at in range(level))
         return self.path_units - above - self.count_units(level)
 
     def leaf_draws(self, level: int) -> tuple[Draw, ...]:

@@ -109,8 +109,8 @@ class Question:
         slot_of = np.full(self.routing.attribute.size, -1, dtype=np.int64)
         slot_of[self.nodes] = np.arange(self.nodes.size)
         slots = slot_of[nodes]
-        wanted = slots >= 0 if copies is None else (slots >= 0) & (copies > 0)
-        at = None if bool(wanted.all()) else np.flatnonzero(wanted)
+        counted = slots >= 0 if copies is None else (slots >= 0) & (copies > 0)
+        at = None if bool(counted.all()) else np.flatnonzero(counted)
         slots = slots if at is None else slots[at]
         labels = (batch.labels if at is None else batch.labels[at]).astype(np.int64)
         weights = copies if copies is None or at is None else copies[at]
@@ -127,16 +127,16 @@ class Question:
 
         A node that is by none among others that are gets any code: its counts go behind the answer.
         """
-        wanted = np.unique(chosen[chosen != WITHOUT_ATTRIBUTE])
-        if not wanted.size:
+        needed = np.unique(chosen[chosen != WITHOUT_ATTRIBUTE])
+        if not needed.size:
             return None
-        if wanted.size == 1:
-            codes: CodeArray = batch.codes[wanted[0]]
+        if needed.size == 1:
+            codes: CodeArray = batch.codes[needed[0]]
             return codes if at is None else np.asarray(codes[at])
         rows = np.arange(batch.n_rows) if at is None else at
         starts = np.maximum(chosen, 0) * batch.n_rows
-        found: CodeArray = batch.codes.reshape(-1)[starts[slots] + rows]
-        return found
+        codes_of_rows: CodeArray = batch.codes.reshape(-1)[starts[slots] + rows]
+        return codes_of_rows
 
     def split(self, answer: IntArray, codes: Sequence[int]) -> Iterator[tuple[int, IntArray, IntArray]]:
         """Yield (attribute, positions in `nodes`, counts of shape (n, codes, classes)) of the summed answer.

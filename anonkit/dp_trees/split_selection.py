@@ -152,13 +152,13 @@ class CutThenAttribute:
                 here = among[nodes]
                 if not here.any():
                     continue
-                found = self.score.of(tables.attributes[at].children(counts[here]), terms.max_rows)
+                cut_scores = self.score.of(tables.attributes[at].children(counts[here]), terms.max_rows)
                 cut = (
-                    CHOOSE[self.mechanism](found, rate, words)
+                    CHOOSE[self.mechanism](cut_scores, rate, words)
                     if tables.attributes[at].is_cut
-                    else np.zeros(len(found), dtype=np.int64)
+                    else np.zeros(len(cut_scores), dtype=np.int64)
                 )
-                scores[nodes[here], at] = found[np.arange(len(found)), cut]
+                scores[nodes[here], at] = cut_scores[np.arange(len(cut_scores)), cut]
                 splits[nodes[here], at] = cut
                 allowed[nodes[here], at] = True
             best[among] = CHOOSE[self.mechanism](scores[among], rate, words, allowed[among])
@@ -200,9 +200,9 @@ class NoisyCounts:
             if self.separate_totals:
                 counts = np.concatenate([counts, counts.sum(axis=2, keepdims=True)], axis=2)
             noisy = noisy_counts(counts, rate, words)
-            found = self.measure(tables.attributes[at].children(noisy).astype(np.float64))
-            top = found.argmax(axis=1)
-            value = found[np.arange(len(found)), top]
+            scores = self.measure(tables.attributes[at].children(noisy).astype(np.float64))
+            top = scores.argmax(axis=1)
+            value = scores[np.arange(len(scores)), top]
             better = value > best[nodes]
             best[nodes[better]], attribute[nodes[better]] = value[better], at
             split[nodes[better]] = top[better]

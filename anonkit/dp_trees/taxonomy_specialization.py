@@ -82,11 +82,11 @@ class SpecializationPlan:
     def choice(self) -> Draw:
         """Every choice, of a cut or of a step."""
         width = self.score.width(self.schema.n_classes, LARGEST_TABLE)
-        each = math.floor(Fraction(self.path_units, 2 * self.choices))
+        units = math.floor(Fraction(self.path_units, 2 * self.choices))
         return Draw(
             purpose="specialization" if self.joint else "cuts and specializations",
             mechanism=EXPONENTIAL,
-            rate=rate_within(each, width),
+            rate=rate_within(units, width),
             sensitivity=width,
             times=self.choices,
         )
@@ -215,7 +215,7 @@ class _Specializer:
     def _candidates(self) -> list[int]:
         """Return the parts that cells lie in and that can be divided without making too many cells."""
         held, cells = np.unique(self.part_of[self.leaves], return_counts=True)
-        found = []
+        candidates = []
         for number, size in zip(held.tolist(), cells.tolist(), strict=True):
             if number < 0:
                 continue
@@ -224,8 +224,8 @@ class _Specializer:
             leaves = self.leaves.size + size * (children - 1)
             nodes = self.forest.size + size * children
             if leaves <= MOST_LEAVES and nodes * self.plan.schema.most_codes <= MOST_ROUTES:
-                found.append(number)
-        return found
+                candidates.append(number)
+        return candidates
 
     def _choose(self, candidates: Sequence[int]) -> tuple[int, int]:
         """Return a part and the split it is divided by."""

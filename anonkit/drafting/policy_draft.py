@@ -142,7 +142,14 @@ def _guess_roles(profiles: Sequence[ColumnProfile], target: str | None) -> dict[
     label = target or next((name for name in reversed(roles) if roles[name] is Role.QUASI_IDENTIFIER), None)
     if label is not None:
         roles[label] = Role.TARGET
-    unit = next((each.name for each in profiles if each.may_be_unit and each.name != label), None)
+    unit = next(
+        (
+            column_profile.name
+            for column_profile in profiles
+            if column_profile.may_be_unit and column_profile.name != label
+        ),
+        None,
+    )
     if unit is not None:
         roles[unit] = Role.UNIT
     return roles

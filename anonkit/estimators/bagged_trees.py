@@ -102,7 +102,7 @@ def grow_trees(
             grown_trees.append((tree.fit(rows, labels, sample_weight=weights, check_input=False), sample))
         return grown_trees
 
-    grown_trees = [one for part in _in_threads(grown, trees) for one in part]
+    grown_trees = [grown_tree for part in _in_threads(grown, trees) for grown_tree in part]
     return BaggedTrees(
         estimators_=[tree for tree, _ in grown_trees],
         estimators_samples_=[sample for _, sample in grown_trees],

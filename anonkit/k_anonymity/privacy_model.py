@@ -111,8 +111,10 @@ class AnonymityModel:
             Diversity is asked and no column is sensitive.
         """
         if self.diversity.asked() and policy.columns and not policy.sensitive:
-            asked = ", ".join(self.diversity.asked())
-            raise PolicyError(f"{asked}: no column is sensitive", "--sensitive NAME; the target may be sensitive too")
+            requirements = ", ".join(self.diversity.asked())
+            raise PolicyError(
+                f"{requirements}: no column is sensitive", "--sensitive NAME; the target may be sensitive too"
+            )
         return KAnonymity(
             k=self.k,
             quasi_identifiers=policy.quasi_identifiers,

@@ -180,13 +180,13 @@ def _column_entries(policy: Policy, recoding: Recoding, column_facts: Mapping[st
     recoded = _describe_columns(recoding)
     entries = []
     for name in policy.quasi_identifiers:
-        told = column_facts.get(name, _NO_FACTS)
+        facts_of_column = column_facts.get(name, _NO_FACTS)
         if name in recoded:
             action: Action = "kept" if recoded[name]["detail"] == "full" else "generalized"
-            facts: ColumnFacts = {**told, **recoded[name]}
+            facts: ColumnFacts = {**facts_of_column, **recoded[name]}
             entries.append(_entry(policy, name, action, **facts))
         else:
-            dropped: ColumnFacts = {"reason": _NOTHING_KEPT, **told}
+            dropped: ColumnFacts = {"reason": _NOTHING_KEPT, **facts_of_column}
             entries.append(_entry(policy, name, "dropped", **dropped))
     for name, column in policy.columns.items():
         if column.role in (Role.IDENTIFIER, Role.UNIT):
@@ -215,10 +215,10 @@ def _describe_columns(recoding: Recoding) -> dict[str, ColumnFacts]:
     """Return how each column of a recoding is recoded."""
     if isinstance(recoding, GlobalRecoding):
         return {column.name: _describe(column) for column in recoding.columns}
-    shown = zip(*recoding.boxes().values(), strict=True)
+    labels_of_axis = zip(*recoding.boxes().values(), strict=True)
     return {
         axis.name: {"detail": "boxes", "released_values": len(set(labels))}
-        for axis, labels in zip(recoding.axes, shown, strict=True)
+        for axis, labels in zip(recoding.axes, labels_of_axis, strict=True)
     }
 
 

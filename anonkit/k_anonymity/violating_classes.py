@@ -106,8 +106,8 @@ def _violating(
     counts = [ValueCounts.of(recoded, policy, engine, names, sensitive) for sensitive in policy.sensitive]
     removed = small.slice(0, 0)
     while True:
-        found = [each.violating(model, policy, engine, removed) for each in counts]
-        worse = _united([small, removed, *found], names)
+        tables = [counter.violating(model, policy, engine, removed) for counter in counts]
+        worse = _united([small, removed, *tables], names)
         if worse.num_rows == removed.num_rows:
             return removed
         removed = worse
@@ -158,9 +158,9 @@ class ValueCounts:
         """Return the classes that break a requirement on this column once some classes are removed."""
         kept = ~self._are_in(removed)
         counted = None if self.people is None else [self._counted_people(self.people, policy, engine, removed)]
-        asked = diversity_requirements(model.diversity, [self.column], policy.missing_is_value, counted=counted)
+        requirements = diversity_requirements(model.diversity, [self.column], policy.missing_is_value, counted=counted)
         broken = np.zeros(self.partition.n_classes, dtype=bool)
-        for requirement in asked:
+        for requirement in requirements:
             broken |= requirement.violated(self.partition, kept)
         cells = self.cells.filter(pa.array(broken[self.partition.classes]))
         classes = cells.group_by(list(self.names), use_threads=False).aggregate([("count", "sum")])

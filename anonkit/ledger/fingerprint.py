@@ -156,15 +156,15 @@ def fingerprint(table: Source, engine: Engine, key: bytes) -> Fingerprint:
     without = sorted(((_digest(key, n_rows, part), at) for at, part in enumerate(parts)))
     sketches = [sketch_of(part[LANES:], n_rows) for part in (named, whole, *(parts[at] for _, at in without))]
     in_columns = [sketch_of(counts[1:], int(counts[0])) for counts in of_columns.reshape(-1, 1 + BINS)]
-    unique = [each for each in in_columns if each is not None and each.is_nearly_unique]
+    unique = [portion for portion in in_columns if portion is not None and portion.is_nearly_unique]
     return Fingerprint(
         rows=n_rows,
         exact=_digest(key, n_rows, named, "\n".join(sorted(map(repr, names)))),
         whole=_digest(key, n_rows, whole),
         without=tuple(mark for mark, _ in without),
         named_sketch=sketches[0],
-        row_sketches=tuple(each for each in sketches[1:] if each is not None),
-        column_sketches=tuple(sorted(unique, key=lambda each: each.bits)),
+        row_sketches=tuple(portion for portion in sketches[1:] if portion is not None),
+        column_sketches=tuple(sorted(unique, key=lambda portion: portion.bits)),
     )
 
 

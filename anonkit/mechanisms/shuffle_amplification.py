@@ -114,9 +114,9 @@ class RowAnswers:
     @classmethod
     def one_of(cls, channels: Sequence[Answers], shares: Sequence[Fraction]) -> RowAnswers:
         """Return a row that answers through one channel, drawn with these shares without a look at the data."""
-        blanket = sum((share * one.blanket for share, one in zip(shares, channels, strict=True)), Fraction(0))
+        blanket = sum((share * answers.blanket for share, answers in zip(shares, channels, strict=True)), Fraction(0))
         corners = [_corners(channel) for channel in channels]
-        weights = [float(share * one.blanket / blanket) for share, one in zip(shares, channels, strict=True)]
+        weights = [float(share * answers.blanket / blanket) for share, answers in zip(shares, channels, strict=True)]
         log_u, log_v, chance = _merged(
             np.concatenate([u for u, _, _ in corners]),
             np.concatenate([v for _, v, _ in corners]),

@@ -55,13 +55,13 @@ def make_method(name: str, parameters: Mapping[str, Any], preset: str | None = N
     ParameterError
         Unknown method, preset or parameter, or a value outside its range.
     """
-    found = method_class(name)
-    presets = presets_of(found)
+    class_ = method_class(name)
+    presets = presets_of(class_)
     if preset is not None and preset not in presets:
         raise ParameterError(f"method {name!r} has no preset {preset!r}", did_you_mean(preset, presets))
     chosen = {**(presets[preset] if preset else {}), **parameters}
-    check_parameters(found, chosen)
-    return found(**chosen)
+    check_parameters(class_, chosen)
+    return class_(**chosen)
 
 
 def presets_of(method: type[Method]) -> Mapping[str, Mapping[str, Any]]:

@@ -79,8 +79,8 @@ class DPNB(CentralMethod):
 
     def _account_of(self, schema: TreeSchema) -> Accounting:
         per_row = units_of(self.epsilon) // self.changed_rows
-        purposes = ["rows per class", *(f"class x {one.name}" for one in schema.attributes)]
-        parts = shares(per_row, table_weights([1, *(one.codes for one in schema.attributes)]))
+        purposes = ["rows per class", *(f"class x {attribute.name}" for attribute in schema.attributes)]
+        parts = shares(per_row, table_weights([1, *(attribute.codes for attribute in schema.attributes)]))
         return Accounting(
             draws=tuple(
                 Draw(purpose=purpose, mechanism=LAPLACE, rate=rate_within(units, 1), sensitivity=1)
@@ -103,7 +103,7 @@ class DPNB(CentralMethod):
         schema = self.schema(policy)
         accounting = self._account_of(schema)
         keep = self.used_rows(source, policy, engine)
-        sizes = [schema.n_classes, *(schema.n_classes * one.codes for one in schema.attributes)]
+        sizes = [schema.n_classes, *(schema.n_classes * attribute.codes for attribute in schema.attributes)]
         counts = counted(source, engine, schema, keep, partial(count, schema=schema), sum(sizes))
         by_class, *flat = np.split(counts, np.cumsum(sizes)[:-1])
         by_attribute = [table.reshape(schema.n_classes, -1) for table in flat]
@@ -115,8 +115,8 @@ class DPNB(CentralMethod):
         noisy = noisy_tables(
             (schema.target, schema.classes, by_class, classes),
             [
-                (one.name, one.domain, counts, rate)
-                for one, counts, rate in zip(schema.attributes, by_attribute, rest, strict=True)
+                (attribute.name, attribute.domain, counts, rate)
+                for attribute, counts, rate in zip(schema.attributes, by_attribute, rest, strict=True)
             ],
             rng.child("noise"),
         )
@@ -127,9 +127,9 @@ def count(batch: CodedBatch, schema: TreeSchema) -> IntArray:
     """Count rows per class, then per class and code of each attribute; one table after the other, flat."""
     classes = schema.n_classes
     tables = [np.bincount(batch.labels, minlength=classes)]
-    for one, codes in zip(schema.attributes, batch.codes, strict=True):
-        cells = batch.labels.astype(np.int64) * one.codes + codes
-        tables.append(np.bincount(cells, minlength=classes * one.codes))
+    for attribute, codes in zip(schema.attributes, batch.codes, strict=True):
+        cells = batch.labels.astype(np.int64) * attribute.codes + codes
+        tables.append(np.bincount(cells, minlength=classes * attribute.codes))
     return np.concatenate(tables).astype(np.int64)
 
 

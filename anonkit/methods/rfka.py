@@ -150,8 +150,12 @@ class RFKA(RecodingMethod):
     @property
     def preparation(self) -> Preparation:
         """Rare values are pooled and numbers cut where levels are found from the table, or are single features."""
-        found = self.ladder == "auto"
-        return Preparation(pool=found, cut=found or self.features == "one-hot" or self.bins is not None, bins=self.bins)
+        intervals_are_searched = self.ladder == "auto"
+        return Preparation(
+            pool=intervals_are_searched,
+            cut=intervals_are_searched or self.features == "one-hot" or self.bins is not None,
+            bins=self.bins,
+        )
 
     def find_recoding(self, prepared: Prepared, *, rng: Randomness, progress: Progress) -> SearchResult:
         """Let a forest judge the columns, then choose the detail of each."""
@@ -234,18 +238,18 @@ class RFKA(RecodingMethod):
     ) -> Sequence[Feature]:
         """Leave out the values that fewer than k rows (people) hold: a recoding that keeps one tells of them."""
         held = {column.name: held_by(column.codes, column.size, prepared.units) for column in columns}
-        return [one for one in ranking if one.code is None or held[one.column][one.code] >= self.k]
+        return [feature for feature in ranking if feature.code is None or held[feature.column][feature.code] >= self.k]
 
     def _with_rest(self, columns: Sequence[CodedColumn], selection: Selection, prepared: Prepared) -> Selection:
         """Give up kept values of a column, the least held first, until k rows hold the others, or none does."""
         groups, decisions = dict(selection.groups), list(selection.decisions)
         for column in columns:
             held = held_by(column.codes, column.size, prepared.units)
-            kept = [one for one in decisions if one.kept and one.feature.column == column.name]
-            kept.sort(key=lambda one: -int(held[one.feature.code or 0]))
+            kept = [feature for feature in decisions if feature.kept and feature.feature.column == column.name]
+            kept.sort(key=lambda feature: -int(held[feature.feature.code or 0]))
             while kept:
                 keys = np.full(column.size, column.size, dtype=np.int64)
-                codes = [one.feature.code for one in kept if one.feature.code is not None]
+                codes = [feature.feature.code for feature in kept if feature.feature.code is not None]
                 keys[codes] = codes
                 rest = held_by((keys == column.size)[column.codes], 2, prepared.units)[1]
                 if rest == 0 or rest >= self.k:
@@ -254,8 +258,8 @@ class RFKA(RecodingMethod):
                 decisions[decisions.index(given_up)] = replace(given_up, kept=False, level=None)
                 keys[given_up.feature.code or 0] = column.size
                 groups[column.name] = number_groups(keys) if kept else None
-        gone = suppressed_rows(released_partition(columns, groups), prepared.requirements)
-        return replace(selection, decisions=tuple(decisions), groups=groups, suppressed=gone)
+        suppressed = suppressed_rows(released_partition(columns, groups), prepared.requirements)
+        return replace(selection, decisions=tuple(decisions), groups=groups, suppressed=suppressed)
 
     def _levels(self, prepared: Prepared, column: CodedColumn) -> Ladder | None:
         """Return the levels of detail of a column, or None where the search is free to choose."""
@@ -310,8 +314,8 @@ def _one_hot_numbers(
         return grouping_of(column, groups, masked=rest)
     if hierarchy.widths:
         groups = groups[hierarchy.first_bins]
-    told = np.arange(int(groups.max(initial=-1)) + 1) != rest
-    return declared_grouping(hierarchy, groups, told, masked=True)
+    named = np.arange(int(groups.max(initial=-1)) + 1) != rest
+    return declared_grouping(hierarchy, groups, named, masked=True)
 
 
 def _greedy_reasons(decisions: Sequence[Decision]) -> dict[str, str]:

@@ -85,7 +85,9 @@ class RR(ShuffleDelta):
         if self.allocation == "split":
             share = self.epsilon / (len(columns) + (classes is not None))
             target = clear_target(domains) if classes is None else _randomized_target(classes, share)
-            return PublishedTable(target=target, attributes=tuple(_attribute(one, share, None) for one in columns))
+            return PublishedTable(
+                target=target, attributes=tuple(_attribute(column, share, None) for column in columns)
+            )
         target = (
             clear_target(domains)
             if classes is None
@@ -94,7 +96,7 @@ class RR(ShuffleDelta):
         hidden = None if classes is None else classes.domain
         return PublishedTable(
             target=target,
-            attributes=tuple(_attribute(one, self.epsilon, hidden) for one in columns),
+            attributes=tuple(_attribute(column, self.epsilon, hidden) for column in columns),
             asked_column=ASKED_COLUMN,
         )
 

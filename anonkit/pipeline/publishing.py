@@ -148,7 +148,7 @@ def method_block(method: Method, preset: str | None = None) -> dict[str, Any]:
     return {
         "name": method.name,
         "preset": preset,
-        "parameters": {one.name: getattr(method, one.name) for one in parameters_of(type(method))},
+        "parameters": {parameter_.name: getattr(method, parameter_.name) for parameter_ in parameters_of(type(method))},
         "paper": method.paper,
         "summary": method.summary,
     }

@@ -134,8 +134,8 @@ def _verified(
 
 def _structure_checks(draft: Draft, policy: Policy) -> list[Check]:
     """Check that nothing reaches the output that must not."""
-    made = {column["name"] for column in draft.columns if column["action"] == "synthesized"}
-    names = [name for name in draft.data.schema.names if name != policy.unit and name not in made]
+    synthesized = {column["name"] for column in draft.columns if column["action"] == "synthesized"}
+    names = [name for name in draft.data.schema.names if name != policy.unit and name not in synthesized]
     stray = [name for name in names if name not in policy.columns or not policy.column(name).is_released]
     return [Check(name="identifiers_absent", passed=not stray, observed=len(stray), required=0)]
 
@@ -157,8 +157,8 @@ def _as_written(
     schema, unit = draft.data.schema, frozenset({policy.unit} & set(draft.data.schema.names))
     if promise.counted_classes is None:
         return draft, frozenset(name for name in unit if name is not None), schema
-    found = as_written(draft, spool, policy)
-    return found.draft, frozenset({*found.constant, *(name for name in unit if name is not None)}), found.schema
+    written = as_written(draft, spool, policy)
+    return written.draft, frozenset({*written.constant, *(name for name in unit if name is not None)}), written.schema
 
 
 def _without(engine: Engine, source: Source, hidden: Collection[str]) -> Source:

@@ -51,7 +51,7 @@ def as_written(draft: Draft, spool: Path, policy: Policy) -> Settled:
         No column is left to be released.
     """
     names = [name for name in draft.data.schema.names if policy.column(name).role is Role.QUASI_IDENTIFIER]
-    listed = [one["name"] for one in draft.columns if "values" in one and one["name"] in names]
+    listed = [column["name"] for column in draft.columns if "values" in column and column["name"] in names]
     counts, values = _counted(spool, names, listed)
     constant = tuple(name for name in names if counts[name] == 1)
     left = [name for name in draft.data.schema.names if name not in constant]
@@ -60,7 +60,7 @@ def as_written(draft: Draft, spool: Path, policy: Policy) -> Settled:
             "no column can be released: every quasi-identifier would show one value, and there is nothing else",
             "allow more suppression, or ask for a smaller k",
         )
-    columns = [_entry(one, counts, values, constant) for one in draft.columns]
+    columns = [_entry(column, counts, values, constant) for column in draft.columns]
     params: Mapping[str, Any] = draft.params
     params = {**params, "recoding": _without(params["recoding"], constant)}
     schema = pa.schema([draft.data.schema.field(name) for name in left])
@@ -73,12 +73,12 @@ def _counted(
     """Count the distinct values of some columns, missing among them, and list those of some."""
     with scanned(spool) as (connection, source):
         parts = [f"count(DISTINCT {quoted(name)}) + (count({quoted(name)}) < count(*))::BIGINT" for name in names]
-        found = connection.execute(f"SELECT {', '.join(parts)} FROM {source}").fetchall()[0] if parts else ()
+        counts = connection.execute(f"SELECT {', '.join(parts)} FROM {source}").fetchall()[0] if parts else ()
         values = {
             name: {row[0] for row in connection.execute(f"SELECT DISTINCT {quoted(name)} FROM {source}").fetchall()}
             for name in listed
         }
-    return dict(zip(names, map(int, found), strict=True)), values
+    return dict(zip(names, map(int, counts), strict=True)), values
 
 
 def _entry(
@@ -103,4 +103,4 @@ def _without(recoding: Mapping[str, Any], constant: Sequence[str]) -> Mapping[st
     """Return a recoding column by column without some; the splits of a local one need all their axes."""
     if recoding["kind"] != "global":
         return recoding
-    return {**recoding, "columns": [one for one in recoding["columns"] if one["name"] not in constant]}
+    return {**recoding, "columns": [column for column in recoding["columns"] if column["name"] not in constant]}

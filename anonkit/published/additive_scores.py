@@ -104,10 +104,10 @@ class AdditiveScores:
             leaves = tuple(np.array(table, dtype=np.int64) for table in params["leaves"])
             regions = tuple(int(node) for node in params["regions"])
             raw = params["attributes"]
-            tables = tuple(np.array([one[at] for one in raw], dtype=np.int64) for at in range(len(codes)))
+            tables = tuple(np.array([stored[at] for stored in raw], dtype=np.int64) for at in range(len(codes)))
         classes = leaves[0].shape[-1] if leaves else 0
-        fits = [one.shape == (len(tree), classes) for one, tree in zip(leaves, children, strict=False)]
-        fits += [one.shape == (len(regions), size, classes) for one, size in zip(tables, codes, strict=True)]
+        fits = [stored.shape == (len(tree), classes) for stored, tree in zip(leaves, children, strict=False)]
+        fits += [stored.shape == (len(regions), size, classes) for stored, size in zip(tables, codes, strict=True)]
         region = region_of_nodes(children[0], regions) if children else np.zeros(0, dtype=np.int64)
         covered = all(region[at] >= 0 for at, own in enumerate(children[0]) if not own) if children else False
         if len(leaves) != len(children) or not all(fits) or not covered:

@@ -117,10 +117,10 @@ class PublishedForest:
             for number, node in enumerate(tree):
                 if node.attribute is None:
                     continue
-                one = self.schema.attributes[node.attribute]
+                split_attribute = self.schema.attributes[node.attribute]
                 attribute[start + number] = node.attribute
                 children = np.array(node.children, dtype=np.int64)
-                child[start + number, : one.codes] = start + children[one.branches(node.at)]
+                child[start + number, : split_attribute.codes] = start + children[split_attribute.branches(node.at)]
                 level[children] = level[number] + 1
             depth = max(depth, int(level.max(initial=0)))
         return attribute, child, depth

@@ -157,5 +157,5 @@ def refuse_unclear_strength(model: AnswerStrength) -> None:
     """Refuse parameters that give the probability of a true answer not at all, or more than once."""
     given = [name for name in ("p_keep", "epsilon", "p_truth") if getattr(model, name) is not None]
     if len(given) != 1:
-        said = "none of p_keep, epsilon, p_truth is given" if not given else f"{' and '.join(given)} are given"
-        raise ParameterError(f"{said}: one of them is needed", "--p-keep 0.5")
+        problem = "none of p_keep, epsilon, p_truth is given" if not given else f"{' and '.join(given)} are given"
+        raise ParameterError(f"{problem}: one of them is needed", "--p-keep 0.5")

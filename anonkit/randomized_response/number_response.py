@@ -46,7 +46,7 @@ def best_number_response(epsilon: float, *, segments: int, has_missing: bool) ->
         (distribution_error(channel, cells, knots, segments=segments), -at, cells, channel)
         for at, (cells, knots, channel) in enumerate(_candidates(epsilon, segments, has_missing))
     ]
-    _, _, cells, channel = min(scored, key=lambda one: one[:2])
+    _, _, cells, channel = min(scored, key=lambda candidate: candidate[:2])
     return cells, channel
 
 

@@ -58,20 +58,20 @@ class RandomizeBatch:
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
         """Return the answers of the rows, in the columns of the schema."""
-        shown = dict(self._answers(batch, row))
-        return pa.RecordBatch.from_arrays([shown[name] for name in self.schema.names], schema=self.schema)
+        answers = dict(self._answers(batch, row))
+        return pa.RecordBatch.from_arrays([answers[name] for name in self.schema.names], schema=self.schema)
 
     def _answers(self, batch: pa.RecordBatch, row: int) -> Iterator[tuple[str, pa.Array]]:
-        table, asked = self.table, None
+        table, attribute_of_row = self.table, None
         if table.asked_column is not None:
             names = [attribute.name for attribute in table.attributes]
-            asked = asked_attribute(self.key, _ASKED_STREAM, row, batch.num_rows, len(names))
-            yield table.asked_column, _labelled(asked, names, None)
+            attribute_of_row = asked_attribute(self.key, _ASKED_STREAM, row, batch.num_rows, len(names))
+            yield table.asked_column, _labelled(attribute_of_row, names, None)
         target = table.target
         labels = None if target is None else self._labels(batch, row, target)
         classes = None if labels is None else labels.copy()
         for stream, attribute in enumerate(table.attributes):
-            blank = None if asked is None else asked != stream
+            blank = None if attribute_of_row is None else attribute_of_row != stream
             randomizer = self._randomizers[stream]
             if isinstance(randomizer, NumberRandomizer):
                 yield attribute.name, self._transformed(attribute, randomizer, batch, row, stream, blank)
@@ -136,10 +136,10 @@ class RandomizeBatch:
         numbers = numbers_of_cells(batch, attribute.name, bounds)
         if presence is None and bounds is not None:
             numbers = np.where(np.isnan(numbers), bounds[0], numbers)
-        shown = randomizer.randomize(numbers, key=self.key, stream=stream, first_row=row)
+        answers = randomizer.randomize(numbers, key=self.key, stream=stream, first_row=row)
         if presence is None and blank is None:
-            return pa.array(shown)
-        return pa.array(shown, mask=np.isnan(shown) if blank is None else np.isnan(shown) | blank)
+            return pa.array(answers)
+        return pa.array(answers, mask=np.isnan(answers) if blank is None else np.isnan(answers) | blank)
 
 
 def _randomizer(mechanism: Mechanism) -> CodeRandomizer[Channel] | NumberRandomizer:

@@ -32,17 +32,17 @@ def shuffled_view(table: PublishedTable, policy: Policy, n_rows: int, delta: flo
     reason = _obstacle(table, policy)
     if reason is not None:
         return {"applies": False, "reason": reason}
-    asked = default_delta(n_rows) if delta is None else delta
+    target_delta = default_delta(n_rows) if delta is None else delta
     epsilon = table.record_epsilon
     if n_rows >= FEWEST_SHUFFLED:
         row = _row_answers(table)
-        found = row.amplified(asked, n_rows)
-        if found < row.epsilon:  # else the local promise to its last digit, which sums of logarithms do not have
-            epsilon = found
+        amplified = row.amplified(target_delta, n_rows)
+        if amplified < row.epsilon:  # else the local promise to its last digit, which sums of logarithms do not have
+            epsilon = amplified
     return {
         "applies": True,
         "epsilon": epsilon,
-        "delta": asked if epsilon < table.record_epsilon else 0,
+        "delta": target_delta if epsilon < table.record_epsilon else 0,
         "rows": n_rows,
         "adjacency": "replace one record",
         "assumption": SHUFFLE_ASSUMPTION,
@@ -55,7 +55,9 @@ def _obstacle(table: PublishedTable, policy: Policy) -> str | None:
     mechanisms = {attribute.name: attribute.mechanism for attribute in table.attributes}
     if table.target is not None and table.target.mechanism is not None:
         mechanisms[table.target.name] = table.target.mechanism
-    bare = [name for name, one in mechanisms.items() if not isinstance(one, Channel) or one.ratio is None]
+    bare = [
+        name for name, mechanism in mechanisms.items() if not isinstance(mechanism, Channel) or mechanism.ratio is None
+    ]
     if bare or policy.unit is not None or not mechanisms:
         return shuffle_obstacle(bare, policy.unit)
     return None
@@ -67,8 +69,8 @@ def _row_answers(table: PublishedTable) -> RowAnswers:
     label = [] if table.target is None or table.target.mechanism is None else [_answers(table.target.mechanism)]
     if table.asked_column is None:
         return RowAnswers.every([*channels, *label])
-    one = RowAnswers.one_of(channels, uniform_shares(len(channels)))
-    return one.beside(RowAnswers.every(label)) if label else one
+    answer = RowAnswers.one_of(channels, uniform_shares(len(channels)))
+    return answer.beside(RowAnswers.every(label)) if label else answer
 
 
 def _answers(mechanism: object) -> Answers:

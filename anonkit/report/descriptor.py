@@ -112,7 +112,7 @@ def _field_type(kind: pa.DataType) -> str:
         (pa.types.is_date, "date"),
         (pa.types.is_timestamp, "datetime"),
         (pa.types.is_time, "time"),
-        (lambda one: pa.types.is_string(one) or pa.types.is_large_string(one), "string"),
+        (lambda predicate: pa.types.is_string(predicate) or pa.types.is_large_string(predicate), "string"),
     ):
         if test(kind):
             return name

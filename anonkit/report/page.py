@@ -270,9 +270,9 @@ def _importance(columns: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     if not ranked:
         return None
     ranked.sort(key=lambda column: -column["importance"])
-    shown = ranked[:SHOWN_BARS]
+    drawn = ranked[:SHOWN_BARS]
     legend: dict[Fill, str] = {}
-    for action in dict.fromkeys(column["action"] for column in shown):
+    for action in dict.fromkeys(column["action"] for column in drawn):
         fill = _FILLS.get(action, Fill.SOLID)
         legend[fill] = f"{legend[fill]}, {action}" if fill in legend else action
     bars = [
@@ -282,7 +282,7 @@ def _importance(columns: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
             text=number(round(float(column["importance"]), 4)),
             fill=_FILLS.get(column["action"], Fill.SOLID),
         )
-        for column in shown
+        for column in drawn
     ]
     chart = bar_chart(
         bars,
@@ -295,4 +295,4 @@ def _importance(columns: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
         {"name": column["name"], "importance": number(column["importance"]), "action": column["action"]}
         for column in ranked
     ]
-    return {"chart": chart, "table": table, "more": len(ranked) - len(shown)}
+    return {"chart": chart, "table": table, "more": len(ranked) - len(drawn)}

@@ -42,8 +42,8 @@ def risk_words(report: Mapping[str, Any], audit: Mapping[str, Any] | None) -> li
     attacks = [*_attack_words(audit), *_bound_words(audit)]
     if counted is None:
         return attacks
-    shown = [float(attack["risk"]) for attack in _attempted(audit).values() if attack["verdict"] == _FOUND]
-    is_larger = max(shown, default=0.0) > report["disclosure_risk"]["prosecutor"]["max"]
+    released = [float(attack["risk"]) for attack in _attempted(audit).values() if attack["verdict"] == _FOUND]
+    is_larger = max(released, default=0.0) > report["disclosure_risk"]["prosecutor"]["max"]
     return [attacks[0], counted, *attacks[1:]] if is_larger else [counted, *attacks]
 
 
@@ -103,11 +103,11 @@ def _power(attack: Mapping[str, Any]) -> str:
 
 
 def _bound_words(audit: Mapping[str, Any]) -> list[str]:
-    told = audit.get("epsilon")
-    if told is None:
+    loss_bound = audit.get("epsilon")
+    if loss_bound is None:
         return []
-    claim = "no bound is claimed" if told["claimed"] == "inf" else f"{bound(told['claimed'])} is claimed"
-    return [f"ε is at least {told['lower_bound']:.3g} (95% confidence), {claim}: {told['verdict']}."]
+    claim = "no bound is claimed" if loss_bound["claimed"] == "inf" else f"{bound(loss_bound['claimed'])} is claimed"
+    return [f"ε is at least {loss_bound['lower_bound']:.3g} (95% confidence), {claim}: {loss_bound['verdict']}."]
 
 
 def utility_words(report: Mapping[str, Any]) -> str:
@@ -137,15 +137,15 @@ def ledger_words(report: Mapping[str, Any]) -> str:
     return _position_words(position) + joint
 
 
-def _position_words(told: Mapping[str, Any]) -> str:
+def _position_words(ledger_position: Mapping[str, Any]) -> str:
     others = "whether there are other releases of these data is for the owner to say."
-    if "release_of_dataset" not in told:
-        return f"{'Booked by its owner' if told else 'No ledger is named here'}: {others}"
-    position = f"Release {number(told['release_of_dataset'])} of this dataset in its ledger."
-    total = told.get("epsilon_of_all_releases")
+    if "release_of_dataset" not in ledger_position:
+        return f"{'Booked by its owner' if ledger_position else 'No ledger is named here'}: {others}"
+    position = f"Release {number(ledger_position['release_of_dataset'])} of this dataset in its ledger."
+    total = ledger_position.get("epsilon_of_all_releases")
     if total is None:
         return position
-    delta = told.get("delta_of_all_releases")
+    delta = ledger_position.get("delta_of_all_releases")
     beside = f" and δ = {bound(delta)}" if delta else ""
     loss = "have no bound together" if total == "inf" else f"cost ε = {bound(total)}{beside} together"
     return f"{position} The randomized ones {loss}."
@@ -213,16 +213,16 @@ def attack_rows(audit: Mapping[str, Any] | None) -> list[dict[str, str]]:
 
 def loss_rows(audit: Mapping[str, Any] | None) -> Sequence[tuple[str, str]]:
     """Return what an audit says about epsilon: (what, text)."""
-    told = None if audit is None else audit.get("epsilon")
-    if told is None:
+    loss_bound = None if audit is None else audit.get("epsilon")
+    if loss_bound is None:
         return ()
-    claim = "no bound" if told["claimed"] == "inf" else f"ε = {bound(told['claimed'])}"
+    claim = "no bound" if loss_bound["claimed"] == "inf" else f"ε = {bound(loss_bound['claimed'])}"
     return (
         ("Claimed", claim),
-        ("At least", f"ε = {told['lower_bound']:.3g}, with 95% confidence: {told['verdict']}"),
-        ("Most that could be shown", f"ε = {told['most_measurable']:.3g}"),
-        ("Told apart", capital(told["neighbours"])),
-        ("How", capital(told["how"])),
+        ("At least", f"ε = {loss_bound['lower_bound']:.3g}, with 95% confidence: {loss_bound['verdict']}"),
+        ("Most that could be shown", f"ε = {loss_bound['most_measurable']:.3g}"),
+        ("Told apart", capital(loss_bound["neighbours"])),
+        ("How", capital(loss_bound["how"])),
     )
 
 

@@ -188,8 +188,8 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.methods.dp_nb:count", old="tables = [np.bincount(batch.labels, minlength=classes)]",
         new="tables = [2 * np.bincount(batch.labels, minlength=classes)]", method="dp-nb"),
     "every row is counted twice in a histogram": Mutant(
-        where="anonkit.dp_trees.additive_model.stacked:HistogramSums.count", old="np.concatenate(found)",
-        new="2 * np.concatenate(found)",
+        where="anonkit.dp_trees.additive_model.stacked:HistogramSums.count", old="np.concatenate(histograms)",
+        new="2 * np.concatenate(histograms)",
         method="dp-forest"),
     "every row is in two trees": Mutant(
         where="anonkit.dp_trees.tree_rows:Disjoint.groups",

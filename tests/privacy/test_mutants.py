@@ -242,7 +242,7 @@ LOCAL: dict[str, Mutant] = {
     ),
     "every row shows all its answers": Mutant(
         where="randomized_response.randomized_rows:RandomizeBatch._answers",
-        old="None if asked is None else asked != stream", new="None",
+        old="None if attribute_of_row is None else attribute_of_row != stream", new="None",
         refused_by="release", check="one_answer_per_row", run="rr",
     ),
     "one word too many tells the truth": Mutant(
@@ -357,7 +357,7 @@ COUNTING: dict[str, Mutant] = {
         refused_by="release", check="alpha_k_anonymity", run="alpha",
     ),
     "the last requirement alone": Mutant(
-        where="k_anonymity.violating_classes:_violating", old="[small, removed, *found]", new="[removed, *found]",
+        where="k_anonymity.violating_classes:_violating", old="[small, removed, *tables]", new="[removed, *tables]",
         refused_by="release", check="k_anonymity", run="rfka with l",
     ),
     "identifiers let through": Mutant(

@@ -61,21 +61,21 @@ class _Grower:
         self.flip = flip
         self.growth = growth
 
-    def node(self, direct: IntArray, inverted: IntArray, asked: tuple[int, ...], depth: int) -> Node:
+    def node(self, direct: IntArray, inverted: IntArray, used: tuple[int, ...], depth: int) -> Node:
         """Grow below the rows that match the path, and those that match its inverse."""
         counts = self._estimate(self._per_class(direct), self._per_class(inverted))
         if depth >= self.growth.max_depth or counts.sum() < self.growth.min_rows or np.count_nonzero(counts) < 2:
             return Node(counts=counts)
-        attribute = self._best(direct, inverted, counts, asked)
+        attribute = self._best(direct, inverted, counts, used)
         if attribute is None:
             return Node(counts=counts)
-        said, opposite = self.records[direct, attribute], self.records[inverted, attribute]
-        asked = (*asked, attribute)
+        answers, opposite = self.records[direct, attribute], self.records[inverted, attribute]
+        used = (*used, attribute)
         return Node(
             counts=counts,
             attribute=attribute,
-            no=self.node(direct[~said], inverted[opposite], asked, depth + 1),
-            yes=self.node(direct[said], inverted[~opposite], asked, depth + 1),
+            no=self.node(direct[~answers], inverted[opposite], used, depth + 1),
+            yes=self.node(direct[answers], inverted[~opposite], used, depth + 1),
         )
 
     def _per_class(self, rows: IntArray) -> FloatArray:
@@ -88,9 +88,11 @@ class _Grower:
         """Count, per attribute and class, the rows that say yes, shape (n_attributes, n_classes)."""
         yes = self.records[rows]
         groups = self.classes[rows]
-        return np.stack([yes[groups == each].sum(axis=0) for each in range(self.n_classes)], axis=1).astype(np.float64)
+        return np.stack([yes[groups == label].sum(axis=0) for label in range(self.n_classes)], axis=1).astype(
+            np.float64
+        )
 
-    def _best(self, direct: IntArray, inverted: IntArray, counts: FloatArray, asked: tuple[int, ...]) -> int | None:
+    def _best(self, direct: IntArray, inverted: IntArray, counts: FloatArray, used: tuple[int, ...]) -> int | None:
         """Return the attribute with the largest information gain above 0."""
         yes, yes_inverted = self._yes_counts(direct), self._yes_counts(inverted)
         no, no_inverted = self._per_class(direct) - yes, self._per_class(inverted) - yes_inverted
@@ -99,7 +101,7 @@ class _Grower:
         after = sum(side.sum(axis=1) * _entropy(side) for side in sides)
         with np.errstate(divide="ignore", invalid="ignore"):
             gain = np.where(total > 0, _entropy(counts[np.newaxis]) - after / total, -np.inf)
-        gain[[at for at in range(len(gain)) if at in asked or min(side[at].sum() for side in sides) <= 0]] = -np.inf
+        gain[[at for at in range(len(gain)) if at in used or min(side[at].sum() for side in sides) <= 0]] = -np.inf
         best = int(np.argmax(gain))
         return best if gain[best] > 0 else None
 
@@ -123,6 +125,6 @@ def _fill(node: Node, records: BoolArray, rows: IntArray, above: FloatArray, out
     if node.attribute is None or node.no is None or node.yes is None:
         out[rows] = shares
         return
-    said = records[rows, node.attribute]
-    _fill(node.no, records, rows[~said], shares, out)
-    _fill(node.yes, records, rows[said], shares, out)
+    answers = records[rows, node.attribute]
+    _fill(node.no, records, rows[~answers], shares, out)
+    _fill(node.yes, records, rows[answers], shares, out)

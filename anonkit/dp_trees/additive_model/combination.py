@@ -78,20 +78,25 @@ class Combination:
             for tree, rows in zip(forest.trees, counts.leaves, strict=True)
         ]
         region_shares = trees[0][list(regions)]
-        found = [
-            _evidence(rule, counts.histograms[at], one.domain, everywhere, region_shares, scale)
-            for at, one in enumerate(forest.schema.attributes)
+        evidence = [
+            _evidence(rule, counts.histograms[at], attribute.domain, everywhere, region_shares, scale)
+            for at, attribute in enumerate(forest.schema.attributes)
         ]
-        middles = [(of_all[:, :, np.newaxis] * ratios).sum(axis=1) for ratios, of_all in found]
-        centred = tuple(ratios - middle[:, np.newaxis] for (ratios, _), middle in zip(found, middles, strict=True))
+        middles = [(of_all[:, :, np.newaxis] * ratios).sum(axis=1) for ratios, of_all in evidence]
+        centred = tuple(ratios - middle[:, np.newaxis] for (ratios, _), middle in zip(evidence, middles, strict=True))
         leaves = tuple(
             _leaf_evidence(tree, shares, region_shares[inside] if at == 0 else everywhere, len(trees))
             for at, (tree, shares) in enumerate(zip(forest.trees, trees, strict=True))
         )
         rows = _summed(forest.trees[0], counts.leaves[0])[list(regions)].sum(axis=1)
         rows = np.maximum(rows, 0.0) + 1
-        typical = [_range((rows / rows.sum())[:, np.newaxis] * of_all, ratios, everywhere) for ratios, of_all in found]
-        shown = [_range(_leaf_weights(own), one, everywhere) for own, one in zip(counts.leaves, leaves, strict=True)]
+        typical = [
+            _range((rows / rows.sum())[:, np.newaxis] * of_all, ratios, everywhere) for ratios, of_all in evidence
+        ]
+        ranges = [
+            _range(_leaf_weights(own), attribute, everywhere)
+            for own, attribute in zip(counts.leaves, leaves, strict=True)
+        ]
         intercepts = 1 if classes == 2 else classes
         own = np.full(len(centred), rule.attribute_weight)
         return cls(
@@ -102,7 +107,7 @@ class Combination:
             attributes=centred,
             leaves=leaves,
             weights=np.concatenate([own, [rule.tree_weight], np.zeros(intercepts)]),
-            ranges=np.array([*typical, sum(shown)]),
+            ranges=np.array([*typical, sum(ranges)]),
         )
 
     @property
@@ -127,20 +132,20 @@ class Combination:
     def tables(self) -> tuple[list[FloatArray], list[FloatArray]]:
         """Return the scores of leaves and of attribute values at the weights so far."""
         of_trees = self.weights[len(self.attributes)]
-        leaves = [of_trees * one for one in self.leaves]
+        leaves = [of_trees * scores_ for scores_ in self.leaves]
         base = np.where(self.region_of_node[:, np.newaxis] >= 0, self.base[self.region_of_node], 0.0)
         leaves[0] = leaves[0] + base + self._intercept()
-        return leaves, [weight * one for weight, one in zip(self.weights, self.attributes, strict=False)]
+        return leaves, [weight * scores_ for weight, scores_ in zip(self.weights, self.attributes, strict=False)]
 
     def scores(self) -> AdditiveScores:
         """Return the scores as they are published; nodes that are split have none."""
         leaves, attributes = self.tables()
         ends = [np.array([node.is_leaf for node in tree])[:, np.newaxis] for tree in self.forest.trees]
         return AdditiveScores(
-            leaves=tuple(_units(np.where(end, one, 0.0)) for end, one in zip(ends, leaves, strict=True)),
+            leaves=tuple(_units(np.where(end, table, 0.0)) for end, table in zip(ends, leaves, strict=True)),
             region_of_leaf=self.region_of_node,
             regions=self.regions,
-            attributes=tuple(_units(one) for one in attributes),
+            attributes=tuple(_units(table) for table in attributes),
         )
 
     def features(self, places: IntArray, codes: NDArray[np.integer]) -> Features:
@@ -207,7 +212,7 @@ class Combination:
 def _spread(scores: FloatArray, labels: IntArray, factor: float) -> FloatArray:
     """Return scores at so many times their distance from the mean of their class."""
     sizes = np.bincount(labels)[:, np.newaxis]
-    sums = np.stack([np.bincount(labels, weights=one) for one in scores.T], axis=1)
+    sums = np.stack([np.bincount(labels, weights=column) for column in scores.T], axis=1)
     middles = (sums / np.maximum(sizes, 1))[labels]
     return np.asarray(middles + factor * (scores - middles))
 
@@ -224,18 +229,18 @@ def _evidence(
     regions = len(counts)
     divide = by_pseudo_counts if rule.drowned else by_linear_shrinkage
     whole = counts.sum(axis=0, keepdims=True)
-    found = shares_of(whole, scale * np.sqrt(regions), everywhere[np.newaxis], domain, divide)
+    shares = shares_of(whole, scale * np.sqrt(regions), everywhere[np.newaxis], domain, divide)
     if regions > 1:
         prior = Shares(
-            of_class=np.repeat(found.of_class, regions, axis=0), of_all=np.repeat(found.of_all, regions, axis=0)
+            of_class=np.repeat(shares.of_class, regions, axis=0), of_all=np.repeat(shares.of_all, regions, axis=0)
         )
-        found = shares_of(counts, scale, region_shares, domain, by_linear_shrinkage, prior)
-    return found.log_ratios(), found.of_all
+        shares = shares_of(counts, scale, region_shares, domain, by_linear_shrinkage, prior)
+    return shares.log_ratios(), shares.of_all
 
 
 def _class_shares(leaves: Sequence[FloatArray], scale: float) -> FloatArray:
     """Return the shares of the classes in the whole table, each with the noise as a pseudo-count."""
-    counts = sum((one.sum(axis=0) for one in leaves), start=np.float64(0))
+    counts = sum((leaf_counts.sum(axis=0) for leaf_counts in leaves), start=np.float64(0))
     rows = np.maximum(counts, scale) + 1
     return np.asarray(rows / rows.sum())
 
@@ -270,8 +275,8 @@ def _node_shares(tree: Sequence[Node], own: FloatArray, everywhere: FloatArray, 
 def _leaf_evidence(tree: Sequence[Node], shares: FloatArray, against: FloatArray, trees: int) -> FloatArray:
     """Return the log ratio of each leaf's class shares over those of its region, 0 on average over classes."""
     ends = np.array([node.is_leaf for node in tree])[:, np.newaxis]
-    found = np.where(ends, np.log(shares / against), 0.0) / trees
-    return np.asarray(found - found.mean(axis=1, keepdims=True))
+    evidence = np.where(ends, np.log(shares / against), 0.0) / trees
+    return np.asarray(evidence - evidence.mean(axis=1, keepdims=True))
 
 
 def _range(weights: FloatArray, ratios: FloatArray, everywhere: FloatArray) -> float:

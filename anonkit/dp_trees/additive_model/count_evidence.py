@@ -127,8 +127,8 @@ def shares_of(
         What is believed without these counts; without it that classes do not differ.
     """
     if not isinstance(domain, Grid) or domain.cells <= _FEWEST_CELLS:
-        found = divide(counts, scale, classes, prior)
-        return normal(found.of_class, found.of_all)
+        shares = divide(counts, scale, classes, prior)
+        return normal(shares.of_class, shares.of_all)
     cells = domain.cells
     inner = _halved(counts[:, :cells], scale, classes, divide, None if prior is None else prior.part(0, cells))
     if not domain.has_missing:
@@ -161,9 +161,9 @@ def _halved(counts: FloatArray, scale: float, classes: FloatArray, divide: Divis
         inside = classes[:, np.newaxis] * of_class / np.maximum(of_all, _TINY)[:, :, np.newaxis]
         inside = (inside / np.maximum(inside.sum(axis=2, keepdims=True), _TINY)).reshape(-1, n_classes)
         known = None if prior is None else prior.merged(width).divided()
-        found = divide(halves, scale * np.sqrt(width), inside, known)
-        of_class = (of_class[:, :, np.newaxis] * found.of_class.reshape(groups, -1, 2, n_classes)).reshape(
+        shares = divide(halves, scale * np.sqrt(width), inside, known)
+        of_class = (of_class[:, :, np.newaxis] * shares.of_class.reshape(groups, -1, 2, n_classes)).reshape(
             groups, -1, n_classes
         )
-        of_all = (of_all[:, :, np.newaxis] * found.of_all.reshape(groups, -1, 2)).reshape(groups, -1)
+        of_all = (of_all[:, :, np.newaxis] * shares.of_all.reshape(groups, -1, 2)).reshape(groups, -1)
     return normal(of_class[:, :cells], of_all[:, :cells])

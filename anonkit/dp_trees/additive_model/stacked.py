@@ -71,7 +71,7 @@ class StackedPlan:
         depth, rule = self.rule.depth, self.rule
         levels = [rule.splits * _RATIO**level for level in range(depth)]
         total = sum(levels, Fraction(0))
-        weights = (*(rule.splits * one / total for one in levels), rule.counts)
+        weights = (*(rule.splits * level_rate / total for level_rate in levels), rule.counts)
         changes = changed_rows(self.rows_per_unit, self.adjacency)
         return Plan(
             choices=Choices(
@@ -135,8 +135,8 @@ class StackedForest:
 
     def to_params(self) -> dict[str, Any]:
         """Return what is published, ready for JSON."""
-        told = [[table[region].tolist() for table in self.histograms] for region in range(len(self.regions))]
-        params = {**self.forest.to_params(), "histograms": told, "scores": self.scores.to_params()}
+        histograms = [[table[region].tolist() for table in self.histograms] for region in range(len(self.regions))]
+        params = {**self.forest.to_params(), "histograms": histograms, "scores": self.scores.to_params()}
         return params if self.step is None else {**params, "weights": self.step.to_params()}
 
 
@@ -167,8 +167,8 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
     step = None
     if plan.weight_units >= _FEWEST_UNITS:
         planned = Step(units=plan.weight_units, bounds=combination.bounds, features=combination.size)
-        found = StepSums(combination=combination, step=planned)
-        step = planned.noisy(*found.tables(counter.sum_up(found)), words)
+        step_sums = StepSums(combination=combination, step=planned)
+        step = planned.noisy(*step_sums.tables(counter.sum_up(step_sums)), words)
         combination = combination.reweighted(step)
     return StackedForest(
         plan=plan,
@@ -213,7 +213,7 @@ class HistogramSums:
     @property
     def _sizes(self) -> list[int]:
         schema = self.forest.schema
-        return [len(self.regions) * one.codes * schema.n_classes for one in schema.attributes]
+        return [len(self.regions) * attribute.codes * schema.n_classes for attribute in schema.attributes]
 
     @property
     def size(self) -> int:
@@ -225,11 +225,11 @@ class HistogramSums:
         schema = self.forest.schema
         inside = region_of_nodes([node.children for node in self.forest.trees[0]], self.regions)
         region = inside[places_of(self.forest, batch.codes)[0]]
-        found = [
-            np.bincount((region * one.codes + codes) * schema.n_classes + batch.labels, minlength=size)
-            for one, codes, size in zip(schema.attributes, batch.codes, self._sizes, strict=True)
+        histograms = [
+            np.bincount((region * attribute.codes + codes) * schema.n_classes + batch.labels, minlength=size)
+            for attribute, codes, size in zip(schema.attributes, batch.codes, self._sizes, strict=True)
         ]
-        return np.concatenate(found).astype(np.int64)
+        return np.concatenate(histograms).astype(np.int64)
 
     def tables(self, cells: IntArray) -> tuple[IntArray, ...]:
         """Return the cells as one table an attribute, shape (n_regions, codes, n_classes)."""

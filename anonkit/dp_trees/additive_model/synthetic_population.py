@@ -53,7 +53,7 @@ class World:
         inside = region_of_nodes([node.children for node in tree], regions)
         # a tree of a forest has seen its share of the rows alone
         weights = consistent(counts.leaves[0][nodes]) * len(forest.trees)
-        weights[~np.all([one.any(axis=1) for one in cells.allowed], axis=0)] = 0.0
+        weights[~np.all([allowed.any(axis=1) for allowed in cells.allowed], axis=0)] = 0.0
         return cls(
             weights=weights,
             nodes=nodes,
@@ -75,7 +75,9 @@ class World:
         """
         classes = self.weights.sum(axis=0)
         classes = classes / classes.sum() if classes.sum() > 0 else np.full(classes.size, 1 / classes.size)
-        return replace(self, shares=tuple((one + (one @ classes)[:, :, np.newaxis]) / 2 for one in self.shares))
+        return replace(
+            self, shares=tuple((shares + (shares @ classes)[:, :, np.newaxis]) / 2 for shares in self.shares)
+        )
 
     def draw(self, rows: float, words: Words) -> DrawnRows:
         """Draw about so many rows.
@@ -115,9 +117,11 @@ class World:
         kept = flat[leaves[starts] * self.weights.shape[1] + labels[starts]]
         # one sorted search for all: cell number i covers (i, i + 1]
         edges = (kept + np.arange(starts.size)[:, np.newaxis]).reshape(-1)
-        found = np.searchsorted(edges, place + np.repeat(np.arange(starts.size), sizes), side="left")
+        drawn_codes = np.searchsorted(edges, place + np.repeat(np.arange(starts.size), sizes), side="left")
         codes = np.empty(cell.size, dtype=np.int64)
-        codes[order] = np.minimum(found - np.repeat(np.arange(starts.size), sizes) * kept.shape[1], kept.shape[1] - 1)
+        codes[order] = np.minimum(
+            drawn_codes - np.repeat(np.arange(starts.size), sizes) * kept.shape[1], kept.shape[1] - 1
+        )
         return codes
 
 

@@ -73,9 +73,9 @@ def probabilities(scores: IntArray) -> IntArray:
 def row_gradients(features: Features, labels: NDArray[np.integer[Any]], bound: int) -> IntArray:
     """Return what each row adds to the gradient, shape (n_features, n_rows): at most `bound` in absolute sum."""
     shares = probabilities(features.scores)
-    shown = features.values[:, labels, np.arange(labels.size)]
+    values = features.values[:, labels, np.arange(labels.size)]
     expected = (features.values * shares).sum(axis=1)
-    added = PROBABILITY_UNIT * shown - expected
+    added = PROBABILITY_UNIT * values - expected
     size = np.abs(added).sum(axis=0)
     long = size > bound
     # towards 0, so that the absolute sum stays within the bound exactly
@@ -113,9 +113,9 @@ def added_curvature(features: Features, bound: int) -> IntArray:
     centred, weights = row_curvature_weights(features, bound)
     total = np.zeros((len(centred), len(centred)), dtype=np.int64)
     for label in range(centred.shape[1]):
-        one = centred[:, label].astype(np.float64)
-        for start in range(0, one.shape[1], _PIECE):
-            part = one[:, start : start + _PIECE]
+        centred_column = centred[:, label].astype(np.float64)
+        for start in range(0, centred_column.shape[1], _PIECE):
+            part = centred_column[:, start : start + _PIECE]
             weighted = part * weights[label, start : start + _PIECE].astype(np.float64)
             total += (weighted @ part.T).astype(np.int64)
     return total
@@ -176,7 +176,7 @@ class NoisyStep:
         # the true curvature has no negative eigenvalue, the noisy one may have: post-processing removes them
         values, vectors = np.linalg.eigh(h)
         h = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        noise_g, noise_h = (2.0**52 / one.rate / unit for one, unit in ((first, scale), (second, scale2)))
+        noise_g, noise_h = (2.0**52 / scaled.rate / unit for scaled, unit in ((first, scale), (second, scale2)))
         variance = 2 * noise_g**2 + 0.2 * noise_h**2 * len(g)
         inverse = 1.0 / deviations
         system = h @ h + variance * np.diag(inverse**2) + h * inverse[:, np.newaxis] * inverse

@@ -51,8 +51,8 @@ class CodedRows:
 
 def _names(source: Source, schema: TreeSchema) -> list[str]:
     """Return the columns that are coded; refuse those whose type is not what is declared."""
-    refuse_kinds(source.schema, [one.name for one in schema.attributes if one.is_number])
-    return [*(one.name for one in schema.attributes), schema.target]
+    refuse_kinds(source.schema, [attribute.name for attribute in schema.attributes if attribute.is_number])
+    return [*(attribute.name for attribute in schema.attributes), schema.target]
 
 
 def _coded(
@@ -62,8 +62,8 @@ def _coded(
     labels = labels_of_cells(batch, schema.target, schema.classes).astype(np.int32)
     width = np.uint8 if schema.most_codes <= 1 << 8 else np.int32
     codes = np.empty((len(schema.attributes), batch.num_rows), dtype=width)
-    for at, one in enumerate(schema.attributes):
-        codes[at] = codes_of_cells(batch, one.name, one.domain)
+    for at, attribute in enumerate(schema.attributes):
+        codes[at] = codes_of_cells(batch, attribute.name, attribute.domain)
     used = labels != UNKNOWN if keep is None else keep & (labels != UNKNOWN)
     return (codes, labels) if used.all() else (codes[:, used], labels[used])
 

@@ -75,7 +75,7 @@ class CentralMethod:
     @property
     def told(self) -> dict[str, Any]:
         """What params tell of the method, so that its account can be rebuilt from them alone: all of it is public."""
-        values = {one.name: getattr(self, one.name) for one in parameters_of(type(self))}
+        values = {parameter_.name: getattr(self, parameter_.name) for parameter_ in parameters_of(type(self))}
         return {"method": self.name, "parameters": values}
 
     def check_unit(self, policy: Policy) -> None:
@@ -146,7 +146,9 @@ def schema_of(
         There is no target, or a tree lacks categories that its column declares.
     """
     return TreeSchema(
-        attributes=tuple(_attribute(each, cells, number, category, taxonomies) for each in domains.attributes),
+        attributes=tuple(
+            _attribute(attribute, cells, number, category, taxonomies) for attribute in domains.attributes
+        ),
         target=domains.classes.name,
         classes=domains.classes.domain,
     )

@@ -59,8 +59,8 @@ class DrawnPiece:
     def _batch(self, numbers: IntArray, randomness: Randomness) -> pa.RecordBatch:
         drawn = self.rows(numbers, randomness)
         codes = dict(zip(self.domains, drawn, strict=True))
-        made = [cells_of_codes(codes[name], self.domains[name]) for name in self._names]
-        return pa.RecordBatch.from_arrays(made, names=self._names)
+        columns = [cells_of_codes(codes[name], self.domains[name]) for name in self._names]
+        return pa.RecordBatch.from_arrays(columns, names=self._names)
 
     @property
     def _names(self) -> list[str]:

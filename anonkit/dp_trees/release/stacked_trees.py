@@ -103,8 +103,8 @@ class StackedMethod(CellMethod):
         """State the promise: epsilon, in whole units, whatever the rule divides it into."""
         schema_of(public_domains(policy, target_required=True), 2)
         self.check_unit(policy)
-        told = (f"That there are about {self.n_rows:,} rows is public knowledge.",) if self.n_rows else ()
-        return self.promise(policy, self._claim, *told)
+        assumptions = (f"That there are about {self.n_rows:,} rows is public knowledge.",) if self.n_rows else ()
+        return self.promise(policy, self._claim, *assumptions)
 
     def plan(self, policy: Policy, rows: float, counted: Draw | None) -> StackedPlan:
         """Return every draw, given the public or noisy number of rows."""

@@ -200,11 +200,11 @@ def forest_draft(
     cells = cells_of(forest)
     if form == "microdata":
         rows = _microdata(forest, cells, policy, rng)
-        data, shown = rows.source(engine), rows.described()
+        data, described = rows.source(engine), rows.described()
     else:
-        table, shown = generalized(cells, policy)
+        table, described = generalized(cells, policy)
         data = engine.hold(table)
-    params = {**told, **forest.to_params(), **accounting.to_params(), "columns": shown}
+    params = {**told, **forest.to_params(), **accounting.to_params(), "columns": described}
     if not accounted:
         params["accounting"] = []
     if policy.is_conditional:
@@ -245,7 +245,7 @@ def _microdata(forest: PublishedForest, cells: Cells, policy: Policy, rng: Rando
     """Return what draws the rows that the cells stand for."""
     schema, rng = forest.schema, rng.child("rows of cells")
     attributes = zip(schema.attributes, cells.allowed, strict=True)
-    allowed = tuple(_without_missing(one, leads) for one, leads in attributes)
+    allowed = tuple(_without_missing(attribute, leads) for attribute, leads in attributes)
     return DrawnPiece(
         rows=UniformRows(allowed=allowed, n_classes=schema.n_classes),
         numbers=rows_by_cell(cells, forest.share_of_rows, Words(rng)),
@@ -283,25 +283,25 @@ def generalized(cells: Cells, policy: Policy) -> tuple[pa.Table, list[dict[str, 
     if COUNT_COLUMN in policy.columns:
         raise PolicyError(f"column {COUNT_COLUMN!r} has a name that the release needs", "rename it")
     classes = schema.n_classes
-    made: dict[str, pa.Array] = {}
+    cells_of_columns: dict[str, pa.Array] = {}
     columns: dict[str, dict[str, Any]] = {}
     for attribute, allowed in zip(schema.attributes, cells.allowed, strict=True):
-        words = [label_of(attribute, one) for one in allowed for _ in range(classes)]
+        words = [label_of(attribute, allowed_codes) for allowed_codes in allowed for _ in range(classes)]
         known = Categories(values=tuple(sorted(set(words))))
-        made[attribute.name] = pa.array(words, pa.string()).dictionary_encode()
+        cells_of_columns[attribute.name] = pa.array(words, pa.string()).dictionary_encode()
         columns[attribute.name] = described(attribute.name, known)
     labels = np.tile(np.arange(classes), cells.size)
-    made[schema.target] = labelled(labels, schema.classes)
+    cells_of_columns[schema.target] = labelled(labels, schema.classes)
     columns[schema.target] = described(schema.target, schema.classes)
-    names = [name for name in policy.columns if name in made]
+    names = [name for name in policy.columns if name in cells_of_columns]
     counts = [
         None if content.counts is None else content.counts[label]
         for content in cells.contents
         for label in range(classes)
     ]
-    table = pa.table({**{name: made[name] for name in names}, COUNT_COLUMN: pa.array(counts, pa.int64())})
-    shown = np.array(
+    table = pa.table({**{name: cells_of_columns[name] for name in names}, COUNT_COLUMN: pa.array(counts, pa.int64())})
+    label_counts = np.array(
         [content.label is None or content.label == c for content in cells.contents for c in range(classes)]
     )
     count = {"name": COUNT_COLUMN, "type": "count", "domain": {"has_missing": True}}
-    return table.filter(pa.array(shown)), [*(columns[name] for name in names), count]
+    return table.filter(pa.array(label_counts)), [*(columns[name] for name in names), count]

@@ -66,13 +66,13 @@ def divide(
     of_box = np.empty(n_pieces, dtype=np.int64)
     of_box[piece] = box
     size = np.bincount(piece, rows, minlength=n_pieces).astype(np.float64)
-    told = _told(of_box, size, floor)
-    order = np.lexsort((np.arange(n_pieces), -size, ~told, of_box))
+    heavy = _told(of_box, size, floor)
+    order = np.lexsort((np.arange(n_pieces), -size, ~heavy, of_box))
     rank = np.empty(n_pieces, dtype=np.int64)
     rank[order] = np.arange(n_pieces) - np.searchsorted(of_box, np.arange(m))[of_box[order]]
-    n_nodes = np.bincount(of_box[told], minlength=m)
-    part = np.where(told, rank, n_nodes[of_box])[piece]
-    left = np.bincount(of_box[~told], size[~told], minlength=m)
+    n_nodes = np.bincount(of_box[heavy], minlength=m)
+    part = np.where(heavy, rank, n_nodes[of_box])[piece]
+    left = np.bincount(of_box[~heavy], size[~heavy], minlength=m)
     possible = (n_nodes >= 1) & (n_nodes + (left > 0) >= 2)
     score = np.where(possible, _score(box, part, rows, guide, m, worth), 0.0)
     return Division(score=score, part=part, level=level_of, n_nodes=n_nodes)
@@ -80,13 +80,13 @@ def divide(
 
 def _told(of_box: IntArray, size: FloatArray, floor: FloatArray) -> BoolArray:
     """Tell which nodes are distinguished, shape (n_pieces,)."""
-    told = size >= floor[of_box]
-    left = np.bincount(of_box[~told], size[~told], minlength=floor.size)
+    heavy = size >= floor[of_box]
+    left = np.bincount(of_box[~heavy], size[~heavy], minlength=floor.size)
     short = (left > 0) & (left < floor)
-    candidates = np.flatnonzero(told & short[of_box])
+    candidates = np.flatnonzero(heavy & short[of_box])
     smallest = candidates[np.lexsort((-candidates, size[candidates], of_box[candidates]))]
-    told[smallest[np.flatnonzero(np.diff(of_box[smallest], prepend=-1))]] = False
-    return np.asarray(told)
+    heavy[smallest[np.flatnonzero(np.diff(of_box[smallest], prepend=-1))]] = False
+    return np.asarray(heavy)
 
 
 def _score(
@@ -96,10 +96,10 @@ def _score(
     owner = np.empty(n_sides, dtype=np.int64)
     owner[side] = box
     size, codes = np.bincount(side, rows, minlength=n_sides), np.bincount(side, minlength=n_sides)
-    told = np.zeros(m)
+    scores = np.zeros(m)
     for axis in range(guide.shape[1]):
         of_side = np.bincount(side, guide[:, axis], minlength=n_sides) ** 2 / size
         whole = np.bincount(box, guide[:, axis], minlength=m) ** 2 / np.bincount(box, rows, minlength=m)
-        told += np.bincount(owner, of_side, minlength=m) - whole
+        scores += np.bincount(owner, of_side, minlength=m) - whole
     apart = size * (np.bincount(box, minlength=m)[owner] - codes)
-    return np.asarray(worth[0] * np.maximum(told, 0.0) + worth[1] * np.bincount(owner, apart, minlength=m))
+    return np.asarray(worth[0] * np.maximum(scores, 0.0) + worth[1] * np.bincount(owner, apart, minlength=m))

@@ -96,8 +96,8 @@ class BoxTree:
     def _goes_left(self, node: IntArray, code: NDArray[np.integer], keys: IntArray, size: int) -> BoolArray:
         left = (code <= self.at_most[node]) | (self.missing_left[node] & (code == size - 1))
         if keys.size:
-            wanted = node * size + code
-            left |= keys[np.minimum(np.searchsorted(keys, wanted), keys.size - 1)] == wanted
+            index = node * size + code
+            left |= keys[np.minimum(np.searchsorted(keys, index), keys.size - 1)] == index
         return np.asarray(left, dtype=bool)
 
     def regions(self) -> tuple[IntArray, tuple[tuple[IntArray, ...], ...]]:
@@ -112,7 +112,7 @@ class BoxTree:
         """
         allowed = np.zeros((self.column.size, self.sizes.size), dtype=np.int64)
         sets = [[np.arange(size)] for size in self.sizes]
-        known = [{found[0].tobytes(): 0} for found in sets]
+        known = [{members[0].tobytes(): 0} for members in sets]
         for node in np.flatnonzero(self.column >= 0).tolist():
             number, child = self.column[node], self.left[node]
             allowed[child : child + 2] = allowed[node]
@@ -130,9 +130,9 @@ class BoxTree:
 def _only_used(allowed: IntArray, sets: list[list[IntArray]]) -> tuple[IntArray, tuple[tuple[IntArray, ...], ...]]:
     """Drop the sets that only inner nodes allow."""
     kept = []
-    for number, found in enumerate(sets):
+    for number, members in enumerate(sets):
         used, allowed[:, number] = np.unique(allowed[:, number], return_inverse=True)
-        kept.append(tuple(found[index] for index in used))
+        kept.append(tuple(members[index] for index in used))
     return allowed, tuple(kept)
 
 

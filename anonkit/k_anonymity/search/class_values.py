@@ -128,6 +128,6 @@ class Triples:
         pairs, n_pairs = densify(classes * (int(units.max(initial=0)) + 1) + units)
         owner = np.empty(n_pairs, dtype=np.int64)
         owner[pairs] = classes
-        found = np.unique(pairs * n_values + values)
-        pair = found // n_values
-        return cls(owner[pair], found % n_values, pair, owner)
+        triples = np.unique(pairs * n_values + values)
+        pair = triples // n_values
+        return cls(owner[pair], triples % n_values, pair, owner)

@@ -186,9 +186,9 @@ class HistogramRequirement(ABC):
         if self.units is None:
             return self.held_by_rows(rows)
         people = np.unique(self.units[kept] * n_values + self.sensitive[kept]) % n_values
-        told = self._valued(at_most(rows, np.bincount(people, minlength=n_values).astype(np.float64)))
+        holders = self._valued(at_most(rows, np.bincount(people, minlength=n_values).astype(np.float64)))
         anybody = np.unique(self.units[kept & (self.sensitive != self.missing)]).size
-        return Held(told, at_most(self._valued(rows).sum(), np.asarray(anybody, dtype=np.float64)))
+        return Held(holders, at_most(self._valued(rows).sum(), np.asarray(anybody, dtype=np.float64)))
 
     def _valued(self, counts: FloatArray) -> FloatArray:
         """Return counts of shape (..., n_values) with nobody at the code that is no value."""

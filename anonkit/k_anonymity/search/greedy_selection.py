@@ -120,8 +120,8 @@ def _decide(
     """Try the levels from the finest; return the decision and the partition that follows from it."""
     for level, groups in enumerate(levels):
         finer = partition.refine(groups[column.codes])
-        gone = suppressed_rows(finer, requirements)
-        suppressed = finer.n_rows(gone)
+        suppressed_mask = suppressed_rows(finer, requirements)
+        suppressed = finer.n_rows(suppressed_mask)
         kept = suppressed <= max_suppressed
         if kept or level == len(levels) - 1:
             break

@@ -53,8 +53,8 @@ class Refinable:
     def refined(self, parts: IntArray) -> tuple[Refinable, int]:
         """Split every class by the part of each kept entry; return the result and the rows suppressed for it."""
         finer = self.partition.refine(parts)
-        gone = suppressed_rows(finer, self.requirements)
-        return replace(self, partition=finer).without(gone), finer.n_rows(gone)
+        suppressed = suppressed_rows(finer, self.requirements)
+        return replace(self, partition=finer).without(suppressed), finer.n_rows(suppressed)
 
     def without(self, gone: BoolArray) -> Refinable:
         """Suppress some of the kept entries."""
@@ -305,9 +305,9 @@ def _broken_histograms(
     else:
         valued = requirement.sensitive != requirement.missing
         people = _people(state, cells, requirement.units, requirement.sensitive, requirement.n_values)
-        one = np.zeros(cells.cell.size, dtype=np.int64)
+        ones = np.zeros(cells.cell.size, dtype=np.int64)
         (with_value, everybody) = (
-            _people(state, cells, requirement.units, one, 1, chosen) for chosen in (valued, np.ones_like(valued))
+            _people(state, cells, requirement.units, ones, 1, chosen) for chosen in (valued, np.ones_like(valued))
         )
         held = [
             requirement.held(side, people[at].T, with_value[at][0], everybody[at][0]) for at, side in enumerate(sides)

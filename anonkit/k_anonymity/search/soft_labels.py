@@ -62,8 +62,8 @@ def soft_labels(columns: Sequence[CodedColumn], entry: IntArray, labels: IntArra
     total = np.zeros((n_entries, n_classes))
     for number in range(n_folds):
         learned, held = fold != number, np.bincount(where[fold == number], minlength=n_entries)
-        told = _told(features, where[learned], classes[learned], n_classes, categorical, seed)
-        total += (held + unseen / n_folds)[:, None] * told
+        probabilities = _told(features, where[learned], classes[learned], n_classes, categorical, seed)
+        total += (held + unseen / n_folds)[:, None] * probabilities
     return np.rint(GRID * (total[:, 1:] if n_classes == 2 else total))
 
 
@@ -91,14 +91,14 @@ def _told(
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     present = np.unique(classes)
-    told = np.zeros((features.shape[0], n_classes))
+    probabilities = np.zeros((features.shape[0], n_classes))
     if present.size < 2:
-        told[:, present] = 1.0
-        return told
+        probabilities[:, present] = 1.0
+        return probabilities
     telling = np.flatnonzero(~np.isnan(features[rows]).all(axis=0))  # a column missing in all rows teaches nothing
     if telling.size == 0:
-        told[:, present] = np.bincount(np.searchsorted(present, classes)) / classes.size
-        return told
+        probabilities[:, present] = np.bincount(np.searchsorted(present, classes)) / classes.size
+        return probabilities
     features, categorical = features[:, telling], [categorical[at] for at in telling.tolist()]
     forest = HistGradientBoostingClassifier(
         learning_rate=0.1,
@@ -112,5 +112,5 @@ def _told(
         random_state=seed,
     )
     with threadpool_limits(limits=1, user_api="openmp"):  # on busy cores more threads are up to 50 times slower
-        told[:, present] = forest.fit(features[rows], classes).predict_proba(features)
-    return told
+        probabilities[:, present] = forest.fit(features[rows], classes).predict_proba(features)
+    return probabilities

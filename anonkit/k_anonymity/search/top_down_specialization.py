@@ -285,10 +285,10 @@ class _Search:
             if groups[name] is None or not column.is_finest or column.n_groups == by_name[name].size:
                 continue
             finer = partition.refine(codes)
-            gone = suppressed_rows(finer, requirements)
-            if int(gone.sum()) <= int(suppressed.sum()):
+            suppressed_mask = suppressed_rows(finer, requirements)
+            if int(suppressed_mask.sum()) <= int(suppressed.sum()):
                 groups[name] = np.arange(by_name[name].size, dtype=np.int32)
-                partition, suppressed = finer, gone
+                partition, suppressed = finer, suppressed_mask
         return groups, suppressed
 
     def _take_back(self) -> None:
