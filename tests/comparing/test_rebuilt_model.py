@@ -44,6 +44,7 @@ def test_rows_of_noisy_counts_are_as_good_as_the_counts() -> None:
     assert both[name_of_best(both) or ""]["auc"] == max(one["auc"] for one in both.values())
 
 
+@pytest.mark.filterwarnings("ignore::anonkit.consumers.learning_power.NothingLearnedWarning")
 @pytest.mark.parametrize(
     ("method", "chosen"), [("rr", {"epsilon": 4.0}), ("dp-forest", {"epsilon": 2.0}), ("dp-nb", {"epsilon": 2.0})]
 )
