@@ -19,6 +19,9 @@ from anonkit.published.randomized_table import PublishedAttribute
 
 _FEWEST = 50
 """Rows below which frequencies tell nothing."""
+_FEWEST_ANSWERS = 500
+"""Answers of an attribute below which the shares behind them are too uncertain for the limits of a normal distribution:
+with 70 to 170 of them true rows disagreed in 15 of 36 releases of `rr` at epsilon 4, with 440 in none of 12."""
 _MOST = 10_000
 """Leading rows that are compared: more would not change the verdict."""
 _RARE = 0.001
@@ -58,11 +61,18 @@ def looks_released(statistics: ClassStatistics, data: Columns) -> bool:
     verdicts = [
         _verdict(published, statistics.sums[published.name], statistics, data)
         for published in present
-        if not is_clear(published) and published.name in statistics.sums
+        if not is_clear(published) and _n_answers(statistics.sums.get(published.name)) >= _FEWEST_ANSWERS
     ]
     if any(on_places for _, _, on_places in verdicts):
         return True
     return bool(verdicts) and all(fits for fits, _, _ in verdicts) and any(not true for _, true, _ in verdicts)
+
+
+def _n_answers(sums: Sums | None) -> float:
+    """Return how many answers of an attribute the release has."""
+    if sums is None:
+        return 0.0
+    return float(sums.sums[:, 0].sum()) if isinstance(sums, PowerSums) else float(sums.sum())
 
 
 def _missing(data: Columns, name: str) -> BoolArray:

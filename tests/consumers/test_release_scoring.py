@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 import anonkit
 from anonkit.consumers import NaiveBayes
 from anonkit.consumers.naive_bayes import ReleasedRowsWarning
+from anonkit.consumers.reconstruction import learned_from
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.domains.attribute_domains import Categories
 from anonkit.errors import ParameterError, SourceError
@@ -199,3 +200,19 @@ def test_a_missing_label_class_and_missing_values_are_drawn() -> None:
     shown = publish_table(table, colours_by_class(6_000, 3, missing=0.2), 3)
     model = NaiveBayes(table).fit(shown)
     assert 0.6 < anonkit.release_scorer()(model, shown) < 0.75
+
+
+@pytest.mark.parametrize("n_rows", [300, 600, 1_500])
+def test_true_rows_raise_no_alarm_beside_few_answers(n_rows: int) -> None:
+    """A row of `rr` answers one attribute: a small release has too few answers each to tell answers from the truth."""
+    for seed in range(4):
+        release = anonkit.release(
+            bank_customers(n_rows, seed=seed + 10), method="rr", epsilon=4.0, policy=bank_customers_policy(), seed=seed
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            learned = learned_from(release.params, release.to_arrow())
+        assert learned is not None
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ReleasedRowsWarning)
+            learned[0].predict_proba(bank_customers(600, seed=900 + seed))
