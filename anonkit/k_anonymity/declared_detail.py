@@ -151,8 +151,8 @@ def interval_axis(hierarchy: Hierarchy, spans: Sequence[tuple[Point, Point, str]
 def _tree_groups(hierarchy: Hierarchy, nodes: Sequence[NDArray[Any]]) -> Grouping:
     """Return the recoding into some groups of a tree; values outside them have no rows that are released."""
     tree = hierarchy.tree or ()
-    told = {node for codes in nodes if (node := hierarchy.members(codes)) is not None}
-    held = {path[0] for path in tree if not told.isdisjoint(enumerate(path))}
+    named = {node for codes in nodes if (node := hierarchy.members(codes)) is not None}
+    held = {path[0] for path in tree if not named.isdisjoint(enumerate(path))}
     untouched = [
         {path[level] for path in tree} - {path[level] for path in tree if path[0] in held}
         for level in range(len(tree[0]))
@@ -160,7 +160,7 @@ def _tree_groups(hierarchy: Hierarchy, nodes: Sequence[NDArray[Any]]) -> Groupin
     nodes_of: list[tuple[int, str]] = []
     others: set[int] = set()
     for at, path in enumerate(tree):
-        mine = [(level, name) for level, name in enumerate(path) if (level, name) in told]
+        mine = [(level, name) for level, name in enumerate(path) if (level, name) in named]
         free = [(level, name) for level, name in enumerate(path) if name in untouched[level]]
         nodes_of.append(mine[0] if mine else free[-1])
         others |= set() if mine else {at}
@@ -181,13 +181,13 @@ def tree_axis(hierarchy: Hierarchy) -> CategoryAxis:
 
 def tree_names(tree: Tree) -> Named:
     """Return every group of a hierarchy as parts of `tree_axis`, smaller groups first."""
-    found: dict[tuple[str, tuple[int, ...]], None] = {}
+    names: dict[tuple[str, tuple[int, ...]], None] = {}
     for level in range(len(tree[0])):
         members: dict[str, list[int]] = {}
         for at, path in enumerate(tree):
             members.setdefault(path[level], []).append(at)
-        found.update({(name, tuple(parts)): None for name, parts in members.items()})
-    return tuple(sorted(found, key=lambda group: len(group[1])))
+        names.update({(name, tuple(parts)): None for name, parts in members.items()})
+    return tuple(sorted(names, key=lambda group: len(group[1])))
 
 
 def declared_sides(

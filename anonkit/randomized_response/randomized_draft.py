@@ -78,8 +78,10 @@ def local_promise(table: PublishedTable, policy: Policy) -> LocalDP:
     """
     target = table.target
     losses = table.losses
-    transformed = [each.name for each in table.attributes if isinstance(each.mechanism, TransformedResponse)]
-    clear = [each.name for each in table.attributes if _is_clear(each.mechanism)]
+    transformed = [
+        attribute.name for attribute in table.attributes if isinstance(attribute.mechanism, TransformedResponse)
+    ]
+    clear = [attribute.name for attribute in table.attributes if _is_clear(attribute.mechanism)]
     clear += [target.name] if target is not None and _is_clear(target.mechanism) else []
     betrayed = [name for name, loss in losses.items() if loss == np.inf and name not in (*transformed, *clear)]
     return LocalDP(
@@ -107,10 +109,10 @@ def _is_clear(mechanism: object) -> bool:
 
 def assumptions_of(table: PublishedTable, policy: Policy) -> tuple[str, ...]:
     """Return the conditions of the promise, as whole sentences."""
-    said = dict.fromkeys(
+    sentences = dict.fromkeys(
         text[:1].upper() + text[1:] + "." for attribute in table.attributes for text in attribute.mechanism.assumptions
     )
-    return (*conditions_of(policy), *said)
+    return (*conditions_of(policy), *sentences)
 
 
 # --- the draft ---------------------------------------------------------------------------------------------------
@@ -148,7 +150,7 @@ def draft_randomized(
     """
     if ASKED_COLUMN in policy.columns and table.asked_column is not None:
         raise PolicyError(f"column {ASKED_COLUMN!r} has a name that the release needs", "rename it")
-    numbers = [each.name for each in table.attributes if each.is_number]
+    numbers = [attribute.name for attribute in table.attributes if attribute.is_number]
     refuse_kinds(source.schema, numbers)
     types = _types(table)
     names = [name for name in (*policy.columns, ASKED_COLUMN) if name in types]
@@ -195,7 +197,7 @@ def realised_notes(asked: float | None, realised: Mapping[str, float]) -> list[s
 
 def _types(table: PublishedTable) -> dict[str, pa.DataType]:
     category = pa.dictionary(pa.int32(), pa.string())
-    types = {each.name: pa.float64() if each.is_number else category for each in table.attributes}
+    types = {attribute.name: pa.float64() if attribute.is_number else category for attribute in table.attributes}
     if table.target is not None:
         types[table.target.name] = category
     if table.asked_column is not None:
@@ -207,7 +209,7 @@ def _types(table: PublishedTable) -> dict[str, pa.DataType]:
 
 
 def _column_entries(policy: Policy, table: PublishedTable) -> list[ReportColumn]:
-    facts = {each.name: _facts(each) for each in table.attributes}
+    facts = {attribute.name: _facts(attribute) for attribute in table.attributes}
     kept = table.target is not None and table.target.mechanism is not None and _is_clear(table.target.mechanism)
     if table.target is not None:
         facts[table.target.name] = _target_facts(table.target)
@@ -268,13 +270,17 @@ def _target_facts(target: PublishedTarget) -> ColumnFacts:
 def _published_measures(table: PublishedTable) -> dict[str, Any]:
     """Return the measures of the method's own paper; they come second to epsilon."""
     out: dict[str, Any] = {}
-    answered = [each for each in table.attributes if isinstance(each.mechanism, RandomizedResponse | ResponseMatrix)]
+    answered = [
+        attribute
+        for attribute in table.attributes
+        if isinstance(attribute.mechanism, RandomizedResponse | ResponseMatrix)
+    ]
     if answered:
         out["breach"] = {
             "how": "share of true answers times the chance that a true answer is believed; read epsilon first",
-            **{each.name: float(each.mechanism.breach().max()) for each in answered},  # type: ignore[union-attr]
+            **{attribute.name: float(attribute.mechanism.breach().max()) for attribute in answered},  # type: ignore[union-attr]
         }
-    if any(isinstance(each.mechanism, TransformedResponse) for each in table.attributes):
+    if any(isinstance(attribute.mechanism, TransformedResponse) for attribute in table.attributes):
         out["breach_width"] = breach_widths()
     return out
 

@@ -58,16 +58,16 @@ class AgreedCounts:
         inside[0] = region_of_nodes([node.children for node in forest.trees[0]], regions)
         places, leaf = np.concatenate(inside), np.concatenate(ends)
         counts = np.concatenate(trees)
-        tables = [np.asarray(one, dtype=np.float64) for one in histograms]
+        tables = [np.asarray(table, dtype=np.float64) for table in histograms]
         for region in range(len(regions)):
             own = leaf & (places == region)
-            sums = [counts[own].sum(axis=0), *(one[region].sum(axis=0) for one in tables)]
+            sums = [counts[own].sum(axis=0), *(table[region].sum(axis=0) for table in tables)]
             # variances of the sums, up to one factor: independent noise adds up over the cells
-            noise = [count_scale**2 * own.sum(), *(scale**2 * one.shape[1] for one in tables)]
+            noise = [count_scale**2 * own.sum(), *(scale**2 * table.shape[1] for table in tables)]
             agreed = np.average(sums, axis=0, weights=1 / np.array(noise))
             counts[own] += (agreed - sums[0]) / own.sum()
-            for one, total in zip(tables, sums[1:], strict=True):
-                one[region] += (agreed - total) / one.shape[1]
+            for table, total in zip(tables, sums[1:], strict=True):
+                table[region] += (agreed - total) / table.shape[1]
         starts = np.cumsum([len(tree) for tree in trees])[:-1]
         return cls(leaves=tuple(np.split(counts, starts)), histograms=tuple(tables))
 

@@ -48,14 +48,15 @@ def optimism_of(
     Made of published noisy counts and fresh noise: no privacy loss.
     """
     classes = histograms[0].shape[2]
-    found = np.zeros((classes, classes))
+    covariance = np.zeros((classes, classes))
     for _ in range(_PAIRS):
         noise = [noisy_counts(np.zeros_like(table), rate, words) for table in histograms]
         (high, more), (low, less) = (
-            described([table + sign * one for table, one in zip(histograms, noise, strict=True)]) for sign in (1, -1)
+            described([table + sign * variance for table, variance in zip(histograms, noise, strict=True)])
+            for sign in (1, -1)
         )
         parts = zip(high.shares, low.shares, more.tables()[1], less.tables()[1], strict=True)
         for shares, shares_low, scores, scores_low in parts:
             # an antithetic pair: half of each difference is what noise of this law moves, their product its covariance
-            found += (shares - shares_low)[0].T @ (scores - scores_low)[0] / (4 * _PAIRS)
-    return found
+            covariance += (shares - shares_low)[0].T @ (scores - scores_low)[0] / (4 * _PAIRS)
+    return covariance

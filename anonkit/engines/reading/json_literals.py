@@ -95,7 +95,7 @@ def _is_text(value: object) -> bool:
 
 
 def _lines(objects: Iterable[Object]) -> bytes:
-    lines = (",".join(f"{json.dumps(key)}:{_spelled(value)}" for key, value in each.items()) for each in objects)
+    lines = (",".join(f"{json.dumps(key)}:{_spelled(value)}" for key, value in record.items()) for record in objects)
     return "".join(f"{{{line}}}\n" for line in lines).encode()
 
 

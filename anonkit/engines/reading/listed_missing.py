@@ -106,12 +106,12 @@ def without_listed(array: pa.Array, listed: Sequence[str], *, finite: bool = Fal
             return array
         return canonical_array("", pa.DictionaryArray.from_arrays(array.indices, texts), array.type)
     if pa.types.is_string(array.type):
-        found = pc.is_in(array, value_set=pa.array(listed, pa.string()))
+        observed = pc.is_in(array, value_set=pa.array(listed, pa.string()))
     else:
-        found = pa.array(category_codes(array, listed, texts_alone=True) != NO_CATEGORY)
+        observed = pa.array(category_codes(array, listed, texts_alone=True) != NO_CATEGORY)
         if finite and pa.types.is_floating(array.type):
-            found = pc.and_(found, pc.fill_null(pc.is_finite(array), False))
-    return pc.if_else(found, pa.scalar(None, array.type), array)
+            observed = pc.and_(observed, pc.fill_null(pc.is_finite(array), False))
+    return pc.if_else(observed, pa.scalar(None, array.type), array)
 
 
 def _parsers(column: Column) -> Sequence[tuple[pa.DataType, Parse]]:

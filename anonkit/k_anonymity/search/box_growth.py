@@ -133,10 +133,10 @@ class _Groups:
         right, low = n[box] - left, guide[at] - guide_before[box]
         high = whole[box] - low
         # sum of squares between the two sides: by so much the cut raises the variance that the boxes explain
-        told = (low**2).sum(axis=1) / left + (high**2).sum(axis=1) / right - ((whole**2).sum(axis=1) / n)[box]
+        gain = (low**2).sum(axis=1) / left + (high**2).sum(axis=1) / right - ((whole**2).sum(axis=1) / n)[box]
         # a row on the left is distinguished from every code on the right, and the other way round
         apart = left * (stop[box] - at - 1) + right * (at + 1 - start[box])
-        score = worth[0] * np.maximum(told, 0.0) + worth[1] * apart
+        score = worth[0] * np.maximum(gain, 0.0) + worth[1] * apart
         by_score = np.lexsort((-score, box))
         first = by_score[np.flatnonzero(np.diff(box[by_score], prepend=-1))]
         best, last = np.zeros(floor.size), np.full(floor.size, -1)
@@ -245,10 +245,10 @@ class Growth:
         side = first[box] + part
         rows = np.bincount(side, self._rows[here], minlength=int(n_parts.sum()))
         allowed = self._allowed(here, np.where(view[box] < 0, -1, side), first)
-        made, failed = (view >= 0) & allowed, (view >= 0) & ~allowed
-        child = self._add(np.where(made, self._open, -1), column, np.where(made, n_nodes, 0), first, rows.size)
-        moved = made[box]
-        for number in np.unique(column[made]).tolist():
+        divided, failed = (view >= 0) & allowed, (view >= 0) & ~allowed
+        child = self._add(np.where(divided, self._open, -1), column, np.where(divided, n_nodes, 0), first, rows.size)
+        moved = divided[box]
+        for number in np.unique(column[divided]).tolist():
             cut = moved & (column[box] == number)
             if self._columns[number].name in self._declared:
                 self._list_nodes(number, child, side[cut], here[cut], level[box[cut]], (part < n_nodes[box])[cut])
@@ -259,7 +259,7 @@ class Growth:
         self._floor[failed, view[failed]] = np.floor(_BALANCE * smallest[failed]) + 1
         of_part = np.repeat(np.arange(m), n_parts)
         # a box with fewer than 2 k rows has no cut with k rows on either side
-        large = child[made[of_part] & (rows >= 2 * self._min_rows)]
+        large = child[divided[of_part] & (rows >= 2 * self._min_rows)]
         self._floor = np.concatenate([self._floor[failed], self._lowest(large.size)])
         self._open = np.concatenate([self._open[failed], large])
 
@@ -289,14 +289,14 @@ class Growth:
         return child
 
     def _list_nodes(
-        self, number: int, child: IntArray, side: IntArray, entries: IntArray, level: IntArray, told: BoolArray
+        self, number: int, child: IntArray, side: IntArray, entries: IntArray, level: IntArray, heavy: BoolArray
     ) -> None:
         """Send every code of a node of a declared hierarchy left where that node was split off."""
         column = self._columns[number]
         levels = self._declared[column.name].levels
         code = column.codes[entries]
-        sides, example = np.unique(side[told], return_index=True)
-        for part, entry in zip(sides.tolist(), np.flatnonzero(told)[example].tolist(), strict=True):
+        sides, example = np.unique(side[heavy], return_index=True)
+        for part, entry in zip(sides.tolist(), np.flatnonzero(heavy)[example].tolist(), strict=True):
             groups = levels[level[entry]]
             codes = np.flatnonzero(groups == groups[code[entry]])
             self.splits.list_codes(np.full(codes.size, self.splits.parent[child[part]]), codes)
@@ -341,7 +341,7 @@ class Growth:
             for at in np.flatnonzero(self._view_column == number).tolist():
                 order = self._views[at].order
                 if order is None:
-                    found = divide(
+                    cuts = divide(
                         groups.box,
                         groups.code,
                         groups.rows,
@@ -350,9 +350,9 @@ class Growth:
                         self._floor[:, at],
                         worth,
                     )
-                    score, goes = found.score, found.part[group]
+                    score, goes = cuts.score, cuts.part[group]
                 else:
-                    found, places = None, order(groups)
+                    cuts, places = None, order(groups)
                     score, last = groups.best_cut(places, self._floor[:, at], worth)
                     rank = np.empty(places.size, dtype=np.int64)
                     rank[places] = np.arange(places.size)
@@ -360,8 +360,8 @@ class Growth:
                 better = score > best
                 best[better], chosen[better] = score[better], at
                 part = np.where(better[box], goes, part)
-                level[better] = -1 if found is None else found.level[better]
-                n_nodes[better] = 1 if found is None else found.n_nodes[better]
+                level[better] = -1 if cuts is None else cuts.level[better]
+                n_nodes[better] = 1 if cuts is None else cuts.n_nodes[better]
         part[chosen[box] < 0] = 0
         listed = np.array([not self._columns[number].ordered for number in self._view_column])[chosen] & (level < 0)
         left = np.bincount(box, self._rows[here] * (part == 0), minlength=m)

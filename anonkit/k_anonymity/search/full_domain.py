@@ -93,13 +93,13 @@ class Lattice:
 
     def n_suppressed(self, node: Node) -> int:
         """Return the rows that would have to go."""
-        partition, gone = self.suppressed(node)
-        return partition.n_rows(gone)
+        partition, suppressed = self.suppressed(node)
+        return partition.n_rows(suppressed)
 
     def meets(self, node: Node) -> bool:
         """Tell whether no more rows than allowed would have to go, and not all."""
-        partition, gone = self.suppressed(node)
-        return partition.n_rows(gone) <= self.max_suppressed and not gone.all()
+        partition, suppressed = self.suppressed(node)
+        return partition.n_rows(suppressed) <= self.max_suppressed and not suppressed.all()
 
     @property
     def is_monotone(self) -> bool:
@@ -164,20 +164,20 @@ def satisfying_nodes(lattice: Lattice) -> list[Node]:
     if not lattice.is_monotone:
         _refuse_many(lattice, lattice.n_nodes)
         return [node for node in product(*(range(height + 1) for height in lattice.heights)) if lattice.meets(node)]
-    found: set[Node] = set()
+    satisfying: set[Node] = set()
     candidates, n_seen = {lattice.heights}, 0
     while candidates:
         n_seen += len(candidates)
         _refuse_many(lattice, n_seen)
         met = {node for node in candidates if lattice.meets(node)}
-        found |= met
+        satisfying |= met
         candidates = {
             finer
             for node in met
             for finer in _one_step(node, -1, lattice)
-            if found.issuperset(_one_step(finer, 1, lattice))
+            if satisfying.issuperset(_one_step(finer, 1, lattice))
         }
-    return sorted(found)
+    return sorted(satisfying)
 
 
 def _one_step(node: Node, step: int, lattice: Lattice) -> list[Node]:
@@ -226,12 +226,12 @@ def granularity_loss(lattice: Lattice, node: Node) -> float:
 
     A cell in full costs 0, one of a group of g of m values (g - 1) / (m - 1), a dropped column or row 1.
     """
-    partition, gone = lattice.suppressed(node)
-    costs = np.zeros(gone.size)
+    partition, suppressed = lattice.suppressed(node)
+    costs = np.zeros(suppressed.size)
     for column, levels, level in zip(lattice.rows.columns, lattice.levels, node, strict=True):
         costs += _cell_loss(column, levels, level)
-    costs = np.where(gone, 1.0, costs / len(lattice.columns))
-    n_rows = np.ones(gone.size) if partition.weights is None else partition.weights
+    costs = np.where(suppressed, 1.0, costs / len(lattice.columns))
+    n_rows = np.ones(suppressed.size) if partition.weights is None else partition.weights
     # fsum rounds once, so the loss does not depend on the order of the rows
     return math.fsum((costs * n_rows).tolist()) / partition.n_rows()
 
@@ -249,10 +249,10 @@ def discernibility_loss(lattice: Lattice, node: Node) -> float:
 
     A class of n rows costs n², a row that is left out as much as the table has rows.
     """
-    partition, gone = lattice.suppressed(node)
-    n_gone, n_rows = partition.n_rows(gone), partition.n_rows()
+    partition, suppressed = lattice.suppressed(node)
+    n_gone, n_rows = partition.n_rows(suppressed), partition.n_rows()
     # Python integers: the sum of squared sizes may exceed 64 bits
-    sizes = partition.at(~gone).sizes().astype(object)
+    sizes = partition.at(~suppressed).sizes().astype(object)
     return float((sizes * sizes).sum() + n_gone * n_rows)
 
 
