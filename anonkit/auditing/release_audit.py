@@ -23,6 +23,7 @@ from anonkit.domains.cell_keys import cell_keys
 from anonkit.engines import open_engine
 from anonkit.errors import AnonkitError, ParameterError, PolicyError
 from anonkit.policy.declaration import Column, ColumnType, Policy, Role
+from anonkit.policy.encodings import UTF8, encoding_named
 from anonkit.published.randomized_table import FORMAT
 
 _NOT_AGAIN = "The claimed epsilon was not audited, since the randomization cannot be run again"
@@ -33,6 +34,7 @@ def audit(
     original: object,
     *,
     control: object = None,
+    encoding: str | None = None,
     sensitive: Sequence[str] = (),
     quasi_identifiers: Sequence[str] | None = None,
     attacks: int = ATTACKS,
@@ -50,6 +52,8 @@ def audit(
     control : path or table, optional
         Rows of the same population that were not released: what can be learned about them is no fault of the release.
         With them membership is attacked too.
+    encoding : str, optional
+        What the source and the control are written in, where they are text files; UTF-8 by default.
     sensitive : sequence of str
         Columns to infer, on top of the release's sensitive columns and its target.
     quasi_identifiers : sequence of str, optional
@@ -77,7 +81,7 @@ def audit(
     loaded = release if isinstance(release, Release) else _loaded(release)
     params = {} if loaded is None else dict(loaded.params)
     report = {} if loaded is None else dict(loaded.report)
-    policy = _types(params)
+    policy = replace(_types(params), encoding=UTF8 if encoding is None else encoding_named(encoding))
     with closing(open_engine("local")) as engine:
 
         def read(source: object) -> pa.Table:

@@ -9,6 +9,7 @@ import click
 
 from anonkit.cli.options import (
     account_without_budget_options,
+    encoding_option,
     engine_options,
     json_option,
     next_output_options,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     metavar="NUMBER",
     help="Largest share of rows that may be left out, in [0, 1]; default: the earlier release's.",
 )
+@encoding_option
 @account_without_budget_options
 @engine_options
 @next_output_options
@@ -42,6 +44,7 @@ def command(
     source: str,
     *,
     max_suppression: float | None,
+    encoding: str | None,
     account: Account,
     engine: Local | Spark,
     output: Output,
@@ -64,7 +67,12 @@ def command(
     with progress_bars(quiet) as progress:
         method = earlier_recoding(params, max_suppression=max_suppression)
         request = ReleaseRequest(
-            method=method, policy=method.policy(), engine=engine, output=output, account=account, progress=progress
+            method=method,
+            policy=method.policy(encoding),
+            engine=engine,
+            output=output,
+            account=account,
+            progress=progress,
         )
         release = release_table(source, request)
     return Outcome(text=release_text(release), document=release_document(release), notes=notes_of(release), quiet=quiet)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from anonkit.cli.boundary import one_line
-from anonkit.cli.options import json_option, quiet_option
+from anonkit.cli.options import encoding_option, json_option, quiet_option
 from anonkit.cli.outcome import Outcome
 from anonkit.errors import EngineError, ParameterError, SourceError
 
@@ -26,6 +26,7 @@ OWNER_FILE = "audit.owner.report.json"
 @click.argument("release", metavar="OUT")
 @click.option("--original", metavar="IN", required=True, help="The table the release was made from.")
 @click.option("--control", metavar="C", help="Rows of the same population that were not released.")
+@encoding_option
 @click.option("--sensitive", metavar="COLUMN", multiple=True, help="Infer this column too; repeatable.")
 @click.option("--qi", metavar="A,B", multiple=True, help="What a weaker attacker knows; default: the release's own.")
 @click.option("--attacks", type=click.IntRange(min=10), default=500, show_default=True, help="People attacked.")
@@ -43,6 +44,7 @@ def command(
     *,
     original: str,
     control: str | None,
+    encoding: str | None,
     sensitive: tuple[str, ...],
     qi: tuple[str, ...],
     attacks: int,
@@ -79,6 +81,7 @@ def command(
         release,
         original,
         control=control,
+        encoding=encoding,
         sensitive=sensitive,
         quasi_identifiers=names or None,
         attacks=attacks,

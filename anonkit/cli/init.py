@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from anonkit.cli.files import refuse_existing, write_text
-from anonkit.cli.options import force_option, json_option, quiet_option
+from anonkit.cli.options import encoding_option, force_option, json_option, quiet_option
 from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import progress_bars
 
@@ -18,13 +18,14 @@ STDOUT = "-"
 @click.command(name="init")
 @click.argument("source", metavar="IN")
 @click.option("--target", metavar="COLUMN", help="The class label; default: the last column that is no identifier.")
+@encoding_option
 @click.option(
     "-o", "--output", metavar="FILE", default="policy.toml", show_default=True, help="Where to write; - shows it."
 )
 @force_option
 @quiet_option
 @json_option
-def command(source: str, *, target: str | None, output: str, force: bool, quiet: bool) -> Outcome:
+def command(source: str, *, target: str | None, encoding: str | None, output: str, force: bool, quiet: bool) -> Outcome:
     """Draft a policy.toml to read and correct.
 
     \b
@@ -43,7 +44,7 @@ def command(source: str, *, target: str | None, output: str, force: bool, quiet:
 
     sweep()
     with progress_bars(quiet) as progress:
-        draft = draft_policy(source, target=target, progress=progress)
+        draft = draft_policy(source, target=target, encoding=encoding, progress=progress)
     if output == STDOUT:
         return Outcome(text=draft.rstrip("\n"), document={"file": None, "policy": draft})
     write_text(path, draft, force=force)

@@ -85,6 +85,21 @@ budget_option = click.option(
 )
 
 
+def _encoding(context: click.Context, parameter: click.Parameter, given: str | None) -> str | None:
+    from anonkit.policy.encodings import encoding_named
+
+    return None if given is None else encoding_named(given)
+
+
+encoding_option = click.option(
+    "--encoding",
+    metavar="NAME",
+    callback=_encoding,
+    help="Encoding of CSV, TSV and JSON Lines, such as cp1252 or utf-16; default: the policy's, else utf-8.",
+)
+"""What the text files of a command are written in."""
+
+
 # --- what the owner declares ------------------------------------------------------------------------------------------
 
 
@@ -96,6 +111,7 @@ def _policy(
     sensitive: tuple[str, ...],
     insensitive: tuple[str, ...],
     missing: str | None,
+    encoding: str | None,
 ) -> Policy:
     """Return the declared policy with the roles and the treatment of missing values from the command line on top."""
     from dataclasses import replace
@@ -104,6 +120,7 @@ def _policy(
 
     declared = Policy() if policy is None else Policy.load(policy)
     declared = declared if missing is None else replace(declared, missing=Missing(missing))
+    declared = declared if encoding is None else replace(declared, encoding=encoding)
     return declared.with_roles(
         target=target, unit=unit, identifiers=identifier, sensitive=sensitive, insensitive=insensitive
     )
@@ -127,6 +144,7 @@ policy_options = option_group(
         type=click.Choice(MISSING),
         help="A missing cell is one more value (the default), drops its row, or is refused.",
     ),
+    encoding_option,
 )
 """The argument `policy`: a `Policy`."""
 

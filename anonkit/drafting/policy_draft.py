@@ -30,6 +30,7 @@ from anonkit.drafting.profiling import (
 from anonkit.engines import open_engine
 from anonkit.errors import PolicyError, did_you_mean
 from anonkit.policy.declaration import Policy, Role
+from anonkit.policy.encodings import UTF8, encoding_named
 from anonkit.protocols import Engine, Progress, Source, no_progress
 from anonkit.redaction import table_name
 
@@ -54,7 +55,12 @@ _SENSITIVE_WORDS = vocabulary(
 
 
 def draft_policy(
-    table: object, *, target: str | None = None, engine: Engine | None = None, progress: Progress = no_progress
+    table: object,
+    *,
+    target: str | None = None,
+    encoding: str | None = None,
+    engine: Engine | None = None,
+    progress: Progress = no_progress,
 ) -> str:
     """Draft a commented `policy.toml` from a table.
 
@@ -64,6 +70,8 @@ def draft_policy(
         Anything `anonkit.release` reads.
     target : str, optional
         The class label; otherwise the last column that does not look like an identifier.
+    encoding : str, optional
+        What a text file is written in; UTF-8 by default. The draft declares it.
     engine : Engine, optional
         Where the values are counted; a new local engine by default.
     progress : callable
@@ -91,8 +99,9 @@ def draft_policy(
     """
     if engine is None:
         with closing(open_engine("local")) as opened:
-            return draft_policy(table, target=target, engine=opened, progress=progress)
-    source = engine.scan(table, Policy())
+            return draft_policy(table, target=target, encoding=encoding, engine=opened, progress=progress)
+    written_in = UTF8 if encoding is None else encoding_named(encoding)
+    source = engine.scan(table, Policy(encoding=written_in))
     names = source.schema.names
     if target is not None and target not in names:
         raise PolicyError(f"column {target!r} is not in the table", did_you_mean(target, names))
@@ -104,7 +113,7 @@ def draft_policy(
         progress("drafting", at / len(profiles))
         guesses.append(_guess(engine, source, profile, roles[profile.name], safe))
     blocks = [
-        _head(table, profiles),
+        _head(table, profiles, written_in),
         *(_section(guess, target_is_given=guess.profile.name == target) for guess in guesses),
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
@@ -188,7 +197,7 @@ def _common(engine: Engine, source: Source, name: str, safe: int) -> list[str]:
 # --- writing ---------------------------------------------------------------------------------------------------
 
 
-def _head(table: object, profiles: Iterable[ColumnProfile]) -> list[str]:
+def _head(table: object, profiles: Iterable[ColumnProfile], encoding: str) -> list[str]:
     stem = table_name(table) if isinstance(table, str | Path) else ""
     markers = sorted({marker for profile in profiles for marker in profile.markers})
     return [
@@ -208,6 +217,7 @@ def _head(table: object, profiles: Iterable[ColumnProfile]) -> list[str]:
         f"dataset = {_text(stem)}" if stem else '# dataset = "NAME"',
         '# declared_by = "NAME, OFFICE"   # who vouches that the domains below are public',
         f"{'' if markers else '# '}missing_values = {_texts(['', *(markers or ['?'])])}",
+        *([] if encoding == UTF8 else [f'encoding = "{encoding}"']),
         'missing = "category"   # or "drop" (the row), or "error"',
     ]
 

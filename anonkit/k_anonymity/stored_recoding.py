@@ -15,6 +15,7 @@ from anonkit.k_anonymity.recoded_rows import count_usable_rows
 from anonkit.k_anonymity.violating_classes import merged_boxes
 from anonkit.parameters import parameter
 from anonkit.policy.declaration import Column, ColumnType, Missing, Outside, Policy, Role, TargetUse
+from anonkit.policy.encodings import UTF8, encoding_named
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.recoding import (
     CategoryAxis,
@@ -88,12 +89,19 @@ class Recoded(AnonymityModel):
                 raise
             raise ReleaseFormatError("the params.json of the earlier release is damaged") from None
 
-    def policy(self) -> Policy:
-        """Return the roles and types of the earlier release; identifiers and target may be absent."""
+    def policy(self, encoding: str | None = None) -> Policy:
+        """Return the roles and types of the earlier release; identifiers and target may be absent.
+
+        Parameters
+        ----------
+        encoding : str, optional
+            Of the next batch, when it is a text file; UTF-8 by default, whatever the earlier table was written in.
+        """
         absent = (Role.IDENTIFIER, Role.TARGET)
         return Policy(
             columns={column.name: column for column in self.declared},
             missing_values=self.missing_values,
+            encoding=UTF8 if encoding is None else encoding_named(encoding),
             optional=frozenset(column.name for column in self.declared if column.role in absent),
         )
 

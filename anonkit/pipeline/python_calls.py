@@ -179,6 +179,7 @@ def apply(
     *,
     output: str | Path | None = None,
     max_suppression: float | None = None,
+    encoding: str | None = None,
     engine: str | Engine | Local | Spark = "local",
     spark_master: str | None = None,
     spark_conf: Mapping[str, str] | None = None,
@@ -203,6 +204,8 @@ def apply(
         The next batch, with the same columns.
     max_suppression : float, optional
         Share of rows that may be left out; the earlier release's by default.
+    encoding : str, optional
+        What the next batch is written in, where it is a text file; UTF-8 by default.
 
     Other parameters, return value and errors are those of `release`.
 
@@ -213,7 +216,7 @@ def apply(
     method = earlier_recoding(params, max_suppression=max_suppression)
     request = ReleaseRequest(
         method=method,
-        policy=method.policy(),
+        policy=method.policy(encoding),
         engine=_engine(engine, source, master=spark_master, conf=spark_conf, search_rows=search_rows),
         output=Output.at(output, part_rows=part_rows, force=force, dry_run=dry_run, sign=sign),
         account=Account(ledger=ledger, dataset=dataset, accept_joint_k=accept_joint_k),

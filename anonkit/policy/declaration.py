@@ -20,6 +20,7 @@ from anonkit.domains.exact_decimals import exact_decimal
 from anonkit.errors import PolicyError, did_you_mean
 from anonkit.policy.answer_design import KEYS as ANSWER_KEYS
 from anonkit.policy.answer_design import AnswerDesign, design_of
+from anonkit.policy.encodings import UTF8, declared_encoding
 from anonkit.policy.toml_values import expect, member, numbers, optional_text, refuse_unknown, texts
 
 
@@ -219,6 +220,7 @@ class Policy:
     """What missing values mean where a column does not say; None: a category, which local methods want declared."""
     missing_values: tuple[str, ...] = ("",)
     """Strings that mean missing in every source; the default, the empty one, in CSV and TSV alone."""
+    encoding: str = UTF8  # of CSV, TSV and JSON Lines, one of `anonkit.policy.encodings.ENCODINGS`
     declared_by: str | None = None
     """Who declares the domains public; printed in the report."""
     license: str | None = None
@@ -253,7 +255,7 @@ class Policy:
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], *, folder: Path | None = None) -> Policy:
         """Build a policy from the parsed TOML document."""
-        known = ("dataset", "columns", "missing", "missing_values", "declared_by", "license", "joint_k")
+        known = ("dataset", "columns", "missing", "missing_values", "encoding", "declared_by", "license", "joint_k")
         refuse_unknown("policy", raw, known)
         columns = expect("policy", "columns", raw.get("columns", {}), dict)
         return cls(
@@ -261,6 +263,7 @@ class Policy:
             columns={name: _column(name, expect("policy", name, spec, dict), folder) for name, spec in columns.items()},
             missing=None if "missing" not in raw else member(Missing, "policy", "missing", raw["missing"]),
             missing_values=tuple(texts("policy", "missing_values", raw.get("missing_values", [""]))),
+            encoding=declared_encoding(raw),
             declared_by=optional_text("policy", "declared_by", raw),
             license=optional_text("policy", "license", raw),
             joint_k=_floor(raw.get("joint_k")),

@@ -120,11 +120,11 @@ class _Delimited:
             return self._diagnose() or SourceError(
                 f"{self.file} is not a well-formed table, or has a row longer than {_BLOCK >> 20} MiB"
             )
-        return self.file.unreadable()
+        return self.file.broken(error)
 
     def _diagnose(self) -> SourceError | None:
         """Read the file slowly and strictly, to say which line breaks which rule."""
-        return shielded(self._first_fault, lambda _: self.file.unreadable())
+        return shielded(self._first_fault, self.file.broken)
 
     def _first_fault(self) -> SourceError | None:
         line = 1

@@ -203,7 +203,7 @@ class _Reader:
 
 def _read(file: TextFile, policy: Policy, spelled: Set[str]) -> Iterator[pa.RecordBatch]:
     reader = _Reader(file=file, policy=policy, spelled=spelled)
-    for block in shielded_iterator(_blocks(file), lambda _: file.unreadable()):
+    for block in shielded_iterator(_blocks(file), file.broken):
         yield from reader.table(block).to_batches()
 
 

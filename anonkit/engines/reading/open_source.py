@@ -16,6 +16,7 @@ from anonkit.engines.reading.text_files import TextFile
 from anonkit.engines.reading.untyped import Untyped
 from anonkit.errors import SourceError
 from anonkit.policy.declaration import Policy
+from anonkit.policy.encodings import encoding_named
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": ","}
 _JSON = (".jsonl", ".ndjson", ".json")
@@ -43,7 +44,7 @@ def open_table(data: object, policy: Policy) -> ParquetRows | Untyped | Canonica
     kind = "".join(suffixes[-2:-1] if compression else suffixes[-1:])
     if path.is_dir() or kind in _PARQUET:
         return open_parquet(path, policy)
-    file = TextFile(str(path), compression)
+    file = TextFile(str(path), compression, encoding_named(policy.encoding))
     if kind in _DELIMITERS:
         return open_delimited(file, _DELIMITERS[kind], policy)
     if kind in _JSON:

@@ -20,6 +20,7 @@ from anonkit.engines.reading.text_cells import TextCells
 from anonkit.engines.reading.untyped import fit_column
 from anonkit.errors import SourceError
 from anonkit.policy.declaration import Policy
+from anonkit.policy.encodings import UTF8, encoding_named
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
@@ -40,6 +41,11 @@ def open_parquet(path: Path, policy: Policy) -> ParquetRows:
         belong to a lake table whose log says which of their rows still count.
     """
     refuse_lake_table(path)
+    if encoding_named(policy.encoding) != UTF8:
+        raise SourceError(
+            f"{str(path)!r} is Parquet, which says its own encoding",
+            "leave the encoding out: it is for CSV, TSV and JSON Lines",
+        )
     if not path.is_dir():
         return _rows([path], [{}], policy)
     files = _files(path)

@@ -4,26 +4,36 @@
 from __future__ import annotations
 
 import codecs
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from anonkit.engines.reading.failures import shielded
 from anonkit.errors import SourceError
+from anonkit.policy.encodings import UTF8
+
+_PART = 8 << 20  # bytes looked at a time
 
 
 @dataclass(frozen=True)
 class TextFile:
-    """A file of UTF-8 text, compressed or not. As text it is its path in quotes, for messages."""
+    """A file of text, compressed or not, read as UTF-8. As text it is its path in quotes, for messages."""
 
     path: str
     compression: str | None
+    encoding: str = UTF8
+    """What the file is written in, one of `anonkit.policy.encodings.ENCODINGS`."""
 
     def __str__(self) -> str:
         return repr(self.path)
 
     def open(self) -> pa.NativeFile:
-        """Open the file at its start, decompressed."""
+        """Open the file at its start, decompressed, as UTF-8."""
+        stream = self._raw()
+        return stream if self.encoding == UTF8 else pa.transcoding_input_stream(stream, self.encoding, UTF8)
+
+    def _raw(self) -> pa.NativeFile:
         return pa.input_stream(self.path, compression=self.compression)
 
     def head(self, n_bytes: int) -> tuple[str, bool]:
@@ -39,7 +49,7 @@ class TextFile:
             with self.open() as stream:
                 return stream.read(n_bytes), not stream.read(1)
 
-        raw, whole = shielded(read, lambda _: self.unreadable())
+        raw, whole = shielded(read, self.broken)
         if b"\0" in raw:  # UTF-16, or no text at all
             raise self.not_utf8()
         decoder = codecs.getincrementaldecoder("utf-8-sig")()  # the last character may be cut
@@ -51,6 +61,52 @@ class TextFile:
             return SourceError(f"{self} cannot be read to its end")
         return SourceError(f"{self} is not a whole {self.compression} file", "was it copied to its end?")
 
+    def broken(self, error: Exception) -> SourceError:
+        """Say what is wrong with a file that cannot be read on."""
+        return self.not_utf8() if isinstance(error, UnicodeError) else self.unreadable()
+
     def not_utf8(self) -> SourceError:
-        """Say that the file is in another encoding."""
-        return SourceError(f"{self} is not UTF-8 text", "convert it, for instance: iconv -f latin1 -t utf-8")
+        """Say that the file is in another encoding, and in which, as far as its bytes tell."""
+        fitting = shielded(self._fitting, lambda _: self.unreadable())
+        if fitting is None:
+            hint = "is it a text file?"
+        elif fitting == self.encoding:
+            hint = "it begins as such a text does: is it damaged?"
+        else:
+            hint = f'--encoding {fitting}, or encoding = "{fitting}" in the policy'
+        return SourceError(f"{self} is not {'UTF-8' if self.encoding == UTF8 else self.encoding} text", hint)
+
+    def _fitting(self) -> str | None:
+        """Return the encoding that the whole file fits; None where it is no text.
+
+        UTF-16 is told by its mark, or by zeros in every second byte, as Western texts have. Almost any bytes are text
+        of one byte a character: a file with none of the five bytes that cp1252 lacks is proposed to be that.
+        """
+        start, zeros, fits = b"", [0, 0], {UTF8: True, "cp1252": True}
+        utf8 = codecs.getincrementaldecoder(UTF8)()
+        at = 0
+        with self._raw() as stream:
+            while part := stream.read(_PART):
+                start = start or part[:2]
+                zeros[at % 2] += part[::2].count(0)
+                zeros[1 - at % 2] += part[1::2].count(0)
+                at += len(part)
+                for name, decode in ((UTF8, utf8.decode), ("cp1252", lambda raw: raw.decode("cp1252"))):
+                    fits[name] = fits[name] and _decodes(decode, part)
+        if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            return "utf-16"
+        if any(zeros):
+            even, odd = zeros
+            most = max(even, odd) > at / 4 and min(even, odd) < max(even, odd) / 16
+            return ("utf-16-le" if odd > even else "utf-16-be") if most else None
+        if self.encoding != UTF8 and fits[UTF8]:
+            return UTF8
+        return "cp1252" if fits["cp1252"] else "latin-1"
+
+
+def _decodes(decode: Callable[[bytes], str], part: bytes) -> bool:
+    try:
+        decode(part)
+    except UnicodeDecodeError:
+        return False
+    return True
