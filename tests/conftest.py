@@ -50,7 +50,7 @@ MEASURED = (
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Trace the tests of the measured rooms alone when these rooms alone are measured: tracing costs 40 to 60 %."""
-    if config.pluginmanager.hasplugin("_cov") and all("/" in each for each in config.getoption("cov_source")):
+    if config.pluginmanager.hasplugin("_cov") and all("/" in str(each) for each in config.getoption("cov_source")):
         for item in items:
             if not str(item.path.relative_to(REPOSITORY / "tests")).startswith(MEASURED):
                 item.add_marker(pytest.mark.no_cover)
