@@ -153,6 +153,7 @@ def fingerprint(table: Source, engine: Engine, key: bytes) -> Fingerprint:
     n_rows = int(sums[0])
     of_rows, of_columns = np.split(sums[1:], [marks.n_row_parts * _PART])
     named, whole, *parts = of_rows.reshape(-1, _PART)
+    # sorted by digest, so that the order of the columns leaves no trace
     without = sorted(((_digest(key, n_rows, part), at) for at, part in enumerate(parts)))
     sketches = [sketch_of(part[LANES:], n_rows) for part in (named, whole, *(parts[at] for _, at in without))]
     in_columns = [sketch_of(counts[1:], int(counts[0])) for counts in of_columns.reshape(-1, 1 + BINS)]

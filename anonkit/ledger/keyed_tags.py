@@ -45,10 +45,12 @@ class KeyedTags:
 
     def of_texts(self, texts: pa.Array) -> Tags:
         """Return the tags of strings, missing ones included, shape (n_texts, 4)."""
+        # the length comes first in every message: a CBC-MAC without it could be extended to longer strings
         bounds, data = _raw(texts)
         lengths = bounds[1:] - bounds[:-1]
         blocks = 1 + np.maximum(lengths - _HEAD, 0) // _BLOCK + (np.maximum(lengths - _HEAD, 0) % _BLOCK > 0)
         tags = np.zeros((len(texts), LANES), dtype=np.uint32)
+        # strings of equally many blocks go through the cipher together, block after block
         for n_blocks in np.unique(blocks):
             rows = np.flatnonzero(blocks == n_blocks)
             step = max(1, _AT_ONCE // (int(n_blocks) * _BLOCK))

@@ -59,6 +59,7 @@ def shares(units: int, weights: Sequence[int | Fraction]) -> list[int]:
     total = sum(map(Fraction, weights), Fraction(0))
     if any(weight < 0 for weight in weights) or total == 0:
         raise ParameterError("weights of a budget must be at least 0 and not all 0")
+    # in fractions: a rounding error in a share would be a privacy loss that no line accounts for
     parts = [math.floor(units * Fraction(weight) / total) for weight in weights]
     last = max(position for position, weight in enumerate(weights) if weight > 0)
     parts[last] += units - sum(parts)
@@ -73,6 +74,7 @@ def rate_within(units: int, sensitivity: int) -> int:
     ParameterError
         When not even the lowest rate is that cheap, or the rate would be 64 or more.
     """
+    # rounded down: rate * sensitivity never exceeds the units
     rate = units // sensitivity
     if not 1 <= rate < 64 * _ONE:
         raise ParameterError(

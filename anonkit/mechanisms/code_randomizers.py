@@ -70,6 +70,7 @@ class CodeRandomizer(ABC, Generic[C]):
         """
         channel = self.channel
         checked = _checked(codes, channel.n_inputs)
+        # one type for codes and answers, so that `choose` can mix them bit by bit
         fits = channel.n_outputs - 1 <= np.iinfo(checked.dtype).max
         out: Codes = np.empty(checked.shape, dtype=checked.dtype if fits else np.int32)
         for rows in row_blocks(checked.size):
@@ -95,6 +96,7 @@ class KaryRandomizer(CodeRandomizer[RandomizedResponse]):
             return codes.copy()
         word = words.dtype.type
         if response.equal_blind_weight is not None:
+            # the first truth_weight words keep the code; the rest is dealt out in equal runs, one a category
             kept = words < word(response.truth_weight)
             blind = words - word(response.truth_weight)  # wraps around where kept: those are not used
             np.floor_divide(blind, word(response.equal_blind_weight), out=blind)
@@ -124,8 +126,10 @@ class BandRandomizer(CodeRandomizer[BandResponse]):
         response, word = self.channel, words.dtype.type
         truthful = response.band * response.excess_weight
         near = words < word(truthful)
+        # the first band * excess_weight words answer from the band, in equal runs, one a place
         offset = words // word(response.excess_weight)
         blind = (words - word(truthful)) // word(response.blind_weight)
+        # the few words left by rounding give the last place, as the published weights say
         np.minimum(blind, word(response.segments * response.segment_places - 1), out=blind)
         place = choose(near, response.band_starts[codes] + offset.astype(np.int64), blind.astype(np.int64))
         # both branches were computed everywhere: the index is only valid where it was chosen
