@@ -30,6 +30,7 @@ _LONGEST = 64 << 20  # bytes of the longest line
 _ROW = re.compile(r" in row (\d+)$")
 _CHANGE = re.compile(r"Column\(/([^/]*)\) changed from (\w+) to (\w+) in row \d+$")
 _HINT = "one object a line, each key once, no lists or objects inside"
+_WORDS = 'if the string means missing, list it in the policy: missing_values = ["", "TEXT"]'
 
 
 def open_json_lines(file: TextFile, policy: Policy) -> Untyped:
@@ -197,7 +198,8 @@ class _Reader:
         where = f"row {self.row + int(row[1]) + 1} of {self.file}" if row else str(self.file)
         change = _CHANGE.search(message)
         if change and change[1]:
-            return SourceError(f"{where}: column {change[1]!r} changes from {change[2]} to {change[3]}", _HINT)
+            hint = _WORDS if {change[2], change[3]} == {"number", "string"} else _HINT
+            return SourceError(f"{where}: column {change[1]!r} changes from {change[2]} to {change[3]}", hint)
         return SourceError(f"{where} is not an object of plain values", _HINT)
 
 
