@@ -24,7 +24,7 @@ from anonkit.engines.local.spilling_counts import SpillingCounter
 from anonkit.engines.reading.batches import drained, gather, grouped
 from anonkit.engines.reading.categories import Categories, CategoryColumns
 from anonkit.engines.reading.encoding import Encoded, coded_column, encode
-from anonkit.engines.reading.listed_missing import listed_missing
+from anonkit.engines.reading.listed_missing import listed_missing, listed_texts
 from anonkit.engines.reading.names import check_names
 from anonkit.engines.reading.open_source import open_table
 from anonkit.engines.reading.sources import LocalSource, ParquetRows, mapped_source, spilled_rows, table_source
@@ -98,6 +98,8 @@ class LocalEngine:
 
     def _without_listed(self, source: LocalSource, policy: Policy) -> LocalSource:
         """Return a table that brought its types without the texts that a policy lists as missing."""
+        if not listed_texts(policy):
+            return source
         function = listed_missing(source.schema, policy, partial(self.add_up, source))
         return source if function is None else self.map_batches(source, function, function.schema, same_rows=True)
 

@@ -57,7 +57,7 @@ def settled(source: Source, policy: Policy, engine: Engine) -> Source:
     if function is None:
         return source
     mapped = engine.map_batches(source, function, function.schema, same_rows=True)
-    return mapped if policy.cell_by_cell or is_too_large(source, engine) else engine.keep(mapped)
+    return mapped if policy.cell_by_cell or is_too_large(mapped, engine) else engine.keep(mapped)
 
 
 @dataclass(frozen=True, kw_only=True)

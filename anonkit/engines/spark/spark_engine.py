@@ -22,7 +22,7 @@ from anonkit.domains.coded_columns import CodedColumn
 from anonkit.engines.local.counting import class_sizes, count_table
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.engines.reading.lake_folders import refuse_lake_place
-from anonkit.engines.reading.listed_missing import listed_missing
+from anonkit.engines.reading.listed_missing import listed_missing, listed_texts
 from anonkit.engines.reading.parquet_tables import open_parquet
 from anonkit.engines.reading.sources import LocalSource, ParquetRows, restored, table_source
 from anonkit.engines.reading.splits import SPLIT_ROWS, DrawnSplits, ParquetSplits, Splits, all_of
@@ -127,6 +127,8 @@ class SparkEngine:
 
     def _without_listed(self, source: SparkSource, policy: Policy) -> SparkSource:
         """Return a table that brought its types without the texts that a policy lists as missing."""
+        if not listed_texts(policy):
+            return source
         function = listed_missing(source.schema, policy, partial(self.add_up, source))
         if function is None:
             return source
