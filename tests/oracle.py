@@ -89,7 +89,7 @@ class PandasEngine:
     def count_sets(self, source: PandasSource, sets: Sequence[tuple[str, ...]]) -> list[pa.Table]:
         tables = []
         for names in sets:
-            keys = pd.Series([*self.frame(source, names).itertuples(index=False, name=None)], dtype=object)
+            keys = pd.Series([*map(tuple, self.frame(source, names).to_numpy(dtype=object))], dtype=object)
             first = keys.drop_duplicates().index
             arrays = [source.table.column(name).take(pa.array(first, pa.int64())) for name in names]
             counts = pa.array(keys.map(keys.value_counts())[first], pa.int64())
