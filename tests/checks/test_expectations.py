@@ -49,17 +49,16 @@ def context() -> Any:
     return found
 
 
-def batch_of(context: Any, backend: str, frame: pd.DataFrame, folder: Path) -> tuple[Any, dict[str, Any]]:
+def batch_of(
+    context: Any, backend: str, frame: pd.DataFrame, folder: Path, request: pytest.FixtureRequest | None = None
+) -> tuple[Any, dict[str, Any]]:
     """Return a batch definition of the frame on a backend, and what a run needs besides."""
     if backend == "pandas":
         asset = context.data_sources.add_pandas("s").add_dataframe_asset("a")
         return asset.add_batch_definition_whole_dataframe("b"), {"dataframe": frame}
     if backend == "spark":
-        pytest.importorskip("pyspark")
-        from pyspark.sql import SparkSession
-
-        builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")  # type: ignore[attr-defined]
-        spark = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
+        assert request is not None
+        spark = request.getfixturevalue("spark")  # that of all tests: another one would be theirs, with other settings
         frame.to_parquet(folder / "t.parquet")
         asset = context.data_sources.add_spark("s").add_dataframe_asset("a")
         return asset.add_batch_definition_whole_dataframe("b"), {
@@ -88,7 +87,9 @@ def run(context: Any, batch: tuple[Any, dict[str, Any]], expectations: list[Any]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_every_backend_finds_the_same(backend: str, frame: pd.DataFrame, context: Any, tmp_path: Path) -> None:
+def test_every_backend_finds_the_same(
+    backend: str, frame: pd.DataFrame, context: Any, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     """k, l and t as the independent recount has them, null a value; what is asked beyond fails; k given at run time."""
     import pyarrow as pa
 
@@ -96,7 +97,7 @@ def test_every_backend_finds_the_same(backend: str, frame: pd.DataFrame, context
     from anonkit.checks.disclosure import measure
 
     own = measure(pa.Table.from_pandas(frame, preserve_index=False), COLUMNS, sensitive=["illness"])
-    batch = batch_of(context, backend, frame, tmp_path)
+    batch = batch_of(context, backend, frame, tmp_path, request)
     distinct, t = own.sensitive["illness"]["l"], own.sensitive["illness"]["t"]
     result = run(
         context,

@@ -24,8 +24,8 @@ def test_a_name_with_its_settings_makes_the_value() -> None:
         ({"name": "lokal"}, "is not known"),
         ({"name": "local", "master": "yarn"}, "no master and no settings"),
         ({"name": "local", "conf": {"a": "b"}}, "no master and no settings"),
-        ({"name": "local", "search_rows": 0}, "search_rows \\(0\\) must be 1 or more"),
-        ({"name": "spark", "search_rows": -1}, "search_rows \\(-1\\) must be 1 or more"),
+        ({"name": "local", "search_rows": 0}, "search_rows \\(0\\) must be an integer in"),
+        ({"name": "spark", "search_rows": -1}, "search_rows \\(-1\\) must be an integer in"),
     ],
 )
 def test_a_choice_that_cannot_be_made_is_refused(given: dict[str, object], said: str) -> None:
