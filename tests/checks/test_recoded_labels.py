@@ -33,7 +33,6 @@ def test_a_release_along_a_declared_tree_validates(method: str, search_rows: int
         output=tmp_path / "a.parquet",
         search_rows=search_rows,
         ledger=None,
-        seed=1,
         **asked,
     )
     assert set(anonkit.load(tmp_path / "a.parquet").to_arrow().column("zip").to_pylist()) == {"010**", "101**"}
