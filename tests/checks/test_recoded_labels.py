@@ -20,12 +20,12 @@ JOBS = {"kind": "categories", "values": ["clerk", "miner", "nurse"], "missing": 
 
 
 @pytest.mark.parametrize("method", ["rfka", "datafly", "incognito"])
-@pytest.mark.parametrize("search_rows", [None, 40])
+@pytest.mark.parametrize("search_rows", [None, 160])
 def test_a_release_along_a_declared_tree_validates(method: str, search_rows: int | None, tmp_path: Path) -> None:
     """Groups are called as the policy says, which stands in no file; also in a recoding found on a sample."""
     policy = Policy.from_dict({"columns": {"zip": {"role": "quasi_identifier", "tree": TREE}, "y": {"role": "target"}}})
-    table = pa.table({"zip": [code for code in CODES for _ in range(15)], "y": ["n"] * 30 + ["j"] * 30})
-    asked = {"k": 16, "trees": 5} if method == "rfka" else {"k": 16}
+    table = pa.table({"zip": [code for code in CODES for _ in range(60)], "y": ["n"] * 120 + ["j"] * 120})
+    asked = {"k": 64, "trees": 5} if method == "rfka" else {"k": 64}
     anonkit.release(
         table,
         method=method,
