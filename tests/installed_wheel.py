@@ -17,8 +17,8 @@ from pathlib import Path
 
 NEEDED = (
     "py.typed",
-    "schemas/report.schema.json",
-    "schemas/promises/none.schema.json",
+    "report/schemas/report.schema.json",
+    "report/schemas/promises/none.schema.json",
     "report/templates/report.html.j2",
     "report/templates/report.css",
 )

@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parents[1] / "anonkit"
 ROWS: tuple[tuple[str, ...], ...] = (
     ("redaction", "errors", "randomness", "domains", "parameters", "promises"),
     ("policy", "report", "protocols"),
-    ("published", "estimators", "mechanisms", "schemas", "bundle"),
+    ("published", "estimators", "mechanisms", "bundle"),
     ("k_anonymity", "randomized_response", "dp_trees"),
     ("methods", "engines", "consumers", "checks", "datasets"),
     ("drafting", "auditing"),

@@ -36,8 +36,8 @@ def test_the_wheel_holds_the_whole_package_and_nothing_else(repository: Path, bu
     assert names == _of_the_package(repository)
     assert {
         "anonkit/py.typed",
-        "anonkit/schemas/report.schema.json",
-        "anonkit/schemas/promises/none.schema.json",
+        "anonkit/report/schemas/report.schema.json",
+        "anonkit/report/schemas/promises/none.schema.json",
     } <= names
     assert {name for name in names if not name.endswith(".py")} >= {"anonkit/report/templates/report.html.j2"}
 

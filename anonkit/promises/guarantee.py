@@ -11,7 +11,7 @@ Three things cannot stand in the value, since they work on files, where a promis
 
 - whoever checks a release (`anonkit.checks.promise_checkers`), which must share no code with what makes it;
 - the words of the page (`anonkit.report.promise_words`);
-- the schema of the report's block (`anonkit/schemas`).
+- the schema of the report's block (`anonkit/report/schemas`).
 
 Each is a table with one line per kind.
 """

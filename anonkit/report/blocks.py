@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types of the report's blocks that a method fills in: columns, privacy budget and further blocks.
 
-A method fills these in as plain dictionaries; `report.json` holds them key by key (`anonkit.schemas`). Types are
+A method fills these in as plain dictionaries; `report.json` holds them key by key (`anonkit.report.schemas`). Types are
 checked before anything runs: a misspelt key is found by mypy, not by a reader of the report.
 """
 

@@ -56,8 +56,8 @@ def render_page(
     Parameters
     ----------
     report : mapping
-        What `report.json` holds, as in `anonkit/schemas/report.schema.json`. Blocks and keys the page does not know
-        are shown as they are.
+        What `report.json` holds, as in `anonkit/report/schemas/report.schema.json`. Blocks and keys the page does not
+        know are shown as they are.
     audit : mapping, optional
         What `anonkit audit` found, as `Audit.to_dict` gives it. The page is then the owner's, under the banner.
     older : mapping, optional

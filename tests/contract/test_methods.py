@@ -28,7 +28,7 @@ from anonkit.parameters import parameters_of
 from anonkit.policy.declaration import Column, Policy
 from anonkit.protocols import Method
 from anonkit.published.randomized_table import PublishedTable
-from anonkit.schemas import report_schema
+from anonkit.report.schemas import report_schema
 
 CATEGORIES = ("education", "occupation", "marital_status", "income", "cards_held")
 

@@ -26,7 +26,7 @@ from anonkit.ledger import NAME, Ledger
 from anonkit.policy.declaration import Column, Policy, Role
 from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.guarantee import PrivacyLoss
-from anonkit.schemas import report_schema
+from anonkit.report.schemas import report_schema
 
 PROMISE = ApproximateDP(epsilon=1.5, delta=1.21e-6)
 PEOPLE = ApproximateDP(epsilon=6.0, delta=0.001, unit="person", rows_per_unit=3, adjacency="replace one record")

@@ -10,7 +10,7 @@ from anonkit.checks.promise_checkers import CHECKERS
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.promise_kinds import KINDS, of_kind, read_promise
-from anonkit.schemas import report_schema
+from anonkit.report.schemas import report_schema
 
 BLOCK = KAnonymity(k=5, quasi_identifiers=("q",)).to_dict()
 

@@ -19,7 +19,7 @@ from anonkit.promises.guarantee import BY_CONSTRUCTION, CHECKED, Check
 from anonkit.promises.no_guarantee import NoGuarantee
 from anonkit.randomness import SECURE, SEEDED
 from anonkit.report.document import FORMAT, build_report
-from anonkit.schemas import report_schema
+from anonkit.report.schemas import report_schema
 
 Report = dict[str, Any]
 

@@ -33,8 +33,8 @@ from anonkit.randomness import SECURE, SEEDED
 from anonkit.report.charts import safe_text
 from anonkit.report.document import build_report
 from anonkit.report.page import SHOWN_BARS, render_page
+from anonkit.report.schemas import report_schema
 from anonkit.report.tabulation import SHOWN_VALUES
-from anonkit.schemas import report_schema
 
 Report = dict[str, Any]
 
