@@ -153,7 +153,10 @@ def test_only_the_spark_engine_knows_spark(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("checkers", "promises"),
-    [("central*.py", ("pure_central_dp",)), ("approximate*.py", ("approximate_dp", "pure_central_dp"))],
+    [
+        ("central*.py", ("pure_central_dp", "noise_promises", "neighbouring_tables")),
+        ("approximate*.py", ("approximate_dp", "pure_central_dp", "noise_promises", "neighbouring_tables")),
+    ],
 )
 def test_a_loss_is_recounted_without_the_promise_that_claims_it(checkers: str, promises: tuple[str, ...]) -> None:
     """Nor through another file of the checks: the claimed loss is recounted from the file format alone."""

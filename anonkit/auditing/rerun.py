@@ -28,7 +28,7 @@ from anonkit.domains.domain_codes import codes_of_cells
 from anonkit.engines import open_engine
 from anonkit.methods import make_method
 from anonkit.policy.declaration import Column, Missing, Policy, Role
-from anonkit.promises.pure_central_dp import REPLACE
+from anonkit.promises.neighbouring_tables import REPLACE
 from anonkit.protocols import Draft, Engine, Method
 from anonkit.published.additive_scores import places_of, region_of_nodes
 from anonkit.published.tree_model import FORMAT as FOREST

@@ -15,7 +15,7 @@ from anonkit.dp_trees.split_selection import Selection, Terms
 from anonkit.dp_trees.tree_rows import Rows
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares
-from anonkit.promises.pure_central_dp import ADD_OR_REMOVE, changed_rows
+from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, changed_rows
 from anonkit.published.tree_attributes import TreeSchema
 
 MOST_LEVELS = 24

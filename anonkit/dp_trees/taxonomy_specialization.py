@@ -27,7 +27,7 @@ from anonkit.errors import ParameterError
 from anonkit.mechanisms.accounting import EXPONENTIAL, LAPLACE, Accounting, Draw, PathAccount, rate_within, units_of
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism
-from anonkit.promises.pure_central_dp import ADD_OR_REMOVE, changed_rows
+from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, changed_rows
 from anonkit.published.tree_attributes import MOST_ROUTES, Attribute, Split, TreeSchema
 from anonkit.published.tree_model import LeafContent, PublishedForest
 from anonkit.randomness import Randomness

@@ -18,7 +18,7 @@ import numpy as np
 
 from anonkit.domains.array_types import IntArray
 from anonkit.errors import BudgetError, ParameterError
-from anonkit.promises.pure_central_dp import ADD_OR_REMOVE, changed_rows
+from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, changed_rows
 from anonkit.published.exact_losses import RATE_BITS
 
 LAPLACE = "discrete-laplace"

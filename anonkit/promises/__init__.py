@@ -8,6 +8,8 @@ kind. It is a value and reads no table.
     The interface, and the promise read back from a report.
 ``anonymous_classes``, ``pure_local_dp``, ``pure_central_dp``, ``approximate_dp``, ``no_guarantee``
     The kinds of promise, and the absence of one.
+``noise_promises``, ``neighbouring_tables``
+    What the promises kept by noise share; which tables a central one compares.
 ``cautious_figures``
     Figures in their sentences, never rounded towards more than is promised.
 """

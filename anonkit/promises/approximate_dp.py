@@ -20,34 +20,18 @@ from typing import Any, ClassVar
 
 from anonkit.errors import ParameterError
 from anonkit.promises.cautious_figures import rounded_up_words, times_words
-from anonkit.promises.guarantee import BY_CONSTRUCTION, PrivacyLoss, conditional_words, guarantee_block
-from anonkit.promises.pure_central_dp import ADD_OR_REMOVE, REPLACE
+from anonkit.promises.guarantee import PrivacyLoss
+from anonkit.promises.noise_promises import LARGE_LOSS, OWNER_BESIDES, POPULATION, CentralNoisePromise
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApproximateDP:
+class ApproximateDP(CentralNoisePromise):
     """Nothing in the release depends much on any one row, or person, except with probability delta."""
 
     kind: ClassVar[str] = "approximate-dp"
-    cell_by_cell: ClassVar[bool] = True
-    redraw_costs: ClassVar[bool] = False
-    shows_rows: ClassVar[bool] = False
 
-    epsilon: float
-    """Privacy loss of the unit of privacy, realised, in (0, inf)."""
     delta: float
     """Probability that epsilon does not cover, realised, in (0, 1). Without it `CentralDP` is the promise."""
-    adjacency: str = ADD_OR_REMOVE
-    """Which tables are neighbours: `ADD_OR_REMOVE` or `REPLACE`."""
-    unit: str | None = None
-    """Name of the column whose values are the people protected; None when single rows are."""
-    rows_per_unit: int = 1
-    """Most rows of one unit that were used; the others were left out before anything was counted."""
-    assumptions: tuple[str, ...] = ()
-    conditional: tuple[str, ...] = ()
-    """Columns whose domain was read from the table: the promise holds only if it is public all the same."""
-    identifiers_from_data: tuple[str, ...] = ()
-    """Columns that were left out because their cells look like identifiers: as above."""
 
     def __post_init__(self) -> None:
         if not (0 < self.epsilon < math.inf and 0 < self.delta < 1):
@@ -60,31 +44,20 @@ class ApproximateDP:
         """Return the loss of one unit of privacy; releases of one dataset add up, in epsilon and in delta."""
         return PrivacyLoss(epsilon=self.epsilon, delta=self.delta)
 
-    @property
-    def counted_classes(self) -> None:
-        """Noise cannot be counted: the account of the params is added up instead."""
-        return None
-
-    def statement(self) -> str:
-        """Say the promise in plain words."""
+    def _claim(self) -> str:
         times = times_words(self.epsilon)
-        whose = "one row" if self.unit is None else f"all rows of one value of {self.unit!r}"
-        change = "held other values" if self.adjacency == REPLACE else "not been in the table"
-        return conditional_words(self.conditional, self.identifiers_from_data) + (
-            f"Whatever this release shows, it would have shown with a similar probability had {whose} {change}: no "
-            f"set of outcomes becomes more than {times} times as likely by it, and {_above(self.delta)} on top. That "
-            "rest is not bounded: with so small a probability the release may show a row as it is. This holds for all "
-            "files of the release together and whatever else is known."
+        return (
+            f"{self._had_it_been_otherwise}: no set of outcomes becomes more than {times} times as likely by it, and "
+            f"{_above(self.delta)} on top. That rest is not bounded: with so small a probability the release may show "
+            "a row as it is. This holds for all files of the release together and whatever else is known."
         )
 
     def formal(self) -> str:
         """Say the promise as the field does."""
-        unit = "one record" if self.unit is None else f"all records of one value of {self.unit!r}"
-        neighbours = f"{unit} {'replaced' if self.adjacency == REPLACE else 'added or removed'}"
         return (
             f"The release M is (epsilon, delta)-differentially private with epsilon = {self.epsilon:.12g} and delta = "
-            f"{self.delta:.12g}: for all tables D, D' over the declared domains, D' being D with {neighbours}, and all "
-            "sets S of outputs, Pr[M(D) in S] <= exp(epsilon) Pr[M(D') in S] + delta."
+            f"{self.delta:.12g}: for all tables D, D' over the declared domains, D' being D with {self._neighbours}, "
+            "and all sets S of outputs, Pr[M(D) in S] <= exp(epsilon) Pr[M(D') in S] + delta."
         )
 
     def not_protected(self) -> tuple[str, ...]:
@@ -94,7 +67,7 @@ class ApproximateDP:
             "that is n times as likely to happen to somebody, so delta has to be far below 1/n."
         ]
         if self.epsilon > 5:
-            out.append("A large privacy loss: what the release shows can depend on single rows visibly.")
+            out.append(LARGE_LOSS)
         if self.unit is None:
             out.append(
                 "Rows are protected, not people: who has several rows loses epsilon once a row, and a delta that grows "
@@ -107,43 +80,19 @@ class ApproximateDP:
             )
         return (
             *out,
-            "Patterns of the population: what the table teaches about everybody is also learned about each person.",
+            POPULATION,
             "Repetition: every further release of the same rows adds its own epsilon and its own delta.",
-            "What the owner does with the table besides: only the files of the release are covered.",
+            OWNER_BESIDES,
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the guarantee block of the report."""
-        return guarantee_block(
-            self,
-            parameters={
-                "epsilon": self.epsilon,
-                "delta": self.delta,
-                "unit_column": self.unit,
-                "rows_per_unit": self.rows_per_unit,
-                "domains_from_data": list(self.conditional),
-                "identifiers_from_data": list(self.identifiers_from_data),
-            },
-            unit="one row" if self.unit is None else f"one value of column {self.unit!r}",
-            adjacency=self.adjacency,
-            assumptions=self.assumptions,
-            basis=BY_CONSTRUCTION,
-        )
+        return self._central_block(self.delta)
 
     @classmethod
     def from_dict(cls, block: Mapping[str, Any]) -> ApproximateDP:
         """Read the promise back from the guarantee block of a report."""
-        parameters = block["parameters"]
-        return cls(
-            epsilon=float(parameters["epsilon"]),
-            delta=float(parameters["delta"]),
-            adjacency=str(block["adjacency"]),
-            unit=parameters["unit_column"],
-            rows_per_unit=int(parameters["rows_per_unit"]),
-            assumptions=tuple(block["assumptions"]),
-            conditional=tuple(parameters["domains_from_data"]),
-            identifiers_from_data=tuple(parameters["identifiers_from_data"]),
-        )
+        return cls(delta=float(block["parameters"]["delta"]), **cls._central_fields(block))
 
 
 def _above(probability: float) -> str:

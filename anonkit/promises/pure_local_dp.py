@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from anonkit.promises.cautious_figures import exact_words, times_words
-from anonkit.promises.guarantee import BY_CONSTRUCTION, PrivacyLoss, conditional_words, guarantee_block, loss_json
+from anonkit.promises.guarantee import PrivacyLoss, loss_json
+from anonkit.promises.noise_promises import POPULATION, NoisePromise
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalDP:
+class LocalDP(NoisePromise):
     """Every row was randomized by itself: what is shown is nearly as likely under any other true row."""
 
     kind: ClassVar[str] = "local-dp"
-    cell_by_cell: ClassVar[bool] = True
     redraw_costs: ClassVar[bool] = True
     shows_rows: ClassVar[bool] = True
 
@@ -35,28 +35,14 @@ class LocalDP:
     """Numbers published by a transformation for which no bound holds."""
     hidden_with: str | None = None
     """The target, when every answer hides it together with the attribute."""
-    assumptions: tuple[str, ...] = ()
-    conditional: tuple[str, ...] = ()
-    """Columns whose domain was read from the table: the promise holds only if it is public all the same."""
-    identifiers_from_data: tuple[str, ...] = ()
-    """Columns that were left out because their cells look like identifiers: as above."""
 
     def loss(self) -> PrivacyLoss:
         """Return the loss of a whole row, infinite where some column has no bound."""
         return PrivacyLoss(epsilon=self.epsilon)
 
     @property
-    def counted_classes(self) -> None:
-        """A randomized table has no classes to count: its response matrices are rebuilt from the params instead."""
-        return None
-
-    @property
     def _bounded(self) -> dict[str, float]:
         return {name: loss for name, loss in self.attributes.items() if not math.isinf(loss)}
-
-    def statement(self) -> str:
-        """Say the promise in plain words."""
-        return conditional_words(self.conditional, self.identifiers_from_data) + self._claim()
 
     def _claim(self) -> str:
         if not math.isinf(self.epsilon):
@@ -124,7 +110,7 @@ class LocalDP:
             out.append("A large privacy loss: several columns of one row together can point to its true values.")
         return (
             *out,
-            "Patterns of the population: what the table teaches about everybody is also learned about each person.",
+            POPULATION,
             "Rows are protected, not people: who has several rows loses the stated privacy once a row.",
             "Repetition: every further release of the same rows with fresh noise adds its own loss.",
             "The number of rows is published.",
@@ -132,9 +118,8 @@ class LocalDP:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the guarantee block of the report."""
-        return guarantee_block(
-            self,
-            parameters={
+        return self._block(
+            {
                 "epsilon": loss_json(self.epsilon),
                 "one_answer_per_row": self.one_answer,
                 "randomized": list(self._bounded),
@@ -144,13 +129,7 @@ class LocalDP:
                 "hidden_with_each_answer": self.hidden_with,
                 "losses": [loss_json(loss) for loss in self.attributes.values()],
                 "answers": list(self.attributes),
-                "domains_from_data": list(self.conditional),
-                "identifiers_from_data": list(self.identifiers_from_data),
-            },
-            unit="one row",
-            adjacency="replace one record",
-            assumptions=self.assumptions,
-            basis=BY_CONSTRUCTION,
+            }
         )
 
     @classmethod
@@ -165,9 +144,7 @@ class LocalDP:
             unbounded=tuple(parameters.get("unbounded", ())),
             transformed=tuple(parameters["transformed"]),
             hidden_with=parameters["hidden_with_each_answer"],
-            assumptions=tuple(block["assumptions"]),
-            conditional=tuple(parameters["domains_from_data"]),
-            identifiers_from_data=tuple(parameters.get("identifiers_from_data", ())),
+            **cls._rests_on(block),
         )
 
 

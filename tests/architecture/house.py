@@ -257,7 +257,7 @@ class House:
             for node in file.nodes
             if isinstance(node, ast.ClassDef)
             and _states_a_kind(node)
-            and any(isinstance(each, ast.FunctionDef) and each.name == "statement" for each in node.body)
+            and any(isinstance(each, ast.FunctionDef) and each.name in ("statement", "formal") for each in node.body)
         }
 
     @cached_property

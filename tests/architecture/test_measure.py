@@ -65,6 +65,15 @@ def test_what_is_no_test_of_a_kind_is_not_counted(tmp_path: Path, text: str) -> 
     assert house.tests_of_kinds == {}
 
 
+def test_a_promise_that_inherits_its_sentence_is_one(tmp_path: Path) -> None:
+    """A kind and what it says as the field does are enough: no test of it goes uncounted."""
+    promise = PROMISE.format(name="Counted", kind="counted").replace("def statement", "def formal")
+    test = "def page(promise):\n    return isinstance(promise, Counted)\n"
+    house = _package(tmp_path, {"__init__.py": "", "a.py": promise, "page/__init__.py": "", "page/b.py": test})
+
+    assert house.tests_of_kinds == {"page/b.py": [2]}
+
+
 def test_the_room_of_the_promises_may_know_their_kinds(tmp_path: Path) -> None:
     """A table of all kinds may stand beside them."""
     house = _package(

@@ -22,7 +22,8 @@ from anonkit.checks.central_params import PublicColumn, domain_of, facts_of
 from anonkit.checks.central_plans import expected_account
 from anonkit.errors import ReleaseFormatError
 from anonkit.policy.declaration import Column, Policy, Role
-from anonkit.promises.pure_central_dp import REPLACE, CentralDP
+from anonkit.promises.neighbouring_tables import REPLACE
+from anonkit.promises.pure_central_dp import CentralDP
 
 POLICY = Policy(
     columns={

@@ -21,7 +21,7 @@ from anonkit.dp_trees.split_selection import CutThenAttribute, JointSelection, N
 from anonkit.dp_trees.tree_rows import Disjoint, PoissonBootstrap, Shared
 from anonkit.errors import BudgetError, ParameterError
 from anonkit.mechanisms.accounting import EXPONENTIAL, PERMUTE_AND_FLIP, PathAccount
-from anonkit.promises.pure_central_dp import REPLACE
+from anonkit.promises.neighbouring_tables import REPLACE
 from anonkit.published.tree_attributes import Split
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness

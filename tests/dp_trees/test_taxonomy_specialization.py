@@ -13,7 +13,7 @@ from anonkit.dp_trees.leaf_cells import cells_of, label_of
 from anonkit.dp_trees.taxonomy_specialization import SCORES, SpecializationPlan, _Specializer, specialize
 from anonkit.errors import ParameterError
 from anonkit.methods.diffp_id3 import DiffPID3
-from anonkit.promises.pure_central_dp import REPLACE
+from anonkit.promises.neighbouring_tables import REPLACE
 from anonkit.published.tree_attributes import Attribute, Split
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness

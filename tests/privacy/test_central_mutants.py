@@ -171,7 +171,7 @@ REFUSED: dict[str, Mutant] = {
         old="self.path_units - self.choice.units",
         new="self.path_units", method="dt-diff", parameters={"steps": 2}),
     "replaced rows cost once": Mutant(
-        where="anonkit.promises.pure_central_dp:changed_rows", old="(2 if adjacency == REPLACE else 1)", new="1",
+        where="anonkit.promises.neighbouring_tables:changed_rows", old="(2 if adjacency == REPLACE else 1)", new="1",
         method="dp-nb",
         parameters={"adjacency": "replace"}),
     "a step of the weights is free": Mutant(
@@ -215,7 +215,7 @@ REFUSED: dict[str, Mutant] = {
         old="np.arange(codes.size) - np.repeat(starts", new="np.arange(codes.size) // 2 - np.repeat(starts // 2",
         method="dp-nb"),
     "more rows a unit cost as one": Mutant(
-        where="anonkit.promises.pure_central_dp:changed_rows", old="return rows_per_unit * (", new="return 1 * (",
+        where="anonkit.promises.neighbouring_tables:changed_rows", old="return rows_per_unit * (", new="return 1 * (",
         method="dp-nb",
         parameters={"rows_per_unit": 3}),
     "the account forgets the rows of a unit": Mutant(

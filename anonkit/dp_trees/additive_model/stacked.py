@@ -32,7 +32,7 @@ from anonkit.dp_trees.split_selection import JointSelection
 from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares, units_of
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
-from anonkit.promises.pure_central_dp import ADD_OR_REMOVE, changed_rows
+from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, changed_rows
 from anonkit.published.additive_scores import AdditiveScores, places_of, region_of_nodes
 from anonkit.published.tree_attributes import TreeSchema
 from anonkit.published.tree_model import PublishedForest

@@ -16,7 +16,8 @@ from anonkit.errors import ParameterError
 from anonkit.parameters import check_choice, check_integer, check_number, parameter, parameters_of
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import NumericAttribute, PublicAttribute, PublicDomains, conditions_of
-from anonkit.promises.pure_central_dp import ADD_OR_REMOVE, REPLACE, CentralDP, changed_rows
+from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE, changed_rows
+from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.protocols import Engine, Source
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 
