@@ -8,9 +8,10 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from anonkit.bundle.atomic import Staging, recover
 from anonkit.bundle.data_files import SUFFIX, digest, is_data_folder, parts_of, read_rows
@@ -27,6 +28,17 @@ SIDECARS = (PARAMS, REPORT, PAGE, DESCRIPTOR)
 SIGNATURE = ".signature.json"
 """Suffix of the signature over all other files, for releases that are signed."""
 METADATA_KEY = "anonkit"
+ROLES = {
+    "data": DATA,
+    "params": PARAMS,
+    "report": REPORT,
+    "page": PAGE,
+    "descriptor": DESCRIPTOR,
+    "signature": SIGNATURE,
+}
+"""What each file of a release is for, in the order they are told."""
+_FIGURES = ("dataset", "created", "budget", "rows", "columns", "utility", "disclosure_risk", "notes")
+"""Blocks of the report that are told of a release that was published."""
 _LARGEST_KEY = 1 << 16
 """Bytes of a key file that are read."""
 
@@ -72,6 +84,10 @@ class Place:
         """Return the files of a release that are there."""
         return [path for suffix in (DATA, *SIDECARS, SIGNATURE) if (path := self.file(suffix)).exists()]
 
+    def by_role(self) -> dict[str, Path]:
+        """Return the files that are there by their role."""
+        return {role: path for role, suffix in ROLES.items() if (path := self.file(suffix)).exists()}
+
     def files(self) -> dict[str, Path]:
         """Return every file of the release by its name seen from the folder, the files of a folder of data one by one.
 
@@ -95,7 +111,13 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Release:
-    """A release: the perturbed data, what a consumer needs to use them, and the privacy report."""
+    """A release: the perturbed data, what a consumer needs to use them, and the privacy report.
+
+    Privacy
+    -------
+    Right after `anonkit.release`, `owner` has the measures of the source. They are no part of the value: a copy of it,
+    by `pickle`, `copy` or `dataclasses`, has none, so that nothing that stores results writes them down.
+    """
 
     params: Mapping[str, Any]
     """What `out.params.json` holds."""
@@ -105,8 +127,66 @@ class Release:
     """Where the files stand, unless the release is in memory only."""
     contents: Mapping[str, bytes] | None = None
     """The files by suffix, when the release is in memory; empty for a dry run."""
-    owner: Mapping[str, Any] = field(default_factory=dict)
-    """Measures computed from the source, right after releasing: for the owner's eyes, in none of the files."""
+
+    @property
+    def owner(self) -> Mapping[str, Any]:
+        """Measures computed from the source, for the owner's eyes; none for a release that was loaded or copied."""
+        return _OWNER_MEASURES.get(self, {})
+
+    def with_owner(self, measures: Mapping[str, Any]) -> Release:
+        """Return the same release with the measures of its owner, for as long as that object lives."""
+        told = replace(self)
+        _OWNER_MEASURES[told] = measures
+        return told
+
+    @property
+    def is_dry_run(self) -> bool:
+        """True when nothing was written, and nothing kept that could be."""
+        return self.contents is not None and not self.contents
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what everybody may know of the release, as plain JSON types.
+
+        Returns
+        -------
+        dict
+            `dry_run`, `files` and `sha256` by role ("data", "params", "report", "page", "descriptor", "signature"; null
+            where there are none), `k_anonymity` where a k is promised, and `method`, `guarantee`, `checks` and further
+            blocks as they stand in the report. A dry run has the claim and its cost alone.
+
+        Privacy
+        -------
+        It follows from the files of the release, and so does what a platform makes of it.
+        """
+        report = json.loads(to_json(self.report))
+        claim = {
+            "anonkit_version": report["anonkit_version"],
+            "method": report["method"],
+            "guarantee": report["guarantee"],
+            "randomness": report["randomness"],
+        }
+        if self.is_dry_run:
+            budget = {key: report["budget"].get(key) for key in ("epsilon", "delta")}
+            return {"dry_run": True, "files": None, "sha256": None, **claim, "budget": budget}
+        files = None if self.place is None else self.place.by_role()
+        return {
+            "dry_run": False,
+            "files": None if files is None else {role: str(path) for role, path in files.items()},
+            "sha256": self._hashes(),
+            **class_figures(report),
+            **claim,
+            **{name: report[name] for name in _FIGURES},
+            "checks": report["verification"]["checks"],
+        }
+
+    def _hashes(self) -> dict[str, str]:
+        """Return the SHA-256 of every file by its role; that of the data as the descriptor states it."""
+        if self.place is None:
+            contents = self.contents or {}
+            return {role: sha256(contents[suffix]) for role, suffix in ROLES.items() if suffix in contents}
+        stated = stated_hashes(self.place.file(DESCRIPTOR)) if self.place.file(DESCRIPTOR).exists() else {}
+        files = self.place.by_role()
+        return {role: (stated.get(role) if role == "data" else None) or sha256(path) for role, path in files.items()}
 
     def __repr__(self) -> str:
         method = self.report.get("method", {}).get("name")
@@ -139,6 +219,8 @@ class Release:
         ParameterError
             There is a release already and `force` is not set.
         """
+        if self.is_dry_run:
+            raise ParameterError("a dry run has no files to save", "release without dry_run")
         place = Place.of(output)
         refuse_existing(place, force)
         staging = Staging(place.folder, place.stem)
@@ -167,6 +249,19 @@ class Release:
             shutil.copytree(file, to)
         else:
             shutil.copyfile(file, to)
+
+
+_OWNER_MEASURES: WeakKeyDictionary[Release, Mapping[str, Any]] = WeakKeyDictionary()
+"""The owner's measures of a release, beside it and not in it: whatever writes an object down, writes what is in it."""
+
+
+def class_figures(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the k that was asked and reached, in people where people are counted; nothing for other promises."""
+    checks = {check["name"]: check for check in report["verification"]["checks"]}
+    check = checks.get("k_anonymity_people") or checks.get("k_anonymity")
+    if check is None:
+        return {}
+    return {"k_anonymity": {"requested": check["required"], "achieved": check["observed"], "meets": check["passed"]}}
 
 
 def refuse_existing(place: Place, force: bool) -> None:
@@ -219,11 +314,7 @@ def refuse_changed(place: Place, *suffixes: str) -> None:
     descriptor = place.file(DESCRIPTOR)
     if not descriptor.exists():
         return
-    try:
-        resources = json.loads(descriptor.read_text(encoding="utf-8"))["resources"]
-        stated = {str(resource["name"]): str(resource["hash"]).removeprefix("sha256:") for resource in resources}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        raise ReleaseFormatError(f"{str(descriptor)!r} is not the descriptor of a release") from None
+    stated = stated_hashes(descriptor)
     for suffix in suffixes:
         path, name = place.file(suffix), "data" if suffix == DATA else suffix.split(".")[1]
         if path.exists() and sha256(path) != stated.get(name):
@@ -231,6 +322,21 @@ def refuse_changed(place: Place, *suffixes: str) -> None:
                 f"{str(path)!r} was changed after the release: its SHA-256 is not that of the descriptor",
                 "take the files from their owner again; `anonkit validate` looks at all of them",
             )
+
+
+def stated_hashes(descriptor: Path) -> dict[str, str]:
+    """Return the SHA-256 of every file by its role, as a descriptor states them.
+
+    Raises
+    ------
+    ReleaseFormatError
+        It is no descriptor.
+    """
+    try:
+        resources = json.loads(descriptor.read_text(encoding="utf-8"))["resources"]
+        return {str(resource["name"]): str(resource["hash"]).removeprefix("sha256:") for resource in resources}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise ReleaseFormatError(f"{str(descriptor)!r} is not the descriptor of a release") from None
 
 
 def read_json(path: Path) -> dict[str, Any]:

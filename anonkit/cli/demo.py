@@ -42,7 +42,7 @@ def command(*, folder: str, rows: int, force: bool, quiet: bool) -> Outcome:
     table, policy, output = place / TABLE, place / POLICY, place / RELEASE
     for path in (table, policy):
         refuse_existing(path, force)
-    from anonkit.cli.summary import files_of, notes_of, release_document, release_text
+    from anonkit.cli.summary import notes_of, release_document, release_text
     from anonkit.pipeline.python_calls import release
 
     place.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ def command(*, folder: str, rows: int, force: bool, quiet: bool) -> Outcome:
     with progress_bars(quiet) as progress:
         released = release(table, policy=policy, output=output, force=force, ledger=None, progress=progress)
     assert released.place is not None  # noqa: S101 - it was written
-    page = files_of(released.place)["page"]
+    page = released.place.by_role()["page"]
     return Outcome(
         text="\n".join(
             [

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from anonkit.bundle.stored_release import DATA, DESCRIPTOR, PAGE, PARAMS, REPORT, SIGNATURE, Place, Release
+from anonkit.bundle.stored_release import DATA, Release, class_figures
 from anonkit.cli.boundary import one_line
 from anonkit.randomness import SECURE
 from anonkit.report.document import OWNER_BANNER
@@ -28,7 +28,6 @@ from anonkit.report.wording import (
     words,
 )
 
-_FILES = {"data": DATA, "params": PARAMS, "report": REPORT, "page": PAGE, "descriptor": DESCRIPTOR}
 _ACTIONS = ("kept", "generalized", "randomized", "synthesized", "dropped")
 _DOCUMENT = ("method", "guarantee", "budget", "rows", "columns", "utility", "disclosure_risk", "notes", "randomness")
 _LABEL = 11
@@ -49,7 +48,7 @@ def release_text(release: Release, owner_report: Path | None = None) -> str:
     """
     report = release.report
     where = "Dry run, nothing was written" if release.place is None else f"Released {release.place.file(DATA)}"
-    files = [] if release.place is None else [str(path) for path in files_of(release.place).values()]
+    files = [] if release.place is None else [str(path) for path in release.place.by_role().values()]
     return _lines(
         *_head(f"{where}: {_rows_words(report['rows'])}", report),
         *_block("Promise", [_title(report), report["guarantee"]["statement"]]),
@@ -82,12 +81,10 @@ def report_text(report: Mapping[str, Any]) -> str:
 
 def release_document(release: Release, owner_report: Path | None = None) -> dict[str, Any]:
     """Return what the owner should know right after a release as a JSON document."""
-    report, place = release.report, release.place
-    class_figures = _k_anonymity(report)
+    report = release.report
     return {
-        "dry_run": place is None,
-        "files": None if place is None else {role: str(path) for role, path in files_of(place).items()},
-        **({} if class_figures is None else {"k_anonymity": class_figures}),
+        **release.to_dict(),
+        **class_figures(report),
         **{name: report[name] for name in _DOCUMENT},
         "checks": report["verification"]["checks"],
         "owner_report": None if owner_report is None else str(owner_report),
@@ -98,12 +95,6 @@ def release_document(release: Release, owner_report: Path | None = None) -> dict
 def notes_of(release: Release) -> list[str]:
     """Return what deserves attention after a release, with what the owner alone is told of how the table was read."""
     return [*release.report["notes"], *release.owner.get("reading_notes", ())]
-
-
-def files_of(place: Place) -> dict[str, Path]:
-    """Return the files of a release by their role."""
-    files = {role: place.file(suffix) for role, suffix in _FILES.items()}
-    return {**files, "signature": place.file(SIGNATURE)} if place.file(SIGNATURE).exists() else files
 
 
 def check_line(check: Mapping[str, Any]) -> str:
@@ -118,15 +109,6 @@ def check_line(check: Mapping[str, Any]) -> str:
 def _short(value: object) -> str:
     text = one_line(number(value))
     return f"{text[:12]}…" if len(text) == _SHA256 else text
-
-
-def _k_anonymity(report: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the k that was asked and reached, in people where people are counted; None for other promises."""
-    checks = {check["name"]: check for check in report["verification"]["checks"]}
-    check = checks.get("k_anonymity_people") or checks.get("k_anonymity")
-    if check is None:
-        return None
-    return {"requested": check["required"], "achieved": check["observed"], "meets": check["passed"]}
 
 
 # --- layout: a label and its lines ---------------------------------------------------------------------------

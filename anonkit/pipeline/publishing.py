@@ -174,9 +174,8 @@ def publish(
             _write_files(work, target, staging.folder, engine)
             if place is None:
                 contents = {s: (staging.folder / target.name(s)).read_bytes() for s in (DATA, *SIDECARS)}
-                return Release(
-                    params=work.params, report=json.loads(contents[REPORT]), contents=contents, owner=work.owner
-                )
+                made = Release(params=work.params, report=json.loads(contents[REPORT]), contents=contents)
+                return made.with_owner(work.owner)
             if signer is not None:
                 write_signature(Place(folder=staging.folder, stem=target.stem), signer)
             publishing(sha256(staging.folder / target.name(DATA)))
@@ -187,7 +186,7 @@ def publish(
             raise EngineError(f"cannot write to {str(target.folder)!r}: {reason_of(error)}") from None
         finally:
             staging.discard()
-    return replace(load(target.file(DATA)), owner=work.owner)
+    return load(target.file(DATA)).with_owner(work.owner)
 
 
 def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine) -> None:

@@ -71,7 +71,7 @@ def release_table(source: object, request: ReleaseRequest) -> Release:
         draft = replace(draft, owner=opened.figures(draft.owner, randomness))
         if output.dry_run:
             draft = draft.at(spending.rehearsed(draft.params))
-            return Release(params=draft.params, report=draft.report(), contents={}, owner=draft.owner)
+            return Release(params=draft.params, report=draft.report(), contents={}).with_owner(draft.owner)
         with spending.reserved(request.method.name, draft.params, output.place) as (position, publishing):
             draft = draft.at(position)
             if output.owner_report is not None:
