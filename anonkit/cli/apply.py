@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     metavar="NUMBER",
     help="Largest share of rows that may be left out, in [0, 1]; default: the earlier release's.",
 )
+@click.option(
+    "--utility", is_flag=True, help="Train models to say how well the batch predicts the target; it takes seconds."
+)
 @encoding_option
 @account_without_budget_options
 @engine_options
@@ -44,6 +47,7 @@ def command(
     source: str,
     *,
     max_suppression: float | None,
+    utility: bool,
     encoding: str | None,
     account: Account,
     engine: Local | Spark,
@@ -72,6 +76,7 @@ def command(
             engine=engine,
             output=output,
             account=account,
+            utility=utility,
             progress=progress,
         )
         release = release_table(source, request)

@@ -182,7 +182,7 @@ def _figures(report: Mapping[str, Any]) -> list[str]:
         *_block("Columns", _column_lines(report["columns"])),
         *_block("Risk", risk),
         *_block("Budget", [spent] if spent else []),
-        *_block("Utility", list(_measures(report["utility"]))),
+        *_block("Utility", [*_measures(report["utility"]), *_unmeasured(report["utility"])]),
     ]
 
 
@@ -222,6 +222,11 @@ def _measures(block: Mapping[str, Any], within: str = "") -> Iterator[str]:
     for key, value in block.items():
         if isinstance(value, Mapping):
             yield from _measures(value, f"{within}, {words(str(key))}" if within else words(str(key)))
+
+
+def _unmeasured(utility: Mapping[str, Any]) -> Iterator[str]:
+    """Say which measures were not taken: a word stands in the place of their figures."""
+    yield from (one_line(f"{words(str(key))}: {value}") for key, value in utility.items() if isinstance(value, str))
 
 
 def _is_figure(value: object) -> bool:

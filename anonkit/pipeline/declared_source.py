@@ -65,8 +65,10 @@ class DeclaredSource:
         )
         return replace(draft, columns=self.undeclared.marked(draft.columns))
 
-    def figures(self, of_method: Mapping[str, Any], randomness: Randomness) -> dict[str, Any]:
+    def figures(self, of_method: Mapping[str, Any], randomness: Randomness | None) -> dict[str, Any]:
         """Return the figures of the source: its unusable cells, those of the method, and those a release has too.
+
+        Without `randomness` no model is trained on it, as on the release.
 
         Privacy
         -------

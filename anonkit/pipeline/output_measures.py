@@ -19,6 +19,9 @@ from anonkit.promises.guarantee import Check, Guarantee
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.randomness import Randomness
 
+NOT_MEASURED = "not measured"
+"""What stands in a report in place of the scores of a model that was not trained."""
+
 
 def recount(
     classes: KAnonymity, data: Path, schema: pa.Schema, target: str | None, *, people: PeopleCounts | None = None
@@ -70,20 +73,31 @@ def answer_checks(
 
 
 def release_utility(
-    promise: Guarantee, spool: Path, engine: Engine, policy: Policy, counted: Disclosure | None, randomness: Randomness
+    promise: Guarantee,
+    spool: Path,
+    engine: Engine,
+    policy: Policy,
+    counted: Disclosure | None,
+    randomness: Randomness | None,
 ) -> dict[str, Any]:
-    """Measure what the released table is worth, from the released table alone."""
+    """Measure what the released table is worth, from the released table alone.
+
+    `randomness` draws the rows a model is trained on; without it none is trained.
+    """
     if counted is None:
         return {}
     out: dict[str, Any] = {
         "discernibility": sum(size * size * classes for size, classes in counted.class_sizes),
         "average_equivalence_class_size": counted.rows / counted.classes if counted.classes else None,
     }
-    return {**out, **_predictive(engine, engine.scan(spool, Policy()), policy, randomness)}
+    released = engine.scan(spool, Policy())
+    if randomness is None:
+        return {**out, **({"prediction_of_target": NOT_MEASURED} if policy.target in released.schema.names else {})}
+    return {**out, **_predictive(engine, released, policy, randomness)}
 
 
 def owner_measures(
-    promise: Guarantee, table: Source, engine: Engine, policy: Policy, randomness: Randomness
+    promise: Guarantee, table: Source, engine: Engine, policy: Policy, randomness: Randomness | None
 ) -> dict[str, Any]:
     """Measure the source in the same way: for the owner alone. Units of the table are keys of people already."""
     classes = promise.counted_classes
@@ -92,6 +106,8 @@ def owner_measures(
     before = engine.class_sizes(table, classes.quasi_identifiers, classes.k, classes.unit)
     sizes = dict(before.histogram)
     source = {"rows": before.rows, "classes": before.classes, "k": before.smallest, "uniques": sizes.get(1, 0)}
+    if randomness is None:
+        return {"source": source}
     return {"source": source, "utility_of_source": _predictive(engine, table, policy, randomness)}
 
 

@@ -179,6 +179,7 @@ def apply(
     *,
     output: str | Path | None = None,
     max_suppression: float | None = None,
+    utility: bool = False,
     encoding: str | None = None,
     engine: str | Engine | Local | Spark = "local",
     spark_master: str | None = None,
@@ -204,6 +205,9 @@ def apply(
         The next batch, with the same columns.
     max_suppression : float, optional
         Share of rows that may be left out; the earlier release's by default.
+    utility : bool
+        Train models to predict the target, as `release` does, to say what the batch is worth. It takes longer than
+        recoding a small batch.
     encoding : str, optional
         What the next batch is written in, where it is a text file; UTF-8 by default.
 
@@ -221,6 +225,7 @@ def apply(
         output=Output.at(output, part_rows=part_rows, force=force, dry_run=dry_run, sign=sign),
         account=Account(ledger=ledger, dataset=dataset, accept_joint_k=accept_joint_k),
         seed=seed,
+        utility=utility,
         progress=progress,
     )
     return release_table(source, request)

@@ -68,7 +68,7 @@ def release_table(source: object, request: ReleaseRequest) -> Release:
         spending = Spending(account, opened.promise, opened.rows, opened.name)
         spending.look()
         draft = _verified(opened, request, workspace, randomness)
-        draft = replace(draft, owner=opened.figures(draft.owner, randomness))
+        draft = replace(draft, owner=opened.figures(draft.owner, randomness if request.utility else None))
         if output.dry_run:
             draft = draft.at(spending.rehearsed(draft.params))
             return Release(params=draft.params, report=draft.report(), contents={}).with_owner(draft.owner)
@@ -125,7 +125,7 @@ def _verified(
         n_rows=n_rows,
         counted=counted,
         checks=checks,
-        utility=release_utility(promise, spool, files, policy, counted, randomness),
+        utility=release_utility(promise, spool, files, policy, counted, randomness if request.utility else None),
         owner=draft.owner,
         notes=[*source.notes, *draft.notes],
         randomness=randomness.label,

@@ -43,6 +43,8 @@ class ReleaseRequest:
     """Whose budget it is charged to."""
     seed: int | None = None
     """Reproducible randomness for tests; None: the secure generator."""
+    utility: bool = True
+    """Whether models are trained on the release, and on its source for the owner, to say what it is worth."""
     progress: Progress = no_progress
     """Called with the step and the share done."""
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from pyarrow import csv
 
+import anonkit
 from anonkit.cli import COMMANDS
+from anonkit.datasets import bank_customers
 
 HEAVY = {"numpy", "pyarrow", "pandas", "sklearn", "scipy", "duckdb", "jinja2", "cryptography"}
 
@@ -38,6 +42,20 @@ def test_the_help_of_a_command_imports_nothing_heavy(command: str) -> None:
 def test_the_help_of_release_imports_declarations_only() -> None:
     """`release --help` reads the methods' parameters, and neither the engine nor the forest."""
     assert not imported("release", "--help") & (HEAVY - {"numpy", "pyarrow", "cryptography"})
+
+
+def test_the_next_batch_is_recoded_without_training_models(tmp_path: Path) -> None:
+    """`apply` loads no machine learning: nobody asked what a batch is worth, and it took longer than the recoding."""
+    table = bank_customers(400, seed=1)
+    csv.write_csv(table, tmp_path / "batch.csv")
+    anonkit.release(table, method="mondrian", k=4, target="customer_value", output=tmp_path / "first.parquet")
+    batch = [str(tmp_path / name) for name in ("first.params.json", "batch.csv", "next.parquet")]
+
+    assert not imported("apply", *batch) & {"sklearn", "scipy"}
+    report = anonkit.load(tmp_path / "next.parquet").report
+    assert report["utility"]["prediction_of_target"] == "not measured"
+    assert imported("apply", *batch, "--utility", "--force") >= {"sklearn"}
+    assert anonkit.load(tmp_path / "next.parquet").report["utility"]["prediction_of_target"]["auc"] > 0.5
 
 
 def test_the_installed_program_is_the_module() -> None:
