@@ -22,48 +22,12 @@ from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import Channel
 from anonkit.published.channels.response_matrix import ResponseMatrix
+from tests.published.channels.channel_strategies import band_channels, kary_channels, stochastic_matrices
 
 KEY = bytes(range(32))
-KEEPS = st.floats(0.01, 1.0)
-SIZES = st.integers(2, 12)
 
 
-@st.composite
-def channels(draw: st.DrawFn) -> RandomizedResponse:
-    """Equal, from ε, and skewed channels of 2 to 12 categories."""
-    size = draw(SIZES)
-    kind = draw(st.sampled_from(["equal", "epsilon", "skewed"]))
-    if kind == "equal":
-        return RandomizedResponse.equal(size, draw(KEEPS))
-    if kind == "epsilon":
-        return RandomizedResponse.from_epsilon(size, draw(st.floats(0.01, 12)))
-    p_keep = draw(st.floats(0.05, 0.95))
-    raw = np.array(draw(st.lists(st.floats(0.01, 1), min_size=size, max_size=size)))
-    return RandomizedResponse.skewed(p_keep, list((1 - p_keep) * raw / raw.sum()))
-
-
-@st.composite
-def matrices(draw: st.DrawFn) -> list[list[float]]:
-    """Square stochastic matrices with some exact zeros, 2 to 6 categories."""
-    size = draw(st.integers(2, 6))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    raw = rng.random((size, size)) * (rng.random((size, size)) < 0.7) + np.eye(size)
-    return [list(row / row.sum()) for row in raw]
-
-
-@st.composite
-def bands(draw: st.DrawFn) -> BandResponse:
-    """Small channels of both kinds, with and without missing and classes."""
-    make = draw(st.sampled_from([BandResponse.square_wave, BandResponse.piecewise]))
-    return make(
-        draw(st.floats(0.05, 11)),
-        draw(st.integers(2, 24)),
-        has_missing=draw(st.booleans()),
-        segments=draw(st.integers(1, 3)),
-    )
-
-
-@given(channels(), st.integers(0, 2**40), st.integers(0, 60), st.integers(1, 60))
+@given(kary_channels(), st.integers(0, 2**40), st.integers(0, 60), st.integers(1, 60))
 def test_a_batch_is_randomized_as_its_rows_are(channel: RandomizedResponse, first: int, lead: int, n: int) -> None:
     """The answers depend on key, stream and row number, not on the batch."""
     codes = np.random.default_rng(n).integers(0, channel.n_inputs, lead + n).astype(np.uint8)
@@ -94,7 +58,7 @@ def test_codes_out_of_range_are_counted_not_shown() -> None:
         randomizer_of(channel).randomize(np.array([0.5]), key=KEY, stream=0)
 
 
-@given(matrices())
+@given(stochastic_matrices())
 def test_an_impossible_answer_never_happens(matrix: list[list[float]]) -> None:
     """20,000 answers per input stay within the support of its row."""
     channel = ResponseMatrix.from_probabilities(matrix)
@@ -112,7 +76,7 @@ def test_the_shares_of_the_answers_are_those_of_the_matrix() -> None:
         assert np.all(np.abs(shares - row) <= 5 * np.sqrt(row * (1 - row) / 300_000))
 
 
-@given(bands(), st.integers(0, 2**40), st.integers(0, 60), st.integers(1, 60))
+@given(band_channels(), st.integers(0, 2**40), st.integers(0, 60), st.integers(1, 60))
 def test_a_batch_of_band_answers_is_drawn_as_its_rows_are(channel: BandResponse, first: int, lead: int, n: int) -> None:
     """The answers depend on key, stream and row number, not on the batch."""
     codes = np.random.default_rng(n).integers(0, channel.n_inputs, lead + n)

@@ -7,28 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.estimators.consistent_counts import consistent_counts
 from anonkit.mechanisms.accounting import units_of
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.mechanisms.noisy_histograms import noisy_tables, rows_by_class, rows_of, table_weights
-from anonkit.published.noisy_tables import NoisyTables
 from anonkit.randomness import Randomness
-
-CLASSES = Categories(values=("no", "yes"))
-JOBS = Categories(values=("a", "b", "c"), has_missing=True)
-AGES = Grid(lower=0, upper=10, cells=5)
-
-
-def _tables(seed: int = 1, epsilon: float = 0.5) -> NoisyTables:
-    rate = units_of(epsilon)
-    jobs = np.array([[40, 30, 20, 10], [5, 10, 15, 20]])
-    ages = np.array([[20] * 5, [10] * 5])
-    return noisy_tables(
-        ("t", CLASSES, np.array([100, 50]), rate),
-        [("job", JOBS, jobs, rate), ("age", AGES, ages, 2 * rate)],
-        Randomness.seeded(seed),
-    )
+from tests.published.jobs_and_ages import CLASSES, JOBS, jobs_and_ages
 
 
 def test_larger_tables_get_more_of_the_budget() -> None:
@@ -41,7 +25,7 @@ def test_larger_tables_get_more_of_the_budget() -> None:
 @given(st.integers(0, 10_000))
 def test_drawn_rows_have_the_tables_they_are_drawn_from(seed: int) -> None:
     """Every cell of class x attribute is met within one row of the consistent counts, rounding of the sizes apart."""
-    tables = _tables(seed)
+    tables = jobs_and_ages(seed)
     randomness = Randomness.seeded(seed)
     drawn = rows_of(tables, rows_by_class(tables, Words(randomness)), randomness)
     for table, codes in zip(tables.tables, drawn.codes, strict=True):

@@ -7,28 +7,12 @@ import json
 import numpy as np
 import pytest
 
-from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import ReleaseFormatError
 from anonkit.mechanisms.accounting import units_of
 from anonkit.mechanisms.discrete_laplace import Words, discrete_laplace
-from anonkit.mechanisms.noisy_histograms import noisy_tables
 from anonkit.published.noisy_tables import NoisyTable, NoisyTables, noise_variance
 from anonkit.randomness import Randomness
-
-CLASSES = Categories(values=("no", "yes"))
-JOBS = Categories(values=("a", "b", "c"), has_missing=True)
-AGES = Grid(lower=0, upper=10, cells=5)
-
-
-def _tables(seed: int = 1, epsilon: float = 0.5) -> NoisyTables:
-    rate = units_of(epsilon)
-    jobs = np.array([[40, 30, 20, 10], [5, 10, 15, 20]])
-    ages = np.array([[20] * 5, [10] * 5])
-    return noisy_tables(
-        ("t", CLASSES, np.array([100, 50]), rate),
-        [("job", JOBS, jobs, rate), ("age", AGES, ages, 2 * rate)],
-        Randomness.seeded(seed),
-    )
+from tests.published.jobs_and_ages import jobs_and_ages
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 4.0])
@@ -41,8 +25,8 @@ def test_the_variance_is_that_of_the_noise(epsilon: float) -> None:
 
 def test_all_tables_together_tell_class_sizes_best() -> None:
     """Over 400 draws the pooled sizes are unbiased and have the variance that is stated, below that of any table."""
-    found = np.array([_tables(seed).class_sizes[0] for seed in range(400)])
-    stated = _tables().class_sizes[1][0]
+    found = np.array([jobs_and_ages(seed).class_sizes[0] for seed in range(400)])
+    stated = jobs_and_ages().class_sizes[1][0]
     assert np.allclose(found.mean(axis=0), [100, 50], atol=5 * np.sqrt(stated / 400))
     assert found.var(axis=0).mean() == pytest.approx(stated, rel=0.2)
     assert stated < noise_variance(units_of(0.5))
@@ -50,7 +34,7 @@ def test_all_tables_together_tell_class_sizes_best() -> None:
 
 def test_params_bring_the_tables_back() -> None:
     """Through JSON and back: the same counts, rates and domains."""
-    tables = _tables()
+    tables = jobs_and_ages()
     again = NoisyTables.from_params(json.loads(json.dumps(tables.to_params())))
     assert again.to_params() == tables.to_params()
     assert isinstance(again.tables[0], NoisyTable)
@@ -60,4 +44,4 @@ def test_params_bring_the_tables_back() -> None:
 def test_damaged_params_are_refused(damage: dict[str, object]) -> None:
     """No traceback, whatever is missing or contradicts itself."""
     with pytest.raises(ReleaseFormatError):
-        NoisyTables.from_params({**_tables().to_params(), **damage})
+        NoisyTables.from_params({**jobs_and_ages().to_params(), **damage})

@@ -13,23 +13,12 @@ from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.exact_losses import worst_ratio
+from tests.published.channels.channel_strategies import band_channels
 
 KEY = bytes(range(32))
 
 
-@st.composite
-def channels(draw: st.DrawFn) -> BandResponse:
-    """Small channels of both kinds, with and without missing and classes."""
-    make = draw(st.sampled_from([BandResponse.square_wave, BandResponse.piecewise]))
-    return make(
-        draw(st.floats(0.05, 11)),
-        draw(st.integers(2, 24)),
-        has_missing=draw(st.booleans()),
-        segments=draw(st.integers(1, 3)),
-    )
-
-
-@given(channels())
+@given(band_channels())
 def test_no_answer_is_likelier_than_the_claim_allows(channel: BandResponse) -> None:
     """The worst ratio over all inputs and answers, by enumeration, is at most the stated one, and rows are whole."""
     weights = channel.weights()
@@ -48,7 +37,7 @@ def test_the_claim_is_reached(epsilon: float, positions: int) -> None:
     assert worst_ratio(channel.weights()) == channel.ratio
 
 
-@given(channels(), st.integers(0, 9))
+@given(band_channels(), st.integers(0, 9))
 def test_running_sums_agree_with_the_matrix(channel: BandResponse, seed: int) -> None:
     """Forward and backward without the matrix are what the matrix gives."""
     rng, matrix = np.random.default_rng(seed), channel.response_matrix()
@@ -57,7 +46,7 @@ def test_running_sums_agree_with_the_matrix(channel: BandResponse, seed: int) ->
     assert np.allclose(channel.backward(answers), answers @ matrix.T)
 
 
-@given(channels())
+@given(band_channels())
 def test_scores_are_unbiased_for_every_input(channel: BandResponse) -> None:
     """The means of the four scores under each true code are: in the segment, present, i and i²."""
     positions, segments = channel.positions, channel.segments
@@ -100,7 +89,7 @@ def test_a_band_of_one_is_randomized_response() -> None:
     assert np.allclose(band.response_matrix(), plain.response_matrix(), atol=1e-6)
 
 
-@given(channels())
+@given(band_channels())
 def test_the_marginal_is_the_sum_over_classes(channel: BandResponse) -> None:
     """Nobody looking at the class: answers of all classes with one value add up, word by word."""
     alone = channel.marginal(channel.segments)
@@ -110,7 +99,7 @@ def test_the_marginal_is_the_sum_over_classes(channel: BandResponse) -> None:
     assert np.array_equal(summed.reshape(channel.segments, -1, alone.n_outputs)[0], expected)
 
 
-@given(channels())
+@given(band_channels())
 def test_params_bring_the_channel_back(channel: BandResponse) -> None:
     """The integers of the params file define the channel."""
     assert BandResponse.from_params(channel.to_params()) == channel

@@ -13,24 +13,9 @@ from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.mechanisms.code_randomizers import randomizer_of
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_matrix import ResponseMatrix
+from tests.published.channels.channel_strategies import SIZES, kary_channels
 
 KEY = bytes(range(32))
-KEEPS = st.floats(0.01, 1.0)
-SIZES = st.integers(2, 12)
-
-
-@st.composite
-def channels(draw: st.DrawFn) -> RandomizedResponse:
-    """Equal, from ε, and skewed channels of 2 to 12 categories."""
-    size = draw(SIZES)
-    kind = draw(st.sampled_from(["equal", "epsilon", "skewed"]))
-    if kind == "equal":
-        return RandomizedResponse.equal(size, draw(KEEPS))
-    if kind == "epsilon":
-        return RandomizedResponse.from_epsilon(size, draw(st.floats(0.01, 12)))
-    p_keep = draw(st.floats(0.05, 0.95))
-    raw = np.array(draw(st.lists(st.floats(0.01, 1), min_size=size, max_size=size)))
-    return RandomizedResponse.skewed(p_keep, list((1 - p_keep) * raw / raw.sum()))
 
 
 def shares_of(size: int, seed: int) -> np.ndarray:
@@ -57,7 +42,7 @@ def test_the_epsilon_of_equal_blind_answers_is_the_formula(size: int, p_keep: fl
     assert channel.epsilon == pytest.approx(formula, rel=1e-3)
 
 
-@given(channels())
+@given(kary_channels())
 def test_the_response_matrix_is_that_of_the_paper(channel: RandomizedResponse) -> None:
     """Table 1: p_0 on the diagonal plus p_j in every row; rows are whole numbers of words."""
     exact = np.array(channel.weights(), dtype=object)
@@ -65,7 +50,7 @@ def test_the_response_matrix_is_that_of_the_paper(channel: RandomizedResponse) -
     assert np.allclose((exact / 2**channel.word_bits).astype(float), channel.response_matrix(), atol=1e-15)
 
 
-@given(channels(), st.integers(0, 9))
+@given(kary_channels(), st.integers(0, 9))
 def test_structured_verbs_agree_with_the_matrix(channel: RandomizedResponse, seed: int) -> None:
     """What is computed without the matrix is what the matrix gives."""
     matrix = channel.response_matrix()
@@ -79,7 +64,7 @@ def test_structured_verbs_agree_with_the_matrix(channel: RandomizedResponse, see
     assert np.allclose(channel.scores(values.T), inverse @ values.T, atol=1e-9 * scale)
 
 
-@given(channels(), st.integers(0, 9))
+@given(kary_channels(), st.integers(0, 9))
 def test_the_estimate_of_expected_answers_is_the_truth(channel: RandomizedResponse, seed: int) -> None:
     """Eq. 1 inverts the mean exactly, and keeps sums."""
     shares = shares_of(channel.n_inputs, seed)
@@ -87,7 +72,7 @@ def test_the_estimate_of_expected_answers_is_the_truth(channel: RandomizedRespon
     assert channel.unmix(np.arange(channel.n_inputs) * 1.0).sum() == pytest.approx(sum(range(channel.n_inputs)))
 
 
-@given(channels(), st.integers(0, 9))
+@given(kary_channels(), st.integers(0, 9))
 def test_both_variances_are_those_of_the_paper(channel: RandomizedResponse, seed: int) -> None:
     """Rows given: {p_j(1−p_j) + p_0(1−p_0−2p_j)π_j} / (N p_0²); rows sampled: λ_j(1−λ_j) / (N p_0²)."""
     shares, n = shares_of(channel.n_inputs, seed), 1000
@@ -116,7 +101,7 @@ def test_rrph_is_warner_with_another_parameter(p_keep: float) -> None:
     assert np.abs(ours - theirs).max() <= 1
 
 
-@given(channels(), st.integers(0, 9))
+@given(kary_channels(), st.integers(0, 9))
 def test_no_other_distribution_is_likelier(channel: RandomizedResponse, seed: int) -> None:
     """The likeliest shares beat every other point of the simplex in likelihood."""
     rng = np.random.default_rng(seed)
@@ -182,7 +167,7 @@ def test_many_categories_take_wider_words() -> None:
     assert channel.epsilon <= 0.1
 
 
-@given(channels())
+@given(kary_channels())
 def test_params_bring_the_channel_back(channel: RandomizedResponse) -> None:
     """The integers of the params file define the channel."""
     assert RandomizedResponse.from_params(channel.to_params()) == channel

@@ -7,24 +7,15 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.published.channels.response_matrix import ResponseMatrix
+from tests.published.channels.channel_strategies import stochastic_matrices
 
 KEY = bytes(range(32))
 
 
-@st.composite
-def matrices(draw: st.DrawFn) -> list[list[float]]:
-    """Square stochastic matrices with some exact zeros, 2 to 6 categories."""
-    size = draw(st.integers(2, 6))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    raw = rng.random((size, size)) * (rng.random((size, size)) < 0.7) + np.eye(size)
-    return [list(row / row.sum()) for row in raw]
-
-
-@given(matrices())
+@given(stochastic_matrices())
 def test_words_follow_the_matrix_and_keep_its_zeros(matrix: list[list[float]]) -> None:
     """Each entry is within one word of its probability; what is impossible stays impossible."""
     channel = ResponseMatrix.from_probabilities(matrix)
@@ -53,7 +44,7 @@ def test_a_matrix_without_inverse_says_so() -> None:
         ResponseMatrix.warner(0.5).unmix(np.array([1.0, 1.0]))
 
 
-@given(matrices())
+@given(stochastic_matrices())
 def test_params_bring_the_matrix_back(matrix: list[list[float]]) -> None:
     """The words of the params file define the channel."""
     channel = ResponseMatrix.from_probabilities(matrix)
