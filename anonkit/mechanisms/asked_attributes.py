@@ -9,6 +9,9 @@ from anonkit.domains.array_types import IntArray
 from anonkit.errors import ParameterError
 from anonkit.randomness import keyed_words
 
+ASKED_STREAM = 2**32 - 2
+"""Stream of the noise key from which the attributes asked are drawn; no attribute has it: attribute i has stream i."""
+
 
 def asked_attribute(key: bytes, stream: int, first_row: int, n_rows: int, n_attributes: int) -> IntArray:
     """Return the one attribute each row answers, uniform in [0, n_attributes), shape (n_rows,).

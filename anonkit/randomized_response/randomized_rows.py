@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from anonkit.domains.array_types import Codes
 from anonkit.domains.attribute_domains import UNKNOWN, Categories
 from anonkit.domains.domain_codes import codes_of_cells, labels_of_cells, numbers_of_cells
-from anonkit.mechanisms.asked_attributes import asked_attribute
+from anonkit.mechanisms.asked_attributes import ASKED_STREAM, asked_attribute
 from anonkit.mechanisms.code_randomizers import CodeRandomizer, randomizer_of
 from anonkit.mechanisms.number_randomizer import NumberRandomizer
 from anonkit.published.channels.response_channel import Channel
 from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import Mechanism, PublishedAttribute, PublishedTable, PublishedTarget
 
-_LABEL_STREAM, _ASKED_STREAM, _UNLABELLED_STREAM = 2**32 - 1, 2**32 - 2, 2**32 - 3
-"""Streams of the noise key that no attribute has: attribute i has stream i."""
+_LABEL_STREAM, _UNLABELLED_STREAM = 2**32 - 1, 2**32 - 3
+"""Streams of the noise key that neither an attribute has, attribute i having stream i, nor the attributes asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class RandomizeBatch:
         table, attribute_of_row = self.table, None
         if table.asked_column is not None:
             names = [attribute.name for attribute in table.attributes]
-            attribute_of_row = asked_attribute(self.key, _ASKED_STREAM, row, batch.num_rows, len(names))
+            attribute_of_row = asked_attribute(self.key, ASKED_STREAM, row, batch.num_rows, len(names))
             yield table.asked_column, _labelled(attribute_of_row, names, None)
         target = table.target
         labels = None if target is None else self._labels(batch, row, target)

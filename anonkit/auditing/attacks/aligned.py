@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from anonkit.auditing.attacks.attack_evidence import Values, codes_in
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import AnonkitError
+from anonkit.mechanisms.asked_attributes import ASKED_STREAM, asked_attribute
 from anonkit.mechanisms.code_randomizers import randomizer_of
 from anonkit.mechanisms.number_randomizer import NumberRandomizer
 from anonkit.published.channels.response_channel import Channel
@@ -93,7 +94,7 @@ def _randomized(table: PublishedTable, released: pa.Table, original: pa.Table) -
     key, n_rows = secrets.token_bytes(32), original.num_rows
     answered = None
     if table.asked_column is not None:
-        answered = np.random.default_rng(secrets.randbits(128)).integers(0, len(table.attributes), n_rows)
+        answered = asked_attribute(key, ASKED_STREAM, 0, n_rows, len(table.attributes))
     n_classes = table.target.domain.size if table.target is not None else 1
     out: dict[str, pa.Array] = {}
     for number, attribute in enumerate(table.attributes):
