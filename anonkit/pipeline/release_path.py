@@ -44,14 +44,8 @@ def release_table(source: object, request: ReleaseRequest) -> Release:
 
     Raises
     ------
-    GuaranteeError
-        The promise cannot be kept or did not verify; nothing was written.
-    BudgetError
-        The budget of the dataset would be overspent, or its rows were randomized before; nothing was written.
-    DatasetError
-        Nobody named the dataset, and the table looks like one that the ledger knows; nothing was written.
-    PolicyError, ParameterError, SourceError
-        Something given is wrong; nothing was written.
+    AnonkitError
+        As `anonkit.release`; nothing was written.
 
     Privacy
     -------
