@@ -69,7 +69,7 @@ class Staging:
             _sync(mark)
             # a rename is atomic: the mark is either absent or whole, never half a list of names
             mark.rename(self.folder / _MARK)
-            _sync_entry(self.folder)
+            sync_entry(self.folder)
             _finish(self.folder, self.target)
         except OSError as error:
             raise EngineError(f"cannot write to {str(self.target)!r}: {reason_of(error)}") from None
@@ -93,7 +93,7 @@ def _finish(staged: Path, target: Path) -> None:
         # absent when an interrupted run had renamed it already: every step may be repeated
         if (staged / name).exists():
             _replace(staged / name, target / name)
-    _sync_entry(target)
+    sync_entry(target)
     shutil.rmtree(staged, ignore_errors=True)
 
 
@@ -117,10 +117,11 @@ def _sync(path: Path) -> None:
     """See that a file, or a folder with all that is in it, is on the disk."""
     for inner in path.iterdir() if path.is_dir() else ():
         _sync(inner)
-    _sync_entry(path)
+    sync_entry(path)
 
 
-def _sync_entry(path: Path) -> None:
+def sync_entry(path: Path) -> None:
+    """See that a file, or the list of a folder's files, is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

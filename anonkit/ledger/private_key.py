@@ -11,6 +11,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from anonkit.bundle.atomic import sync_entry
 from anonkit.errors import LedgerError
 
 VARIABLE = "ANONKIT_LEDGER_KEY"
@@ -68,7 +69,7 @@ def keep_key(ledger: Path, key: bytes | None = None) -> bytes:
             file.flush()
             os.fsync(file.fileno())
         os.replace(aside, path)
-        _sync(path.parent)
+        sync_entry(path.parent)
     except OSError as error:
         aside.unlink(missing_ok=True)
         raise LedgerError(f"the key file {str(path)!r} cannot be written: {os.strerror(error.errno or 0)}") from None
@@ -115,11 +116,3 @@ def _read(text: str, where: str) -> bytes:
     if not _DIGITS.fullmatch(text.strip()):
         raise LedgerError(f"{where} holds no key", _HOW)
     return bytes.fromhex(text.strip())
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
