@@ -90,10 +90,27 @@ def small_customers() -> pa.Table:
 
 
 @pytest.fixture(scope="session")
+def great_expectations_is_there() -> None:
+    """Great Expectations, which CI has."""
+    _require("great_expectations", "Great Expectations")
+
+
+@pytest.fixture(scope="session")
+def duckdb_engine_is_there() -> None:
+    """DuckDB's dialect for SQLAlchemy, which CI has."""
+    _require("duckdb_engine", "duckdb-engine")
+
+
+@pytest.fixture(scope="session")
+def pandera_is_there() -> None:
+    """The pandera package, which CI has."""
+    _require("pandera", "pandera")
+
+
+@pytest.fixture(scope="session")
 def spark_is_there() -> None:
     """PySpark and Java: tests skip where they are absent, which must not be in CI."""
-    if importlib.util.find_spec("pyspark") is None:
-        _absent("PySpark")
+    _require("pyspark", "PySpark")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         _absent("Java")
 
@@ -126,6 +143,11 @@ SMALL_SPARK = {
     "spark.sql.codegen.wholeStage": "false",  # small tables: compiling takes longer than counting
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+
+
+def _require(module: str, what: str) -> None:
+    if importlib.util.find_spec(module) is None:
+        _absent(what)
 
 
 def _absent(what: str, name: str | None = None) -> NoReturn:

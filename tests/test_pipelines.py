@@ -37,14 +37,14 @@ def _module(name: str) -> ModuleType:
     return module
 
 
-@pytest.mark.skipif(find_spec("great_expectations") is None, reason="Great Expectations is not installed")
+@pytest.mark.usefixtures("great_expectations_is_there")
 def test_a_checkpoint_blocks_publication() -> None:
     """The go-ahead is there after the run that holds and gone after the one that does not."""
     lines = _script("gx_checkpoint.py").splitlines()
     assert lines == ["k = 10: checkpoint passed; publish: True", "k = 500: checkpoint failed; publish: False"]
 
 
-@pytest.mark.skipif(find_spec("pandera") is None, reason="pandera is not installed")
+@pytest.mark.usefixtures("pandera_is_there")
 def test_a_pandera_check() -> None:
     """A good table passes, a bad one fails."""
     lines = _script("pandera_check.py").splitlines()

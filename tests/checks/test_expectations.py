@@ -19,8 +19,10 @@ import anonkit
 from anonkit.errors import GuaranteeError, MissingDependencyError, ParameterError, UncheckedError
 from anonkit.policy.declaration import Policy
 
-pytest.importorskip("great_expectations")
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.usefixtures("great_expectations_is_there", "duckdb_engine_is_there"),
+]
 
 COLUMNS = ["age", "sex"]
 BACKENDS = ("pandas", "sqlite", "duckdb", "spark")
@@ -69,7 +71,6 @@ def batch_of(
             frame.to_sql("t", connection, index=False)
         source = context.data_sources.add_sqlite("s", connection_string=f"sqlite:///{folder / 'x.db'}")
     else:
-        pytest.importorskip("duckdb_engine")
         with duckdb.connect(str(folder / "x.duckdb")) as opened:
             opened.register("frame", frame)
             opened.execute("CREATE TABLE t AS SELECT * FROM frame")
