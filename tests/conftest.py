@@ -21,6 +21,9 @@ settings.register_profile("anonkit", deadline=None, derandomize=True)
 settings.register_profile("random", deadline=None)
 settings.load_profile("anonkit")
 
+for _name in ("ANONKIT_LEDGER", "ANONKIT_LEDGER_REQUIRED", "ANONKIT_LEDGER_KEY", "ANONKIT_LEDGER_KEY_FILE"):
+    os.environ.pop(_name, None)  # what a developer has set must not decide a test, nor a test be booked there
+
 REPOSITORY = Path(__file__).parents[1]
 REAL_TABLES = REPOSITORY.parent / "shared" / "data"
 

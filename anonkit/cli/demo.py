@@ -43,12 +43,13 @@ def command(*, folder: str, rows: int, force: bool, quiet: bool) -> Outcome:
     for path in (table, policy):
         refuse_existing(path, force)
     from anonkit.cli.summary import notes_of, release_document, release_text
+    from anonkit.ledger.account import Where
     from anonkit.pipeline.python_calls import release
 
     place.mkdir(parents=True, exist_ok=True)
     _simulate(table, policy, rows)
     with progress_bars(quiet) as progress:
-        released = release(table, policy=policy, output=output, force=force, ledger=None, progress=progress)
+        released = release(table, policy=policy, output=output, force=force, ledger=Where.NOWHERE, progress=progress)
     assert released.place is not None  # noqa: S101 - it was written
     page = released.place.by_role()["page"]
     return Outcome(

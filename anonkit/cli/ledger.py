@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,16 +12,21 @@ import click
 
 from anonkit.cli.boundary import one_line
 from anonkit.cli.options import json_option
-from anonkit.cli.outcome import Outcome
+from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.errors import LedgerError, ParameterError, did_you_mean
 
 if TYPE_CHECKING:
+    from anonkit.ledger.ledger_place import LedgerPlace
     from anonkit.ledger.standing import Entry, Standing
+
+_CREATE = "create"
+"""First word of the other form of the command; `./create` is a folder of that name."""
 
 
 @click.command(name="ledger")
-@click.argument("where", metavar="[WHERE]", required=False)
-@click.option("--ledger", metavar="PATH", help="The ledger's file, as an option; the same as WHERE.")
+@click.argument("where", metavar="[WHERE | create PLACE]", nargs=-1)
+@click.option("--ledger", metavar="PLACE", help="The ledger's file or address, as an option; the same as WHERE.")
+@click.option("--policy", metavar="FILE", help="Show the ledger that this policy names.")
 @click.option("--dataset", metavar="NAME", help="Show this dataset only.")
 @click.option(
     "--withdraw",
@@ -29,23 +35,33 @@ if TYPE_CHECKING:
     help="Take the owner's word that this k-anonymous release was never handed out.",
 )
 @json_option
-def command(*, where: str | None, ledger: str | None, dataset: str | None, withdraw: int | None) -> Outcome:
-    """Show the releases and the budget of every dataset.
+def command(
+    *, where: tuple[str, ...], ledger: str | None, policy: str | None, dataset: str | None, withdraw: int | None
+) -> Outcome:
+    """Show the releases and the budget of every dataset, or create a ledger.
 
     \b
     anonkit ledger
     anonkit ledger out.parquet --dataset adult
     anonkit ledger --ledger /srv/private/ledger.sqlite --json
+    anonkit ledger create postgresql://owner@db.example.org/ledger?sslmode=verify-full
 
-    WHERE is a ledger, a folder, or a release beside which one stands; default: this folder. A release counts from the
-    moment it is reserved; one whose process died counts until it is certain that nothing was published.
+    WHERE is a ledger (a file, or postgresql://…), a folder, or a release beside which one stands; default: the ledger
+    of ANONKIT_LEDGER, else this folder's. A release counts from the moment it is reserved; one whose process died
+    counts until it is certain that nothing was published.
     """
     from anonkit.ledger import Ledger
 
-    path = _path(where if ledger is None else ledger)
-    if not path.exists():
-        raise LedgerError(f"{str(path)!r} does not exist", "anonkit ledger WHERE: a ledger, a folder or a release")
-    opened = Ledger(path)
+    if where[:1] == (_CREATE,):
+        if len(where) != 2 or any(given is not None for given in (ledger, policy, dataset, withdraw)):
+            raise WrongUsage("create needs one place and nothing else", "anonkit ledger create PLACE")
+        return _created(where[1])
+    if len([*where, *(given for given in (ledger, policy) if given is not None)]) > 1:
+        raise WrongUsage("one ledger is shown at a time", "WHERE, --ledger PLACE or --policy FILE")
+    place = _place(where[0] if where else ledger, policy)
+    if not place.may_be_there:
+        raise LedgerError(f"{str(place)!r} does not exist", "anonkit ledger WHERE: a ledger, a folder or a release")
+    opened = Ledger(place)
     if withdraw is not None:
         opened.withdraw(withdraw)
     datasets = opened.datasets()
@@ -56,12 +72,41 @@ def command(*, where: str | None, ledger: str | None, dataset: str | None, withd
         datasets = [standing for standing in datasets if standing.dataset == dataset]
     text = "\n\n".join(_dataset_text(standing) for standing in datasets) or "Nothing was released yet."
     return Outcome(
-        text=text, document={"ledger": str(path), "datasets": [_document(standing) for standing in datasets]}
+        text=text, document={"ledger": str(place), "datasets": [_document(standing) for standing in datasets]}
     )
 
 
+def _created(where: str) -> Outcome:
+    from anonkit.ledger import Ledger
+    from anonkit.ledger.ledger_place import LedgerPlace
+
+    made = Ledger.create(LedgerPlace.of(where))
+    return Outcome(
+        text=f"A ledger that knows nothing yet: {made.place}\nIts key: {made.key_place}",
+        document={"ledger": str(made.place), "key": made.key_place, "datasets": []},
+    )
+
+
+def _place(where: str | None, policy: str | None) -> LedgerPlace:
+    """Return the ledger that an argument, a policy or the environment means."""
+    from anonkit.ledger.account import VARIABLE
+    from anonkit.ledger.ledger_place import LedgerPlace
+    from anonkit.redaction import is_address
+
+    if policy is not None:
+        from anonkit.policy.declaration import Policy
+
+        named = Policy.load(policy).bookkeeping.ledger
+        if named is None:
+            raise ParameterError(f"policy file {policy!r} names no ledger", 'ledger = "…" at its top')
+        return LedgerPlace.of(named)
+    if where is None and os.environ.get(VARIABLE):
+        return LedgerPlace.of(os.environ[VARIABLE])
+    return LedgerPlace.of(where) if where is not None and is_address(where) else LedgerPlace(file=_path(where))
+
+
 def _path(where: str | None) -> Path:
-    """Return the ledger that an argument means."""
+    """Return the file that an argument means."""
     from anonkit.bundle.stored_release import Place
     from anonkit.ledger import NAME
     from anonkit.ledger.account import ledger_beside

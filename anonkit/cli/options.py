@@ -81,7 +81,7 @@ domains_min_people_option = click.option(
 )
 
 budget_option = click.option(
-    "--budget", type=float, metavar="NUMBER", help="Total epsilon allowed for the dataset, over all its releases."
+    "--budget", type=float, metavar="NUMBER", help="Total epsilon allowed for the dataset, over all releases."
 )
 
 
@@ -186,7 +186,12 @@ _ACCOUNT = (
         metavar="N",
         help="Smallest group allowed when combined with earlier k-anonymous releases. [default: joint_k, else k]",
     ),
-    click.option("--ledger", metavar="PATH", help="Where releases are booked; default: a file beside OUT."),
+    click.option(
+        "--ledger",
+        metavar="PLACE",
+        help="Where releases are booked: a file, or postgresql://…; default: the policy's, else ANONKIT_LEDGER, else a "
+        "file beside OUT.",
+    ),
     click.option("--no-ledger", is_flag=True, help="Keep no record: nobody will know what this release adds to."),
 )
 

@@ -26,7 +26,7 @@ from anonkit.domains.cell_keys import cell_keys
 from anonkit.drafting.table_domains import MIN_PEOPLE
 from anonkit.engines import open_engine
 from anonkit.errors import AnonkitError, ParameterError, PolicyError
-from anonkit.ledger.account import Account
+from anonkit.ledger.account import Account, Where
 from anonkit.ledger.standing import total
 from anonkit.methods import make_method, method_class
 from anonkit.parameters import parameters_of
@@ -211,14 +211,14 @@ def compare(
     declared = declared.with_roles(target=target, identifiers=identifiers)
     first, second = _halves(source if public is None else public, declared, rows, seed)
     halves = _Halves(released=first, held_out=second, target=target, attacks=attacks, seed=seed)
-    account = Account(ledger=charge, dataset=dataset, budget=budget)
+    account = Account(ledger=Where.NOWHERE if charge is None else charge, dataset=dataset, budget=budget)
     settings = [setting for name in methods for setting in _settings(name, k, epsilon)]
     points, unfit = [], []
     for number, setting in enumerate(settings):
         progress(setting.step, number / len(settings))
         try:
             if setting.parameter == "k":  # no epsilon is looked at, and no domain is needed
-                request = setting.request(declared, Account(ledger=None, dataset=dataset), None)
+                request = setting.request(declared, Account(ledger=Where.NOWHERE, dataset=dataset), None)
             else:
                 request = setting.request(declared, account, domains_min_people if domains_from_data else None)
             outcome: Release | AnonkitError = release_table(first, request)

@@ -1,18 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The account of a release: its ledger, the dataset's name, and the dataset's budget."""
+"""The account of a release: its ledger, the dataset's name, and the dataset's budget.
+
+Where the ledger is, whoever makes the release says first, then the policy, which belongs to the dataset, then the
+environment, which belongs to the machine; else it stands beside the output.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+import os
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 
 from anonkit.bundle.stored_release import Place
-from anonkit.errors import ParameterError
+from anonkit.errors import LedgerError, ParameterError
+from anonkit.ledger.ledger_place import LedgerPlace
+from anonkit.ledger.standing import allowed
 from anonkit.ledger.store import NAME
 from anonkit.parameters import check_integer, check_number
+from anonkit.policy.bookkeeping import Bookkeeping
 from anonkit.redaction import redacted
+
+VARIABLE = "ANONKIT_LEDGER"
+"""Environment variable that names the ledger of releases for which neither caller nor policy names one."""
+REQUIRED = "ANONKIT_LEDGER_REQUIRED"
+"""Environment variable that asks for a ledger that is there, for every release, as a policy's `ledger_required`."""
+_YES, _NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 _OPEN = ("dataset", "budget", "accept_joint_k")
 """Fields of an account that None leaves open."""
@@ -22,6 +36,9 @@ class Where(Enum):
     """Where a ledger is looked for when no path is given."""
 
     BESIDE = "beside the output"
+    """Where policy or environment say, else beside the output."""
+    NOWHERE = "given to nobody"
+    """Nothing is handed out, or no real person is in the table: there is nothing to book, whatever is required."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,14 +51,17 @@ class Account:
         A budget is not above 0; a joint k is accepted that is no group.
     """
 
-    ledger: str | Path | Where | None = Where.BESIDE
-    """The file in which releases and their loss are kept; None: none is kept."""
+    ledger: str | Path | LedgerPlace | Where | None = field(default=Where.BESIDE, repr=False)
+    """The file or the server in which releases and their loss are kept; None: none is kept."""
     dataset: str | None = None
     """The owner's name for the data; None: the policy's, else the ledger looks for the same rows."""
     budget: float | None = None
     """Total ε allowed for the dataset from now on, in (0, inf]."""
     accept_joint_k: int | None = None
     """Smallest group a k-anonymous release may form with earlier ones, 1 or more; None: what the policy says."""
+    declared_budget: float | None = None
+    """What the policy allows in all, in (0, inf]; set by `found`. It lowers what a ledger remembers, and never raises
+    it: a file that lies about may not undo what somebody decided."""
 
     def __post_init__(self) -> None:
         if self.accept_joint_k is not None:
@@ -58,24 +78,93 @@ class Account:
         return replace(self, **left_open)
 
     @property
-    def path(self) -> Path | None:
-        """Where the ledger is, once that is known (`beside`); None: none is kept."""
-        return Path(self.ledger) if isinstance(self.ledger, str | Path) else None
+    def place(self) -> LedgerPlace | None:
+        """Where the ledger is, once that is known (`found`); None: none is kept."""
+        return self.ledger if isinstance(self.ledger, LedgerPlace) else None
 
-    def beside(self, place: Place | None) -> Account:
-        """Return the account with its ledger found: by default the one that stands beside the output.
+    def budget_over(self, remembered: float | None) -> float | None:
+        """Return the budget that holds for this release, given what the ledger remembers; None: none does."""
+        return allowed(remembered, given=self.budget, declared=self.declared_budget)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the owner is told of a budget that goes beyond the policy's."""
+        if self.budget is None or self.declared_budget is None or self.budget <= self.declared_budget:
+            return ()
+        return (f"The budget of {self.budget:g} goes beyond the {self.declared_budget:g} that the policy declares.",)
+
+    def found(self, place: Place | None, declared: Bookkeeping | None = None) -> Account:
+        """Return the account with its ledger found: the caller's, the policy's, the environment's, or the default.
+
+        Parameters
+        ----------
+        place : Place or None
+            Of the release, beside which a ledger stands by default; None: in memory.
+        declared : Bookkeeping, optional
+            What the policy says.
 
         Raises
         ------
         ParameterError
-            A budget is given, and no ledger is kept.
+            A budget is given and no ledger is kept, or none is to be kept where one is required.
+        LedgerError
+            A ledger is required, and it is not there.
         """
-        ledger = self.ledger
-        if ledger is Where.BESIDE:
-            ledger = None if place is None else ledger_beside(place)
-        if self.budget is not None and ledger is None:
-            raise ParameterError("a budget needs a ledger", "--ledger PATH, or an output beside which one can stand")
-        return replace(self, ledger=ledger)
+        declared = Bookkeeping() if declared is None else declared
+        if self.ledger is Where.NOWHERE:
+            if self.budget is not None:
+                raise _needs_ledger("a budget")
+            return replace(self, ledger=None)
+        required = _required_by(declared)
+        if self.ledger is None and required is not None:
+            raise ParameterError(
+                f"{required} requires a ledger, and this release is to have none",
+                "leave --no-ledger (ledger=None) out",
+            )
+        ledger = self._place(place, declared)
+        if ledger is None:
+            if required is not None:
+                raise LedgerError(f"{required} requires a ledger, and nothing says where it is", _NAME_IT)
+            if self.budget is not None or declared.budget is not None:
+                raise _needs_ledger("a budget" if self.budget is not None else "the policy's budget")
+        elif required is not None and not ledger.may_be_there:
+            raise LedgerError(
+                f"{required} requires a ledger, and {str(ledger)!r} is not there",
+                "put it back, or name the one that is kept; anonkit ledger create PLACE makes a new one, which knows "
+                "nothing of what was spent",
+            )
+        return replace(self, ledger=ledger, declared_budget=declared.budget)
+
+    def _place(self, place: Place | None, declared: Bookkeeping) -> LedgerPlace | None:
+        if not isinstance(self.ledger, Where):
+            return None if self.ledger is None else LedgerPlace.of(self.ledger)
+        named = declared.ledger or os.environ.get(VARIABLE)
+        if named:
+            return LedgerPlace.of(named)
+        return None if place is None else LedgerPlace(file=ledger_beside(place))
+
+
+_NAME_IT = f"--ledger PLACE, ledger in the policy, or {VARIABLE}"
+
+
+def _needs_ledger(what: str) -> ParameterError:
+    return ParameterError(f"{what} needs a ledger", "--ledger PLACE, or an output beside which one can stand")
+
+
+def _required_by(declared: Bookkeeping) -> str | None:
+    """Return who requires a ledger; None where nobody does.
+
+    Raises
+    ------
+    ParameterError
+        The environment says neither yes nor no: what was meant is not guessed.
+    """
+    said = os.environ.get(REQUIRED, "").strip().lower()
+    if said not in _YES + _NO:
+        raise ParameterError(f"{REQUIRED} must be 1 or 0")
+    if declared.required:
+        return "the policy (ledger_required)"
+    return REQUIRED if said in _YES else None
 
 
 def ledger_beside(place: Place) -> Path:

@@ -76,7 +76,7 @@ class Spending:
     @property
     def _is_booked(self) -> bool:
         """True when there is a ledger that knows something already."""
-        return self._account.path is not None and self._account.path.exists()
+        return self._account.place is not None and self._account.place.may_be_there
 
     def look(self) -> None:
         """Refuse what would be refused, before any work is done; nothing is written.
@@ -89,20 +89,20 @@ class Spending:
             Nobody named the dataset, and the table looks like one that the ledger knows.
         """
         if not self._is_booked:
-            if self._account.path is not None:
-                self._refuse_overspent(Standing(dataset="", budget=self._account.budget, entries=()))
+            if self._account.place is not None:
+                self._refuse_overspent(Standing(dataset="", budget=self._account.budget_over(None), entries=()))
             return
-        ledger = Ledger(self._account.path or "")
+        ledger = self._ledger()
         known = self._standing(ledger, self._recognised(ledger).dataset)
         self._refuse_overspent(known)
 
     def rehearsed(self, params: Mapping[str, Any]) -> Position:
         """Return where a release would stand that is not made: refused like one that is, and booked nowhere."""
-        if self._account.path is None:
+        if self._account.place is None:
             return Position()
         if not self._is_booked:
             return Position(public={"booked": True, **self._accepted})
-        ledger = Ledger(self._account.path or "")
+        ledger = self._ledger()
         seen = self._recognised(ledger)
         standing = self._standing(ledger, seen.dataset)
         self._refuse_overspent(standing)
@@ -126,10 +126,10 @@ class Spending:
         GuaranteeError
             The joint view with earlier releases has smaller groups than allowed, or cannot be counted.
         """
-        if self._account.path is None:
+        if self._account.place is None:
             yield Position(), _nothing
             return
-        ledger = Ledger(self._account.path)
+        ledger = self._ledger()
         sighting = self._seen(ledger)
         recognitions: list[Recognition] = []
 
@@ -139,7 +139,13 @@ class Spending:
 
         claim = self._claim(sighting, method, params, place)
         # the loss counts from here on; if this process is killed, the ledger settles it by whether the files are there
-        number = ledger.reserve(claim, self._refuse_overspent, budget=self._account.budget, naming=naming)
+        number = ledger.reserve(
+            claim,
+            self._refuse_overspent,
+            budget=self._account.budget,
+            declared=self._account.declared_budget,
+            naming=naming,
+        )
         try:
             position = self._position(number, ledger.standing(recognitions[-1].dataset), params)
             yield self._published(position, recognitions[-1]), lambda digest: ledger.publishing(number, digest)
@@ -148,6 +154,10 @@ class Spending:
             ledger.give_up(number)
             raise
         ledger.commit(number)
+
+    def _ledger(self) -> Ledger:
+        assert self._account.place is not None  # noqa: S101 - nobody asks where none is kept
+        return Ledger(self._account.place)
 
     # --- whose release it is -----------------------------------------------------------------------------------
 
@@ -165,8 +175,7 @@ class Spending:
 
     def _standing(self, ledger: Ledger, dataset: str) -> Standing:
         known = ledger.standing(dataset)
-        budget = self._account.budget if self._account.budget is not None else known.budget
-        return replace(known, budget=budget)
+        return replace(known, budget=self._account.budget_over(known.budget))
 
     def _claim(self, sighting: Sighting, method: str, params: Mapping[str, Any], place: Place | None) -> Claim:
         classes = self._promise.counted_classes
@@ -191,7 +200,7 @@ class Spending:
             return
         after = total([standing.epsilon, epsilon])
         if budget is not None and after > budget:
-            raise BudgetError(*_overspent(standing, epsilon, budget))
+            raise BudgetError(*_overspent(standing, epsilon, budget, self._account.declared_budget))
         # without a budget nobody has agreed to a second draw: independent answers about the same rows average out
         earlier = [entry for entry in standing.counted if entry.redrawn]
         if budget is None and self._promise.redraw_costs and earlier:
@@ -225,13 +234,14 @@ class Spending:
         """
         public = {"booked": True, **self._accepted}
         if self._named is not None:
-            owner = {**position.owner.get("ledger", {}), "notes": [*position.owner_notes, *seen.notes]}
+            told = [*position.owner_notes, *seen.notes, *self._account.notes]
+            owner = {**position.owner.get("ledger", {}), "notes": told}
             more = {"ledger": owner} if owner["notes"] else {}
             return replace(position, public={**public, **position.public}, owner={**position.owner, **more})
         private = {
             "dataset": seen.dataset,
             **position.public,
-            "notes": [*position.notes, *position.owner_notes, *seen.notes],
+            "notes": [*position.notes, *position.owner_notes, *seen.notes, *self._account.notes],
         }
         return replace(position, public=public, notes=(), checks=(), owner={**position.owner, "ledger": private})
 
@@ -293,14 +303,15 @@ def _described(entry: Entry) -> dict[str, Any]:
     return facts
 
 
-def _overspent(standing: Standing, epsilon: float, budget: float) -> tuple[str, str]:
+def _overspent(standing: Standing, epsilon: float, budget: float, declared: float | None) -> tuple[str, str]:
     if math.isinf(epsilon):
         return f"this release does not fit into the budget of {budget:g}: {_NO_BOUND}", "method rr keeps to an epsilon"
     left = max(0.0, total([budget, -standing.epsilon])) if math.isfinite(standing.epsilon) else 0.0
     return (
         f"the budget of the dataset would be overspent: epsilon {standing.epsilon:g} is spent, this release needs "
         f"{epsilon:g}, {budget:g} is allowed in all",
-        f"{left:g} is left; hand out an earlier release again, ask for less, or raise --budget knowingly",
+        f"{left:g} is left; hand out an earlier release again, ask for less, or raise --budget knowingly"
+        + ("" if declared is None or declared <= budget else f": the policy's {declared:g} does not raise it"),
     )
 
 

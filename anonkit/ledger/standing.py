@@ -89,6 +89,23 @@ class Standing:
         return total(entry.delta for entry in self.counted)
 
 
+def allowed(remembered: float | None, *, given: float | None, declared: float | None) -> float | None:
+    """Return the budget that holds from now on; None where there is none.
+
+    Parameters
+    ----------
+    remembered : float, optional
+        What the ledger remembers.
+    given : float, optional
+        What somebody gives for this release, knowingly: it holds, lower or higher.
+    declared : float, optional
+        What the policy says: it lowers what is remembered and never raises it.
+    """
+    if given is not None:
+        return given
+    return min((budget for budget in (declared, remembered) if budget is not None), default=None)
+
+
 def total(losses: Iterable[float | None]) -> float:
     """Add losses as their decimal strings say them, so that ten times 0.1 is 1; None adds nothing."""
     return float(sum((Decimal(repr(loss)) for loss in losses if loss is not None), Decimal(0)))

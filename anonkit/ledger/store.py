@@ -20,10 +20,20 @@ from pathlib import Path
 from anonkit.bundle.atomic import recover
 from anonkit.bundle.stored_release import DATA, Place, sha256
 from anonkit.errors import LedgerError
+from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.liveness import Process
-from anonkit.ledger.private_key import close_to_others, keep_key, key_file, key_of, missing_key, sign_of, wrong_key
+from anonkit.ledger.private_key import (
+    VARIABLE,
+    close_to_others,
+    keep_key,
+    key_file,
+    key_of,
+    missing_key,
+    sign_of,
+    wrong_key,
+)
 from anonkit.ledger.recognition import Marks, marks_from
-from anonkit.ledger.standing import Claim, Entry, Standing, State
+from anonkit.ledger.standing import Claim, Entry, Standing, State, allowed
 
 NAME = ".anonkit-ledger.sqlite"
 """The default ledger stands beside the releases under this name."""
@@ -58,7 +68,7 @@ class Ledger:
 
     Parameters
     ----------
-    path : path
+    path : path or LedgerPlace
         Made, readable by its owner only, when it is not there.
 
     Raises
@@ -73,8 +83,12 @@ class Ledger:
     part of a release.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | Path | LedgerPlace) -> None:
+        place = LedgerPlace.of(path)
+        if place.file is None:
+            raise LedgerError(f"{str(place)!r} is on a server")
+        self.place = place
+        self.path = place.file
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # made before SQLite opens it, which would make it with the permissions of the umask
@@ -92,6 +106,31 @@ class Ledger:
             elif version != _VERSION:
                 raise LedgerError(f"{str(self.path)!r} is a ledger of version {version}", f"this is version {_VERSION}")
             self._sign: bytes = connection.execute("SELECT sign FROM key_check").fetchone()[0]
+
+    @classmethod
+    def create(cls, where: str | Path | LedgerPlace) -> Ledger:
+        """Make a ledger where none is.
+
+        Raises
+        ------
+        LedgerError
+            There is one, or something else; nothing is changed then.
+        """
+        place = LedgerPlace.of(where)
+        if place.file is not None:
+            try:
+                place.file.parent.mkdir(parents=True, exist_ok=True)
+                os.close(os.open(place.file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            except FileExistsError:
+                raise LedgerError(f"{str(place)!r} is there already", "anonkit ledger shows what is in it") from None
+            except OSError as error:
+                raise LedgerError(f"{str(place)!r} cannot be made: {os.strerror(error.errno or 0)}") from None
+        return cls(place)
+
+    @property
+    def key_place(self) -> str:
+        """Where the key is kept: a file, or the environment variable."""
+        return VARIABLE if VARIABLE in os.environ else str(key_file(self.path))
 
     def _take_the_key_out(self, connection: sqlite3.Connection) -> None:
         """Bring a ledger of version 1 to this one: its key goes to the private file first, then out of the ledger."""
@@ -144,6 +183,7 @@ class Ledger:
         check: Callable[[Standing], None],
         *,
         budget: float | None = None,
+        declared: float | None = None,
         naming: Naming | None = None,
     ) -> int:
         """Count a release from now on, if the check allows it, and return its number.
@@ -157,6 +197,8 @@ class Ledger:
             passes; raises to refuse.
         budget : float, optional
             Total ε allowed for the dataset from now on.
+        declared : float, optional
+            The same from the policy, which lowers a budget that is remembered and never raises it.
         naming : callable, optional
             Given the marks and the names of all datasets under the same lock, so that two releases of one table at once
             do not become two datasets; returns the dataset, or raises to refuse.
@@ -167,10 +209,10 @@ class Ledger:
                 claim = replace(claim, dataset=naming(_marks(connection), _names(connection)))
             # read under the lock: two releases at once cannot both fit into the rest of one budget
             before = _standing(connection, claim.dataset)
-            check(before if budget is None else replace(before, budget=budget))
+            budget = allowed(before.budget, given=budget, declared=declared)
+            check(replace(before, budget=budget))
             connection.execute("INSERT OR IGNORE INTO dataset VALUES (?, NULL)", (claim.dataset,))
-            if budget is not None:
-                connection.execute("UPDATE dataset SET budget = ? WHERE name = ?", (repr(budget), claim.dataset))
+            connection.execute("UPDATE dataset SET budget = ? WHERE name = ?", (_text(budget), claim.dataset))
             _remember(connection, claim)
             inserted = connection.execute(
                 "INSERT INTO release (dataset, state, method, kind, epsilon, delta, k, redrawn, created, output, "
@@ -249,7 +291,7 @@ class Ledger:
     def _refusal(self, why: str) -> LedgerError:
         return LedgerError(
             f"the ledger {str(self.path)!r} cannot be used: {why}",
-            "--ledger PATH names another; --no-ledger releases without a record",
+            "--ledger PLACE names another; --no-ledger releases without a record",
         )
 
 

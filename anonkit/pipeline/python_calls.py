@@ -96,14 +96,17 @@ def release(
         Private key (Ed25519, PEM) that signs all files: `NAME.signature.json`. Needs an output, and no seed.
     seed : int, optional
         Reproducible randomness for tests: every file then says that it is not for release.
-    ledger : path or None
-        File in which releases and their privacy loss are kept, made when it is not there; by default one beside the
-        output, and none for a release in memory. None keeps none.
+    ledger : path, address or None
+        File, or database of a server (`postgresql://…`), in which releases and their privacy loss are kept; by default
+        the policy's, else that of the environment variable ANONKIT_LEDGER, else a file beside the output, and none for
+        a release in memory. A file is made when it is not there. None keeps none, which is refused where the policy or
+        ANONKIT_LEDGER_REQUIRED requires one.
     dataset : str, optional
         The owner's name for the data, under which the ledger adds up; by default the policy's, or that of the dataset
         with the same rows.
     budget : float, optional
-        Total epsilon allowed for the dataset from now on, over all its releases.
+        Total epsilon allowed for the dataset from now on, over all its releases; it goes before the policy's, which
+        lowers what the ledger remembers and never raises it.
     accept_joint_k : int, optional
         Smallest group that a k-anonymous release may form together with earlier ones of its dataset, 1 or more; by
         default the policy's `joint_k`, else its own k. Below k, every file says so.

@@ -55,7 +55,8 @@ def release_table(source: object, request: ReleaseRequest) -> Release:
     output = request.output
     output.refuse_unwritable(seeded=request.seed is not None)
     signer, declared = output.signer(), request.declared()
-    account, randomness = request.account.beside(output.place), request.randomness()
+    account = request.account.found(output.place, declared.bookkeeping)
+    randomness = request.randomness()
     with request.engine.opened() as engine, _workspace() as workspace:
         request.progress("reading", 0.0)
         opened = declared_source(source, request, declared, engine)

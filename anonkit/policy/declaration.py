@@ -20,6 +20,8 @@ from anonkit.domains.exact_decimals import exact_decimal
 from anonkit.errors import PolicyError, did_you_mean
 from anonkit.policy.answer_design import KEYS as ANSWER_KEYS
 from anonkit.policy.answer_design import AnswerDesign, design_of
+from anonkit.policy.bookkeeping import KEYS as BOOKKEEPING_KEYS
+from anonkit.policy.bookkeeping import Bookkeeping, bookkeeping_of, joint_floor_of
 from anonkit.policy.encodings import UTF8, declared_encoding
 from anonkit.policy.toml_values import expect, member, numbers, optional_text, refuse_unknown, texts
 
@@ -227,6 +229,8 @@ class Policy:
     """Licence of the release, by name, for the catalogue descriptor."""
     joint_k: int | None = None
     """Smallest k allowed when a release is combined with earlier ones of the dataset; None: the release's own k."""
+    bookkeeping: Bookkeeping = field(default_factory=Bookkeeping)
+    """Where the ledger of the dataset is, whether it must be there, and the budget."""
     optional: frozenset[str] = frozenset()
     """Declared columns that a table may lack; set by `anonkit apply`, not from a file."""
     domains_from_data: tuple[str, ...] = ()
@@ -256,7 +260,7 @@ class Policy:
     def from_dict(cls, raw: Mapping[str, Any], *, folder: Path | None = None) -> Policy:
         """Build a policy from the parsed TOML document."""
         known = ("dataset", "columns", "missing", "missing_values", "encoding", "declared_by", "license", "joint_k")
-        refuse_unknown("policy", raw, known)
+        refuse_unknown("policy", raw, (*known, *BOOKKEEPING_KEYS))
         columns = expect("policy", "columns", raw.get("columns", {}), dict)
         return cls(
             dataset=optional_text("policy", "dataset", raw),
@@ -266,7 +270,8 @@ class Policy:
             encoding=declared_encoding(raw),
             declared_by=optional_text("policy", "declared_by", raw),
             license=optional_text("policy", "license", raw),
-            joint_k=_floor(raw.get("joint_k")),
+            joint_k=joint_floor_of(raw),
+            bookkeeping=bookkeeping_of(raw, folder),
         )
 
     def column(self, name: str) -> Column:
@@ -441,9 +446,3 @@ def _tree(where: str, raw: object, folder: Path | None) -> tuple[tuple[str, ...]
         ) from None
     except (UnicodeDecodeError, csv.Error):
         raise PolicyError(f"{where}: tree file {raw!r} is not UTF-8 CSV") from None
-
-
-def _floor(value: object) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
-        return value
-    raise PolicyError("policy: joint_k must be a whole number, 1 or more", "joint_k = 5")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from anonkit.ledger import NAME
 
 
@@ -90,3 +92,105 @@ def test_two_reports_are_compared(cli: Any, table: Path, released: Path, quick: 
     assert "guarantee.parameters.k: 3 -> 6" in ran.out
     document = cli("report", second, "--json").document
     assert document["report"]["ledger"]["previous_release"]["k"] == 3
+
+
+# --- where the ledger is -------------------------------------------------------------------------------------
+
+POLICY = """dataset = "people"
+{keys}
+[columns]
+name = {{ role = "identifier" }}
+age = {{ role = "quasi_identifier", bounds = [20, 60] }}
+zip = {{ role = "quasi_identifier", bounds = [100, 104] }}
+sex = {{ role = "quasi_identifier", categories = ["F", "M"] }}
+illness = {{ role = "sensitive", categories = ["flu", "cold", "none"] }}
+income = {{ role = "target", categories = ["low", "high"] }}
+"""
+
+
+def checkout(folder: Path, table: Path, keys: str) -> tuple[str, ...]:
+    """Make a fresh checkout, its policy with these keys; return the command line of a release into it."""
+    folder.mkdir()
+    (folder / "policy.toml").write_text(POLICY.format(keys=keys), encoding="utf-8")
+    given = ("--method", "rr", "--epsilon", "1", "--policy", folder / "policy.toml", "--quiet")
+    return ("release", table, folder / "out.parquet", *map(str, given))
+
+
+def test_two_checkouts_share_the_ledger_of_the_environment(
+    cli: Any, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Budget 1, epsilon 1, two folders that know nothing of each other: one releases, the other does not."""
+    keys = "budget = 1.0\nledger_required = true"
+    monkeypatch.setenv("ANONKIT_LEDGER", str(tmp_path / "kept" / "ledger.sqlite"))
+    first, second = (checkout(tmp_path / name, table, keys) for name in ("one", "two"))
+    refused = cli(*first)
+    assert refused.code == 3
+    assert "anonkit ledger create" in refused.err
+    assert cli("ledger", "create", tmp_path / "kept" / "ledger.sqlite").code == 0
+    assert [cli(*first).code, cli(*second).code] == [0, 1]
+    assert not (tmp_path / "two" / "out.parquet").exists()
+    shown = cli("ledger", "--json").document
+    assert shown["ledger"] == str(tmp_path / "kept" / "ledger.sqlite")
+    assert shown["datasets"][0]["budget"] == 1
+
+
+def test_two_checkouts_share_the_ledger_of_their_policy(cli: Any, table: Path, tmp_path: Path) -> None:
+    """The same when the policy names it; `anonkit ledger --policy` shows it. An option raises the budget knowingly."""
+    keys = 'ledger = "../ledger.sqlite"\nbudget = 1.0'
+    first, second = (checkout(tmp_path / name, table, keys) for name in ("one", "two"))
+    assert [cli(*first).code, cli(*second).code] == [0, 1]
+    assert not (tmp_path / "one" / NAME).exists()
+    shown = cli("ledger", "--policy", tmp_path / "two" / "policy.toml", "--json").document
+    assert shown["datasets"][0]["epsilon"] <= 1
+    knowing = cli(*second, "--budget", "2", "--json")
+    assert knowing.code == 0
+    assert any("beyond the 1 that the policy" in note for note in knowing.document["owner_only"]["ledger"]["notes"])
+
+
+def test_no_ledger_is_refused_where_one_is_required(cli: Any, table: Path, tmp_path: Path) -> None:
+    """Wrong usage, whatever else is asked."""
+    asked = checkout(tmp_path / "one", table, "ledger_required = true")
+    refused = cli(*asked, "--no-ledger")
+    assert refused.code == 2
+    assert "ledger_required" in refused.err
+
+
+def test_a_recipe_books_where_its_policy_says(cli: Any, table: Path, tmp_path: Path) -> None:
+    """The keys of a policy hold in a recipe, relative to the recipe; without a ledger that is required nothing is."""
+    checkout(tmp_path / "one", table, "")
+    recipe = tmp_path / "recipe.toml"
+    columns = POLICY.format(keys="").split("[columns]\n")[1]
+    recipe.write_text(
+        f'method = "rr"\ninput = "{table.name}"\noutput = "made.parquet"\n[parameters]\nepsilon = 1.0\n'
+        f'[policy]\ndataset = "people"\nledger = "kept.sqlite"\nledger_required = true\n[policy.columns]\n{columns}',
+        encoding="utf-8",
+    )
+    assert cli("run", recipe).code == 3
+    assert cli("run", recipe, "--no-ledger").code == 2
+    assert cli("ledger", "create", tmp_path / "kept.sqlite").code == 0
+    ran = cli("run", recipe, "--quiet")
+    assert ran.code == 0, ran.err
+    assert cli("ledger", tmp_path / "kept.sqlite", "--json").document["datasets"][0]["dataset"] == "people"
+
+
+def test_a_ledger_is_created_once(cli: Any, tmp_path: Path) -> None:
+    """With its key, both private; what is there is not touched, and wrong usage says what to write."""
+    place = tmp_path / "private" / "l.sqlite"
+    made = cli("ledger", "create", place)
+    assert made.code == 0
+    assert str(place) + ".key" in made.out
+    assert cli("ledger", place).out.strip() == "Nothing was released yet."
+    again = cli("ledger", "create", place)
+    assert again.code == 3
+    assert "is there already" in again.err
+    for wrong in (("create",), ("create", place, place), ("create", place, "--dataset", "d"), (place, place)):
+        assert cli("ledger", *wrong).code == 2
+    assert cli("ledger", place, "--ledger", place).code == 2
+
+
+def test_what_is_handed_to_nobody_needs_no_ledger(cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demo's customers are simulated: they stand in no ledger, and none is required for them."""
+    monkeypatch.setenv("ANONKIT_LEDGER", str(tmp_path / "ledger.sqlite"))
+    monkeypatch.setenv("ANONKIT_LEDGER_REQUIRED", "1")
+    assert cli("demo", "--folder", tmp_path / "demo", "--rows", "200", "--quiet").code == 0
+    assert not (tmp_path / "ledger.sqlite").exists()

@@ -7,24 +7,31 @@ from pathlib import Path
 import pytest
 
 from anonkit.bundle.stored_release import Place
-from anonkit.errors import ParameterError
-from anonkit.ledger.account import Account
+from anonkit.errors import LedgerError, ParameterError
+from anonkit.ledger.account import REQUIRED, VARIABLE, Account, Where
 from anonkit.ledger.store import NAME
+from anonkit.policy.bookkeeping import Bookkeeping
+
+
+def found(account: Account, place: Place | None, declared: Bookkeeping | None = None) -> Path | None:
+    """Return the file of the ledger that a release would be booked in."""
+    where = account.found(place, declared).place
+    return None if where is None else where.file
 
 
 def test_the_default_ledger_stands_beside_what_is_handed_out(tmp_path: Path) -> None:
     """Beside the files, or beside the folder that is handed out as a whole; none for a release in memory."""
-    assert Account().beside(Place.of(tmp_path / "a.parquet")).path == tmp_path / NAME
-    assert Account().beside(Place.of(f"{tmp_path}/out/")).path == tmp_path / NAME
-    assert Account().beside(None).path is None
-    assert Account().path is None
+    assert found(Account(), Place.of(tmp_path / "a.parquet")) == tmp_path / NAME
+    assert found(Account(), Place.of(f"{tmp_path}/out/")) == tmp_path / NAME
+    assert found(Account(), None) is None
+    assert Account().place is None
 
 
 def test_a_ledger_that_is_named_or_refused_is_where_the_owner_says(tmp_path: Path) -> None:
     """Whatever the output is."""
     place = Place.of(tmp_path / "a.parquet")
-    assert Account(ledger=str(tmp_path / "l")).beside(place).path == tmp_path / "l"
-    assert Account(ledger=None).beside(place).path is None
+    assert found(Account(ledger=str(tmp_path / "l")), place) == tmp_path / "l"
+    assert found(Account(ledger=None), place) is None
 
 
 @pytest.mark.parametrize("budget", [0.0, -1.0, float("nan")])
@@ -38,8 +45,10 @@ def test_a_budget_is_above_zero(budget: float) -> None:
 def test_a_budget_needs_a_ledger(tmp_path: Path) -> None:
     """Nothing would add it up."""
     with pytest.raises(ParameterError, match="needs a ledger"):
-        Account(budget=1.0).beside(None)
-    assert Account(budget=1.0).beside(Place.of(tmp_path / "a.parquet")).budget == 1.0
+        Account(budget=1.0).found(None)
+    assert Account(budget=1.0).found(Place.of(tmp_path / "a.parquet")).budget == 1.0
+    with pytest.raises(ParameterError, match="the policy's budget needs a ledger"):
+        Account().found(None, Bookkeeping(budget=1.0))
 
 
 def test_a_joint_group_has_at_least_one_person() -> None:
@@ -53,10 +62,79 @@ def test_the_name_of_a_dataset_holds_no_secret() -> None:
     account = Account(dataset="s3://key:secret@bucket/people.csv")
     assert account.dataset is not None
     assert "secret" not in account.dataset
-    assert account.beside(None).dataset == account.dataset
+    assert account.found(None).dataset == account.dataset
 
 
 def test_what_an_account_leaves_open_is_taken_from_another_one() -> None:
     """Its own ledger and what it says itself stay."""
     mine, recipe = Account(ledger=None, dataset="mine"), Account(dataset="other", accept_joint_k=3)
     assert mine.over(recipe) == Account(ledger=None, dataset="mine", accept_joint_k=3)
+
+
+def test_the_caller_goes_before_the_policy_and_the_policy_before_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The policy belongs to the dataset, the environment to a machine; in memory too. Beside the output comes last."""
+    place, declared = Place.of(tmp_path / "out" / "a.parquet"), Bookkeeping(ledger=tmp_path / "policy's")
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "machine's"))
+    for output in (place, None):
+        assert found(Account(ledger=tmp_path / "caller's"), output, declared) == tmp_path / "caller's"
+        assert found(Account(), output, declared) == tmp_path / "policy's"
+        assert found(Account(), output) == tmp_path / "machine's"
+        assert found(Account(ledger=None), output, declared) is None
+        assert found(Account(ledger=Where.NOWHERE), output, declared) is None
+    monkeypatch.setenv(VARIABLE, "")
+    assert found(Account(), place) == tmp_path / "out" / NAME
+
+
+@pytest.mark.parametrize("who", ["policy", "environment"])
+def test_a_required_ledger_is_there_or_nothing_is_released(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, who: str
+) -> None:
+    """Not made silently, not left out, and not left to chance; what is handed to nobody needs none."""
+    place = Place.of(tmp_path / "a.parquet")
+    declared = Bookkeeping(required=who == "policy")
+    monkeypatch.setenv(REQUIRED, "0" if who == "policy" else "Yes")
+    for output in (place, None):
+        with pytest.raises(ParameterError, match="requires a ledger, and this release is to have none"):
+            Account(ledger=None).found(output, declared)
+        with pytest.raises(LedgerError, match="is not there") as refused:
+            Account(ledger=tmp_path / "l.sqlite").found(output, declared)
+        assert "anonkit ledger create" in str(refused.value.hint)
+        assert found(Account(ledger=Where.NOWHERE), output, declared) is None
+    with pytest.raises(LedgerError, match="nothing says where it is"):
+        Account().found(None, declared)
+    with pytest.raises(LedgerError, match="is not there"):
+        Account().found(place, declared)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / NAME).touch()
+    assert found(Account(), place, declared) == tmp_path / NAME
+
+
+def test_whether_a_ledger_is_required_is_not_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A word that is neither yes nor no stops everything."""
+    monkeypatch.setenv(REQUIRED, "sometimes")
+    with pytest.raises(ParameterError, match=REQUIRED):
+        Account().found(Place.of(tmp_path / "a.parquet"))
+
+
+def test_a_policy_lowers_a_budget_and_never_raises_it(tmp_path: Path) -> None:
+    """What somebody gives knowingly holds, and the owner is told when it goes beyond the policy's."""
+    place, declared = Place.of(tmp_path / "a.parquet"), Bookkeeping(budget=3.0)
+    silent = Account().found(place, declared)
+    assert [silent.budget_over(remembered) for remembered in (None, 2.0, 5.0)] == [3.0, 2.0, 3.0]
+    assert silent.notes == ()
+    knowing = Account(budget=4.0).found(place, declared)
+    assert [knowing.budget_over(remembered) for remembered in (None, 2.0, 5.0)] == [4.0, 4.0, 4.0]
+    assert "beyond the 3 that the policy declares" in knowing.notes[0]
+    assert Account(budget=2.0).found(place, declared).notes == ()
+
+
+def test_no_password_stands_in_the_words_of_an_account() -> None:
+    """Neither in `repr` nor in the text of its place."""
+    account = Account(ledger="postgresql://bob:hunter2@db/ledger?password=hunter2").found(None)
+    assert account.place is not None
+    assert account.place.address is not None
+    assert "hunter2" in account.place.address
+    for text in (repr(account), str(account.place), repr(account.place), f"{account.place}"):
+        assert "hunter2" not in text

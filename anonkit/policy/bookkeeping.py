@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bookkeeping declared in a policy: where the ledger of the dataset is, whether it must be there, and the budget.
+
+The ledger follows the dataset: whoever has the policy books in the same place, from whatever folder and machine.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anonkit.errors import PolicyError
+
+KEYS = ("ledger", "budget", "ledger_required")
+"""Top-level keys of a policy that are read here, beside `joint_k`."""
+
+_WHERE = 'ledger = "ledger.sqlite", or "postgresql://host/database"'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bookkeeping:
+    """What the owner declares about the ledger of the dataset.
+
+    Raises
+    ------
+    PolicyError
+        The budget is not above 0, or a password stands in the ledger's address: policies are shown around.
+    """
+
+    ledger: str | Path | None = None
+    """A file, or the address of a server's; None: not declared."""
+    budget: float | None = None
+    """Total ε allowed for the dataset, in (0, inf]; None: not declared. It never raises what the ledger remembers."""
+    required: bool = False
+    """True: a release that is not booked, or whose ledger is not there, is refused."""
+
+    def __post_init__(self) -> None:
+        if self.budget is not None and not self.budget > 0:
+            raise PolicyError("policy: budget must be a number above 0", "budget = 3.0, or inf")
+        if isinstance(self.ledger, str) and _holds_password(self.ledger):
+            raise PolicyError(
+                "policy: ledger holds a password, and policies are shown around",
+                "name host and database; PGPASSFILE, PGPASSWORD or ANONKIT_LEDGER hold what is secret",
+            )
+
+
+def bookkeeping_of(raw: Mapping[str, Any], folder: Path | None) -> Bookkeeping:
+    """Read the bookkeeping from the parsed document of a policy; a relative path is relative to `folder`.
+
+    Raises
+    ------
+    PolicyError
+        A key holds something of the wrong kind, or `Bookkeeping` refuses it.
+    """
+    ledger, budget, required = (raw.get(key) for key in KEYS)
+    if ledger is not None and (not isinstance(ledger, str) or not ledger.strip()):
+        raise PolicyError("policy: ledger must be a text in quotes", _WHERE)
+    if budget is not None and (not isinstance(budget, int | float) or isinstance(budget, bool) or math.isnan(budget)):
+        raise PolicyError("policy: budget must be a number above 0", "budget = 3.0, or inf")
+    if required is not None and not isinstance(required, bool):
+        raise PolicyError("policy: ledger_required must be true or false", "ledger_required = true")
+    return Bookkeeping(
+        ledger=ledger if ledger is None or "://" in ledger else (folder or Path()) / Path(ledger).expanduser(),
+        budget=None if budget is None else float(budget),
+        required=bool(required),
+    )
+
+
+def _holds_password(address: str) -> bool:
+    """Tell whether more than a user stands before the host, or a parameter is called after a password."""
+    before, at, _ = address.partition("://")[2].rpartition("@")
+    return bool(at and ":" in before) or re.search(r"[?&;][^=&;]*passw[^=&;]*=", address, re.IGNORECASE) is not None
+
+
+def joint_floor_of(raw: Mapping[str, Any]) -> int | None:
+    """Read the smallest joint k that is allowed, 1 or more; None where it is not declared.
+
+    Raises
+    ------
+    PolicyError
+        It is no such number.
+    """
+    value = raw.get("joint_k")
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
+        return value
+    raise PolicyError("policy: joint_k must be a whole number, 1 or more", "joint_k = 5")
