@@ -158,6 +158,11 @@ def is_too_large(source: Source, engine: Engine) -> bool:
     return source.n_rows > engine.search_rows
 
 
+def sample_size(engine: Engine, n_rows: int) -> int | None:
+    """Return how many of the rows of a table a method searches; None when it is all, however many it may hold."""
+    return engine.search_rows if n_rows > engine.search_rows else None
+
+
 def sample_to_search(source: Source, engine: Engine, randomness: Randomness) -> Source:
     """Draw as many rows of a table as a method may hold, by their keyed row numbers; a smaller table is all of it."""
     return engine.sample(source, engine.search_rows, randomness)

@@ -6,8 +6,10 @@ is the *sum* of its cells' tags (so the order of the columns and their names do 
 function, and a table the sum of its rows (so their order does not, and a row that stands there twice counts twice).
 Beside this sum of whole rows there is one for each column left out: of what remains of the rows without it. They tell a
 table with a column more, less or other, and they tell rows whose cells were exchanged between columns, which the sum of
-whole rows cannot. A last sum has every cell under its column's name: it is the same for the same table only. Sums are
-integers of 4 times 32 bits that do not wrap around: two different multisets have the same one with probability 2**-128.
+whole rows cannot. Another sum has every cell under its column's name: it is the same for the same table only. The last
+one is that again with cells as they are spelled, where 1, 1.0 and 01 are three texts: it tells the very rows that an
+earlier release was made of. Sums are integers of 4 times 32 bits that do not wrap around: two different multisets have
+the same one with probability 2**-128.
 
 The tags of the rows are counted into the bins of sketches, of which one bit a bin is kept (`anonkit.ledger.sketch`).
 """
@@ -86,6 +88,8 @@ class Fingerprint:
     """Of the rows, and of the rows without one column each, names apart."""
     column_sketches: tuple[Sketch, ...] = ()
     """Sketches of the columns whose values are nearly all different, in no order that tells which."""
+    spelled: bytes = b""
+    """Rows with the names of their columns, cells as they are spelled, 16 bytes; empty in entries of older versions."""
 
     def to_bytes(self) -> bytes:
         """Return it as it stands in the ledger."""
@@ -96,6 +100,7 @@ class Fingerprint:
             "named_sketch": None if self.named_sketch is None else self.named_sketch.to_list(),
             "row_sketches": [part.to_list() for part in self.row_sketches],
             "column_sketches": [part.to_list() for part in self.column_sketches],
+            "spelled": self.spelled.hex(),
         }
         return json.dumps(document, separators=(",", ":")).encode()
 
@@ -111,11 +116,16 @@ class Fingerprint:
             named_sketch=None if document["named_sketch"] is None else Sketch.from_list(document["named_sketch"]),
             row_sketches=tuple(Sketch.from_list(encoded) for encoded in document["row_sketches"]),
             column_sketches=tuple(Sketch.from_list(encoded) for encoded in document["column_sketches"]),
+            spelled=bytes.fromhex(document.get("spelled", "")),
         )
 
     def is_same_as(self, other: object) -> bool:
         """Tell whether both are of the same table: rows, and names of columns."""
         return isinstance(other, Fingerprint) and self.exact == other.exact
+
+    def is_spelled_as(self, other: object) -> bool:
+        """Tell whether both are of the very same rows, every cell spelled alike, in any order, as often."""
+        return isinstance(other, Fingerprint) and bool(self.spelled) and self.spelled == other.spelled
 
     def likeness(self, other: Fingerprint) -> Likeness:
         """Tell how two tables resemble each other; the same from either side."""
@@ -151,21 +161,23 @@ def fingerprint(table: Source, engine: Engine, key: bytes) -> Fingerprint:
     marks = RowMarks(key=key, names=tuple(names))
     sums = engine.add_up(table, marks, names, marks.size)
     n_rows = int(sums[0])
-    of_rows, of_columns = np.split(sums[1:], [marks.n_row_parts * _PART])
+    of_rows, of_columns, spelled = np.split(sums[1:], [marks.n_row_parts * _PART, marks.size - 1 - LANES])
     named, whole, *parts = of_rows.reshape(-1, _PART)
     # sorted by digest, so that the order of the columns leaves no trace
     without = sorted(((_digest(key, n_rows, part), at) for at, part in enumerate(parts)))
     sketches = [sketch_of(part[LANES:], n_rows) for part in (named, whole, *(parts[at] for _, at in without))]
     in_columns = [sketch_of(counts[1:], int(counts[0])) for counts in of_columns.reshape(-1, 1 + BINS)]
     unique = [portion for portion in in_columns if portion is not None and portion.is_nearly_unique]
+    every_name = "\n".join(sorted(map(repr, names)))
     return Fingerprint(
         rows=n_rows,
-        exact=_digest(key, n_rows, named, "\n".join(sorted(map(repr, names)))),
+        exact=_digest(key, n_rows, named, every_name),
         whole=_digest(key, n_rows, whole),
         without=tuple(mark for mark, _ in without),
         named_sketch=sketches[0],
         row_sketches=tuple(portion for portion in sketches[1:] if portion is not None),
         column_sketches=tuple(sorted(unique, key=lambda portion: portion.bits)),
+        spelled=_digest(key, n_rows, spelled, f"spelled\n{every_name}"),
     )
 
 
@@ -180,7 +192,8 @@ class RowMarks:
     """What the rows of a batch add to the fingerprint: pure and picklable, a function of the cells alone.
 
     The sums are: rows; for rows with the names of their columns, for rows, and for rows without each column: tags and
-    bins; for each column: cells that are not missing, bins.
+    bins; for each column: cells that are not missing, bins; for rows with the names of their columns, cells as they are
+    spelled: tags.
     """
 
     key: bytes = field(repr=False)
@@ -194,7 +207,7 @@ class RowMarks:
     @property
     def size(self) -> int:
         """Sums of a fingerprint."""
-        return 1 + self.n_row_parts * _PART + len(self.names) * (1 + BINS)
+        return 1 + self.n_row_parts * _PART + len(self.names) * (1 + BINS) + LANES
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64]:
         """Return the sums over a batch, shape (size,)."""
@@ -204,15 +217,24 @@ class RowMarks:
         cells = [_Cells.of(batch.column(name), of_cells) for name in self.names]
         n_rows = batch.num_rows
         whole, named = np.zeros((2, n_rows, LANES), dtype=np.uint64)
+        otherwise = np.zeros((n_rows, LANES), dtype=np.uint64)
         for column, name in zip(cells, names, strict=True):
             whole += column.tags[column.codes]
-            named += of_named.of_tags(column.tags ^ name)[column.codes]
-        sums = [np.array([n_rows]), *_marked(of_named_rows.of_sums(named)), *_marked(of_rows.of_sums(whole))]
+            of_column = of_named.of_tags(column.tags ^ name)
+            named += of_column[column.codes]
+            if column.spelled is not None:
+                changed = of_named.of_tags(column.spelled ^ name).astype(np.uint64) - of_column
+                otherwise += changed[column.codes]
+        of_named_row = of_named_rows.of_sums(named)
+        sums = [np.array([n_rows]), *_marked(of_named_row), *_marked(of_rows.of_sums(whole))]
         if self.n_row_parts > 2:
             for column in cells:
                 sums += _marked(of_rows.of_sums(whole - column.tags[column.codes]))
         for column in cells:
             sums += column.marked()
+        # most tables spell every cell in its one form: then these are the rows that are known already
+        spelled = of_named_rows.of_sums(named + otherwise) if otherwise.any() else of_named_row
+        sums.append(spelled.sum(axis=0, dtype=np.int64))
         return np.concatenate(sums).astype(np.int64)
 
 
@@ -224,17 +246,21 @@ class _Cells:
     codes: NDArray[np.int64]
     missing: NDArray[np.bool_]
     """Which tags are those of a missing cell, shape (n_tags,)."""
+    spelled: Tags | None
+    """Tags of the cells as they are spelled; None where all are spelled in their one form, as numbers always are."""
 
     @classmethod
     def of(cls, array: pa.Array, tags: KeyedTags) -> _Cells:
         encoded = array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
-        texts = cell_keys(encoded.dictionary)
-        texts = pa.concat_arrays([texts, pa.nulls(1, pa.string())])
-        codes = encoded.indices.fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)
+        values, no_cell = encoded.dictionary, pa.nulls(1, pa.string())
+        keys = pa.concat_arrays([cell_keys(values), no_cell])
+        texts = pa.concat_arrays([values, no_cell]) if pa.types.is_string(values.type) else keys
+        codes = encoded.indices.fill_null(len(keys) - 1).to_numpy(zero_copy_only=False)
         return cls(
-            tags=tags.of_texts(texts),
+            tags=tags.of_texts(keys),
             codes=codes.astype(np.int64),
-            missing=texts.is_null().to_numpy(zero_copy_only=False),
+            missing=keys.is_null().to_numpy(zero_copy_only=False),
+            spelled=None if texts.equals(keys) else tags.of_texts(texts),
         )
 
     def marked(self) -> list[NDArray[np.int64]]:

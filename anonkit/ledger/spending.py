@@ -15,6 +15,7 @@ from anonkit.ledger.account import Account
 from anonkit.ledger.joint_floor import JointFloor, numbers
 from anonkit.ledger.joint_view import pack
 from anonkit.ledger.recognition import Marks, Recognition, Sighting, recognised
+from anonkit.ledger.repeated_requests import Asked, never_again, request_digest
 from anonkit.ledger.source_rows import SourceRows
 from anonkit.ledger.standing import Claim, Entry, Standing, total
 from anonkit.ledger.store import Ledger
@@ -53,10 +54,15 @@ class Spending:
         Of the source.
     name : str
         What the dataset is called when nobody named it and the ledger does not know its rows.
+    asked : callable
+        Given the rows of the source: what is asked of it, in its one form; None: the release is not known again.
     """
 
-    def __init__(self, account: Account, promise: Guarantee, rows: SourceRows, name: str) -> None:
+    def __init__(
+        self, account: Account, promise: Guarantee, rows: SourceRows, name: str, asked: Asked = never_again
+    ) -> None:
         self._account = account
+        self._asked = asked
         self._promise = promise
         self._rows = rows
         self._name = name
@@ -138,6 +144,8 @@ class Spending:
             return recognitions[-1].dataset
 
         claim = self._claim(sighting, method, params, place)
+        if place is not None:  # what is in memory only is not there to be handed out again
+            claim = replace(claim, request=request_digest(ledger.key, self._asked(sighting.found.rows)))
         # the loss counts from here on; if this process is killed, the ledger settles it by whether the files are there
         number = ledger.reserve(
             claim,

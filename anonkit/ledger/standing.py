@@ -48,6 +48,8 @@ class Claim:
     params: bytes | None
     """What the joint view needs of a k-anonymous release: its public parameters, compressed."""
     fingerprint: Marks
+    request: bytes | None = None
+    """Digest of what was asked, the rows apart, under the ledger's key; None when it is not known again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +59,8 @@ class Entry(Claim):
     number: int
     state: State
     created: str
+    data_sha256: str | None = None
+    """Of the data file, once the files were about to be put in place; None before, and for a release in memory."""
 
     @property
     def counts(self) -> bool:

@@ -37,9 +37,9 @@ from anonkit.ledger.standing import Claim, Entry, Standing, State, allowed
 
 NAME = ".anonkit-ledger.sqlite"
 """The default ledger stands beside the releases under this name."""
-_VERSION = 2
-_FIRST_VERSION = 1
-"""It held its key, and knew tables by `first_marks`."""
+_VERSION = 3
+_FIRST_VERSION, _SECOND_VERSION = 1, 2
+"""The first held its key, and knew tables by `first_marks`; the second did not keep what a release was asked for."""
 _WAIT = 120.0  # seconds to wait for other processes: each holds the file for milliseconds
 _SCHEMA = """
 CREATE TABLE key_check (sign BLOB NOT NULL);
@@ -50,14 +50,20 @@ CREATE TABLE release (
     id INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL REFERENCES dataset, state TEXT NOT NULL,
     method TEXT NOT NULL, kind TEXT NOT NULL, epsilon TEXT, delta TEXT, k INTEGER, redrawn INTEGER NOT NULL,
     created TEXT NOT NULL, output TEXT, data_sha256 TEXT, params BLOB, process TEXT NOT NULL,
-    n_rows INTEGER NOT NULL, sketch BLOB NOT NULL, form INTEGER NOT NULL DEFAULT 1);
+    n_rows INTEGER NOT NULL, sketch BLOB NOT NULL, form INTEGER NOT NULL DEFAULT 1, request BLOB);
 """
-_FROM_FIRST = """
+_FROM_SECOND = """
+ALTER TABLE release ADD COLUMN request BLOB;
+"""
+_FROM_FIRST = (
+    """
 DROP TABLE secret;
 CREATE TABLE key_check (sign BLOB NOT NULL);
 ALTER TABLE fingerprint ADD COLUMN form INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE release ADD COLUMN form INTEGER NOT NULL DEFAULT 1;
 """
+    + _FROM_SECOND
+)
 
 Naming = Callable[[Sequence[tuple[str, Marks]], Sequence[str]], str]
 """Says under which name a release is booked, from the marks of (dataset, table) and the names in the ledger."""
@@ -103,6 +109,8 @@ class Ledger:
                 _sign(connection, key_of(self.path) or keep_key(self.path))
             elif version == _FIRST_VERSION:
                 self._take_the_key_out(connection)
+            elif version == _SECOND_VERSION:
+                _run(connection, _FROM_SECOND)
             elif version != _VERSION:
                 raise LedgerError(f"{str(self.path)!r} is a ledger of version {version}", f"this is version {_VERSION}")
             self._sign: bytes = connection.execute("SELECT sign FROM key_check").fetchone()[0]
@@ -216,7 +224,8 @@ class Ledger:
             _remember(connection, claim)
             inserted = connection.execute(
                 "INSERT INTO release (dataset, state, method, kind, epsilon, delta, k, redrawn, created, output, "
-                "params, process, n_rows, sketch, form) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "params, process, n_rows, sketch, form, request) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     claim.dataset,
                     State.RESERVED,
@@ -233,6 +242,7 @@ class Ledger:
                     claim.fingerprint.rows,
                     claim.fingerprint.to_bytes(),
                     claim.fingerprint.form,
+                    claim.request,
                 ),
             )
             return int(inserted.lastrowid or 0)
@@ -308,7 +318,7 @@ def _standing(connection: sqlite3.Connection, dataset: str) -> Standing:
 def _entries(connection: sqlite3.Connection, where: str, *values: object) -> list[Entry]:
     rows = connection.execute(
         "SELECT id, dataset, state, method, kind, epsilon, delta, k, redrawn, created, output, params, n_rows, sketch, "
-        "form "
+        "form, request, data_sha256 "
         f"FROM release WHERE {where} ORDER BY id",
         values,
     )
@@ -327,6 +337,8 @@ def _entries(connection: sqlite3.Connection, where: str, *values: object) -> lis
             output=row[10],
             params=row[11],
             fingerprint=marks_from(*row[12:15]),
+            request=row[15],
+            data_sha256=row[16],
         )
         for row in rows
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
@@ -14,9 +14,11 @@ from anonkit.drafting.table_domains import with_domains_of
 from anonkit.drafting.undeclared import Undeclared, judge_undeclared
 from anonkit.engines.reading.settled_tables import declared_table
 from anonkit.errors import ParameterError
+from anonkit.ledger.repeated_requests import Asked
 from anonkit.ledger.source_rows import SourceRows
 from anonkit.pipeline.output_measures import owner_measures
 from anonkit.pipeline.release_request import ReleaseRequest
+from anonkit.pipeline.request_form import request_form
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Draft, Engine, Source
@@ -32,6 +34,8 @@ class DeclaredSource:
     """What its dataset is called when nobody named it: the name of the file, without what is secret in an address."""
     rows: SourceRows
     """As they were read, for the ledger."""
+    columns: pa.Schema
+    """Names and types of its columns, as they were read first."""
     promise: Guarantee
     undeclared: Undeclared
     """Columns that nobody declared, as they were judged."""
@@ -57,6 +61,10 @@ class DeclaredSource:
     def _declared(self) -> tuple[Source, Mapping[str, Any]]:
         """The table, and the counts of its cells that are not as declared; nothing is read before it is asked for."""
         return declared_table(self.rows.table, self.policy, self.engine, taken=self.undeclared.taken)
+
+    def asked(self, request: ReleaseRequest) -> Asked:
+        """Return what is asked of the table, in its one form."""
+        return partial(request_form, request, self.columns, self.engine)
 
     def drafted(self, request: ReleaseRequest, randomness: Randomness) -> Draft:
         """Return the draft of the method, the columns that were taken for identifiers marked in it."""
@@ -103,7 +111,8 @@ def declared_source(source: object, request: ReleaseRequest, declared: Policy, e
     """
     name, method, min_people = table_name(source), request.method, request.domains_min_people
     table = engine.scan(source, declared)
-    columns = table.schema.names
+    schema = table.schema
+    columns = schema.names
     unknown = [] if declared.cell_by_cell else [column for column in columns if not declared.declares(column)]
     undeclared = judge_undeclared(table, unknown, engine) if unknown else Undeclared()
     policy = undeclared.declared(declared).resolve(columns, target_use=method.target_use)
@@ -120,6 +129,7 @@ def declared_source(source: object, request: ReleaseRequest, declared: Policy, e
     return DeclaredSource(
         name=name,
         rows=SourceRows(table=table, engine=engine, policy=policy),
+        columns=schema,
         promise=promise,
         undeclared=undeclared,
         notes=[*_role_notes(declared, policy), *undeclared.notes(policy)],

@@ -77,6 +77,11 @@ class Output:
             **options,  # type: ignore[arg-type]
         )
 
+    @property
+    def form(self) -> int | None:
+        """In what form the data are written: about so many rows a file of a folder, or None for one file."""
+        return self.part_rows
+
     def refuse_unwritable(self, *, seeded: bool) -> None:
         """Refuse what cannot be written so, before any data is opened.
 

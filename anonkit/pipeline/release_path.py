@@ -60,7 +60,7 @@ def release_table(source: object, request: ReleaseRequest) -> Release:
     with request.engine.opened() as engine, _workspace() as workspace:
         request.progress("reading", 0.0)
         opened = declared_source(source, request, declared, engine)
-        spending = Spending(account, opened.promise, opened.rows, opened.name)
+        spending = Spending(account, opened.promise, opened.rows, opened.name, opened.asked(request))
         spending.look()
         draft = _verified(opened, request, workspace, randomness)
         draft = replace(draft, owner=opened.figures(draft.owner, randomness if request.utility else None))

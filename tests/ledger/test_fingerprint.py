@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from anonkit.policy.declaration import Policy
 
 KEY, OTHER = b"k" * 32, b"o" * 32
 CELLS = st.sampled_from(["a", "b", "ab", "", "1", "2", "a" * 40, None])
+SPELLINGS = st.sampled_from(["1", "1.0", "01", " 1", "a", "a ", None])
 
 
 def of(table: Any, key: bytes = KEY) -> Fingerprint:
@@ -61,6 +63,30 @@ def test_cells_do_not_run_into_each_other() -> None:
     """Texts next to each other are not their concatenation, and a missing cell is not a word for it."""
     assert not of(table_of([("ab", "c", "d")], "pqr")).likeness(of(table_of([("a", "bc", "d")], "pqr"))).is_same
     assert not of(table_of([(None, "c", "d")], "pqr")).likeness(of(table_of([("None", "c", "d")], "pqr"))).is_same
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(st.tuples(SPELLINGS, SPELLINGS), max_size=6),
+    st.lists(st.tuples(SPELLINGS, SPELLINGS), max_size=6),
+    st.randoms(use_true_random=False),
+)
+def test_spelled_alike_is_the_very_same_rows(one: list[Any], two: list[Any], chance: Any) -> None:
+    """In any order, as often, every cell to the letter: 1, 1.0 and 01 are one number and three texts."""
+    turned = chance.sample(one, len(one))
+    assert of(table_of(one, "ab")).is_spelled_as(of(table_of(turned, "ab")))
+    assert of(table_of(one, "ab")).is_spelled_as(of(table_of(two, "ab"))) == (Counter(one) == Counter(two))
+    exchanged = Counter((second, first) for first, second in one)
+    assert of(table_of(one, "ab")).is_spelled_as(of(table_of(one, "ba"))) == (Counter(one) == exchanged)
+
+
+def test_what_an_older_version_kept_spells_nothing() -> None:
+    """An entry without the sum of spelled rows is not the same as any table, itself among them."""
+    found = of(bank_customers(40, seed=1))
+    older = replace(found, spelled=b"")
+    assert found.is_spelled_as(Fingerprint.from_bytes(found.rows, found.to_bytes()))
+    assert not found.is_spelled_as(older)
+    assert not older.is_spelled_as(older)
 
 
 @pytest.mark.parametrize("times", [2, 3, 256])

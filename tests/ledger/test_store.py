@@ -235,9 +235,22 @@ def test_what_is_no_ledger_is_refused(tmp_path: Path, content: bytes) -> None:
 def test_a_ledger_of_a_later_version_is_refused(ledger: Ledger) -> None:
     """What a later anonkit wrote may mean something else."""
     with sqlite3.connect(ledger.path) as connection:
-        connection.execute("PRAGMA user_version = 3")
-    with pytest.raises(LedgerError, match="version 3"):
+        connection.execute("PRAGMA user_version = 4")
+    with pytest.raises(LedgerError, match="version 4"):
         Ledger(ledger.path)
+
+
+def test_a_ledger_of_version_2_is_brought_to_this_one(ledger: Ledger) -> None:
+    """Its releases stay, with their losses; what they were asked for is not known, and of later ones it is."""
+    ledger.commit(ledger.reserve(claim(), free))
+    with sqlite3.connect(ledger.path) as connection:
+        connection.execute("ALTER TABLE release DROP COLUMN request")
+        connection.execute("PRAGMA user_version = 2")
+    reopened = Ledger(ledger.path)
+    reopened.publishing(reopened.reserve(claim(request=b"asked"), free), "digest")
+    entries = Ledger(ledger.path).standing("d").entries
+    assert [(entry.request, entry.data_sha256) for entry in entries] == [(None, None), (b"asked", "digest")]
+    assert Ledger(ledger.path).standing("d").epsilon == 0.2
 
 
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
