@@ -5,7 +5,9 @@ BIN = $(VENV)/bin
 CORE = $(VENV)/.installed
 STAMP = $(VENV)/.installed-dev
 
-.PHONY: demo test coverage test-random test-slow audit bench lint wheel-test matrix release-ready clean
+INTEGRATIONS = airflow dagster prefect
+
+.PHONY: demo test coverage test-random test-slow test-integrations audit bench lint wheel-test matrix release-ready clean
 
 $(CORE): pyproject.toml constraints.txt
 	$(PY) -m venv $(VENV)
@@ -31,6 +33,17 @@ test-random: $(STAMP)  ## the same tests on other generated examples each time
 
 test-slow: $(STAMP)  ## the long audits and utility targets
 	$(BIN)/python -m pytest -q -m slow --hypothesis-profile random
+
+.integrations/%/.installed: pyproject.toml tests/integrations/%/requirements.txt tests/integrations/%/constraints.txt
+	$(PY) -m venv .integrations/$*
+	.integrations/$*/bin/python -m pip install --quiet --disable-pip-version-check \
+	  -c tests/integrations/$*/constraints.txt -r tests/integrations/$*/requirements.txt
+	touch $@
+
+test-integrations: $(INTEGRATIONS:%=.integrations/%/.installed)  ## the pipeline tools, each in its own environment
+	for tool in $(INTEGRATIONS); do \
+	  .integrations/$$tool/bin/python -m pytest -q -p no:cacheprovider -W default -m integrations tests/integrations/$$tool \
+	  || exit 1; done
 
 audit: $(STAMP)  ## try to refute the privacy claims, for half an hour
 	$(BIN)/python -m pytest -q -m slow tests/privacy tests/mechanisms
@@ -58,4 +71,4 @@ release-ready:  ## what keeps TAG=v1.2.3 from being published
 	$(PY) tests/release_ready.py "$(TAG)"
 
 clean:
-	rm -rf $(VENV) .nox .coverage .coverage.* demo dist build
+	rm -rf $(VENV) .integrations .nox .coverage .coverage.* demo dist build

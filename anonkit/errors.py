@@ -29,6 +29,8 @@ class AnonkitError(Exception):
 
     exit_code: ClassVar[int] = 3
     code: ClassVar[str] = "ERROR"
+    may_be_retried: ClassVar[bool] = False
+    """True: the same call may succeed later although nobody changed what was asked, since its surroundings failed."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         self.message = redacted(message)
@@ -59,6 +61,7 @@ class SourceError(AnonkitError, ValueError):
     """The source table cannot be read as a table."""
 
     code = "SOURCE"
+    may_be_retried = True
 
 
 class GuaranteeError(AnonkitError, RuntimeError):
@@ -84,18 +87,21 @@ class EngineError(AnonkitError, RuntimeError):
     """The engine failed while moving or counting rows."""
 
     code = "ENGINE"
+    may_be_retried = True
 
 
 class LedgerError(AnonkitError, RuntimeError):
     """The ledger cannot be read or written, or does not allow what was asked of it."""
 
     code = "LEDGER"
+    may_be_retried = True
 
 
 class ReleaseFormatError(AnonkitError, ValueError):
     """A file of a release is missing, damaged, or of another format version."""
 
     code = "FORMAT"
+    may_be_retried = True
 
 
 @contextmanager

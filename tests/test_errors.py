@@ -32,6 +32,8 @@ DOCUMENTED: dict[type[AnonkitError], tuple[int, str, type[Exception]]] = {
     errors.UncheckedError: (3, "UNCHECKED", RuntimeError),
     errors.MissingDependencyError: (4, "MISSING_EXTRA", ImportError),
 }
+MAY_PASS_LATER = {errors.SourceError, errors.EngineError, errors.LedgerError, errors.ReleaseFormatError}
+"""Errors of the surroundings; all others come again, or are an answer that a second attempt must not change."""
 LINES = st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), max_size=40)
 TWELVE = [f"column{number}" for number in range(12)]
 kinds = pytest.mark.parametrize("kind", DOCUMENTED, ids=lambda kind: kind.__name__)
@@ -49,6 +51,12 @@ def test_exit_code_word_and_python_kind_are_the_documented_ones(kind: type[Anonk
     code, word, python = DOCUMENTED[kind]
     assert (kind.exit_code, kind.code) == (code, word)
     assert issubclass(kind, python)
+
+
+@kinds
+def test_only_a_failure_of_the_surroundings_may_be_retried(kind: type[AnonkitError]) -> None:
+    """A scheduler that retries a refusal asks the same question again; one that gives up on a lost disk loses a day."""
+    assert kind.may_be_retried is (kind in MAY_PASS_LATER)
 
 
 def test_every_word_stands_for_one_kind() -> None:

@@ -22,7 +22,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("drafting", "auditing"),
     ("ledger",),
     ("pipeline", "comparing"),
-    ("cli", "__main__"),
+    ("cli", "integrations", "__main__"),
 )
 """Rooms by row, the lowest first: a room imports rooms of its own row and of those below it, and never in a circle."""
 SIBLINGS = ("methods", "engines", "consumers", "checks", "datasets")
@@ -38,6 +38,8 @@ EXCEPTIONS = {
     ("checks/utility.py", "estimators"): "the classifier by which usefulness is judged; it decides about no promise",
 }
 HEAVY = {"sklearn", "scipy", "pandas", "polars", "duckdb", "opendp", "pyspark", "great_expectations", "matplotlib"}
+TOOLS = {"airflow", "dagster", "dbt", "dvc", "prefect", "snakemake"}
+"""Tools of other people's pipelines."""
 HOME_OF_HEAVY: dict[str, set[str]] = {
     "consumers/forest.py": {"sklearn"},
     "consumers/naive_bayes.py": {"sklearn"},
@@ -142,6 +144,13 @@ def test_heavy_packages_are_imported_late(path: Path) -> None:
     allowed = HOME_OF_HEAVY.get(str(path.relative_to(PACKAGE)), set())
     heavy = {name.split(".")[0] for name in _imports(path, top_only=True)} & HEAVY
     assert heavy <= allowed
+
+
+@pytest.mark.parametrize("path", FILES, ids=_named)
+def test_a_pipeline_tool_is_imported_by_its_own_module_alone(path: Path) -> None:
+    """Whoever uses one tool needs none of the others, and the rest of the package needs none at all."""
+    tools = {name.split(".")[0] for name in _imports(path, top_only=False)} & TOOLS
+    assert tools <= ({path.stem} if path.parent == PACKAGE / "integrations" else set())
 
 
 @pytest.mark.parametrize("path", FILES, ids=_named)

@@ -22,7 +22,10 @@ from packaging.utils import canonicalize_name
 OPTIONAL_AT_RUN_TIME = {"spark": {"pyspark", "py4j", "grpc"}, "validate": {"great_expectations", "sqlalchemy"}}
 """Extra -> what may be imported only where the extra is installed."""
 
-DISTRIBUTIONS = {"sklearn": "scikit-learn"}
+TOOLS = {"airflow": "airflow", "dagster": "dagster", "prefect": "prefect"}
+"""Extra of an integration -> the tool that its module imports; each is installed into an environment of its own."""
+
+DISTRIBUTIONS = {"sklearn": "scikit-learn", "airflow": "apache-airflow"}
 """Import name -> the name it is installed by, where the two differ by more than a dash."""
 
 
@@ -95,7 +98,7 @@ def _distribution(imported: str) -> str:
 def test_what_the_package_imports_is_declared(repository: Path, project: dict[str, Any]) -> None:
     """Nothing comes along by luck: a dependency of a dependency is declared, or belongs to a declared extra."""
     declared = {canonicalize_name(needed.name) for needed in _requirements(project)}
-    optional = set().union(*OPTIONAL_AT_RUN_TIME.values())
+    optional = set().union(TOOLS.values(), *OPTIONAL_AT_RUN_TIME.values())
     undeclared = {
         f"{name} ({path.relative_to(repository)})"
         for name, path in _imported(repository).items()
@@ -153,6 +156,27 @@ def test_the_gate_pins_every_dependency_within_its_bounds(repository: Path, proj
     pins = _pins(repository / "constraints.txt")
     for needed in _requirements(project, *OPTIONAL_AT_RUN_TIME, "dev"):
         assert needed.specifier.contains(pins[canonicalize_name(needed.name)]), needed
+
+
+def test_the_tools_of_integrations_stay_out_of_every_other_environment(project: dict[str, Any]) -> None:
+    """Their pins exclude each other: neither `all` nor `dev` brings one, and no extra brings two."""
+    extras = project["optional-dependencies"]
+    names = {canonicalize_name(_distribution(tool)) for tool in TOOLS.values()}
+    for extra in set(extras) - set(TOOLS):
+        assert not names & {canonicalize_name(needed.name) for needed in _requirements(project, extra)}, extra
+        assert not any(f"anonkit[{tool}" in line for tool in TOOLS for line in extras[extra])
+    for extra in TOOLS:
+        assert [canonicalize_name(Requirement(line).name) for line in extras[extra]] == [_distribution(TOOLS[extra])]
+
+
+def test_every_tool_is_tested_at_a_version_that_its_extra_allows(repository: Path, project: dict[str, Any]) -> None:
+    """`make test-integrations` installs what tests/integrations/NAME/constraints.txt pins."""
+    for extra in TOOLS:
+        pins = _pins(repository / "tests" / "integrations" / extra / "constraints.txt")
+        for needed in _requirements(project, extra):
+            if canonicalize_name(needed.name) in pins:
+                assert needed.specifier.contains(pins[canonicalize_name(needed.name)]), (extra, needed)
+        assert _distribution(TOOLS[extra]) in pins
 
 
 # sessions and workflows

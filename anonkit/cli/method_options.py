@@ -32,13 +32,12 @@ KIND_NAMES = {int: "INTEGER", float: "NUMBER", str: "TEXT"}
 @cache
 def declared_parameters() -> Mapping[str, tuple[Parameter, ...]]:
     """Return the parameters of every method that can be imported, by method name."""
-    from anonkit.methods import METHODS, method_class, method_names
-    from anonkit.parameters import parameters_of
+    from anonkit.methods import METHODS, method_names, method_parameters
 
     parameters = {}
     for name in method_names():
         try:
-            parameters[name] = parameters_of(method_class(name))
+            parameters[name] = method_parameters(name)
         except Exception:
             if name in METHODS:
                 raise
@@ -171,10 +170,9 @@ def _not_its_own(method: str, name: str) -> WrongUsage:
 
 
 def _parameters_of(method: str) -> tuple[Parameter, ...]:
-    from anonkit.methods import method_class
-    from anonkit.parameters import parameters_of
+    from anonkit.methods import method_parameters
 
-    return parameters_of(method_class(method))
+    return method_parameters(method)
 
 
 def _names(option: click.Option) -> list[str]:

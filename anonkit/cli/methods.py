@@ -28,11 +28,10 @@ def command(name: str | None) -> Outcome:
     anonkit methods rfka
     anonkit methods --json
     """
-    from anonkit.methods import method_class
-    from anonkit.parameters import parameters_of
+    from anonkit.methods import method_parameters
 
     if name is not None:
-        parameters = parameters_of(method_class(name))
+        parameters = method_parameters(name)
         document = describe(name)
         return Outcome(text=_details(document, parameters), document=document)
     documents = [describe(name_of_method) for name_of_method in declared_parameters()]

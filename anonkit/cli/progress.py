@@ -6,14 +6,11 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import click
-
-if TYPE_CHECKING:
-    from anonkit.protocols import Progress
 
 _PARTS = 100
 
@@ -21,7 +18,7 @@ _PARTS = 100
 @contextmanager
 def progress_bars(
     quiet: bool, stream: TextIO | None = None, *, delay: float = 1.0, tick: float = 0.2
-) -> Iterator[Progress]:
+) -> Iterator[Callable[[str, float], None]]:
     """Show a bar a step until the block ends.
 
     Parameters

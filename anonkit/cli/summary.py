@@ -13,8 +13,7 @@ import click
 
 from anonkit.bundle.stored_release import DATA, Release, class_figures
 from anonkit.cli.boundary import one_line
-from anonkit.randomness import SECURE
-from anonkit.report.document import OWNER_BANNER
+from anonkit.report.document import OWNER_BANNER, is_seeded
 from anonkit.report.wording import (
     bound,
     check_words,
@@ -138,7 +137,7 @@ def _wrap(line: str, width: int) -> list[str]:
 
 def _head(title: str, report: Mapping[str, Any]) -> list[str]:
     lines = [click.style(one_line(title), bold=True), ""]
-    if report["randomness"] != SECURE:
+    if is_seeded(report):
         warning = "NOT FOR RELEASE: made with a known seed, and every file says so"
         lines.insert(1, click.style(warning, fg="red", bold=True))
     return lines

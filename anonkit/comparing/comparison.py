@@ -28,8 +28,7 @@ from anonkit.engines import open_engine
 from anonkit.errors import AnonkitError, ParameterError, PolicyError
 from anonkit.ledger.account import Account, Where
 from anonkit.ledger.standing import total
-from anonkit.methods import make_method, method_class
-from anonkit.parameters import parameters_of
+from anonkit.methods import make_method, method_parameters
 from anonkit.pipeline.release_path import release_table
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.policy.declaration import Policy
@@ -302,7 +301,7 @@ class _Setting:
 
 
 def _settings(method: str, k: Sequence[int], epsilon: Sequence[float]) -> list[_Setting]:
-    names = {parameter_.name for parameter_ in parameters_of(method_class(method))}
+    names = {parameter_.name for parameter_ in method_parameters(method)}
     if "k" in names:
         return [_Setting(method=method, parameter="k", value=value) for value in k]
     if "epsilon" in names:

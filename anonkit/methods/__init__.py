@@ -15,7 +15,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from anonkit.errors import AnonkitError, ParameterError, did_you_mean
-from anonkit.parameters import check_parameters
+from anonkit.parameters import Parameter, check_parameters, parameters_of
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Method
 
@@ -45,6 +45,17 @@ def method_class(name: str) -> type[Method]:
             loaded: type[Method] = point.load()
             return loaded
     raise ParameterError(f"method ({name}) is not known", did_you_mean(name, method_names()))
+
+
+def method_parameters(name: str) -> tuple[Parameter, ...]:
+    """Return the parameters that a method declares, in their order.
+
+    Raises
+    ------
+    ParameterError
+        No method has this name.
+    """
+    return parameters_of(method_class(name))
 
 
 def make_method(name: str, parameters: Mapping[str, Any], preset: str | None = None) -> Method:

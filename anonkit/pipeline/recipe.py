@@ -160,6 +160,36 @@ class Recipe:
         return release_table(self.source, request)
 
 
+def run_recipe(
+    path: str | Path,
+    *,
+    output: str | Path | None = None,
+    sign: str | Path | None = None,
+    force: bool = False,
+    dry_run: bool = False,
+    progress: Progress = no_progress,
+    **account: Any,
+) -> Release:
+    """Carry out the release that a recipe file describes: `anonkit run` as a call.
+
+    Parameters
+    ----------
+    path : path
+        The recipe.
+    output, sign, force, dry_run, progress
+        As in `anonkit.release`; the first two instead of the recipe's own.
+    **account
+        `ledger`, `dataset`, `budget` and `accept_joint_k`, as in `anonkit.release`.
+
+    Raises
+    ------
+    AnonkitError
+        Those of `Recipe.load` and of `anonkit.release`.
+    """
+    recipe, charged = Recipe.load(path), Account(**account)
+    return recipe.run(output=output, sign=sign, account=charged, progress=progress, force=force, dry_run=dry_run)
+
+
 def _in(path: Path, name: str) -> str:
     """Return a path that a recipe gives; the slash that tells a folder stays."""
     return str(path.parent / name) + ("/" if name.endswith("/") else "")

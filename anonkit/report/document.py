@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from anonkit.promises.guarantee import Check, Guarantee
+from anonkit.randomness import SECURE
 
 FORMAT = "anonkit-report/2"
 OWNER_FORMAT = "anonkit-owner-report/1"
@@ -60,6 +61,11 @@ def build_report(
     for block, value in details.items():
         document[block] = {**document.get(block, {}), **value} if isinstance(value, Mapping) else value
     return document
+
+
+def is_seeded(report: Mapping[str, Any]) -> bool:
+    """Tell whether the randomness of a release can be reproduced, so that it is for tests and not for release."""
+    return bool(report["randomness"] != SECURE)
 
 
 def build_owner_report(version: str, measures: Mapping[str, Any]) -> dict[str, Any]:

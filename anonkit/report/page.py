@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonkit.errors import ReleaseFormatError
-from anonkit.randomness import SECURE
 from anonkit.report import review
 from anonkit.report.charts import Bar, Fill, bar_chart, class_size_bins, histogram, safe_text, size_ticks
-from anonkit.report.document import OWNER_BANNER
+from anonkit.report.document import OWNER_BANNER, is_seeded
 from anonkit.report.promise_words import words_of
 from anonkit.report.tabulation import bounded, budget_tables, column_row, measures, row_counts
 from anonkit.report.wording import (
@@ -95,7 +94,7 @@ def _view(report: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "report": report,
         "created": date_text(report["created"]),
-        "seeded": report["randomness"] != SECURE,
+        "seeded": is_seeded(report),
         "headline": words.headline(promise),
         "verdict": words.verdict(promise, len(checks)),
         "questions": list(words.questions(report)),

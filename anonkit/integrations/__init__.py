@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ready-made steps for other people's pipelines, one module a tool, each tool imported in its own module alone.
+
+``dagster``
+    A release as an asset, and its validation as asset checks.
+``airflow``
+    Operators that release and validate.
+``prefect``
+    Tasks that release and validate, with the report as an artifact.
+``pipeline_step``
+    What these share: a step that releases or validates, what it hands on, and whether a failure may be retried.
+
+A tool brings its own dependencies: `pip install 'anonkit[dagster]'`. The extras exclude each other, so that each is
+installed into an environment of its own.
+"""

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Airflow 3: operators that release a table and validate a release.
+
+Needs `pip install 'anonkit[airflow]'`. How to use them: docs/how-to/airflow.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from anonkit.errors import AnonkitError, MissingDependencyError
+from anonkit.integrations.pipeline_step import (
+    is_final,
+    make_release,
+    public_facts,
+    refuse_failed,
+    validate_release,
+)
+
+try:
+    from airflow.sdk import BaseOperator
+    from airflow.sdk.exceptions import AirflowFailException
+except ImportError:
+    raise MissingDependencyError.of_extra("Airflow 3", "airflow") from None
+
+_T = TypeVar("_T")
+
+
+class ReleaseOperator(BaseOperator):
+    """Release a table, by a recipe or by the keywords of `anonkit.release`.
+
+    The task returns paths, hashes and figures of the release, as plain JSON types.
+
+    Parameters
+    ----------
+    recipe, source : str
+        One of them: the path of a recipe, or of a table.
+    output_path : str, optional
+        Where the release is written; needed with a source.
+    ledger, dataset, budget : optional
+        As in `anonkit.release`.
+    options : mapping
+        Further keywords of `anonkit.release`, such as `{"method": "rfka", "k": 10, "policy": "policy.toml"}`.
+    **task
+        Keywords of every operator: `task_id`, `retries`, …
+
+    Raises
+    ------
+    AirflowFailException
+        It failed for good; Airflow does not try it again.
+    AnonkitError
+        It failed, and another attempt may succeed.
+
+    Privacy
+    -------
+    Airflow stores what a task returns, and its rendered fields, in its database, and shows them to its users.
+    """
+
+    template_fields: Sequence[str] = ("recipe", "source", "output_path", "ledger", "dataset", "options")
+    template_fields_renderers: Mapping[str, str] = {"options": "json"}
+    ui_color = "#d9ead3"
+
+    def __init__(
+        self,
+        *,
+        recipe: str | None = None,
+        source: str | None = None,
+        output_path: str | None = None,
+        ledger: str | None = None,
+        dataset: str | None = None,
+        budget: float | None = None,
+        options: Mapping[str, Any] | None = None,
+        **task: Any,
+    ) -> None:
+        super().__init__(**task)
+        self.recipe = recipe
+        self.source = source
+        self.output_path = output_path
+        self.ledger = ledger
+        self.dataset = dataset
+        self.budget = budget
+        self.options = dict(options or {})
+
+    def execute(self, context: Any) -> dict[str, Any]:
+        """Make the release and return its public facts."""
+        named = ("recipe", "source", "ledger", "dataset", "budget")
+        described = {name: getattr(self, name) for name in named}
+        release = _attempted(lambda: make_release(output=self.output_path, **described, **self.options))
+        for note in release.report["notes"]:
+            self.log.info("%s", note)
+        return public_facts(release)
+
+
+class ValidateOperator(BaseOperator):
+    """Validate a release from its files alone; a broken promise fails for good.
+
+    Parameters
+    ----------
+    release : str
+        Path of the release.
+    options : mapping
+        Keywords of `anonkit.validate`: what is asked on top of what the release promises, such as `{"k": 10}`, and
+        `signed_by`.
+    **task
+        Keywords of every operator: `task_id`, `retries`, …
+
+    Raises
+    ------
+    AirflowFailException
+        The release does not keep its promise, or the question is wrong; Airflow does not try it again.
+    AnonkitError
+        It could not be checked, and another attempt may succeed.
+    """
+
+    template_fields: Sequence[str] = ("release", "options")
+    template_fields_renderers: Mapping[str, str] = {"options": "json"}
+    ui_color = "#cfe2f3"
+
+    def __init__(self, *, release: str, options: Mapping[str, Any] | None = None, **task: Any) -> None:
+        super().__init__(**task)
+        self.release = release
+        self.options = dict(options or {})
+
+    def execute(self, context: Any) -> list[dict[str, Any]]:
+        """Return the checks, all of which passed."""
+        return _attempted(self._checks)
+
+    def _checks(self) -> list[dict[str, Any]]:
+        checks = validate_release(self.release, **self.options)
+        refuse_failed(checks, self.release)
+        return checks
+
+
+def _attempted(step: Callable[[], _T]) -> _T:
+    """Do a step; what would fail again is told as a failure for good."""
+    try:
+        return step()
+    except AnonkitError as error:
+        if is_final(error):
+            raise AirflowFailException(f"{error.code}: {error}") from None
+        raise

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The main facts of a report as Markdown, for the pages of pipeline tools and build servers.
+
+Tables are those of GitHub Flavored Markdown. Whatever came with the table (column names, labels, notes) is untrusted
+text: every sign that Markdown or HTML gives a meaning is escaped, so that it makes no markup. (Tools that turn a bare
+address into a link do that to any text.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from anonkit.errors import ReleaseFormatError
+from anonkit.report import review
+from anonkit.report.charts import safe_text
+from anonkit.report.document import is_seeded
+from anonkit.report.promise_words import words_of
+from anonkit.report.promise_words.phrases import capital
+from anonkit.report.tabulation import column_row, row_counts
+from anonkit.report.wording import check_words, date_text, gathered, number, required_words, shuffle_words
+
+_SIGNS = re.compile(
+    r"""
+    (?! (?<=\w)-(?=\w) | (?<=\w)[.:](?=\s|$) | (?<=\d)\.(?=\d) )  # a hyphen, the end of a clause, a decimal point
+    [!-/:-@\[-`{-~]
+    """,
+    re.VERBOSE | re.ASCII,
+)
+"""ASCII punctuation but for where it can mean nothing: any of it may be escaped by a backslash."""
+_PLAIN = frozenset(",;'()%=?/")
+"""Punctuation that means nothing without a sign that is escaped; the source is read too, and reads better without."""
+_BREAKS = re.compile(r"\s+")
+_NUMBERED = re.compile(r"\A(\d+)([.)])")
+"""What begins a numbered list."""
+_SHOWN_COLUMNS = 60
+
+
+def report_markdown(report: Mapping[str, Any]) -> str:
+    """Return the main facts of a report as Markdown: the promise, its checks and limits, columns, risk, utility.
+
+    Parameters
+    ----------
+    report : mapping
+        What `out.report.json` holds.
+
+    Raises
+    ------
+    ReleaseFormatError
+        The report lacks a block, or a block is not what it should be.
+
+    Privacy
+    -------
+    It shows the public report and nothing else, so that it may stand where a pipeline's users read it.
+    """
+    try:
+        return "\n".join(_lines(report)) + "\n"
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+        raise ReleaseFormatError(
+            "the report is not one of anonkit", "anonkit validate tells what was changed"
+        ) from error
+
+
+def validation_markdown(checks: Iterable[Mapping[str, Any]]) -> str:
+    """Return checks as a Markdown table, those that failed first.
+
+    Parameters
+    ----------
+    checks : iterable of mapping
+        As `Check.to_dict` gives them.
+    """
+    return "\n".join(_checks(checks)) + "\n"
+
+
+def escaped(text: object) -> str:
+    """Return a text as one line of Markdown that shows it and does nothing."""
+    line = safe_text(_BREAKS.sub(" ", str(text))).strip()
+    line = _SIGNS.sub(lambda sign: sign[0] if sign[0] in _PLAIN else f"\\{sign[0]}", line)
+    return _NUMBERED.sub(r"\1\\\2", line)
+
+
+def _lines(report: Mapping[str, Any]) -> Iterator[str]:
+    promise, checks = report["guarantee"], report["verification"]["checks"]
+    words = words_of(promise)
+    yield f"### {escaped(words.headline(promise).text)}: {escaped(report['dataset'] or 'unnamed table')}"
+    yield ""
+    yield _verdict(report)
+    yield ""
+    yield escaped(promise["statement"])
+    yield ""
+    yield from _table(("At a glance", ""), _facts(report))
+    if file_alone := shuffle_words(report.get("shuffle")):
+        yield from ("", escaped(file_alone))
+    yield from ("", "#### Checks made on the released table", "")
+    yield from _checks(checks)
+    yield from ("", "#### What is not protected", "")
+    yield from _list(promise["not_protected"])
+    if promise["assumptions"]:
+        yield from ("", "#### What is assumed", "")
+        yield from _list(promise["assumptions"])
+    yield from ("", "#### Columns", "")
+    yield from _columns(report["columns"])
+    if report["notes"]:
+        yield from ("", "#### Notes", "")
+        yield from _list(report["notes"])
+
+
+def _verdict(report: Mapping[str, Any]) -> str:
+    """Return whether the promise holds, the worst first."""
+    promise, checks = report["guarantee"], report["verification"]["checks"]
+    words, broken = words_of(promise), [check for check in checks if not check["passed"]]
+    unchecked = words.unchecked(promise, {check["name"] for check in checks})
+    verdict = words.verdict(promise, len(checks))
+    said = []
+    if is_seeded(report):
+        said.append("❌ **Not for release.** Its randomness comes from a known seed: it was made for tests.")
+    if broken:
+        said.append(f"❌ **The promise does not hold:** {len(broken)} of {len(checks)} checks failed.")
+    elif unchecked:
+        named = ", ".join(check_words(name)[0] for name in unchecked)
+        said.append(f"❌ **Not all of the promise was checked:** no check of {escaped(named)}.")
+    else:
+        stressed = verdict.stressed.removeprefix("✓ ")
+        said.append(f"{'✅' if verdict.is_good else '⚠️'} **{escaped(stressed)}**{_after(verdict.rest)}")
+    return "\n\n".join(said)
+
+
+def _after(text: str) -> str:
+    return f" {escaped(text)}" if text.strip() else ""
+
+
+def _facts(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what a reader asks first, as (what, text)."""
+    method, promise = report["method"], report["guarantee"]
+    preset = f", preset {method['preset']}" if method.get("preset") else ""
+    figures = {capital(what): figure for figure, what in words_of(promise).figures(report)}
+    yield from figures.items()
+    yield "Method", f"{method['name']}{preset}"
+    yield "Made", f"{date_text(report['created'])}, by anonkit {report['anonkit_version']}"
+    yield "Who is protected", review.protected_words(promise)
+    yield "Largest measured risk", " ".join(review.risk_words(report, None))
+    yield "Usefulness", review.utility_words(report)
+    yield "Ledger", review.ledger_words(report)
+    yield from (fact for fact in row_counts(report["rows"]) if fact[0] not in figures)
+
+
+def _checks(checks: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    rows = [
+        (
+            "✅" if check["passed"] else "❌",
+            check_words(check["name"])[0],
+            number(check["observed"]),
+            required_words(check),
+        )
+        for check in sorted(gathered(checks), key=lambda check: bool(check["passed"]))
+    ]
+    yield from _table(("", "Check", "Found", "Required"), rows)
+
+
+def _columns(columns: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    rows = [column_row(column) for column in columns]
+    shown = [
+        (row["name"], row["role"], row["action"], "–" if row["count"] is None else number(row["count"]))
+        for row in rows[:_SHOWN_COLUMNS]
+    ]
+    yield from _table(("Column", "Role", "Treatment", "Values"), shown)
+    if len(rows) > _SHOWN_COLUMNS:
+        yield from ("", f"and {len(rows) - _SHOWN_COLUMNS} more columns")
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield f"| {' | '.join('---' for _ in head)} |"
+    yield from (f"| {' | '.join(escaped(cell) for cell in row)} |" for row in rows)
+
+
+def _list(texts: Sequence[str]) -> Iterator[str]:
+    yield from (f"- {escaped(text)}" for text in texts)
+    if not texts:
+        yield "- none stated"
