@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from anonkit.errors import EngineError
+from anonkit.errors import EngineError, ReleaseFormatError
 
 _MARK = "COMPLETE"
 _REPLACED = "replaced-"
@@ -85,16 +85,43 @@ def recover(folder: Path, stem: str) -> None:
             shutil.rmtree(staged, ignore_errors=True)
 
 
+def unmarked(folder: Path, stem: str) -> list[Path]:
+    """Return the folders in which files were prepared that are not marked complete: none of them was put in place."""
+    return [staged for staged in sorted(folder.glob(f"{_prefix(stem)}*")) if not (staged / _MARK).exists()]
+
+
 def _finish(staged: Path, target: Path) -> None:
-    steps = json.loads((staged / _MARK).read_text(encoding="utf-8"))
-    for name in steps["remove"]:
+    put, remove = _steps(staged)
+    for name in remove:
         (target / name).unlink(missing_ok=True)
-    for name in steps["put"]:
+    for name in put:
         # absent when an interrupted run had renamed it already: every step may be repeated
         if (staged / name).exists():
             _replace(staged / name, target / name)
     sync_entry(target)
     shutil.rmtree(staged, ignore_errors=True)
+
+
+def _steps(staged: Path) -> tuple[list[str], list[str]]:
+    """Read which files are put in place, and which removed.
+
+    A release comes from others, hidden folders and all: what stands in a mark must not reach beyond its own files.
+    """
+    stem = staged.name.removeprefix(".").rpartition(".anonkit-")[0]
+    try:
+        steps = json.loads((staged / _MARK).read_text(encoding="utf-8"))
+        put, remove = ([str(name) for name in steps[what]] for what in ("put", "remove"))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise _damaged(staged) from None
+    if any(Path(name).name != name or not name.startswith(stem) for name in (*put, *remove)):
+        raise _damaged(staged)
+    return put, remove
+
+
+def _damaged(staged: Path) -> ReleaseFormatError:
+    return ReleaseFormatError(
+        f"{str(staged)!r} is not a folder that anonkit has left", "delete it; it may come from whoever sent the release"
+    )
 
 
 def _replace(new: Path, old: Path) -> None:

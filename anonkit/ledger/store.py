@@ -4,7 +4,7 @@
 A release goes through it in three steps, each durable before the next begins: it is *reserved* (from here on its loss
 counts), it is *publishing* (its files are about to be put in place), it is *committed*. Whoever dies on the way leaves
 the step behind, and the next reader of the ledger settles it: what was only reserved never reached its place and is
-rolled back; what was publishing is committed when its files are there, and counts as spent when nobody can tell.
+rolled back; of what was publishing its files tell (`anonkit.ledger.settling`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from anonkit.bundle.atomic import recover
-from anonkit.bundle.stored_release import DATA, Place, sha256
 from anonkit.errors import LedgerError
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.liveness import Process
@@ -33,6 +31,7 @@ from anonkit.ledger.private_key import (
     wrong_key,
 )
 from anonkit.ledger.recognition import Marks, marks_from
+from anonkit.ledger.settling import settled
 from anonkit.ledger.standing import Claim, Entry, Standing, State, allowed
 
 NAME = ".anonkit-ledger.sqlite"
@@ -384,32 +383,9 @@ def _settle_all(connection: sqlite3.Connection) -> None:
 
 
 def _settle(connection: sqlite3.Connection, entry: Entry, *, ended_here: bool = False) -> None:
-    """Commit, roll back or leave a release on which its process works no more.
-
-    What a process saw itself when it failed (`ended_here`) is believed: its files are not there. After a dead process
-    they may have been there, and have been carried away since.
-    """
-    state = entry.state
-    if state is State.RESERVED:  # `publishing` is durable before the first file is put in place
-        state = State.ROLLED_BACK
-    elif state is State.PUBLISHING and entry.output is not None:
-        expected = connection.execute("SELECT data_sha256 FROM release WHERE id = ?", (entry.number,)).fetchone()[0]
-        there = _stands_there(Path(entry.output), expected)
-        if there:
-            state = State.COMMITTED
-        elif there is False and ended_here:
-            state = State.ROLLED_BACK
+    """Commit, roll back or leave a release on which its process works no more."""
+    state = settled(entry, ended_here=ended_here)
     connection.execute("UPDATE release SET state = ? WHERE id = ?", (state, entry.number))
-
-
-def _stands_there(output: Path, data_sha256: str) -> bool | None:
-    """Tell whether a data file is in its place, interrupted renames finished; None when that cannot be known."""
-    place = Place.of(output)
-    try:
-        recover(place.folder, place.stem)
-        return place.file(DATA).exists() and sha256(place.file(DATA)) == data_sha256
-    except OSError:
-        return None
 
 
 def _text(loss: float | None) -> str | None:

@@ -9,7 +9,7 @@ import pytest
 
 import anonkit.bundle.atomic as atomic
 from anonkit.bundle.atomic import Staging, recover
-from anonkit.errors import EngineError
+from anonkit.errors import EngineError, ReleaseFormatError
 
 
 def _stage(folder: Path, content: str, *, in_folder: bool = False) -> Staging:
@@ -126,3 +126,29 @@ def test_a_folder_that_cannot_be_made_is_an_error_of_the_engine(tmp_path: Path) 
     (tmp_path / "file").write_text("")
     with pytest.raises(EngineError, match="cannot write"):
         Staging(tmp_path / "file" / "below", "out")
+
+
+OUTSIDE = [
+    '{"put": ["../out.b"], "remove": []}',
+    '{"put": [], "remove": ["../out.b"]}',
+    '{"put": [], "remove": ["another"]}',
+    '{"put": [], "remove": ["out/.."]}',
+    '{"put": []}',
+    "[" * 100_000,
+    "no JSON",
+]
+
+
+@pytest.mark.parametrize("mark", OUTSIDE, ids=range(len(OUTSIDE)))
+def test_a_mark_from_others_reaches_no_other_file(tmp_path: Path, mark: str) -> None:
+    """A release that somebody sent may bring a hidden folder with a mark of its own: nothing outside is touched."""
+    for name in ("out.b", "release/another"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("mine")
+    staged = tmp_path / "release" / ".out.anonkit-1-00000000"
+    staged.mkdir()
+    for name in ("out.b", "COMPLETE"):
+        (staged / name).write_text(mark)
+    with pytest.raises(ReleaseFormatError, match="not a folder that anonkit has left"):
+        recover(tmp_path / "release", "out")
+    assert [(tmp_path / name).read_text() for name in ("out.b", "release/another")] == ["mine", "mine"]

@@ -206,8 +206,6 @@ def test_a_crash_at_any_step_neither_loses_nor_overspends(tmp_path: Path, step: 
     if published:
         assert anonkit.validate(tmp_path / "a.parquet").passed
         assert [entry.state for entry in entries] == [State.COMMITTED]
-    elif (step, when) == (STEPS[1], "after"):
-        assert [entry.state for entry in entries] == [State.PUBLISHING]  # nobody can tell: it counts
     else:
         assert [entry.state for entry in entries if entry.counts] == []
 

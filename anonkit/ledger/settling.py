@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The end of a release whose process works no more: committed, rolled back, or counted as spent where nobody can tell.
+
+Files are prepared aside, then the ledger is told (`publishing`), then they are marked complete, then each is put in
+place, the data last. So whoever died before the mark has published nothing, and the prepared data still stand aside to
+show it; whoever died after it is brought to the end. Only when the data are neither aside nor in place nobody can tell:
+they may have been in place, and have been carried away.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from pathlib import Path
+
+from anonkit.bundle.atomic import recover, unmarked
+from anonkit.bundle.stored_release import DATA, Place, sha256
+from anonkit.errors import ReleaseFormatError
+from anonkit.ledger.standing import Entry, State
+
+
+def settled(entry: Entry, *, ended_here: bool = False) -> State:
+    """Return the state of a release on which its process works no more; files that it left halfway are settled too.
+
+    Parameters
+    ----------
+    entry : Entry
+    ended_here : bool
+        True: this process failed to put the files in place and saw so itself, which is believed. After a dead process
+        they may have been there.
+    """
+    if entry.state is State.RESERVED:  # `publishing` is durable before the first file is put in place
+        return State.ROLLED_BACK
+    if entry.state is not State.PUBLISHING or entry.output is None or entry.data_sha256 is None:
+        return entry.state
+    data = _whereabouts(Path(entry.output), entry.data_sha256)
+    if data is _Data.IN_PLACE:
+        return State.COMMITTED
+    never = data is _Data.ASIDE or (data is _Data.ELSEWHERE and ended_here)
+    return State.ROLLED_BACK if never else entry.state
+
+
+class _Data(Enum):
+    """Where the data file of a release is."""
+
+    IN_PLACE = auto()
+    ASIDE = auto()
+    """It was prepared and never put in place; it is gone now."""
+    ELSEWHERE = auto()
+    """It is not there: it never was, or was carried away or replaced."""
+    UNKNOWN = auto()
+    """Its folder cannot be read."""
+
+
+def _whereabouts(output: Path, data_sha256: str) -> _Data:
+    """Look for a data file; interrupted renames are finished, and what was not complete is deleted."""
+    place = Place.of(output)
+    try:
+        prepared = [staged / place.name(DATA) for staged in unmarked(place.folder, place.stem)]
+        is_aside = any(data.exists() and sha256(data) == data_sha256 for data in prepared)
+        recover(place.folder, place.stem)
+        if place.file(DATA).exists() and sha256(place.file(DATA)) == data_sha256:
+            return _Data.IN_PLACE
+    except (OSError, ReleaseFormatError):
+        return _Data.UNKNOWN
+    return _Data.ASIDE if is_aside else _Data.ELSEWHERE
