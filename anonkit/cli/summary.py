@@ -13,6 +13,7 @@ import click
 
 from anonkit.bundle.stored_release import DATA, Release, class_figures
 from anonkit.cli.boundary import one_line
+from anonkit.pipeline.owner_files import dossier_name
 from anonkit.report.document import OWNER_BANNER, is_seeded
 from anonkit.report.wording import (
     bound,
@@ -54,7 +55,7 @@ def release_text(release: Release, owner_report: Path | None = None) -> str:
         *_block("Checked", [check_line(check) for check in gathered(report["verification"]["checks"])]),
         *_figures(report),
         *_block("Files", files),
-        *_owner_block(release.owner, owner_report),
+        *_owner_block(release.owner, owner_report, dossier_path(release, owner_report)),
     )
 
 
@@ -87,6 +88,7 @@ def release_document(release: Release, owner_report: Path | None = None) -> dict
         **{name: report[name] for name in _DOCUMENT},
         "checks": report["verification"]["checks"],
         "owner_report": None if owner_report is None else str(owner_report),
+        **({} if owner_report is None else {"dossier": str(dossier_path(release, owner_report))}),
         "owner_only": {"banner": OWNER_BANNER, **release.owner},
     }
 
@@ -199,8 +201,16 @@ def _column_words(column: Mapping[str, Any]) -> str:
     return f"{column['name']} ({number(values)} values)" if values else str(column["name"])
 
 
-def _owner_block(owner: Mapping[str, Any], owner_report: Path | None) -> list[str]:
-    lines = [*_measures(owner), *([] if owner_report is None else [f"in full: {owner_report}"])]
+def dossier_path(release: Release, owner_report: Path | None) -> Path | None:
+    """Return where the page stands that was written beside an owner report."""
+    if owner_report is None:
+        return None
+    return owner_report.with_name(dossier_name(None if release.place is None else release.place.stem))
+
+
+def _owner_block(owner: Mapping[str, Any], owner_report: Path | None, dossier: Path | None) -> list[str]:
+    files = [] if owner_report is None else [f"to sign: {dossier}", f"in full: {owner_report}"]
+    lines = [*_measures(owner), *files]
     if not lines:
         return []
     title = "For the owner only: computed from the source table, not in the release, not to be published"
