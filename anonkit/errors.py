@@ -3,17 +3,85 @@
 
 No message, hint or attribute of these errors ever holds a cell value of the source table: a column is
 named, a rule is named, rows are counted. Nor do they hold a secret of an address: what they are given is redacted. The
-exit code of the command line is part of the class.
+exit code of the command line is part of the class, and so is whether a scheduler may try again.
+
+A text names an option by `option`: to callers from Python it reads `force=True`, on the command line `--force`.
 """
 
 from __future__ import annotations
 
+import json
+import math
+import re
+import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import ClassVar
 
 from anonkit.redaction import redacted
+
+_EITHER = re.compile("\ue000([^\ue000-\ue002]*)\ue001([^\ue000-\ue002]*)\ue002")
+"""Two wordings of one thing, between characters of private use that no keyboard has: for Python, for the shell."""
+
+
+def spoken(*, python: str, typed: str) -> str:
+    """Return a part of a message or hint that reads differently for callers from Python and on the command line."""
+    return f"\ue000{python}\ue001{typed}\ue002"
+
+
+def option(name: str, value: object = ..., *, typed: str | None = None) -> str:
+    """Return an option as a part of a message or hint.
+
+    Parameters
+    ----------
+    name : str
+        The keyword in Python.
+    value : object
+        What it is to be set to; a string may stand for what the reader knows, such as "NAME". Without it the option is
+        named alone.
+    typed : str, optional
+        The option of the command line, without dashes, where it is called otherwise.
+
+    >>> in_python(option("force", True)), on_command_line(option("force", True))
+    ('force=True', '--force')
+    >>> on_command_line(option("quasi_identifiers", ["age", "zip"], typed="qi"))
+    '--qi age --qi zip'
+    """
+    dashed = "--" + (typed or name.rstrip("_").replace("_", "-"))
+    if value is ...:
+        return spoken(python=name, typed=dashed)
+    if value is True:
+        return spoken(python=f"{name}=True", typed=dashed)
+    entries = value if isinstance(value, list | tuple) else [value]
+    words = (entry if isinstance(entry, str) else _number(entry) for entry in entries)
+    return spoken(python=f"{name}={_literal(value)}", typed=" ".join(f"{dashed} {_as_word(word)}" for word in words))
+
+
+def _literal(value: object) -> str:
+    """Return a value as Python code."""
+    if isinstance(value, str | list | tuple):
+        return json.dumps(value, ensure_ascii=False)
+    return 'float("inf")' if value == math.inf else _number(value)
+
+
+def _number(value: object) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _as_word(text: str) -> str:
+    """Return a text as one word of a shell; a placeholder such as … stays as it is."""
+    return text if not text.isascii() else shlex.quote(text)
+
+
+def in_python(text: str) -> str:
+    """Return a text as callers from Python read it."""
+    return _EITHER.sub(r"\1", text)
+
+
+def on_command_line(text: str) -> str:
+    """Return a text as it reads on the command line."""
+    return _EITHER.sub(r"\2", text)
 
 
 class AnonkitError(Exception):
@@ -25,6 +93,13 @@ class AnonkitError(Exception):
         One line: what was wrong, with the column or option by name. Never a cell value.
     hint : str, optional
         One line: what to do about it.
+
+    Attributes
+    ----------
+    message, hint : str
+        As callers from Python read them.
+    told : tuple of str and str or None
+        Both for either kind of reader: what another error may repeat, and `for_command_line` turns into words.
     """
 
     exit_code: ClassVar[int] = 3
@@ -33,15 +108,21 @@ class AnonkitError(Exception):
     """True: the same call may succeed later although nobody changed what was asked, since its surroundings failed."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
-        self.message = redacted(message)
-        self.hint = None if hint is None else redacted(hint)
+        self.told = (redacted(message), None if hint is None else redacted(hint))
+        self.message = in_python(self.told[0])
+        self.hint = None if self.told[1] is None else in_python(self.told[1])
         super().__init__(self.message)
 
     def __str__(self) -> str:
         return self.message if self.hint is None else f"{self.message}\nHint: {self.hint}"
 
     def __reduce__(self) -> tuple[type[AnonkitError], tuple[str, str | None]]:
-        return type(self), (self.message, self.hint)
+        return type(self), self.told
+
+    def for_command_line(self) -> tuple[str, str | None]:
+        """Return message and hint as they read on the command line."""
+        message, hint = self.told
+        return on_command_line(message), None if hint is None else on_command_line(hint)
 
 
 class PolicyError(AnonkitError, ValueError):
@@ -125,7 +206,7 @@ def refusing_damage(message: str, *, contradictions: bool = False) -> Iterator[N
         yield
     except AnonkitError as error:
         if contradictions and isinstance(error, ParameterError):
-            raise ReleaseFormatError(f"the params contradict themselves: {error.message}") from None
+            raise ReleaseFormatError(f"the params contradict themselves: {error.told[0]}") from None
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):
         raise ReleaseFormatError(message) from None

@@ -9,7 +9,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from keyword import iskeyword
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from anonkit.errors import ParameterError, did_you_mean
+from anonkit.errors import ParameterError, did_you_mean, option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +96,7 @@ def check_parameters(method: type, given: Mapping[str, Any]) -> None:
     for name, parameter_ in known.items():
         if parameter_.required and name not in given:
             raise ParameterError(
-                f"parameter {name!r} is needed", f"{parameter_.option} {parameter_.range}: {parameter_.help}"
+                f"parameter {name!r} is needed", f"{option(name)} {parameter_.range}: {parameter_.help}"
             )
 
 

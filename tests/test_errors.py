@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import pickle
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,8 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit import errors
+from anonkit.cli.boundary import InternalError, Interruption, SystemRefusal
+from anonkit.cli.outcome import WrongUsage
 from anonkit.errors import AnonkitError, MissingDependencyError, did_you_mean, refusing_damage
 
 DOCUMENTED: dict[type[AnonkitError], tuple[int, str, type[Exception]]] = {
@@ -62,6 +65,19 @@ def test_only_a_failure_of_the_surroundings_may_be_retried(kind: type[AnonkitErr
 def test_every_word_stands_for_one_kind() -> None:
     """A word of --json tells which error it was."""
     assert len({word for _, word, _ in DOCUMENTED.values()}) == len(DOCUMENTED)
+
+
+OF_THE_BOUNDARY = (WrongUsage, SystemRefusal, Interruption, InternalError)
+"""Errors of the command line alone."""
+
+
+@pytest.mark.parametrize("kind", [*DOCUMENTED, *OF_THE_BOUNDARY], ids=lambda kind: kind.__name__)
+def test_the_page_says_of_every_error_whether_to_try_again(kind: type[AnonkitError], repository: Path) -> None:
+    """One table for all schedulers: word, exit code and "yes" or "no" as the class has them."""
+    page = (repository / "docs" / "how-to" / "run-in-a-pipeline.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| `{kind.code}` \| (.*) \| (\d+) \| (yes|no) \|", page, re.MULTILINE)
+    assert row[1:] == (str(kind.exit_code), "yes" if kind.may_be_retried else "no")
+    assert kind in OF_THE_BOUNDARY or row[0] == f"`{kind.__name__}`"
 
 
 @kinds

@@ -75,7 +75,7 @@ def test_a_needed_parameter_is_asked_for_as_its_option() -> None:
     """The hint is the option, its range and its help; once it is given nothing is refused, whatever its value."""
     with pytest.raises(ParameterError, match="parameter 'must' is needed") as refused:
         check_parameters(Sample, {"k": 3})
-    assert refused.value.hint == "--must (0, 1]: needed"
+    assert refused.value.hint == "must (0, 1]: needed"
     check_parameters(Sample, {"must": 17.0})
 
 

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from anonkit.bundle.atomic import Staging, recover
 from anonkit.bundle.data_files import SUFFIX, digest, is_data_folder, parts_of, read_rows
-from anonkit.errors import EngineError, GuaranteeError, ParameterError, ReleaseFormatError
+from anonkit.errors import EngineError, GuaranteeError, ParameterError, ReleaseFormatError, option
 from anonkit.redaction import is_address
 
 if TYPE_CHECKING:
@@ -272,7 +272,9 @@ def refuse_existing(place: Place, force: bool) -> None:
     recover(place.folder, place.stem)
     existing = place.existing()
     if existing and not force:
-        raise ParameterError(f"{str(existing[0])!r} exists", "--force replaces the old release by the new one")
+        raise ParameterError(
+            f"{str(existing[0])!r} exists", f"{option('force', True)} replaces the old release by the new one"
+        )
 
 
 def load(path: str | Path) -> Release:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.people import PeopleCounts
 from anonkit.checks.sameness import counted, differing, named, none_of, repeated, same, same_figure
-from anonkit.errors import UncheckedError
+from anonkit.errors import UncheckedError, option
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import Check
 
@@ -57,7 +57,8 @@ def recounted(
         if quasi_identifiers is not None and set(quasi_identifiers) != set(promise.quasi_identifiers):
             raise UncheckedError(
                 "the people of this release are counted for its own quasi-identifiers only",
-                "leave --qi out: rows could be counted for others, people could not",
+                f"leave {option('quasi_identifiers', typed='qi')} out: rows could be counted "
+                "for others, people could not",
             )
         if strangers := [name for name in sensitive if name not in promise.sensitive]:
             raise UncheckedError(

@@ -26,11 +26,13 @@ from anonkit.checks.written_files import (
     read_descriptor,
     refuse_other_formats,
 )
-from anonkit.errors import AnonkitError, EngineError, ParameterError, ReleaseFormatError
+from anonkit.errors import AnonkitError, EngineError, ParameterError, ReleaseFormatError, option, spoken
 from anonkit.promises.guarantee import Check
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+_NAMED = spoken(python='quasi_identifiers=["age", "zip", "sex"]', typed="--qi age,zip,sex")
 
 
 def validate(
@@ -104,11 +106,13 @@ def _as_table(table: object) -> object:
 
 def _validate_table(table: object, requested: Asked) -> Validation:
     if requested.quasi_identifiers is None:
-        raise ParameterError("no quasi-identifiers are named", "--qi age,zip,sex: a plain table does not say them")
+        raise ParameterError("no quasi-identifiers are named", f"{_NAMED}: a plain table does not say them")
     if not requested.anything:
-        raise ParameterError("nothing is asked of the table", "--k 10, --l 2 or --t 0.2")
+        raise ParameterError(
+            "nothing is asked of the table", f"{option('k', 10)}, {option('l', 2)} or {option('t', 0.2)}"
+        )
     if requested.about_sensitive and not requested.sensitive:
-        raise ParameterError("l, t, alpha and beta are about sensitive attributes", "--sensitive NAME")
+        raise ParameterError("l, t, alpha and beta are about sensitive attributes", option("sensitive", ["NAME"]))
     refuse_unknown([*requested.quasi_identifiers, *requested.sensitive], columns_of(table))
     disclosure = measure(table, requested.quasi_identifiers, sensitive=requested.sensitive)
     checks = [*requested.checks(disclosure, requested.sensitive), row_number_check(table, requested.quasi_identifiers)]

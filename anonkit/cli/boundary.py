@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 import click
 
 from anonkit.cli.outcome import Outcome, WrongUsage
-from anonkit.errors import AnonkitError
+from anonkit.errors import AnonkitError, on_command_line
 from anonkit.redaction import argument_forms, redacted
 
 COMPLETE = "_ANONKIT_COMPLETE"
@@ -45,6 +45,7 @@ class SystemRefusal(AnonkitError):  # noqa: N818 - what it is
     """The operating system refused: no permission, no space, no memory."""
 
     code = "SYSTEM"
+    may_be_retried = True
 
 
 class Interruption(AnonkitError):  # noqa: N818 - what it is
@@ -52,6 +53,7 @@ class Interruption(AnonkitError):  # noqa: N818 - what it is
 
     exit_code = 130
     code = "INTERRUPTED"
+    may_be_retried = True
 
 
 def run(command: click.Command, args: Sequence[str], name: str) -> int:
@@ -124,7 +126,8 @@ class Shown:
         return cls({form: hidden for arg in args for form, hidden in argument_forms(arg).items()})
 
     def text(self, text: str) -> str:
-        """Return a text without secrets."""
+        """Return a text without secrets, its options as this command line has them."""
+        text = on_command_line(text)
         for form, hidden in self.forms.items():
             text = text.replace(form, hidden)
         return redacted(text)
@@ -162,7 +165,8 @@ def _show_outcome(outcome: Outcome, as_json: bool, display: Shown) -> None:
 
 
 def _show_refusal(refusal: AnonkitError, as_json: bool, display: Shown) -> None:
-    refusal = type(refusal)(display.text(refusal.message), None if refusal.hint is None else display.text(refusal.hint))
+    message, hint = refusal.for_command_line()
+    refusal = type(refusal)(display.text(message), None if hint is None else display.text(hint))
     if as_json:
         _print_json({"ok": False, **_as_document(refusal)})
         return
@@ -172,7 +176,8 @@ def _show_refusal(refusal: AnonkitError, as_json: bool, display: Shown) -> None:
 
 
 def _as_document(refusal: AnonkitError) -> dict[str, Any]:
-    return {"code": refusal.code, "message": refusal.message, "hint": refusal.hint}
+    message, hint = refusal.for_command_line()
+    return {"code": refusal.code, "message": message, "hint": hint, "may_be_retried": refusal.may_be_retried}
 
 
 def _print_json(document: Mapping[str, Any]) -> None:

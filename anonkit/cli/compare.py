@@ -13,6 +13,7 @@ from anonkit.cli.files import refuse_existing, write_text
 from anonkit.cli.options import budget_option, domains_min_people_option, force_option, json_option, quiet_option
 from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.cli.progress import progress_bars
+from anonkit.errors import on_command_line
 
 if TYPE_CHECKING:
     from anonkit.comparing.comparison import Comparison
@@ -83,7 +84,7 @@ def command(
         )
     document = comparison.to_dict()
     if output is not None:
-        write_text(Path(output), frontier_page(document), force=force)
+        write_text(Path(output), frontier_page(document), force=force, private=True)
     return Outcome(
         text=_text(comparison, output),
         document={**document, "page": output},
@@ -118,6 +119,10 @@ def _text(comparison: Comparison, output: str | None) -> str:
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     head = click.style(f"{comparison.rows:,} rows, target {comparison.target}", bold=True)
-    reasons = [f"{point.label}: {one_line(point.refused)}" for point in comparison.points if point.refused is not None]
+    reasons = [
+        f"{point.label}: {one_line(on_command_line(point.told))}"
+        for point in comparison.points
+        if point.told is not None
+    ]
     end = [*(["", *reasons] if reasons else []), *([] if output is None else ["", f"Wrote {output}"])]
     return "\n".join([head, click.style(OWNER_BANNER, fg="yellow"), "", *lines, *end])

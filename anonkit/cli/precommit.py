@@ -29,7 +29,7 @@ def declaration_problem(path: Path) -> str | None:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         return "is not TOML"
     except AnonkitError as error:
-        return error.message
+        return error.for_command_line()[0]
     return None
 
 

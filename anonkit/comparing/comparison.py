@@ -25,7 +25,7 @@ from anonkit.comparing.rebuilt_model import scores_of_reconstruction
 from anonkit.domains.cell_keys import cell_keys
 from anonkit.drafting.table_domains import MIN_PEOPLE
 from anonkit.engines import open_engine
-from anonkit.errors import AnonkitError, ParameterError, PolicyError
+from anonkit.errors import AnonkitError, ParameterError, PolicyError, in_python, spoken
 from anonkit.ledger.account import Account, Where
 from anonkit.ledger.standing import total
 from anonkit.methods import make_method, method_parameters
@@ -39,6 +39,7 @@ from anonkit.published.recoding import recoding_from_dict
 ROWS = 20_000
 ATTACKS = 200
 FORMAT = "anonkit-comparison/1"
+_METHODS = spoken(python='methods=["mondrian", "rfka"]', typed="--methods mondrian,rfka")
 PROTOCOL = (
     "half of the rows (people, with a unit) released, models scored on the other half, which is also the control of "
     "the attacks"
@@ -62,8 +63,13 @@ class Point:
     attacks: Mapping[str, Any]
     """By attack: rates, risk, limits, verdict."""
     guarantee: Mapping[str, Any]
-    refused: str | None = None
-    """Why there is no release, when there is none."""
+    told: str | None = None
+    """Why there is no release, when there is none, for either kind of reader (`anonkit.errors.spoken`)."""
+
+    @property
+    def refused(self) -> str | None:
+        """Why there is no release, when there is none."""
+        return None if self.told is None else in_python(self.told)
 
     @property
     def setting(self) -> str:
@@ -205,7 +211,7 @@ def compare(
     The releases are made in memory and given to nobody. The figures are computed from the source and for its owner.
     """
     if not methods or rows < 100:
-        raise ParameterError("compare needs methods and 100 rows or more", "--methods mondrian,rfka")
+        raise ParameterError("compare needs methods and 100 rows or more", _METHODS)
     declared = policy if isinstance(policy, Policy) else Policy() if policy is None else Policy.load(policy)
     declared = declared.with_roles(target=target, identifiers=identifiers)
     first, second = _halves(source if public is None else public, declared, rows, seed)
@@ -331,8 +337,9 @@ class _Halves:
             guarantee={},
         )
         if isinstance(outcome, AnonkitError):
-            refused = outcome.message if outcome.hint is None else f"{outcome.message} ({outcome.hint})"
-            return replace(empty, refused=refused)
+            message, hint = outcome.told
+            refused = message if hint is None else f"{message} ({hint})"
+            return replace(empty, told=refused)
         table, target = outcome.to_arrow(), self.target
         ordinary = (
             scores_of_models(table, _recoded(outcome, self.held_out, table.column_names), target)

@@ -19,7 +19,7 @@ from anonkit.consumers.columns import Columns
 from anonkit.consumers.release_files import Described, read_params, read_true_table
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import UNKNOWN
-from anonkit.errors import ParameterError, SourceError
+from anonkit.errors import ParameterError, SourceError, option
 from anonkit.published.randomized_table import FORMAT as RANDOMIZED_FORMAT
 from anonkit.published.tree_model import FORMAT as FOREST_FORMAT
 
@@ -137,7 +137,7 @@ def reconstruct(
     Post-processing of what was published: no privacy loss. The test table stays where it is.
     """
     if predictions is not None and test is None:
-        raise ParameterError("predictions need a table to predict from", "--test TABLE")
+        raise ParameterError("predictions need a table to predict from", option("test", "TABLE"))
     if predictions is not None and not str(predictions).endswith(".parquet"):
         raise ParameterError(f"predictions ({predictions}) must end in .parquet")
     _refuse_existing((predictions, model), force)
@@ -174,7 +174,7 @@ def _learn(
 
         if estimator is not None:
             raise ParameterError(
-                "estimator is for naive Bayes, and this release holds a forest", "leave --estimator out"
+                "estimator is for naive Bayes, and this release holds a forest", f"leave {option('estimator')} out"
             )
         forest = Forest(params, **settings).fit()
         return forest, forest.described()
@@ -291,4 +291,4 @@ def _write(path: Path, write: Callable[[Path], object]) -> None:
 def _refuse_existing(paths: Sequence[str | Path | None], force: bool) -> None:
     for path in paths:
         if path is not None and Path(path).exists() and not force:
-            raise ParameterError(f"{str(path)!r} exists", "--force replaces it")
+            raise ParameterError(f"{str(path)!r} exists", f"{option('force', True)} replaces it")

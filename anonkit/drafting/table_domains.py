@@ -20,7 +20,7 @@ from anonkit.domains.arrow_values import category_value
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.exact_decimals import key_of_text, number_of_text
 from anonkit.domains.interval_ends import roundest_between
-from anonkit.errors import PolicyError
+from anonkit.errors import PolicyError, option
 from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Column, Policy, Role
 from anonkit.protocols import Engine, Source, is_too_large, sample_to_search
@@ -110,7 +110,7 @@ def _refuse_declared(column: Column, policy: Policy, min_people: int) -> None:
     if column.role is Role.TARGET:
         raise PolicyError(
             f"target {column.name!r} has fewer than two classes that {min_people} {who} share",
-            "declare its categories in the policy, or name another --target",
+            f"declare its categories in the policy, or name another {option('target')}",
         )
     if column.role is not Role.QUASI_IDENTIFIER or policy.declares(column.name):
         raise PolicyError(

@@ -6,6 +6,8 @@ A column for which a role, a domain or a hierarchy is declared is never judged b
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -52,7 +54,7 @@ class Undeclared:
             *(self._taken_note(profile, policy.unit) for profile in self.taken.values()),
             *(
                 f"Column {name!r} has nearly as many values as rows. If it is an identifier, declare it: "
-                f"--identifier {name}."
+                f"{_declared_as(name, Role.IDENTIFIER)}."
                 for name in self.nearly_unique
                 if policy.column(name).role is Role.QUASI_IDENTIFIER and not policy.is_conditional
             ),
@@ -64,11 +66,12 @@ class Undeclared:
         reason = "it looks like one" if verdict is None else verdict.reason
         note = (
             f"Column {name!r} was taken for an identifier and is not released: {reason}. If it is none, say so: "
-            f"--insensitive {name}, or a role or a domain for it in the policy."
+            f"{_declared_as(name, Role.INSENSITIVE)}, or another role or a domain for it, in the policy."
         )
         if unit is None and profile.may_be_unit:
             note += (
-                f" Its values repeat: if each is a person with several rows, --unit {name} protects people, not rows."
+                f" Its values repeat: if each is a person with several rows, {_declared_as(name, Role.UNIT)} protects "
+                "people, not rows."
             )
         return note
 
@@ -107,3 +110,9 @@ def judge_undeclared(source: Source, names: Sequence[str], engine: Engine) -> Un
         taken={profile.name: profile for profile in profiles if profile.verdict is not None},
         nearly_unique=tuple(profile.name for profile in profiles if profile.verdict is None and profile.nearly_unique),
     )
+
+
+def _declared_as(name: str, role: Role) -> str:
+    """Return the line of a policy that gives a column a role."""
+    key = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+    return f'{key} = {{ role = "{role.value}" }}'

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
-from anonkit.errors import MissingDependencyError, ParameterError, did_you_mean
+from anonkit.errors import MissingDependencyError, ParameterError, did_you_mean, option
 from anonkit.protocols import SEARCH_ROWS, Engine
 
 
@@ -139,7 +139,7 @@ def engine_choice(
     if name != Local.name:
         raise ParameterError(f"engine ({name}) is not known", did_you_mean(name, ENGINES))
     if master is not None or conf:
-        raise ParameterError("the local engine has no master and no settings", "--engine spark")
+        raise ParameterError("the local engine has no master and no settings", option("engine", "spark"))
     return Local(**given)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.errors import ParameterError, PolicyError
+from anonkit.errors import ParameterError, PolicyError, option
 from anonkit.k_anonymity.search.class_values import CountedPeople
 from anonkit.k_anonymity.search.equivalence import (
     AlphaK,
@@ -113,7 +113,8 @@ class AnonymityModel:
         if self.diversity.asked() and policy.columns and not policy.sensitive:
             requirements = ", ".join(self.diversity.asked())
             raise PolicyError(
-                f"{requirements}: no column is sensitive", "--sensitive NAME; the target may be sensitive too"
+                f"{requirements}: no column is sensitive",
+                f"{option('sensitive', ['NAME'])}; the target may be sensitive too",
             )
         return KAnonymity(
             k=self.k,

@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from anonkit.errors import GuaranteeError
+from anonkit.errors import GuaranteeError, option
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_rows import RecodeRows, UsableRows
 from anonkit.k_anonymity.violating_classes import violating_classes
@@ -37,7 +37,7 @@ def draft_recoded(
     usable: UsableRows,
     column_facts: Mapping[str, ColumnFacts] = MappingProxyType({}),
     notes: Sequence[str] = (),
-    hint: str = "raise --max-suppression, or ask for less",
+    hint: str = f"raise {option('max_suppression')}, or ask for less",
 ) -> Draft:
     """Recode a table where its rows are, and leave out the rows of classes that break the model.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from anonkit.domains.arrow_values import is_ordered
-from anonkit.errors import PolicyError, ReleaseFormatError
+from anonkit.errors import PolicyError, ReleaseFormatError, option
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_draft import draft_recoded
 from anonkit.k_anonymity.recoded_rows import count_usable_rows
@@ -126,7 +126,7 @@ class Recoded(AnonymityModel):
             usable=usable,
             column_facts={name: {"reason": _DROPPED} for name in self._dropped(policy)},
             notes=_NOTES,
-            hint="raise --max-suppression, wait for a larger batch, or release anew",
+            hint=f"raise {option('max_suppression')}, wait for a larger batch, or release anew",
         )
         return replace(draft, params={**draft.params, "earlier_method": self.earlier_method})
 

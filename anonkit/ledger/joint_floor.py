@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from anonkit.errors import GuaranteeError
+from anonkit.errors import GuaranteeError, option, spoken
 from anonkit.ledger.joint_view import JointView
 from anonkit.promises.guarantee import Check
 
+_WITHDRAW = spoken(python="Ledger(PATH).withdraw(NUMBER)", typed="anonkit ledger --withdraw NUMBER")
 _APPLY = "anonkit apply recodes as the earlier release did, and coarser steps of the same recoding keep groups together"
 
 
@@ -60,7 +61,7 @@ class JointFloor:
             raise GuaranteeError(
                 f"the table has changed since {numbers(changed)} of this dataset: what both show together cannot be "
                 f"counted, and {self._rule()}",
-                "--dataset NAME of its own when it holds other people; --accept-joint-k 1 releases it all the same",
+                f"{option('dataset', 'NAME')} of its own when it holds other people; {_accepting(1)}",
             )
 
     def check(self, view: JointView | None) -> None:
@@ -77,14 +78,14 @@ class JointFloor:
             raise GuaranteeError(
                 "the joint view with earlier releases of this dataset cannot be counted, since columns have other "
                 f"values than they had or too many classes are small, and {self._rule()}",
-                "--accept-joint-k 1 releases it all the same",
+                _accepting(1),
             )
         if 0 < view.k < self.required:
             raise GuaranteeError(
                 f"together with {numbers(view.releases)} of this dataset the smallest group has {view.k}, and "
                 f"{self._rule()}",
-                f"{_APPLY}; --accept-joint-k {view.k} releases it all the same, and its page says so; anonkit ledger "
-                "--withdraw NUMBER takes back what was never handed out",
+                f"{_APPLY}; {_accepting(view.k)}, and its page says so; {_WITHDRAW} takes back what was "
+                "never handed out",
             )
 
     def checks(self) -> tuple[Check, ...]:
@@ -102,3 +103,8 @@ class JointFloor:
 def numbers(releases: Sequence[int]) -> str:
     """Return releases by their numbers."""
     return f"release{'s' if len(releases) > 1 else ''} {', '.join(map(str, releases))}"
+
+
+def _accepting(k: int) -> str:
+    """Return how an owner accepts smaller groups."""
+    return f"{option('accept_joint_k', k)} releases it all the same"

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from anonkit.errors import DatasetError
+from anonkit.errors import DatasetError, option
 from anonkit.ledger.fingerprint import Fingerprint, Likeness, closest, fingerprint
 from anonkit.ledger.first_marks import FirstMarks, first_marks
 from anonkit.protocols import Engine, Source
@@ -98,14 +98,15 @@ def recognised(
     if same:
         raise DatasetError(
             f"the table stands in the ledger as the datasets {_listed(same)}, and it is not said which one is charged",
-            f"--dataset NAME, or dataset = {same[0]!r} in the policy",
+            f"{option('dataset', 'NAME')}, or dataset = {same[0]!r} in the policy",
         )
     if alike:
         name = min(alike, key=lambda candidate: list(Likeness).index(alike[candidate]))
         raise DatasetError(
             f"the table looks like dataset {name!r} of the ledger ({alike[name].value}) and is not the same: without a "
             "name its release would be counted apart",
-            f"--dataset {name} when it holds the same people, --dataset with a new name when it does not",
+            f"{option('dataset', name)} when it holds the same people, {option('dataset')} with a new "
+            "name when it does not",
         )
     names = (fallback, *(f"{fallback}-{number}" for number in range(2, len(taken) + 3)))
     return Recognition(dataset=next(candidate for candidate in names if candidate not in taken))

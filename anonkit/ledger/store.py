@@ -17,7 +17,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from anonkit.errors import LedgerError
+from anonkit.errors import LedgerError, option, spoken
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.liveness import Process
 from anonkit.ledger.private_key import (
@@ -300,7 +300,8 @@ class Ledger:
     def _refusal(self, why: str) -> LedgerError:
         return LedgerError(
             f"the ledger {str(self.path)!r} cannot be used: {why}",
-            "--ledger PLACE names another; --no-ledger releases without a record",
+            f"{option('ledger', 'PLACE')} names another; "
+            f"{spoken(python='ledger=None', typed='--no-ledger')} releases without a record",
         )
 
 

@@ -82,5 +82,5 @@ class EDPRF(GrownTrees):
         return (
             "The published algorithm makes a node a leaf when all its rows have one class. That test looks at the "
             f"rows without noise: one row can change the shape of a tree with certainty. The claim of the paper, "
-            f"epsilon = {self.epsilon:g}, holds without it (--stop depth)."
+            f"epsilon = {self.epsilon:g}, holds without it (stop=depth)."
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from anonkit.errors import PolicyError
+from anonkit.errors import PolicyError, option
 from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.policy.declaration import TargetUse
 from anonkit.policy.public_domains import CategoricalAttribute, PublicAttribute, PublicDomains
@@ -75,7 +75,7 @@ class ERRPH(ShuffleDelta, AnswerStrength):
         if self.bins is None:
             raise PolicyError(
                 f"column {column.name!r} is a number, which randomized response publishes as a bin",
-                "--bins 8, or --method ppnb for numbers",
+                f"{option('bins', 8)}, or {option('method', 'ppnb')} for numbers",
             )
         return self.answered(column, column.grid(self.bins))
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.errors import PolicyError
+from anonkit.errors import PolicyError, option
 from anonkit.k_anonymity.coded_axes import global_recoding, grouping_of, one_hot_grouping
 from anonkit.k_anonymity.declared_detail import Hierarchy, declared_grouping
 from anonkit.k_anonymity.found_detail import Pooled, Stretch, held_by
@@ -144,7 +144,7 @@ class RFKA(RecodingMethod):
         if self.features == "one-hot" and (self.search != "greedy" or self.ladder != "none"):
             raise PolicyError(
                 "features=one-hot keeps or drops single values: it needs search=greedy and ladder=none",
-                "--preset paper sets all three",
+                f"{option('preset', 'paper')} sets all three",
             )
 
     @property

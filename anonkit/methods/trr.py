@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from anonkit.errors import PolicyError
+from anonkit.errors import PolicyError, option
 from anonkit.parameters import check_choice, parameter
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import NumericAttribute, PublicDomains, conditions_of
@@ -67,7 +67,7 @@ def reconstruction_notes(table: PublishedTable, domains: PublicDomains, n_rows: 
         if error > _POOR_RECONSTRUCTION:
             out.append(
                 f"Column {attribute.name!r} lies far from zero: the spread that consumers reconstruct is off by about "
-                f"{error:.0%}. --center avoids this."
+                f"{error:.0%}. The parameter center avoids this."
             )
     return out
 
@@ -107,7 +107,7 @@ class TRR(NumberNoise, RandomizedMethod):
             if not isinstance(column, NumericAttribute):
                 raise PolicyError(
                     f"column {column.name!r} has categories, which trr cannot transform",
-                    "--method ppnb, or role insensitive to leave it out",
+                    f"{option('method', 'ppnb')}, or role insensitive to leave it out",
                 )
             attributes.append(self.transformed(column, RandomizedResponse.equal(2, _PRESENCE_P_KEEP)))
         return PublishedTable(target=clear_target(domains), attributes=tuple(attributes))

@@ -13,7 +13,7 @@ import pyarrow as pa
 from anonkit.drafting.table_domains import with_domains_of
 from anonkit.drafting.undeclared import Undeclared, judge_undeclared
 from anonkit.engines.reading.settled_tables import declared_table
-from anonkit.errors import ParameterError
+from anonkit.errors import ParameterError, option
 from anonkit.ledger.repeated_requests import Asked
 from anonkit.ledger.source_rows import SourceRows
 from anonkit.pipeline.output_measures import owner_measures
@@ -23,7 +23,7 @@ from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.randomness import Randomness
-from anonkit.redaction import source_names
+from anonkit.redaction import table_name
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,8 +32,6 @@ class DeclaredSource:
 
     name: str
     """What its dataset is called when nobody named it: the name of the file, without what is secret in an address."""
-    file: str
-    """The same with all of the file's name, or the address, for the owner."""
     rows: SourceRows
     """As they were read, for the ledger."""
     columns: pa.Schema
@@ -111,7 +109,7 @@ def declared_source(source: object, request: ReleaseRequest, declared: Policy, e
     PolicyError, ParameterError
         The policy contradicts the table or the method.
     """
-    (name, file), method, min_people = source_names(source), request.method, request.domains_min_people
+    name, method, min_people = table_name(source), request.method, request.domains_min_people
     table = engine.scan(source, declared)
     schema = table.schema
     columns = schema.names
@@ -125,12 +123,13 @@ def declared_source(source: object, request: ReleaseRequest, declared: Policy, e
     promise = method.guarantee(policy)
     if min_people is not None:
         if not promise.cell_by_cell:
-            raise ParameterError(f"method {method.name!r} needs no public domains", "leave --domains-from-data out")
+            raise ParameterError(
+                f"method {method.name!r} needs no public domains", f"leave {option('domains_from_data')} out"
+            )
         policy = replace(policy, cell_by_cell=True)
         table = table if isinstance(source, pa.RecordBatchReader) else engine.scan(source, policy)
     return DeclaredSource(
         name=name,
-        file=file,
         rows=SourceRows(table=table, engine=engine, policy=policy),
         columns=schema,
         promise=promise,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.errors import PolicyError
+from anonkit.errors import PolicyError, option
 from anonkit.policy.answer_design import AnswerDesign
 from anonkit.policy.declaration import Column, Missing, Outside, Policy, Role
 
@@ -178,7 +178,7 @@ def _without_domain(name: str) -> PolicyError:
 
 
 def _without_target() -> PolicyError:
-    return PolicyError("no column has role target", '--target NAME, or role = "target" in the policy')
+    return PolicyError("no column has role target", f'{option("target", "NAME")}, or role = "target" in the policy')
 
 
 def _refuse_telling(name: str, missing: Missing | None, outside: Outside | None) -> None:

@@ -360,4 +360,4 @@ class PublishedTable:
                 asked_column=params.get("asked_column"),
             )
         except ParameterError as error:
-            raise ReleaseFormatError(f"the params contradict themselves: {error.message}") from None
+            raise ReleaseFormatError(f"the params contradict themselves: {error.told[0]}") from None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.errors import ParameterError, PolicyError
+from anonkit.errors import ParameterError, PolicyError, option
 from anonkit.parameters import check_number, parameter
 from anonkit.policy.public_domains import PublicAttribute, PublicDomains
 from anonkit.published.channels.kary_response import RandomizedResponse
@@ -90,19 +90,19 @@ class AnswerStrength:
             try:
                 return self.channel(domain.size)
             except ParameterError as error:
-                raise PolicyError(f"column {column.name!r}: {error.message}", error.hint) from None
+                raise PolicyError(f"column {column.name!r}: {error.told[0]}", error.told[1]) from None
         design.check_size(domain.size, domain.has_missing)
         if design.weights is None:
             return _own_matrix(column.name, design.matrix or (), self.epsilon)
         if self.p_truth is not None:
             raise PolicyError(
                 f"column {column.name!r}: with answer_weights the chance of the true answer differs by category",
-                "--p-keep or --epsilon instead of --p-truth",
+                f"{option('p_keep')} or {option('epsilon')} instead of {option('p_truth')}",
             )
         try:
             return RandomizedResponse.weighted(design.weights, p_keep=self.p_keep, epsilon=self.epsilon)
         except ParameterError as error:
-            raise PolicyError(f"column {column.name!r}: {error.message}", error.hint) from None
+            raise PolicyError(f"column {column.name!r}: {error.told[0]}", error.told[1]) from None
 
     def answered(self, column: PublicAttribute, domain: Categories | Grid) -> PublishedAttribute:
         """Return a column with the answers about it; parameters and errors as those of `answers_of`."""
@@ -149,7 +149,7 @@ def refuse_design(column: PublicAttribute, method: str) -> None:
     if column.answers is not None:
         raise PolicyError(
             f"column {column.name!r}: {column.answers.key} does not go with how {method!r} answers for it",
-            "categories by --method errph or ppnb, bins by errph; or leave the key out",
+            f"categories by {option('method', 'errph')} or ppnb, bins by errph; or leave the key out",
         )
 
 
@@ -158,4 +158,4 @@ def refuse_unclear_strength(model: AnswerStrength) -> None:
     given = [name for name in ("p_keep", "epsilon", "p_truth") if getattr(model, name) is not None]
     if len(given) != 1:
         problem = "none of p_keep, epsilon, p_truth is given" if not given else f"{' and '.join(given)} are given"
-        raise ParameterError(f"{problem}: one of them is needed", "--p-keep 0.5")
+        raise ParameterError(f"{problem}: one of them is needed", option("p_keep", 0.5))

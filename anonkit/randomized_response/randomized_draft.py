@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.domains.domain_codes import refuse_kinds
-from anonkit.errors import PolicyError
+from anonkit.errors import PolicyError, option
 from anonkit.policy.declaration import Policy, Role
 from anonkit.policy.public_domains import PublicDomains, conditions_of
 from anonkit.promises.guarantee import loss_json
@@ -53,7 +53,7 @@ def clear_target(domains: PublicDomains) -> PublishedTarget | None:
     if target.answers is not None:
         raise PolicyError(
             f"column {target.name!r}: {target.answers.key} is for a label that is randomized, this one stays clear",
-            "--label randomize, or leave the key out",
+            f"{option('label', 'randomize')}, or leave the key out",
         )
     clear = RandomizedResponse.clear(target.domain.size)
     return PublishedTarget(name=target.name, domain=target.domain, mechanism=clear)

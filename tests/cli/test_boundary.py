@@ -107,7 +107,7 @@ def test_every_error_has_its_exit_code_and_word(
     assert "Traceback" not in plain.err
     assert len(plain.err.splitlines()) <= 2
     assert captured.err == ""
-    assert set(document) == {"ok", "code", "message", "hint"}
+    assert set(document) == {"ok", "code", "message", "hint", "may_be_retried"}
     assert document["ok"] is False
     assert document["code"] == word
 
@@ -182,7 +182,7 @@ def test_a_result_can_be_bad_news(capsys: pytest.CaptureFixture[str]) -> None:
     assert captured.out == "the result\n"
     assert captured.err == "Error: it broke\nHint: mend it\n"
     assert json.loads(capsys.readouterr().out) == {
-        "ok": False, "code": "PROMISE", "message": "it broke", "hint": "mend it", "figure": 1,
+        "ok": False, "code": "PROMISE", "message": "it broke", "hint": "mend it", "may_be_retried": False, "figure": 1,
     }  # fmt: skip
 
 

@@ -26,6 +26,7 @@ def test_people_get_a_table_and_a_page(cli: Any, longer: Path) -> None:
     assert "mondrian, k = 3" in ran.out
     assert "DO NOT PUBLISH" in ran.out
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert page.stat().st_mode & 0o077 == 0  # attacks on the raw table, and what models reach on it
     assert cli(*asked, "--output", page).code == 2
 
 

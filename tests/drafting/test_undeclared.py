@@ -76,7 +76,7 @@ def test_identifiers_nobody_declared_are_in_no_file(tmp_path: Path, method: str)
     for file in tmp_path.iterdir():
         assert MARK.encode() not in file.read_bytes(), file.name
     notes = " ".join(release.report["notes"])
-    assert all(f"--insensitive {name}" in notes for name in marked_columns())
+    assert all(f'{name} = {{ role = "insensitive" }}' in notes for name in marked_columns())
 
 
 @pytest.mark.parametrize("kind", ["e-mail", "card as a whole number", "row numbers", "Chinese names"])
@@ -160,7 +160,7 @@ def test_nearly_unique_measurements_stay_and_are_pointed_out() -> None:
     )
 
     assert "income" in release.to_arrow().column_names
-    assert any("--identifier income" in note for note in release.report["notes"])
+    assert any('income = { role = "identifier" }' in note for note in release.report["notes"])
 
 
 def test_under_differential_privacy_no_note_tells_how_unique_a_column_is() -> None:
@@ -182,7 +182,7 @@ def test_init_and_release_agree() -> None:
 
     taken = {each["name"] for each in release.report["columns"] if "taken_for" in each}
     assert set(policy.names(Role.IDENTIFIER, Role.UNIT)) == taken
-    assert any("--unit patient_id" in note for note in release.report["notes"])
+    assert any('patient_id = { role = "unit" }' in note for note in release.report["notes"])
 
 
 def test_the_next_batch_is_not_judged_again(tmp_path: Path) -> None:

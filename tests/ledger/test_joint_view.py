@@ -87,7 +87,7 @@ def test_below_the_floor_nothing_is_written(tmp_path: Path, allowed: dict[str, A
         with pytest.raises(GuaranteeError, match="smallest group has") as refused:
             release(tmp_path / "b.parquet", "age", dry_run=dry_run, **allowed)
         assert refused.value.exit_code == 1
-        assert "--accept-joint-k" in str(refused.value.hint)
+        assert "accept_joint_k=" in str(refused.value.hint)
     assert not (tmp_path / "b.parquet").exists()
     assert len(Ledger(tmp_path / NAME).standing("people").counted) == 1
 

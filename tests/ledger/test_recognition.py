@@ -61,7 +61,7 @@ def test_a_table_that_looks_alike_is_not_booked_as_a_new_one(customers: pa.Table
     with pytest.raises(GuaranteeError, match="looks like dataset 'table'") as refused:
         draw(other, tmp_path / "b.parquet")
     assert refused.value.exit_code == 1
-    assert "--dataset" in str(refused.value.hint)
+    assert "dataset=" in str(refused.value.hint)
     assert not (tmp_path / "b.parquet").exists()
     assert names(tmp_path) == ["table"]
 

@@ -40,7 +40,7 @@ def test_numbers_need_bins() -> None:
     """The hint names the option and the method for numbers."""
     with pytest.raises(PolicyError, match="'age' is a number") as caught:
         ERRPH(p_keep=0.5).guarantee(bank_customers_policy())
-    assert "--bins" in str(caught.value.hint)
+    assert "bins=8" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize("given", [{}, {"p_keep": 0.5, "epsilon": 1.0}])

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.dp_trees.release.coded_rows import first_rows_of_units
-from anonkit.errors import ParameterError
+from anonkit.errors import ParameterError, option
 from anonkit.parameters import check_choice, check_integer, check_number, parameter, parameters_of
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import NumericAttribute, PublicAttribute, PublicDomains, conditions_of
@@ -82,7 +82,7 @@ class CentralMethod:
     def check_unit(self, policy: Policy) -> None:
         """Refuse several rows a unit where no column is the unit."""
         if policy.unit is None and self.rows_per_unit != 1:
-            raise ParameterError("rows_per_unit needs a unit column", "--unit NAME")
+            raise ParameterError("rows_per_unit needs a unit column", option("unit", "NAME"))
 
     def used_rows(self, source: Source, policy: Policy, engine: Engine) -> NDArray[np.bool_] | None:
         """Return which rows are used: the first of each unit; None for all."""

@@ -154,7 +154,7 @@ class StoppingTree(GrownTrees):
         """Return why the published stopping rule, which reads exact counts, promises nothing; None under others."""
         if self.stop != "pure":
             return None
-        return f"{_PURE} The paper claims epsilon = {self.epsilon:g}; --stop depth or --stop noisy has a guarantee."
+        return f"{_PURE} The paper claims epsilon = {self.epsilon:g}; stop=depth or stop=noisy has a guarantee."
 
 
 @dataclass(frozen=True, kw_only=True)

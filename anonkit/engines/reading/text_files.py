@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from anonkit.engines.reading.failures import shielded
-from anonkit.errors import SourceError
+from anonkit.errors import SourceError, spoken
 from anonkit.policy.encodings import UTF8
 
 _PART = 8 << 20  # bytes looked at a time
@@ -73,7 +73,7 @@ class TextFile:
         elif fitting == self.encoding:
             hint = "it begins as such a text does: is it damaged?"
         else:
-            hint = f'--encoding {fitting}, or encoding = "{fitting}" in the policy'
+            hint = f'{spoken(python="", typed=f"--encoding {fitting}, or ")}encoding = "{fitting}" in the policy'
         return SourceError(f"{self} is not {'UTF-8' if self.encoding == UTF8 else self.encoding} text", hint)
 
     def _fitting(self) -> str | None:

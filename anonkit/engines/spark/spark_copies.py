@@ -21,7 +21,7 @@ from anonkit.engines.reading.sources import LocalSource, ParquetRows
 from anonkit.engines.spark.spark_columns import frame_types, storable
 from anonkit.engines.spark.spark_sessions import SCRATCH, during
 from anonkit.engines.writing.parquet_writer import write_parquet
-from anonkit.errors import EngineError
+from anonkit.errors import EngineError, option
 from anonkit.policy.declaration import Policy
 
 _AT_ONCE = 64 << 20  # bytes
@@ -87,7 +87,7 @@ def copied(frame: DataFrame, folder: Path) -> Copy:
     if not any(folder.glob("*.parquet")):
         raise EngineError(
             "the executors' copy of the table is not where the driver looks",
-            f"--spark-conf {SCRATCH}=… must name a folder that all nodes see",
+            f"{SCRATCH} in {option('spark_conf')} must name a folder that all nodes see",
         )
     return Copy(files=open_parquet(folder, Policy()), schema=pa.schema(list(zip(names, kinds, strict=True))))
 

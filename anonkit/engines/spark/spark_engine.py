@@ -35,7 +35,7 @@ from anonkit.engines.spark.spark_sources import ROW, SparkSource
 from anonkit.engines.writing.ordered_parts import StoredSplits
 from anonkit.engines.writing.part_files import JoinedSplits
 from anonkit.engines.writing.row_maps import Lowest, out_schema, step
-from anonkit.errors import EngineError
+from anonkit.errors import EngineError, option
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import SEARCH_ROWS, BatchCount, BatchMap, ClassSizes, DrawPiece
 from anonkit.randomness import Randomness
@@ -215,7 +215,7 @@ class SparkEngine:
         if source.at_most * len(names) > _CODED_CELLS:
             raise EngineError(
                 "the table is too large to be coded on the driver",
-                "--search-rows names the rows of a sample to look at",
+                f"{option('search_rows')} names the rows of a sample to look at",
             )
         return self._local.encode(source.local, columns)
 

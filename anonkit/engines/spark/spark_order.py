@@ -22,7 +22,7 @@ from anonkit.engines.spark.spark_sources import SparkSource
 from anonkit.engines.writing.ordered_parts import DEALT, WRITTEN, Deal, Sort, Store, StoredRows, StoredSplits, part_path
 from anonkit.engines.writing.parquet_writer import cannot_write
 from anonkit.engines.writing.part_files import CountCategories, WriteFiles
-from anonkit.errors import EngineError
+from anonkit.errors import EngineError, option
 
 PART_ROWS = 1 << 19
 """Rows that are put in order together."""
@@ -115,7 +115,7 @@ def _refuse_unseen(files: Iterable[Path]) -> None:
     if not all(file.exists() for file in files):
         raise EngineError(
             "the executors' files are not where the driver looks",
-            f"--spark-conf {SCRATCH}=… must name a folder that all nodes see",
+            f"{SCRATCH} in {option('spark_conf')} must name a folder that all nodes see",
         )
 
 

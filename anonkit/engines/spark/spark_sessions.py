@@ -20,7 +20,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from anonkit.engines.writing.row_maps import failure_in
-from anonkit.errors import AnonkitError, EngineError, MissingDependencyError, ParameterError
+from anonkit.errors import AnonkitError, EngineError, MissingDependencyError, ParameterError, option, spoken
 
 _T = TypeVar("_T")
 
@@ -216,22 +216,29 @@ def _explained(error: Exception, doing: str) -> AnonkitError:
         return _no_java()
     is_over = condition == "SESSION_OR_CONTEXT_NOT_EXISTS" or "stopped SparkContext" in text
     if doing == STARTING and (is_over or "unresponsive" in text):
-        return EngineError("the master of the Spark cluster does not answer", "--spark-master names it: is it running?")
+        return EngineError(
+            "the master of the Spark cluster does not answer", f"{option('spark_master')} names it: is it running?"
+        )
     if is_over or isinstance(error, AttributeError):  # PySpark looks for what it has let go of
         return EngineError(f"{doing} failed: the Spark session was stopped", "leave it open until the release is made")
     if "maxResultSize" in text:
-        return EngineError(f"{doing} needs more memory", "--spark-conf spark.driver.maxResultSize=…")
+        return EngineError(f"{doing} needs more memory", _setting("spark.driver.maxResultSize"))
     if "No module named 'anonkit'" in text or "No module named 'pyarrow'" in text:
         return EngineError(
             "the executors do not have anonkit",
             "install anonkit[spark] on every node; PYSPARK_PYTHON names their Python",
         )
     if "OutOfMemoryError" in text:
-        return EngineError(f"{doing} needs more memory", "--spark-conf spark.executor.memory=…, spark.driver.memory=…")
+        return EngineError(f"{doing} needs more memory", f"{_setting('spark.executor.memory')}, spark.driver.memory")
     if "No space left" in text:
         return EngineError(f"{doing} failed: a disk is full", f"{SCRATCH} and spark.local.dir name the folders")
     why = f" ({condition})" if condition else ""
     return EngineError(f"{doing} failed in Spark{why}", "the logs of the driver and of the executors say more")
+
+
+def _setting(key: str) -> str:
+    """Return a setting of Spark that the reader has to choose."""
+    return spoken(python=f'spark_conf={{"{key}": "…"}}', typed=f"--spark-conf {key}=…")
 
 
 def _no_java() -> AnonkitError:
@@ -241,5 +248,5 @@ def _no_java() -> AnonkitError:
         return MissingDependencyError("Spark needs Java 17 or later, and found none", "install it, or set JAVA_HOME")
     return EngineError(
         "Java ended before Spark had started",
-        "Spark needs Java 17 or later, and values it knows in --spark-conf; the lines above may say more",
+        f"Spark needs Java 17 or later, and values it knows in {option('spark_conf')}; the lines above may say more",
     )

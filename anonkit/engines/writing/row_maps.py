@@ -279,7 +279,7 @@ class TaskFailure(Exception):  # noqa: N818 - what it is
     """An error of ours on its way from an executor to the driver, as a text that survives any wrapping."""
 
     def __init__(self, error: AnonkitError) -> None:
-        content = json.dumps([type(error).__name__, error.message, error.hint])
+        content = json.dumps([type(error).__name__, *error.told])
         super().__init__(f"anonkit-failure:{base64.b64encode(content.encode()).decode()}")
 
 

@@ -62,7 +62,9 @@ def test_the_hint_names_the_encoding_that_fits(name: str, encoding: str, hint: s
     path = written(tmp_path, name, encoding)
     with pytest.raises(SourceError, match="is not UTF-8 text") as refused:
         read(path)
-    assert refused.value.hint == f'--encoding {hint}, or encoding = "{hint}" in the policy'
+    typed = f'--encoding {hint}, or encoding = "{hint}" in the policy'
+    assert refused.value.for_command_line()[1] == typed
+    assert refused.value.hint == f'encoding = "{hint}" in the policy'
     assert read(path, Policy(encoding=hint))["age"] == [0, 1, 2, 3]
 
 
@@ -72,7 +74,7 @@ def test_what_is_late_in_a_file_decides_too(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(plain + b"\xe9,\x81\n")
     with pytest.raises(SourceError, match="is not UTF-8 text") as refused:
         read(tmp_path / "t.csv")
-    assert "--encoding latin-1," in (refused.value.hint or "")
+    assert 'encoding = "latin-1" in' in (refused.value.hint or "")
     (tmp_path / "t.csv").write_bytes(bytes(range(256)) * 9)
     with pytest.raises(SourceError, match="is not UTF-8 text") as refused:
         read(tmp_path / "t.csv")
@@ -84,7 +86,7 @@ def test_a_wrong_encoding_is_refused_with_the_right_one(name: str, tmp_path: Pat
     """UTF-16 that was called Shift JIS."""
     with pytest.raises(SourceError, match="is not shift_jis text") as refused:
         read(written(tmp_path, name, "utf-16"), Policy(encoding="shift_jis"))
-    assert "--encoding utf-16," in (refused.value.hint or "")
+    assert 'encoding = "utf-16" in' in (refused.value.hint or "")
 
 
 @pytest.mark.parametrize("name", ["nonsense", "rot13", "hex", "utf\x00", ""])
