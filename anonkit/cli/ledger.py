@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -138,25 +137,24 @@ def _dataset_text(standing: Standing) -> str:
 
 
 def _spent(standing: Standing) -> str:
-    spent = f"epsilon {_figure(standing.epsilon)} spent"
-    spent += f", delta {standing.delta:g}" if standing.delta else ""
-    if standing.budget is None:
+    from anonkit.promises.cautious_figures import allowance_words, loss_words
+
+    spent = f"epsilon {loss_words(standing.epsilon)} spent"
+    spent += f", delta {loss_words(standing.delta)}" if standing.delta else ""
+    if standing.budget is None or standing.left is None:
         return f"{spent}, no budget set"
-    left = max(0.0, standing.budget - standing.epsilon) if math.isfinite(standing.budget) else math.inf
-    return f"{spent} of {_figure(standing.budget)}, {_figure(left)} left"
+    return f"{spent} of {allowance_words(standing.budget)}, {allowance_words(standing.left)} left"
 
 
 def _row(entry: Entry) -> tuple[str, ...]:
+    from anonkit.promises.cautious_figures import loss_words
+
     promise = entry.kind if entry.k is None else f"{entry.kind}, k = {entry.k}"
-    promise += f", delta = {entry.delta:g}" if entry.delta else ""
+    promise += f", delta = {loss_words(entry.delta)}" if entry.delta else ""
     state = str(entry.state) if entry.state != "publishing" else "interrupted: counted as spent"
     output = "in memory" if entry.output is None else one_line(entry.output)
-    epsilon = "–" if entry.epsilon is None else _figure(entry.epsilon)
+    epsilon = "–" if entry.epsilon is None else loss_words(entry.epsilon)
     return str(entry.number), entry.created[:16].replace("T", " "), entry.method, promise, epsilon, state, output
-
-
-def _figure(loss: float) -> str:
-    return "without bound" if math.isinf(loss) else f"{math.ceil(loss * 1e4) / 1e4:g}"
 
 
 # --- for machines --------------------------------------------------------------------------------------------
@@ -165,13 +163,12 @@ def _figure(loss: float) -> str:
 def _document(standing: Standing) -> dict[str, Any]:
     from anonkit.promises.guarantee import loss_json
 
-    left = None if standing.budget is None else max(0.0, standing.budget - standing.epsilon)
     return {
         "dataset": standing.dataset,
         "budget": None if standing.budget is None else loss_json(standing.budget),
         "epsilon": loss_json(standing.epsilon),
         "delta": standing.delta,
-        "left": None if left is None or math.isnan(left) else loss_json(left),
+        "left": None if standing.left is None else loss_json(standing.left),
         "releases": [
             {
                 "number": entry.number,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any, TypeAlias
 
+from anonkit.promises.cautious_figures import loss_words
 from anonkit.report.charts import safe_text
 from anonkit.report.document import OWNER_BANNER
 
@@ -220,9 +221,9 @@ def _price(looking: Mapping[str, Any]) -> list[str]:
     done = (
         "It was charged to the ledger."
         if looking["charged"]
-        else "It was not charged: --charge LEDGER --dataset NAME does; --public TABLE compares on rows free to see."
+        else "It was not charged: the options charge and dataset book it; public compares on rows that are free to see."
     )
-    spent = "without bound" if looking["epsilon"] == "inf" else f"{looking['epsilon']:g}"
+    spent = loss_words(float(looking["epsilon"]))
     return [
         "<h2>Looking has a price</h2>",
         f"<p>{_text(looking['note'])} All points together: epsilon {spent}. {_text(done)}</p>",

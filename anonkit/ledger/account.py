@@ -14,12 +14,13 @@ from enum import Enum
 from pathlib import Path
 
 from anonkit.bundle.stored_release import Place
-from anonkit.errors import LedgerError, ParameterError
+from anonkit.errors import LedgerError, ParameterError, option, spoken
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.standing import allowed
 from anonkit.ledger.store import NAME
 from anonkit.parameters import check_integer, check_number
 from anonkit.policy.bookkeeping import Bookkeeping
+from anonkit.promises.cautious_figures import allowance_words
 from anonkit.redaction import redacted
 
 VARIABLE = "ANONKIT_LEDGER"
@@ -91,7 +92,10 @@ class Account:
         """What the owner is told of a budget that goes beyond the policy's."""
         if self.budget is None or self.declared_budget is None or self.budget <= self.declared_budget:
             return ()
-        return (f"The budget of {self.budget:g} goes beyond the {self.declared_budget:g} that the policy declares.",)
+        return (
+            f"The budget of {allowance_words(self.budget)} goes beyond the {allowance_words(self.declared_budget)} "
+            "that the policy declares.",
+        )
 
     def found(self, place: Place | None, declared: Bookkeeping | None = None) -> Account:
         """Return the account with its ledger found: the caller's, the policy's, the environment's, or the default.
@@ -119,7 +123,7 @@ class Account:
         if self.ledger is None and required is not None:
             raise ParameterError(
                 f"{required} requires a ledger, and this release is to have none",
-                "leave --no-ledger (ledger=None) out",
+                f"leave {spoken(python='ledger=None', typed='--no-ledger')} out",
             )
         ledger = self._place(place, declared)
         if ledger is None:
@@ -144,11 +148,13 @@ class Account:
         return None if place is None else LedgerPlace(file=ledger_beside(place))
 
 
-_NAME_IT = f"--ledger PLACE, ledger in the policy, or {VARIABLE}"
+_NAME_IT = f"{option('ledger', 'PLACE')}, ledger in the policy, or {VARIABLE}"
 
 
 def _needs_ledger(what: str) -> ParameterError:
-    return ParameterError(f"{what} needs a ledger", "--ledger PLACE, or an output beside which one can stand")
+    return ParameterError(
+        f"{what} needs a ledger", f"{option('ledger', 'PLACE')}, or an output beside which one can stand"
+    )
 
 
 def _required_by(declared: Bookkeeping) -> str | None:

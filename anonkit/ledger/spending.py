@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from anonkit.bundle.stored_release import DATA, Place
-from anonkit.errors import BudgetError
+from anonkit.errors import BudgetError, option
 from anonkit.ledger.account import Account
 from anonkit.ledger.joint_floor import JointFloor, numbers
 from anonkit.ledger.joint_view import pack
@@ -19,6 +19,7 @@ from anonkit.ledger.repeated_requests import Asked, never_again, request_digest
 from anonkit.ledger.source_rows import SourceRows
 from anonkit.ledger.standing import Claim, Entry, Standing, total
 from anonkit.ledger.store import Ledger
+from anonkit.promises.cautious_figures import allowance_words, loss_words
 from anonkit.promises.guarantee import Check, Guarantee, loss_json
 
 _NO_BOUND = (
@@ -266,8 +267,8 @@ class Spending:
             if uncovered:
                 public["delta_of_all_releases"] = uncovered
             if self._epsilon is not None and any(entry.epsilon for entry in earlier):
-                together = "has no bound" if math.isinf(spent) else f"is {math.ceil(spent * 100) / 100:g}"
-                together += f", and delta {math.ceil(uncovered * 1e12) / 1e12:g}" if uncovered else ""
+                together = "has no bound" if math.isinf(spent) else f"is {loss_words(spent)}"
+                together += f", and delta {loss_words(uncovered)}" if uncovered else ""
                 notes = [*notes, f"Together with the earlier releases of this dataset epsilon {together}."]
             if standing.budget is not None:
                 public["epsilon_budget"] = loss_json(standing.budget)
@@ -313,13 +314,21 @@ def _described(entry: Entry) -> dict[str, Any]:
 
 def _overspent(standing: Standing, epsilon: float, budget: float, declared: float | None) -> tuple[str, str]:
     if math.isinf(epsilon):
-        return f"this release does not fit into the budget of {budget:g}: {_NO_BOUND}", "method rr keeps to an epsilon"
-    left = max(0.0, total([budget, -standing.epsilon])) if math.isfinite(standing.epsilon) else 0.0
+        return (
+            f"this release does not fit into the budget of {allowance_words(budget)}: {_NO_BOUND}",
+            "method rr keeps to an epsilon",
+        )
+    left = replace(standing, budget=budget).left or 0.0
     return (
-        f"the budget of the dataset would be overspent: epsilon {standing.epsilon:g} is spent, this release needs "
-        f"{epsilon:g}, {budget:g} is allowed in all",
-        f"{left:g} is left; hand out an earlier release again, ask for less, or raise --budget knowingly"
-        + ("" if declared is None or declared <= budget else f": the policy's {declared:g} does not raise it"),
+        f"the budget of the dataset would be overspent: epsilon {loss_words(standing.epsilon)} is spent, this "
+        f"release needs {loss_words(epsilon)}, {allowance_words(budget)} is allowed in all",
+        f"{allowance_words(left)} is left; hand out an earlier release again, ask for less, or raise "
+        f"{option('budget')} knowingly"
+        + (
+            ""
+            if declared is None or declared <= budget
+            else f": the policy's {allowance_words(declared)} does not raise it"
+        ),
     )
 
 
@@ -331,10 +340,13 @@ def _second_draw(standing: Standing, number: int, after: float) -> tuple[str, st
     if math.isinf(after):
         return (
             f"{message}; together the loss has no bound, since values are published as they are or by a transformation",
-            "hand out the earlier release again; --budget inf allows a second draw all the same",
+            f"hand out the earlier release again; {option('budget', math.inf)} allows a second draw all the same",
         )
-    needed = math.ceil(after * 100) / 100
-    return f"{message}; together epsilon would be {needed:g}", f"hand out the earlier one again, or --budget {needed:g}"
+    needed = loss_words(after)
+    return (
+        f"{message}; together epsilon would be {needed}",
+        f"hand out the earlier one again, or {option('budget', float(needed))}",
+    )
 
 
 def _accepted_words(k: int) -> str:

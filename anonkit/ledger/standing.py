@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -91,6 +92,18 @@ class Standing:
     def delta(self) -> float:
         """Probability left outside that bound, by sequential composition."""
         return total(entry.delta for entry in self.counted)
+
+    @property
+    def left(self) -> float | None:
+        """Loss that the budget still allows, 0 or more, never above what it is; None without a budget."""
+        if self.budget is None or math.isinf(self.budget):
+            return self.budget
+        losses = [entry.epsilon for entry in self.counted if entry.epsilon is not None]
+        if any(map(math.isinf, losses)):
+            return 0.0
+        exact = Decimal(repr(self.budget)) - sum((Decimal(repr(loss)) for loss in losses), Decimal(0))
+        near = float(exact)
+        return max(0.0, near if Decimal(repr(near)) <= exact else math.nextafter(near, -math.inf))
 
 
 def allowed(remembered: float | None, *, given: float | None, declared: float | None) -> float | None:

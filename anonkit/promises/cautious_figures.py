@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures in the sentences of a promise: exact as requested, or rounded so that no more is promised."""
+"""Figures in the sentences of a promise and of a budget: exact as requested, or rounded to the cautious side."""
 
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 
 def times_words(epsilon: float) -> str:
@@ -30,3 +30,27 @@ def exact_percent(share: float) -> str:
     """Return a share as the percentage that it is."""
     text = f"{Decimal(repr(share)) * 100:f}"
     return (text.rstrip("0").rstrip(".") if "." in text else text) + "%"
+
+
+_DIGITS = 6
+"""Significant digits of a loss in words."""
+
+
+def loss_words(loss: float) -> str:
+    """Return a loss that is spent or needed, or a delta, with six digits, never below what it is."""
+    return _rounded(loss, ROUND_CEILING)
+
+
+def allowance_words(loss: float) -> str:
+    """Return a loss that is allowed or left with six digits, never above what it is."""
+    return _rounded(loss, ROUND_FLOOR)
+
+
+def _rounded(loss: float, direction: str) -> str:
+    if math.isinf(loss):
+        return "without bound"
+    exact = Decimal(repr(loss))
+    if not exact:
+        return "0"
+    digit = Decimal(10) ** (exact.adjusted() - _DIGITS + 1)
+    return f"{float((exact / digit).to_integral_value(direction) * digit):.{_DIGITS}g}"

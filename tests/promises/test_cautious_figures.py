@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from anonkit.promises.anonymous_classes import Diversity, KAnonymity
 from anonkit.promises.approximate_dp import ApproximateDP
+from anonkit.promises.cautious_figures import allowance_words, loss_words
 from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.promises.pure_local_dp import LocalDP
 from anonkit.report.wording import shuffle_words
@@ -103,3 +104,27 @@ def test_the_delta_of_a_promise_is_rounded_up(delta: float) -> None:
 def test_shares_are_plain_percentages(share: float, said: str) -> None:
     """No zeros behind the point, no powers of ten."""
     assert f"more than {said} of" in stated(alpha=share)
+
+
+LOSSES = st.floats(1e-12, 1e6)
+
+
+@given(loss=LOSSES)
+@example(2.05e-08)
+@example(3.9999999795)
+@example(0.07)
+@example(0.3)
+def test_a_loss_in_words_is_never_less_than_it_is_and_an_allowance_never_more(loss: float) -> None:
+    """Both with six digits, and both the number itself where six digits are enough to say it."""
+    exact = Decimal(repr(loss))
+    up, down = Decimal(loss_words(loss)), Decimal(allowance_words(loss))
+    assert down <= exact <= up
+    assert up - down <= exact * Decimal("1e-5")
+    if len(exact.normalize().as_tuple().digits) <= 6:
+        assert up == down == exact
+
+
+def test_no_loss_and_a_loss_without_bound_have_words() -> None:
+    """Zero stays zero, and infinity is not a number."""
+    assert (loss_words(0.0), allowance_words(0.0)) == ("0", "0")
+    assert (loss_words(math.inf), allowance_words(math.inf)) == ("without bound", "without bound")
