@@ -25,22 +25,43 @@ def junit_xml(name: str, checks: Sequence[Check], unchecked: Sequence[str] = ())
         is an error too.
     """
     missing = list(unchecked) or ([] if checks else ["anything"])
-    failures = sum(not check.passed for check in checks)
+    errors = [(absent, "could not be checked", "unchecked") for absent in missing]
+    return _document(name, checks, errors)
+
+
+def junit_error(name: str, code: str, message: str) -> str:
+    """Return a validation that came to no result as one error, so that nobody takes an older file for its result.
+
+    Parameters
+    ----------
+    name : str
+        What was to be validated.
+    code : str
+        Word of the error, such as "SOURCE".
+    message : str
+        One line, without a cell.
+    """
+    return _document(name, (), [("validation", message, code)])
+
+
+def _document(name: str, checks: Sequence[Check], errors: Sequence[tuple[str, str, str]]) -> str:
+    """Return one test suite; errors are a name, a message and a type each."""
     suite = Element(
         "testsuite",
         name="anonkit validate",
-        tests=str(len(checks) + len(missing)),
-        failures=str(failures),
-        errors=str(len(missing)),
+        tests=str(len(checks) + len(errors)),
+        failures=str(sum(not check.passed for check in checks)),
+        errors=str(len(errors)),
     )
+    classname = _printable(name)
     for check in checks:
-        case = SubElement(suite, "testcase", classname=_printable(name), name=_printable(check.name))
+        case = SubElement(suite, "testcase", classname=classname, name=_printable(check.name))
         if not check.passed:
             message = _printable(f"observed {check.observed}, required {check.required}")
             SubElement(case, "failure", message=message, type="promise")
-    for absent in missing:
-        case = SubElement(suite, "testcase", classname=_printable(name), name=_printable(absent))
-        SubElement(case, "error", message="could not be checked", type="unchecked")
+    for what, message, kind in errors:
+        case = SubElement(suite, "testcase", classname=classname, name=_printable(what))
+        SubElement(case, "error", message=_printable(message), type=kind)
     root = Element("testsuites")
     root.append(suite)
     indent(root)

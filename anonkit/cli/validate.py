@@ -12,6 +12,7 @@ import click
 
 from anonkit.cli.boundary import one_line
 from anonkit.cli.files import write_text
+from anonkit.cli.junit_command import JunitCommand
 from anonkit.cli.options import json_option, quiet_option
 from anonkit.cli.outcome import Outcome
 from anonkit.errors import (
@@ -22,6 +23,7 @@ from anonkit.errors import (
     SourceError,
     UncheckedError,
 )
+from anonkit.redaction import redacted
 
 if TYPE_CHECKING:
     from anonkit.checks.requirements import Validation
@@ -115,7 +117,7 @@ _MEANINGS = {
 """What a failed check means, the most telling first."""
 
 
-@click.command(name="validate")
+@click.command(cls=JunitCommand, name="validate")
 @click.argument("table", metavar="OUT")
 @click.option("--qi", metavar="A,B", multiple=True, help="Quasi-identifiers of a plain table; default: the report's.")
 @click.option("--sensitive", metavar="COLUMN", multiple=True, help="Measure this column's diversity too; repeatable.")
@@ -125,7 +127,7 @@ _MEANINGS = {
 @click.option("--alpha", type=click.FloatRange(0, 1), metavar="NUMBER", help="Largest share of a value in a class.")
 @click.option("--beta", type=click.FloatRange(min=0), metavar="NUMBER", help="Basic beta-likeness asked for.")
 @click.option("--signed-by", metavar="PUBLIC_KEY", help="Public key (Ed25519, PEM) that must have signed the release.")
-@click.option("--junit", metavar="FILE", help="Write the checks as JUnit test results too; replaces the file.")
+@click.option("--junit", metavar="FILE", help="Write the checks as JUnit test results too; rewritten whatever happens.")
 @quiet_option
 @json_option
 def command(
@@ -183,7 +185,7 @@ def command(
     }
     unchecked = _unchecked(validation, declared, [name for name, value in given.items() if value is not None])
     if junit is not None:
-        write_text(Path(junit), junit_xml(table, validation.checks, unchecked), force=True)
+        write_text(Path(junit), junit_xml(redacted(table), validation.checks, unchecked), force=True)
     lines = [
         check_line(column) for column in gathered(check.to_dict() for check in sorted(validation.checks, key=_rank))
     ]

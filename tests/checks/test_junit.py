@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from anonkit.checks.junit import junit_xml
+from anonkit.checks.junit import junit_error, junit_xml
 from anonkit.promises.guarantee import Check
 
 HOLDS = Check(name="k_anonymity", passed=True, observed=5, required=5)
@@ -27,3 +27,13 @@ def test_what_was_not_checked_is_an_error() -> None:
         suite = ElementTree.fromstring(text).find("testsuite")
         assert suite is not None
         assert suite.get("errors") == "1"
+
+
+def test_what_ended_without_a_result_is_one_error() -> None:
+    """Code and message of what went wrong, without characters that no XML file holds."""
+    suite = ElementTree.fromstring(junit_error("x", "SOURCE", "it is \x00 away")).find("testsuite")
+    assert suite is not None
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("1", "0", "1")
+    error = suite.find("testcase/error")
+    assert error is not None
+    assert (error.get("type"), error.get("message")) == ("SOURCE", "it is \ufffd away")

@@ -6,12 +6,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from anonkit.checks.requirements import Validation
+from anonkit.errors import MissingDependencyError, ParameterError
 
 
 def test_a_release_validates_as_it_was_made(cli: Any, released: Path) -> None:
@@ -184,8 +186,6 @@ def test_one_byte_is_told(cli: Any, released: Path) -> None:
 
 def test_results_for_a_build_server(cli: Any, released: Path, tmp_path: Path) -> None:
     """--junit writes the checks beside what is shown, also when they fail."""
-    from xml.etree import ElementTree
-
     path = tmp_path / "results.xml"
     assert cli("validate", released, "--junit", path, "--quiet").code == 0
     assert ElementTree.parse(path).getroot()[0].get("failures") == "0"
@@ -199,3 +199,84 @@ def test_more_models_can_be_asked(cli: Any, table: Path) -> None:
     assert cli(*asked, "0.9", "--beta", "2").code == 0
     assert cli(*asked, "0.01").code == 1
     assert cli("validate", table, "--qi", "sex", "--beta", "2").code == 2
+
+
+GREEN = '<testsuites><testsuite tests="1" failures="0" errors="0"><testcase name="old"/></testsuite></testsuites>'
+
+
+def _told(path: Path) -> tuple[str, str, str, str]:
+    """Return the counts of a JUnit file, and the type of its first error."""
+    suite = ElementTree.parse(path).getroot().find("testsuite")
+    assert suite is not None
+    error = suite.find("testcase/error")
+    counts = [suite.get(name, "") for name in ("tests", "failures", "errors")]
+    return counts[0], counts[1], counts[2], "" if error is None else error.get("type", "")
+
+
+def _damage(released: Path) -> None:
+    released.with_name("out.report.json").write_bytes(b"{")
+
+
+def _raise(error: BaseException) -> Any:
+    def raising(*args: object, **given: object) -> None:
+        raise error
+
+    return raising
+
+
+ENDINGS: dict[str, tuple[int, tuple[str, ...], BaseException | None, str]] = {
+    "an unknown option": (2, ("--kk", "3"), None, "USAGE"),
+    "a value out of range": (2, ("--t", "7"), None, "USAGE"),
+    "a parameter that does not fit": (2, ("--l", "2"), ParameterError("no"), "PARAMETER"),
+    "an unreadable release": (3, (), None, "FORMAT"),
+    "a missing extra": (4, (), MissingDependencyError("It is not installed"), "MISSING_EXTRA"),
+    "an interrupt": (130, (), KeyboardInterrupt(), "INTERRUPTED"),
+    "a fault of ours": (3, (), ZeroDivisionError("Person 007"), "INTERNAL"),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_junit_file_is_of_this_run_however_it_ended(
+    ending: str, cli: Any, released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Last week's success is replaced by an error that names what went wrong, and quotes nothing."""
+    path = tmp_path / "results.xml"
+    path.write_text(GREEN, encoding="utf-8")
+    code, options, error, word = ENDINGS[ending]
+    if error is not None:
+        monkeypatch.setattr("anonkit.checks.validation.validate", _raise(error))
+    elif code == 3:
+        _damage(released)
+    assert cli("validate", released, "--junit", path, *options).code == code
+    assert _told(path) == ("1", "0", "1", word)
+    assert "Person" not in path.read_text(encoding="utf-8")
+    assert sorted(one.name for one in tmp_path.glob(".results*")) == []
+
+
+def test_a_validation_that_is_killed_leaves_an_error(
+    cli: Any, released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it works the file says that it has not come to its end; `--junit=F` too, and without a table."""
+    path = tmp_path / "results.xml"
+    seen = []
+
+    def looking(*args: object, **given: object) -> None:
+        seen.append(_told(path))
+        raise ParameterError("enough")
+
+    monkeypatch.setattr("anonkit.checks.validation.validate", looking)
+    for written in (("--junit", path), (f"--junit={path}",)):
+        path.write_text(GREEN, encoding="utf-8")
+        assert cli("validate", released, *written).code == 2
+    assert seen == [("1", "0", "1", "INTERRUPTED")] * 2
+    assert cli("validate", tmp_path / "nowhere.parquet", f"--junit={path}").code == 3
+    assert _told(path)[3] == "SOURCE"
+    assert cli("validate", "postgresql://me:q7secret9@host/x", f"--junit={path}").code == 3
+    assert "q7secret9" not in path.read_text(encoding="utf-8")
+
+
+def test_a_junit_file_that_cannot_be_written_is_said(cli: Any, released: Path, tmp_path: Path) -> None:
+    """The job must not go on with an older file."""
+    ran = cli("validate", released, "--junit", tmp_path / "no folder" / "results.xml")
+    assert ran.code == 3
+    assert "cannot write" in ran.err
