@@ -13,6 +13,7 @@ from anonkit.cli.options import (
     engine_options,
     json_option,
     next_output_options,
+    owner_option,
     quiet_option,
 )
 from anonkit.cli.outcome import Outcome
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 @account_without_budget_options
 @engine_options
 @next_output_options
+@owner_option
 @quiet_option
 @json_option
 def command(
@@ -52,6 +54,7 @@ def command(
     account: Account,
     engine: Local | Spark,
     output: Output,
+    owner: bool,
     quiet: bool,
 ) -> Outcome:
     """Recode the next batch as an earlier release was.
@@ -80,4 +83,9 @@ def command(
             progress=progress,
         )
         release = release_table(source, request)
-    return Outcome(text=release_text(release), document=release_document(release), notes=notes_of(release), quiet=quiet)
+    return Outcome(
+        text=release_text(release, owner=owner),
+        document=release_document(release, owner=owner),
+        notes=notes_of(release, owner=owner),
+        quiet=quiet,
+    )

@@ -47,6 +47,6 @@ def command(source: str, *, target: str | None, encoding: str | None, output: st
         draft = draft_policy(source, target=target, encoding=encoding, progress=progress)
     if output == STDOUT:
         return Outcome(text=draft.rstrip("\n"), document={"file": None, "policy": draft})
-    write_text(path, draft, force=force)
+    write_text(path, draft, force=force, private=True)  # it tells of the rows until its owner has read it
     text = f"Wrote {path}\nRead and correct it, then:  anonkit release --policy {path} {source} OUT.parquet"
     return Outcome(text=text, document={"file": str(path), "policy": draft}, quiet=quiet)

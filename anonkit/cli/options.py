@@ -69,6 +69,10 @@ json_option = click.option(
 
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Show errors only.")
 
+owner_option = click.option(
+    "--owner", is_flag=True, help="Show the owner's figures and notes too: from the source table, not to be published."
+)
+
 force_option = click.option("--force", is_flag=True, help="Replace what is there already.")
 
 domains_min_people_option = click.option(
@@ -82,16 +86,6 @@ domains_min_people_option = click.option(
 
 budget_option = click.option(
     "--budget", type=float, metavar="NUMBER", help="Total epsilon allowed for the dataset, over all releases."
-)
-
-
-examples_option = click.option(
-    "--examples",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    metavar="INTEGER",
-    help="Rows of the source shown in the dossier, before and after; they are cells of people.",
 )
 
 
@@ -273,7 +267,7 @@ _PART_ROWS = click.option(
     help="Write the data as a folder of files of about so many rows; on Spark the executors write them.",
 )
 _DRY_RUN = click.option(
-    "--dry-run", is_flag=True, help="Do everything except writing; the figures are for the owner's eyes only."
+    "--dry-run", is_flag=True, help="Do everything except writing; the figures are shown with --owner."
 )
 _SIGN = click.option(
     "--sign", metavar="KEY", help="Sign all files with this private key: Ed25519, PEM, from `openssl genpkey`."
@@ -286,12 +280,7 @@ output_options = option_group(
     _OUT,
     _PART_ROWS,
     _DRY_RUN,
-    click.option(
-        "--owner-report",
-        metavar="DIR",
-        help="Write what must not be published there: the figures of the source, and the dossier that the owner signs.",
-    ),
-    examples_option,
+    click.option("--owner-report", metavar="DIR", help="Write the figures that must not be published there."),
     _SIGN,
     force_option,
 )

@@ -13,6 +13,7 @@ from anonkit.cli.options import (
     engine_options,
     json_option,
     output_options,
+    owner_option,
     policy_options,
     quiet_option,
     table_domains_options,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @output_options
 @click.option("--seed", type=int, metavar="INTEGER", help="Known randomness, for tests; needs --not-for-release.")
 @click.option("--not-for-release", is_flag=True, help="With --seed: every file says that it must not be handed out.")
+@owner_option
 @quiet_option
 @json_option
 def command(
@@ -52,6 +54,7 @@ def command(
     output: Output,
     seed: int | None,
     not_for_release: bool,
+    owner: bool,
     quiet: bool,
     **given: Given | None,
 ) -> Outcome:
@@ -70,7 +73,6 @@ def command(
         raise WrongUsage("--seed and --not-for-release go together", "who knows the seed can undo the noise")
     from anonkit.cli.summary import notes_of, release_document, release_text
     from anonkit.methods import make_method
-    from anonkit.pipeline.owner_files import OWNER_REPORT
     from anonkit.pipeline.release_path import release_table
     from anonkit.pipeline.release_request import ReleaseRequest
 
@@ -88,10 +90,10 @@ def command(
         )
         release = release_table(source, request)
     folder = None if output.dry_run else output.owner_report
-    owner_report = None if folder is None else folder / OWNER_REPORT
+    owner_report = None if folder is None else folder / "owner.report.json"
     return Outcome(
-        text=release_text(release, owner_report),
-        document=release_document(release, owner_report),
-        notes=notes_of(release),
+        text=release_text(release, owner_report, owner=owner),
+        document=release_document(release, owner_report, owner=owner),
+        notes=notes_of(release, owner=owner),
         quiet=quiet,
     )

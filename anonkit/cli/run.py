@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from anonkit.cli.options import account_options, json_option, other_output_options, quiet_option
+from anonkit.cli.options import account_options, json_option, other_output_options, owner_option, quiet_option
 from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import progress_bars
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 @click.argument("recipe", metavar="RECIPE")
 @other_output_options
 @account_options
+@owner_option
 @quiet_option
 @json_option
-def command(recipe: str, *, output: Mapping[str, Any], account: Account, quiet: bool) -> Outcome:
+def command(recipe: str, *, output: Mapping[str, Any], account: Account, owner: bool, quiet: bool) -> Outcome:
     """Make the release a recipe describes.
 
     \b
@@ -37,4 +38,9 @@ def command(recipe: str, *, output: Mapping[str, Any], account: Account, quiet: 
 
     with progress_bars(quiet) as progress:
         release = Recipe.load(recipe).run(**output, account=account, progress=progress)
-    return Outcome(text=release_text(release), document=release_document(release), notes=notes_of(release), quiet=quiet)
+    return Outcome(
+        text=release_text(release, owner=owner),
+        document=release_document(release, owner=owner),
+        notes=notes_of(release, owner=owner),
+        quiet=quiet,
+    )

@@ -13,7 +13,6 @@ import click
 
 from anonkit.bundle.stored_release import DATA, Release, class_figures
 from anonkit.cli.boundary import one_line
-from anonkit.pipeline.owner_files import dossier_name
 from anonkit.report.document import OWNER_BANNER, is_seeded
 from anonkit.report.wording import (
     bound,
@@ -34,10 +33,12 @@ _LABEL = 11
 _WIDTH = 100
 _LISTED = 12
 _SHA256 = 64
+_DRY = "Dry run, nothing was written"
+_MORE = "--owner shows what was measured on the source table, for its owner alone."
 
 
-def release_text(release: Release, owner_report: Path | None = None) -> str:
-    """Return what the owner should know right after a release, or after a dry run.
+def release_text(release: Release, owner_report: Path | None = None, *, owner: bool = False) -> str:
+    """Return what is told right after a release, or after a dry run.
 
     Parameters
     ----------
@@ -45,9 +46,25 @@ def release_text(release: Release, owner_report: Path | None = None) -> str:
         As `anonkit.release` returns it, the owner's measures in it.
     owner_report : Path, optional
         Where those measures were written.
+    owner : bool
+        Whether they are shown, and of a dry run the figures of a release that nobody was given.
+
+    Privacy
+    -------
+    Schedulers keep what a command prints. Unless the owner asks, it follows from the files of the release; of a dry
+    run, which has none, from the claim.
     """
+    told = [*_owner_block(release.owner if owner else {}, owner_report), *([] if owner else ["", _MORE])]
     report = release.report
-    where = "Dry run, nothing was written" if release.place is None else f"Released {release.place.file(DATA)}"
+    if release.is_dry_run and not owner:
+        budget = release.to_dict()["budget"]
+        return _lines(
+            *_head(_DRY, report),
+            *_block("Promise", [_title(report), report["guarantee"]["statement"]]),
+            *_block("Budget", _spent(budget)),
+            *told,
+        )
+    where = _DRY if release.place is None else f"Released {release.place.file(DATA)}"
     files = [] if release.place is None else [str(path) for path in release.place.by_role().values()]
     return _lines(
         *_head(f"{where}: {_rows_words(report['rows'])}", report),
@@ -55,7 +72,7 @@ def release_text(release: Release, owner_report: Path | None = None) -> str:
         *_block("Checked", [check_line(check) for check in gathered(report["verification"]["checks"])]),
         *_figures(report),
         *_block("Files", files),
-        *_owner_block(release.owner, owner_report, dossier_path(release, owner_report)),
+        *told,
     )
 
 
@@ -79,23 +96,28 @@ def report_text(report: Mapping[str, Any]) -> str:
     )
 
 
-def release_document(release: Release, owner_report: Path | None = None) -> dict[str, Any]:
-    """Return what the owner should know right after a release as a JSON document."""
+def release_document(release: Release, owner_report: Path | None = None, *, owner: bool = False) -> dict[str, Any]:
+    """Return the same as a JSON document; parameters as those of `release_text`."""
+    document = {**release.to_dict(), "owner_report": None if owner_report is None else str(owner_report)}
+    if not owner:
+        return document
     report = release.report
     return {
-        **release.to_dict(),
+        **document,
         **class_figures(report),
         **{name: report[name] for name in _DOCUMENT},
         "checks": report["verification"]["checks"],
-        "owner_report": None if owner_report is None else str(owner_report),
-        **({} if owner_report is None else {"dossier": str(dossier_path(release, owner_report))}),
         "owner_only": {"banner": OWNER_BANNER, **release.owner},
     }
 
 
-def notes_of(release: Release) -> list[str]:
-    """Return what deserves attention after a release, with what the owner alone is told of how the table was read."""
-    return [*release.report["notes"], *release.owner.get("reading_notes", ())]
+def notes_of(release: Release, *, owner: bool = False) -> list[str]:
+    """Return what deserves attention after a release, with what the owner alone is told of the table if asked."""
+    published = [] if release.is_dry_run and not owner else list(release.report["notes"])
+    if not owner:
+        return published
+    of_ledger = release.owner.get("ledger", {}).get("notes", ())
+    return [*published, *release.owner.get("reading_notes", ()), *of_ledger]
 
 
 def check_line(check: Mapping[str, Any]) -> str:
@@ -169,7 +191,6 @@ def _rows_words(rows: Mapping[str, Any]) -> str:
 
 def _figures(report: Mapping[str, Any]) -> list[str]:
     budget, attacker = report["budget"], report["disclosure_risk"].get("prosecutor")
-    spent = ", ".join(f"{words(key)} = {bound(budget[key])}" for key in ("epsilon", "delta") if budget.get(key))
     by_people = report["disclosure_risk"].get("counted") == "people"
     what = "of telling which person it is" if by_people else "of finding a person's row"
     chance = "{}: {} at most, {} on average"
@@ -182,9 +203,14 @@ def _figures(report: Mapping[str, Any]) -> list[str]:
     return [
         *_block("Columns", _column_lines(report["columns"])),
         *_block("Risk", risk),
-        *_block("Budget", [spent] if spent else []),
+        *_block("Budget", _spent(budget)),
         *_block("Utility", [*_measures(report["utility"]), *_unmeasured(report["utility"])]),
     ]
+
+
+def _spent(budget: Mapping[str, Any]) -> list[str]:
+    spent = ", ".join(f"{words(key)} = {bound(budget[key])}" for key in ("epsilon", "delta") if budget.get(key))
+    return [spent] if spent else []
 
 
 def _column_lines(columns: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -201,16 +227,8 @@ def _column_words(column: Mapping[str, Any]) -> str:
     return f"{column['name']} ({number(values)} values)" if values else str(column["name"])
 
 
-def dossier_path(release: Release, owner_report: Path | None) -> Path | None:
-    """Return where the page stands that was written beside an owner report."""
-    if owner_report is None:
-        return None
-    return owner_report.with_name(dossier_name(None if release.place is None else release.place.stem))
-
-
-def _owner_block(owner: Mapping[str, Any], owner_report: Path | None, dossier: Path | None) -> list[str]:
-    files = [] if owner_report is None else [f"to sign: {dossier}", f"in full: {owner_report}"]
-    lines = [*_measures(owner), *files]
+def _owner_block(owner: Mapping[str, Any], owner_report: Path | None) -> list[str]:
+    lines = [*_measures(owner), *([] if owner_report is None else [f"in full: {owner_report}"])]
     if not lines:
         return []
     title = "For the owner only: computed from the source table, not in the release, not to be published"

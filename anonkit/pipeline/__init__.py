@@ -9,6 +9,8 @@
     The table as its policy declares it, and the method behind `anonkit.apply`.
 ``publishing``, ``output_measures``, ``released_values``
     The files written, read back and measured.
+``step_log``
+    Steps and notes under the logger `anonkit`.
 
 A new method, or a new kind of promise, needs no change in this room.
 """

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,11 +17,11 @@ from anonkit.engines.engine_choice import Local
 from anonkit.errors import GuaranteeError
 from anonkit.ledger.spending import Spending
 from anonkit.pipeline.declared_source import DeclaredSource, declared_source
-from anonkit.pipeline.dossier import Released, held_rows, make_dossier
 from anonkit.pipeline.output_measures import answer_checks, recount, release_utility
-from anonkit.pipeline.publishing import VerifiedDraft, method_block, publish
+from anonkit.pipeline.publishing import VerifiedDraft, method_block, publish, write_owner_report
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.released_values import as_written
+from anonkit.pipeline.step_log import step_log
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Check, Guarantee
 from anonkit.protocols import Draft, Engine, Source
@@ -53,6 +53,14 @@ def release_table(source: object, request: ReleaseRequest) -> Release:
     Shuffling and noise use a secure generator unless the request has a seed. The engine holds the source until the
     draft is written; from then on there is only what may be published, and the figures for the owner.
     """
+    with step_log(f"release by {request.method.name}", request.progress) as log:
+        release = _released(source, replace(request, progress=log.progress))
+        log.made(release)
+    return release
+
+
+def _released(source: object, request: ReleaseRequest) -> Release:
+    """Return the release; see `release_table`."""
     output = request.output
     output.refuse_unwritable(seeded=request.seed is not None)
     signer, declared = output.signer(), request.declared()
@@ -70,47 +78,9 @@ def release_table(source: object, request: ReleaseRequest) -> Release:
             return Release(params=draft.params, report=draft.report(), contents={}).with_owner(draft.owner)
         with spending.reserved(request.method.name, draft.params, output.place) as (position, publishing):
             draft = draft.at(position)
-            publishing = _with_dossier(draft, opened, workspace, randomness, publishing)
+            if output.owner_report is not None:
+                write_owner_report(output.owner_report, draft)
             return publish(draft, workspace.files, publishing, signer)
-
-
-def _with_dossier(
-    draft: VerifiedDraft,
-    source: DeclaredSource,
-    workspace: _Workspace,
-    randomness: Randomness,
-    publishing: Callable[[str], None],
-) -> Callable[[str], None]:
-    """Measure the source beside the draft; return what writes the dossier right before anything is published.
-
-    So nothing is published of which the owner would have no dossier. That of a release in memory is written here.
-    """
-    output, folder = draft.output, draft.output.owner_report
-    if folder is None:
-        return publishing
-    dossier = make_dossier(
-        Released(
-            report=draft.report(),
-            params=draft.params,
-            table=held_rows(draft.data, workspace.files, randomness.child("dossier")),
-            name=None if output.place is None else output.place.stem,
-        ),
-        source.rows,
-        {"method": draft.method.name, **draft.owner},
-        source_table=source.file,
-        examples=output.examples,
-        randomness=randomness,
-    )
-
-    if output.place is None:
-        dossier.write(folder, None)
-        return publishing
-
-    def written(data_sha256: str) -> None:
-        dossier.write(folder, data_sha256)
-        publishing(data_sha256)
-
-    return written
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

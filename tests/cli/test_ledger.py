@@ -74,7 +74,7 @@ def test_the_joint_view_is_for_the_owner(cli: Any, table: Path, released: Path, 
     assert refused.code == 1
     assert "--accept-joint-k" in refused.document["hint"]
     assert not second.exists()
-    ran = cli(*asked, "--accept-joint-k", "1")
+    ran = cli(*asked, "--accept-joint-k", "1", "--owner")
     assert ran.code == 0
     assert ran.document["owner_only"]["joint_view"]["with_releases"] == [1]
     assert b"joint_view" not in second.with_name("b.report.json").read_bytes()

@@ -21,7 +21,7 @@ def names_beside(table: Path) -> list[str]:
 
 
 def test_a_release_is_five_files_and_one_object(cli: Any, table: Path, quick: tuple[str, ...]) -> None:
-    """--json tells the files, k asked and reached, the rows, columns, checks, notes, and the owner's figures apart."""
+    """--json tells the files and their hashes, k asked and reached, the rows, columns, checks and notes."""
     output = table.with_name("out.parquet")
     ran = cli("release", table, output, *quick, "--json")
     document = ran.document
@@ -38,7 +38,7 @@ def test_a_release_is_five_files_and_one_object(cli: Any, table: Path, quick: tu
     assert document["rows"]["in"] == document["rows"]["out"] + document["rows"]["suppressed"] == 60
     assert {column["name"] for column in document["columns"]} == {"name", "age", "zip", "sex", "illness", "income"}
     assert all(check["passed"] for check in document["checks"])
-    assert document["owner_only"]["banner"].startswith("DO NOT PUBLISH")
+    assert set(document["sha256"]) == set(document["files"])
     assert document["method"]["parameters"]["k"] == 3
 
 
@@ -60,7 +60,7 @@ def test_people_read_what_was_promised_and_done(cli: Any, table: Path, quick: tu
 
 def test_the_terminal_says_which_column_was_taken_as_target(cli: Any, table: Path) -> None:
     """Without --target the last column is taken, and a note says so, on stderr and in JSON."""
-    options = ("--k", "3", "--trees", "20", "--identifier", "name", "--dry-run")
+    options = ("--k", "3", "--trees", "20", "--identifier", "name", "--dry-run", "--owner")
     note = "No target was named: the last column without a role, 'income', was taken."
 
     assert f"Note: {note}\n" in cli("release", table, "out.parquet", *options).err
@@ -75,7 +75,7 @@ def test_quiet_shows_nothing(cli: Any, table: Path, quick: tuple[str, ...]) -> N
 
 
 def test_a_dry_run_tells_all_and_writes_nothing(cli: Any, table: Path, quick: tuple[str, ...]) -> None:
-    """The plan, the promise and the cost, and no file, not even the owner report."""
+    """The promise and the cost, to the owner the whole plan too, and no file, not even the owner report."""
     arguments = (
         "release",
         table,
@@ -85,9 +85,10 @@ def test_a_dry_run_tells_all_and_writes_nothing(cli: Any, table: Path, quick: tu
         "--owner-report",
         table.with_name("o"),
     )
-    plain, document = cli(*arguments), cli(*arguments, "--json").document
+    plain, document = cli(*arguments, "--owner"), cli(*arguments, "--owner", "--json").document
 
     assert plain.out.startswith("Dry run, nothing was written: 60 of 60 rows")
+    assert cli(*arguments).out.startswith("Dry run, nothing was written\n\nPromise")
     assert document["dry_run"] is True
     assert document["files"] is None
     assert document["owner_report"] is None
@@ -190,6 +191,7 @@ def test_owner_figures_go_to_their_own_folder(cli: Any, table: Path, quick: tupl
 
     assert written["banner"].startswith("DO NOT PUBLISH")
     assert "For the owner only" in ran.out
+    assert "utility of source" not in ran.out
     assert str(folder / "owner.report.json") in "".join(line.strip() for line in ran.out.splitlines())
     assert (folder / "owner.report.json").stat().st_mode & 0o077 == 0
 

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing of the owner on a platform: what commands print by default follows from the public files, and file modes."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import anonkit
+from anonkit.cli.summary import notes_of, release_document, release_text
+from anonkit.pipeline import release_path
+
+POLICY = """
+[columns]
+name = { role = "identifier" }
+age = { role = "quasi_identifier", bounds = [20, 60] }
+zip = { role = "quasi_identifier", bounds = [100, 110] }
+sex = { role = "quasi_identifier", categories = ["F", "M"] }
+illness = { role = "quasi_identifier", categories = ["cold", "flu", "none"] }
+income = { role = "target", categories = ["high", "low"] }
+"""
+OPTIONS = {
+    "mondrian": ("--k", "3"),
+    "rfka": ("--k", "3", "--trees", "10"),
+    "rr": ("--epsilon", "3"),
+    "dp-nb": ("--epsilon", "1"),
+}
+"""A method of every promise, and the one with most to tell its owner."""
+PLANTED = "PLANTED-7531"
+
+
+@pytest.fixture
+def policy(table: Path) -> Path:
+    """The table's columns, declared."""
+    path = table.with_name("policy.toml")
+    path.write_text(POLICY, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def planted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every release has owner's figures that nothing else can print: numbers, lists, notes, keys."""
+    release_table = release_path.release_table
+
+    def marked(source: object, request: Any) -> anonkit.Release:
+        release = release_table(source, request)
+        figures = {"search": {PLANTED: 7531.25}, "source": {"rows": 75317531, "counts": [75317531]}}
+        notes = {"reading_notes": [f"{PLANTED} cells"], "ledger": {"notes": [f"{PLANTED} looks like another"]}}
+        return release.with_owner({**release.owner, **figures, **notes})
+
+    for where in ("release_path", "recipe", "python_calls"):
+        monkeypatch.setattr(f"anonkit.pipeline.{where}.release_table", marked)
+
+
+def _told(text: str) -> str:
+    return click.unstyle(text).strip()
+
+
+@pytest.mark.parametrize("method", OPTIONS)
+def test_what_a_release_prints_follows_from_its_files(
+    method: str, cli: Any, table: Path, policy: Path, planted: None
+) -> None:
+    """The stored release alone, which has no figure of the owner, gives every line of stdout, stderr and JSON."""
+    output = table.with_name("out.parquet")
+    asked = (
+        "release",
+        "--method",
+        method,
+        *OPTIONS[method],
+        "--policy",
+        policy,
+        "--no-ledger",
+        "--force",
+        table,
+        output,
+    )
+    plain = cli(*asked)
+    stored = anonkit.load(output)
+    assert (plain.code, stored.owner) == (0, {})
+    assert plain.out.strip() == _told(release_text(stored))
+    assert plain.err == "".join(f"Note: {note}\n" for note in notes_of(stored))
+    document = cli(*asked, "--json").document
+    assert document == {"ok": True, **release_document(anonkit.load(output))}
+    assert "owner_only" not in document
+    assert PLANTED not in plain.out + plain.err + json.dumps(document)
+
+
+def test_the_owner_sees_the_figures_who_asks_for_them(cli: Any, table: Path, policy: Path, planted: None) -> None:
+    """--owner shows figures and notes on the terminal, and JSON has them apart, under the banner."""
+    asked = (
+        "release",
+        "--method",
+        "mondrian",
+        "--k",
+        "3",
+        "--policy",
+        policy,
+        "--no-ledger",
+        "--force",
+        table,
+        table.with_name("out.parquet"),
+    )
+    ran = cli(*asked, "--owner")
+    assert "For the owner only" in ran.out
+    assert "7531.25" in ran.out
+    assert ran.err.count(f"Note: {PLANTED}") == 2
+    told = cli(*asked, "--owner", "--json").document["owner_only"]
+    assert told["banner"].startswith("DO NOT PUBLISH")
+    assert told["source"]["rows"] == 75317531
+
+
+@pytest.mark.parametrize("method", OPTIONS)
+def test_a_dry_run_tells_nothing_of_the_rows(method: str, cli: Any, table: Path, policy: Path, planted: None) -> None:
+    """Nothing is published that its figures could follow from: two tables print the same."""
+    asked = ("release", "--method", method, *OPTIONS[method], "--policy", policy, "--no-ledger", "--dry-run")
+    other = table.with_name("other.csv")
+    lines = table.read_text(encoding="utf-8").splitlines()
+    other.write_text("\n".join([lines[0], *lines[1:40]]) + "\n", encoding="utf-8")
+    for more in ((), ("--json",)):
+        first, second = (cli(*asked, *more, source, table.with_name("out.parquet")) for source in (table, other))
+        assert first == second
+        assert (first.code, PLANTED in first.out + first.err) == (0, False)
+    shown = cli(*asked, "--owner", "--json", table, table.with_name("out.parquet")).document
+    assert shown["rows"]["out"]
+    assert shown["owner_only"]["source"]["rows"] == 75317531
+
+
+def test_apply_and_run_keep_to_it(cli: Any, table: Path, policy: Path, planted: None) -> None:
+    """The other commands that release: the figures of the owner when he asks, and else none of them."""
+    first = table.with_name("out.parquet")
+    options = ("--method", "mondrian", "--k", "3", "--policy", policy, "--no-ledger", "--quiet")
+    assert cli("release", *options, table, first).code == 0
+    recipe = table.with_name("recipe.toml")
+    recipe.write_text(
+        'method = "mondrian"\ninput = "in.csv"\noutput = "run.parquet"\npolicy = "policy.toml"\n', encoding="utf-8"
+    )
+    for asked in (
+        ("apply", "--no-ledger", "--force", "--max-suppression", "1", first, table, table.with_name("new.parquet")),
+        ("run", "--no-ledger", "--force", recipe),
+    ):
+        for more in ((), ("--json",)):
+            ran = cli(*asked, *more)
+            assert (ran.code, PLANTED in ran.out + ran.err) == (0, False), ran.err
+            shown = cli(*asked, *more, "--owner")
+            assert (shown.code, PLANTED in shown.out) == (0, True), shown.err
+
+
+# --- who may read the files -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=[0o027, 0o002], ids=oct)
+def umask(request: pytest.FixtureRequest) -> Iterator[int]:
+    """What the user's files are not readable for."""
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+def _modes(folder: Path) -> dict[str, int]:
+    return {path.relative_to(folder).as_posix(): stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*")}
+
+
+def test_release_files_follow_the_umask_and_owner_files_are_his_alone(
+    umask: int, cli: Any, table: Path, policy: Path, tmp_path: Path
+) -> None:
+    """One file, a folder of parts, a folder of files, a signature, a copy; the ledger, its key, owner report, pages."""
+    key = tmp_path / "owner.pem"
+    _write_key(key)
+    here, own = tmp_path / "here", tmp_path / "own"
+    options = ("--method", "mondrian", "--k", "3", "--policy", policy, "--quiet", "--accept-joint-k", "1", table)
+    assert cli("release", *options, here / "a.parquet", "--sign", key, "--owner-report", own).code == 0
+    assert cli("release", *options, here / "parts.parquet", "--part-rows", "20").code == 0
+    assert cli("release", *options, f"{here}/folder/").code == 0
+    anonkit.load(here / "a.parquet").save(here / "copy.parquet")
+    anonkit.load(here / "parts.parquet").save(here / "more.parquet")
+    modes = _modes(here)
+    private = {name: mode for name, mode in modes.items() if name.startswith(".")}
+    assert private
+    assert set(private.values()) == {0o600}
+    for name, mode in modes.items():
+        if name not in private:
+            assert mode == (0o777 if (here / name).is_dir() else 0o666) & ~umask, name
+    asked = ("audit", here / "a.parquet", "--original", table, "--attacks", "10", "--quiet")
+    assert cli(*asked, "--owner-report", own).code == 0
+    page = cli("report", here / "a.parquet", "--audit", own / "audit.owner.report.json", "--html", own / "review.html")
+    assert page.code == 0
+    assert cli("init", table, "-o", own / "draft.toml").code == 0
+    assert {name: mode for name, mode in _modes(own).items() if mode != 0o600} == {}
+
+
+def test_what_sqlite_writes_beside_the_ledger_is_private_too(cli: Any, table: Path, released: Path) -> None:
+    """Its journal holds pages of the ledger while a release is booked."""
+    ledger = next(path for path in table.parent.glob(".anonkit*") if path.suffix == ".sqlite")
+    before = os.umask(0)
+    try:
+        with closing(sqlite3.connect(ledger, isolation_level=None)) as connection:
+            for mode in ("delete", "wal"):
+                connection.execute(f"PRAGMA journal_mode = {mode}")
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(f"CREATE TABLE of_{mode} (a)")
+                beside = list(ledger.parent.glob(f"{ledger.name}-*"))
+                assert beside
+                assert {stat.S_IMODE(path.stat().st_mode) for path in beside} == {0o600}
+                connection.execute("COMMIT")
+    finally:
+        os.umask(before)
+
+
+def _write_key(path: Path) -> None:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    path.write_bytes(Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
