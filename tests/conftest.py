@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 import pytest
 from hypothesis import settings
+from postgresql import Server, programs
 
 # a deadline is a timed assertion; the gate draws the same examples each time, `make test-random` draws others
 settings.register_profile("anonkit", deadline=None, derandomize=True)
@@ -133,6 +134,18 @@ def spark(spark_is_there: None) -> Iterator[Any]:
         session = builder.getOrCreate()
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Server]:
+    """One PostgreSQL server for all tests of this process that need one."""
+    if importlib.util.find_spec("psycopg") is None:
+        _absent("psycopg")
+    if programs() is None:
+        _absent("PostgreSQL")
+    server = Server.start()
+    yield server
+    server.remove()
 
 
 SMALL_SPARK = {

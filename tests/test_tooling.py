@@ -19,7 +19,11 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-OPTIONAL_AT_RUN_TIME = {"spark": {"pyspark", "py4j", "grpc"}, "validate": {"great_expectations", "sqlalchemy"}}
+OPTIONAL_AT_RUN_TIME = {
+    "postgres": {"psycopg"},
+    "spark": {"pyspark", "py4j", "grpc"},
+    "validate": {"great_expectations", "sqlalchemy"},
+}
 """Extra -> what may be imported only where the extra is installed."""
 
 TOOLS = {"airflow": "airflow", "dagster": "dagster", "prefect": "prefect"}

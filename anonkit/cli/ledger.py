@@ -70,8 +70,15 @@ def command(
             raise ParameterError(f"dataset {dataset!r} is not in the ledger", did_you_mean(dataset, names))
         datasets = [standing for standing in datasets if standing.dataset == dataset]
     text = "\n\n".join(_dataset_text(standing) for standing in datasets) or "Nothing was released yet."
+    forgotten = opened.forgotten
     return Outcome(
-        text=text, document={"ledger": str(place), "datasets": [_document(standing) for standing in datasets]}
+        text=text,
+        document={
+            "ledger": str(place),
+            "datasets": [_document(standing) for standing in datasets],
+            **({} if forgotten is None else {"forgotten": forgotten.message}),
+        },
+        notes=[] if forgotten is None else [f"{forgotten.message}. {forgotten.hint}"],
     )
 
 

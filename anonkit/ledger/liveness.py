@@ -41,13 +41,16 @@ class Process:
 
     def is_surely_dead(self) -> bool:
         """Tell whether it has ended; False where that cannot be known, as for another machine's process."""
-        if self.machine != _machine():
+        return self.machine == _machine() and (self.boot != _boot() or self.has_ended())
+
+    def has_ended(self) -> bool:
+        """Tell whether it ran on this machine since its last start, and runs no more.
+
+        Machines that share a ledger may share a name, too: a start that differs may be another machine's.
+        """
+        if self.machine != _machine() or self.boot != _boot():
             return False
-        if self.boot != _boot():
-            return True
-        if not is_alive(str(self.number)):
-            return True
-        return bool(self.started) and self.started != _started(self.number)
+        return not is_alive(str(self.number)) or bool(self.started and self.started != _started(self.number))
 
 
 @cache

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ledger's key for fingerprints: in a private file beside it or in the environment, never inside."""
+"""The ledger's key for fingerprints: in a private file or in the environment, never inside, never on a server."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from anonkit.errors import LedgerError
 
 VARIABLE = "ANONKIT_LEDGER_KEY"
 """Environment variable that holds the key, before any file."""
+FILE_VARIABLE = "ANONKIT_LEDGER_KEY_FILE"
+"""Environment variable that names the file of the key, before its usual place."""
 SUFFIX = ".key"
 SIZE = 32
 """Bytes of a key, written as 64 hexadecimal digits."""
@@ -29,8 +31,29 @@ def key_file(ledger: Path) -> Path:
     return ledger.with_name(ledger.name + SUFFIX)
 
 
-def key_of(ledger: Path) -> bytes | None:
+def private_folder() -> Path:
+    """Return where the keys of servers' ledgers stand: in the owner's folder of settings."""
+    settings = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(settings) if settings else Path.home() / ".config") / "anonkit"
+
+
+def key_place(beside: Path) -> str:
+    """Return where a key is kept, in words: an environment variable, the file that one names, or its own file."""
+    return VARIABLE if VARIABLE in os.environ else str(_named(beside))
+
+
+def _named(beside: Path) -> Path:
+    given = os.environ.get(FILE_VARIABLE)
+    return Path(given).expanduser() if given else beside
+
+
+def key_of(beside: Path) -> bytes | None:
     """Return the key of a ledger, 32 bytes; None where there is none.
+
+    Parameters
+    ----------
+    beside : Path
+        The file it stands in when the environment names none.
 
     Raises
     ------
@@ -40,7 +63,7 @@ def key_of(ledger: Path) -> bytes | None:
     given = os.environ.get(VARIABLE)
     if given is not None:
         return _read(given, f"the environment variable {VARIABLE}")
-    path = key_file(ledger)
+    path = _named(beside)
     try:
         close_to_others(path)
         return _read(path.read_text(encoding="ascii"), f"the key file {str(path)!r}")
@@ -52,7 +75,7 @@ def key_of(ledger: Path) -> bytes | None:
         raise LedgerError(f"the key file {str(path)!r} cannot be read: {os.strerror(error.errno or 0)}") from None
 
 
-def keep_key(ledger: Path, key: bytes | None = None) -> bytes:
+def keep_key(beside: Path, key: bytes | None = None) -> bytes:
     """Write the key of a ledger into its private file, mode 0600, durable and whole or not at all; return it.
 
     Parameters
@@ -61,19 +84,34 @@ def keep_key(ledger: Path, key: bytes | None = None) -> bytes:
         A new one by default.
     """
     kept = secrets.token_bytes(SIZE) if key is None else key
-    path = key_file(ledger)
+    path = _named(beside)
+    try:
+        write_private(path, kept.hex() + "\n")
+    except OSError as error:
+        raise LedgerError(f"the key file {str(path)!r} cannot be written: {os.strerror(error.errno or 0)}") from None
+    return kept
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that its owner alone reads, durable and whole or not at all.
+
+    Raises
+    ------
+    OSError
+        It cannot be written; nothing is left of it then.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     aside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     try:
         with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="ascii") as file:
-            file.write(kept.hex() + "\n")
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         os.replace(aside, path)
         sync_entry(path.parent)
-    except OSError as error:
+    except OSError:
         aside.unlink(missing_ok=True)
-        raise LedgerError(f"the key file {str(path)!r} cannot be written: {os.strerror(error.errno or 0)}") from None
-    return kept
+        raise
 
 
 def close_to_others(path: Path) -> None:
@@ -94,21 +132,20 @@ def sign_of(key: bytes) -> bytes:
     return hashlib.blake2b(b"the key of this ledger", key=key, digest_size=16, person=b"key check").digest()
 
 
-def missing_key(ledger: Path) -> LedgerError:
+def missing_key(ledger: str, beside: Path) -> LedgerError:
     """Return what is said of a ledger whose key is gone."""
     return LedgerError(
-        f"the ledger {str(ledger)!r} has lost its key: neither {str(key_file(ledger))!r} nor {VARIABLE} is there, so "
+        f"the ledger {ledger!r} has lost its key: neither {str(_named(beside))!r} nor {VARIABLE} is there, so "
         "that no table is known again",
         f"put the key back, from a backup, or into {VARIABLE}; anonkit ledger shows the budgets without it",
     )
 
 
-def wrong_key(ledger: Path) -> LedgerError:
+def wrong_key(ledger: str, beside: Path) -> LedgerError:
     """Return what is said of a key that is another ledger's."""
-    where = VARIABLE if VARIABLE in os.environ else str(key_file(ledger))
     return LedgerError(
-        f"the key in {where} is not that of the ledger {str(ledger)!r}: no table would be known again",
-        f"each ledger has its own; it was made with the ledger, in {key_file(ledger).name!r} unless {VARIABLE} was set",
+        f"the key in {key_place(beside)} is not that of the ledger {ledger!r}: no table would be known again",
+        f"each ledger has its own; it was made with the ledger, in {beside.name!r} unless the environment named one",
     )
 
 

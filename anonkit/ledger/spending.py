@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from anonkit.bundle.stored_release import DATA, Place
-from anonkit.errors import BudgetError, option
+from anonkit.errors import BudgetError, LedgerError, option
 from anonkit.ledger.account import Account
 from anonkit.ledger.joint_floor import JointFloor, numbers
 from anonkit.ledger.joint_view import pack
@@ -160,7 +160,8 @@ class Spending:
             yield self._published(position, recognitions[-1]), lambda digest: ledger.publishing(number, digest)
         # an interrupt must settle the reservation, too
         except BaseException:
-            ledger.give_up(number)
+            with suppress(LedgerError):  # what cannot be told now is settled by the next reader
+                ledger.give_up(number)
             raise
         ledger.commit(number)
 
@@ -173,6 +174,8 @@ class Spending:
     def _seen(self, ledger: Ledger) -> Sighting:
         """Return what the rows are known by under the key of the ledger."""
         key = ledger.key  # a key that is gone is said before anything is read
+        if (refusal := ledger.forgotten) is not None:
+            raise refusal
         return self._rows.sighting(key, ledger.marks())
 
     def _recognised(self, ledger: Ledger) -> Recognition:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The owner's ledger: every release of every dataset, and their total privacy loss, in one SQLite file.
+"""The owner's ledger: every release of every dataset, and their total privacy loss, in a file or on a server.
 
 A release goes through it in three steps, each durable before the next begins: it is *reserved* (from here on its loss
 counts), it is *publishing* (its files are about to be put in place), it is *committed*. Whoever dies on the way leaves
@@ -9,149 +9,77 @@ rolled back; of what was publishing its files tell (`anonkit.ledger.settling`).
 
 from __future__ import annotations
 
-import os
-import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from anonkit.errors import LedgerError, option, spoken
+from anonkit.errors import LedgerError
+from anonkit.ledger.file_store import FileStore
+from anonkit.ledger.last_seen import forgotten
 from anonkit.ledger.ledger_place import LedgerPlace
+from anonkit.ledger.ledger_tables import Backend, Connection
 from anonkit.ledger.liveness import Process
-from anonkit.ledger.private_key import (
-    VARIABLE,
-    close_to_others,
-    keep_key,
-    key_file,
-    key_of,
-    missing_key,
-    sign_of,
-    wrong_key,
-)
+from anonkit.ledger.private_key import key_of, key_place, missing_key, sign_of, wrong_key
 from anonkit.ledger.recognition import Marks, marks_from
 from anonkit.ledger.settling import settled
 from anonkit.ledger.standing import Claim, Entry, Standing, State, allowed
 
 NAME = ".anonkit-ledger.sqlite"
 """The default ledger stands beside the releases under this name."""
-_VERSION = 3
-_FIRST_VERSION, _SECOND_VERSION = 1, 2
-"""The first held its key, and knew tables by `first_marks`; the second did not keep what a release was asked for."""
-_WAIT = 120.0  # seconds to wait for other processes: each holds the file for milliseconds
-_SCHEMA = """
-CREATE TABLE key_check (sign BLOB NOT NULL);
-CREATE TABLE dataset (name TEXT PRIMARY KEY, budget TEXT);
-CREATE TABLE fingerprint (dataset TEXT NOT NULL REFERENCES dataset, n_rows INTEGER NOT NULL, sketch BLOB NOT NULL,
-    form INTEGER NOT NULL DEFAULT 1);
-CREATE TABLE release (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL REFERENCES dataset, state TEXT NOT NULL,
-    method TEXT NOT NULL, kind TEXT NOT NULL, epsilon TEXT, delta TEXT, k INTEGER, redrawn INTEGER NOT NULL,
-    created TEXT NOT NULL, output TEXT, data_sha256 TEXT, params BLOB, process TEXT NOT NULL,
-    n_rows INTEGER NOT NULL, sketch BLOB NOT NULL, form INTEGER NOT NULL DEFAULT 1, request BLOB);
-"""
-_FROM_SECOND = """
-ALTER TABLE release ADD COLUMN request BLOB;
-"""
-_FROM_FIRST = (
-    """
-DROP TABLE secret;
-CREATE TABLE key_check (sign BLOB NOT NULL);
-ALTER TABLE fingerprint ADD COLUMN form INTEGER NOT NULL DEFAULT 1;
-ALTER TABLE release ADD COLUMN form INTEGER NOT NULL DEFAULT 1;
-"""
-    + _FROM_SECOND
-)
 
 Naming = Callable[[Sequence[tuple[str, Marks]], Sequence[str]], str]
 """Says under which name a release is booked, from the marks of (dataset, table) and the names in the ledger."""
 
 
 class Ledger:
-    """One ledger file.
+    """One ledger.
 
     Parameters
     ----------
-    path : path or LedgerPlace
-        Made, readable by its owner only, when it is not there.
+    where : path, address or LedgerPlace
+        A file, made, readable by its owner only, when it is not there; or a database of a server, which must have one.
 
     Raises
     ------
     LedgerError
         It cannot be read or written, or is no ledger of this version. Nothing may be released then.
+    MissingDependencyError
+        It is on a server, and the driver is not installed.
 
     Privacy
     -------
     No cell of any table is in it, but methods, promises, paths, and keyed fingerprints, which say nothing without their
-    key. The key stands in a private file beside the ledger, or in the environment. Both are their owner's, and never a
-    part of a release.
+    key. The key stands in a private file, beside the ledger or in the owner's folder of settings, or in the
+    environment, and never on a server. Both are their owner's, and never a part of a release.
     """
 
-    def __init__(self, path: str | Path | LedgerPlace) -> None:
-        place = LedgerPlace.of(path)
-        if place.file is None:
-            raise LedgerError(f"{str(place)!r} is on a server")
-        self.place = place
-        self.path = place.file
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            # made before SQLite opens it, which would make it with the permissions of the umask
-            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
-            close_to_others(self.path)
-        except OSError as error:
-            raise self._refusal(os.strerror(error.errno or 0)) from None
-        with self._transaction() as connection:
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            if version == 0:
-                _run(connection, _SCHEMA)
-                _sign(connection, key_of(self.path) or keep_key(self.path))
-            elif version == _FIRST_VERSION:
-                self._take_the_key_out(connection)
-            elif version == _SECOND_VERSION:
-                _run(connection, _FROM_SECOND)
-            elif version != _VERSION:
-                raise LedgerError(f"{str(self.path)!r} is a ledger of version {version}", f"this is version {_VERSION}")
-            self._sign: bytes = connection.execute("SELECT sign FROM key_check").fetchone()[0]
+    def __init__(self, where: str | Path | LedgerPlace) -> None:
+        self._backend = _opened(LedgerPlace.of(where), create=False)
 
     @classmethod
     def create(cls, where: str | Path | LedgerPlace) -> Ledger:
-        """Make a ledger where none is.
+        """Make a ledger, and its key, where none is.
 
         Raises
         ------
         LedgerError
             There is one, or something else; nothing is changed then.
         """
-        place = LedgerPlace.of(where)
-        if place.file is not None:
-            try:
-                place.file.parent.mkdir(parents=True, exist_ok=True)
-                os.close(os.open(place.file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-            except FileExistsError:
-                raise LedgerError(f"{str(place)!r} is there already", "anonkit ledger shows what is in it") from None
-            except OSError as error:
-                raise LedgerError(f"{str(place)!r} cannot be made: {os.strerror(error.errno or 0)}") from None
-        return cls(place)
+        made = cls.__new__(cls)
+        made._backend = _opened(LedgerPlace.of(where), create=True)
+        return made
+
+    @property
+    def place(self) -> LedgerPlace:
+        """Where it is."""
+        return self._backend.place
 
     @property
     def key_place(self) -> str:
-        """Where the key is kept: a file, or the environment variable."""
-        return VARIABLE if VARIABLE in os.environ else str(key_file(self.path))
-
-    def _take_the_key_out(self, connection: sqlite3.Connection) -> None:
-        """Bring a ledger of version 1 to this one: its key goes to the private file first, then out of the ledger."""
-        key: bytes = connection.execute("SELECT key FROM secret").fetchone()[0]
-        beside = key_file(self.path)
-        if not beside.exists():
-            keep_key(self.path, key)
-        elif beside.read_text(encoding="ascii", errors="replace").strip() != key.hex():
-            raise LedgerError(
-                f"{str(beside)!r} is not the key of the ledger {str(self.path)!r}, which still holds its own",
-                "move that file away; the ledger's key is then written there",
-            )
-        _run(connection, _FROM_FIRST)  # freed pages are overwritten: PRAGMA secure_delete
-        _sign(connection, key)
+        """Where its key is kept: a file, or an environment variable."""
+        return key_place(self._backend.key_file)
 
     @property
     def key(self) -> bytes:
@@ -162,17 +90,32 @@ class Ledger:
         LedgerError
             It is not there, or is another ledger's: nothing may be booked then.
         """
-        stored_key = key_of(self.path)
+        place, beside = str(self.place), self._backend.key_file
+        stored_key = key_of(beside)
         if stored_key is None:
-            raise missing_key(self.path)
-        if sign_of(stored_key) != self._sign:
-            raise wrong_key(self.path)
+            raise missing_key(place, beside)
+        if sign_of(stored_key) != self._backend.sign:
+            raise wrong_key(place, beside)
         return stored_key
+
+    @property
+    def forgotten(self) -> LedgerError | None:
+        """What is said of a ledger that lacks what this machine has seen in it; None where nothing is missing.
+
+        A backup that is put back forgets what was spent since it was made.
+        """
+        seen = self._backend.seen()
+        if seen is None:
+            return None
+        with self._backend.transaction() as connection:
+            known = _digest(connection, seen[0])
+        return None if known == seen[1] else forgotten(str(self.place), self._backend.key_file, seen[0])
 
     def datasets(self) -> list[Standing]:
         """Return where every dataset stands, by name, after settling what dead processes left."""
-        with self._transaction() as connection:
-            _settle_all(connection)
+        with self._backend.transaction() as connection:
+            if self._backend.may_write(connection):
+                self._settle_all(connection)
             return [_standing(connection, name) for name in _names(connection)]
 
     def standing(self, dataset: str) -> Standing:
@@ -181,7 +124,7 @@ class Ledger:
 
     def marks(self) -> list[tuple[str, Marks]]:
         """Return by what the tables of every dataset are known: (dataset, marks)."""
-        with self._transaction() as connection:
+        with self._backend.transaction() as connection:
             return _marks(connection)
 
     def reserve(
@@ -210,30 +153,32 @@ class Ledger:
             Given the marks and the names of all datasets under the same lock, so that two releases of one table at once
             do not become two datasets; returns the dataset, or raises to refuse.
         """
-        with self._transaction() as connection:
-            _settle_all(connection)
+        if (refusal := self.forgotten) is not None:
+            raise refusal
+        with self._backend.transaction() as connection:
+            self._settle_all(connection)
             if naming is not None:
                 claim = replace(claim, dataset=naming(_marks(connection), _names(connection)))
             # read under the lock: two releases at once cannot both fit into the rest of one budget
             before = _standing(connection, claim.dataset)
             budget = allowed(before.budget, given=budget, declared=declared)
             check(replace(before, budget=budget))
-            connection.execute("INSERT OR IGNORE INTO dataset VALUES (?, NULL)", (claim.dataset,))
+            connection.execute("INSERT INTO dataset VALUES (?, NULL) ON CONFLICT DO NOTHING", (claim.dataset,))
             connection.execute("UPDATE dataset SET budget = ? WHERE name = ?", (_text(budget), claim.dataset))
             _remember(connection, claim)
-            inserted = connection.execute(
+            connection.execute(
                 "INSERT INTO release (dataset, state, method, kind, epsilon, delta, k, redrawn, created, output, "
                 "params, process, n_rows, sketch, form, request) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     claim.dataset,
-                    State.RESERVED,
+                    State.RESERVED.value,
                     claim.method,
                     claim.kind,
                     _text(claim.epsilon),
                     _text(claim.delta),
                     claim.k,
-                    claim.redrawn,
+                    int(claim.redrawn),
                     datetime.now(UTC).replace(microsecond=0).isoformat(),
                     claim.output,
                     claim.params,
@@ -244,19 +189,57 @@ class Ledger:
                     claim.request,
                 ),
             )
-            return int(inserted.lastrowid or 0)
+            # nobody else has come between, and numbers count up
+            number = int(connection.execute("SELECT max(id) FROM release").fetchone()[0])
+            self._backend.hold(connection, number)
+            digest = _digest(connection, number)
+        if digest is not None:
+            self._backend.remember(number, digest)
+        return number
 
     def publishing(self, number: int, data_sha256: str) -> None:
-        """Say that the files of a release are about to be put in place; `data_sha256` tells them from any others."""
-        self._set(number, State.PUBLISHING, "data_sha256 = ?", data_sha256)
+        """Say that the files of a release are about to be put in place; `data_sha256` tells them from any others.
+
+        Raises
+        ------
+        LedgerError
+            Others took this process for gone and gave the reservation up, so that it does not count: nothing may be put
+            in place.
+        """
+        with self._backend.transaction() as connection:
+            changed = connection.execute(
+                "UPDATE release SET state = ?, data_sha256 = ? WHERE id = ? AND state = ?",
+                (State.PUBLISHING.value, data_sha256, number, State.RESERVED.value),
+            )
+            if changed.rowcount != 1:
+                raise LedgerError(
+                    f"release {number} was given up in the ledger while it was made: its process was taken for gone",
+                    "nothing was published, and nothing is spent; try again",
+                )
 
     def commit(self, number: int) -> None:
-        """Say that a release is published."""
-        self._set(number, State.COMMITTED)
+        """Say that a release is published: tried twice, since it is, whatever the ledger can be told.
+
+        Raises
+        ------
+        LedgerError
+            The ledger cannot be told. The release is in place, and counts.
+        """
+        try:
+            self._set(number, State.COMMITTED)
+        except LedgerError:
+            try:
+                self._set(number, State.COMMITTED)
+            except LedgerError as error:
+                raise LedgerError(
+                    f"release {number} is in place and counts as spent, and the ledger could not be told that it is "
+                    f"complete: {error.message}",
+                    "keep the files; the next release or anonkit ledger on this machine tells the ledger",
+                ) from None
 
     def give_up(self, number: int) -> None:
         """Settle a release that failed in this process: rolled back unless its files are there."""
-        with self._transaction() as connection:
+        with self._backend.transaction() as connection:
             _settle(connection, _entries(connection, "id = ?", number)[0], ended_here=True)
 
     def withdraw(self, number: int) -> None:
@@ -267,55 +250,50 @@ class Ledger:
         LedgerError
             There is no such release, or it has an epsilon: what was drawn from the data stays spent.
         """
-        with self._transaction() as connection:
+        with self._backend.transaction() as connection:
             entries = _entries(connection, "id = ?", number)
             if not entries or not entries[0].counts:
                 raise LedgerError(f"the ledger has no release {number} that counts", "anonkit ledger lists them")
             if entries[0].epsilon is not None:
                 raise LedgerError(f"release {number} has spent epsilon, which cannot be taken back")
-            connection.execute("UPDATE release SET state = ? WHERE id = ?", (State.WITHDRAWN, number))
+            connection.execute("UPDATE release SET state = ? WHERE id = ?", (State.WITHDRAWN.value, number))
 
-    def _set(self, number: int, state: State, more: str = "", *values: str) -> None:
-        with self._transaction() as connection:
-            assignment = f"state = ?{', ' if more else ''}{more}"
-            connection.execute(f"UPDATE release SET {assignment} WHERE id = ?", (state, *values, number))
+    def _set(self, number: int, state: State) -> None:
+        with self._backend.transaction() as connection:
+            connection.execute("UPDATE release SET state = ? WHERE id = ?", (state.value, number))
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Hold the file alone; all that is done inside is durable afterwards, or never happened."""
-        try:
-            with closing(sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)) as connection:
-                connection.execute("PRAGMA synchronous = FULL")
-                connection.execute("PRAGMA secure_delete = ON")
-                connection.execute("BEGIN IMMEDIATE")
-                try:
-                    yield connection
-                except BaseException:
-                    connection.execute("ROLLBACK")
-                    raise
-                connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise self._refusal(type(error).__name__) from None
+    # --- what dead processes left ------------------------------------------------------------------------------
 
-    def _refusal(self, why: str) -> LedgerError:
-        return LedgerError(
-            f"the ledger {str(self.path)!r} cannot be used: {why}",
-            f"{option('ledger', 'PLACE')} names another; "
-            f"{spoken(python='ledger=None', typed='--no-ledger')} releases without a record",
+    def _settle_all(self, connection: Connection) -> None:
+        rows = connection.execute(
+            "SELECT id, state, process FROM release WHERE state IN (?, ?)",
+            (State.RESERVED.value, State.PUBLISHING.value),
         )
+        for number, state, process in list(rows):
+            # files are looked for where the process ran, and nowhere else
+            if self._backend.is_abandoned(connection, number, process, has_files=state != State.RESERVED):
+                _settle(connection, _entries(connection, "id = ?", number)[0])
+
+
+def _opened(place: LedgerPlace, *, create: bool) -> Backend:
+    if place.file is not None:
+        return FileStore.create(place.file) if create else FileStore(place.file)
+    from anonkit.ledger.server_store import ServerStore
+
+    return ServerStore.create(place) if create else ServerStore(place)
 
 
 def _unknown(dataset: str) -> Standing:
     return Standing(dataset=dataset, budget=None, entries=())
 
 
-def _standing(connection: sqlite3.Connection, dataset: str) -> Standing:
+def _standing(connection: Connection, dataset: str) -> Standing:
     row = connection.execute("SELECT budget FROM dataset WHERE name = ?", (dataset,)).fetchone()
     budget = None if row is None else _number(row[0])
     return Standing(dataset=dataset, budget=budget, entries=_entries(connection, "dataset = ?", dataset))
 
 
-def _entries(connection: sqlite3.Connection, where: str, *values: object) -> list[Entry]:
+def _entries(connection: Connection, where: str, *values: object) -> list[Entry]:
     rows = connection.execute(
         "SELECT id, dataset, state, method, kind, epsilon, delta, k, redrawn, created, output, params, n_rows, sketch, "
         "form, request, data_sha256 "
@@ -344,49 +322,37 @@ def _entries(connection: sqlite3.Connection, where: str, *values: object) -> lis
     ]
 
 
-def _remember(connection: sqlite3.Connection, claim: Claim) -> None:
+def _remember(connection: Connection, claim: Claim) -> None:
     known = [marks for dataset, marks in _marks(connection) if dataset == claim.dataset]
     if not any(claim.fingerprint.is_same_as(digest) for digest in known):
         connection.execute(
-            "INSERT INTO fingerprint VALUES (?, ?, ?, ?)",
+            "INSERT INTO fingerprint (dataset, n_rows, sketch, form) VALUES (?, ?, ?, ?)",
             (claim.dataset, claim.fingerprint.rows, claim.fingerprint.to_bytes(), claim.fingerprint.form),
         )
 
 
-def _marks(connection: sqlite3.Connection) -> list[tuple[str, Marks]]:
-    rows = connection.execute("SELECT dataset, n_rows, sketch, form FROM fingerprint ORDER BY dataset, rowid")
-    return [(row[0], marks_from(*row[1:])) for row in rows]
+def _marks(connection: Connection) -> list[tuple[str, Marks]]:
+    rows = connection.execute("SELECT dataset, n_rows, sketch, form FROM fingerprint ORDER BY rowid")
+    # sorted here: databases have orders of their own for texts
+    return [(row[0], marks_from(*row[1:])) for row in sorted(rows, key=lambda row: str(row[0]))]
 
 
-def _names(connection: sqlite3.Connection) -> list[str]:
-    return [row[0] for row in connection.execute("SELECT name FROM dataset ORDER BY name")]
+def _names(connection: Connection) -> list[str]:
+    return sorted(row[0] for row in connection.execute("SELECT name FROM dataset"))
 
 
-def _run(connection: sqlite3.Connection, statements: str) -> None:
-    for statement in filter(str.strip, statements.split(";")):
-        connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {_VERSION}")
+def _digest(connection: Connection, number: int) -> str | None:
+    """Return what tells a release of the ledger from any other that may get its number; None where it is not there."""
+    row = connection.execute("SELECT created, process, method, dataset FROM release WHERE id = ?", (number,)).fetchone()
+    if row is None:
+        return None
+    return hashlib.blake2b("\0".join(row).encode(), digest_size=16, person=b"release seen").hexdigest()
 
 
-def _sign(connection: sqlite3.Connection, key: bytes) -> None:
-    connection.execute("INSERT INTO key_check VALUES (?)", (sign_of(key),))
-
-
-# --- what dead processes left --------------------------------------------------------------------------------
-
-
-def _settle_all(connection: sqlite3.Connection) -> None:
-    open_ones = _entries(connection, "state IN (?, ?)", State.RESERVED, State.PUBLISHING)
-    for entry in open_ones:
-        text = connection.execute("SELECT process FROM release WHERE id = ?", (entry.number,)).fetchone()[0]
-        if Process.from_text(text).is_surely_dead():
-            _settle(connection, entry)
-
-
-def _settle(connection: sqlite3.Connection, entry: Entry, *, ended_here: bool = False) -> None:
+def _settle(connection: Connection, entry: Entry, *, ended_here: bool = False) -> None:
     """Commit, roll back or leave a release on which its process works no more."""
     state = settled(entry, ended_here=ended_here)
-    connection.execute("UPDATE release SET state = ? WHERE id = ?", (state, entry.number))
+    connection.execute("UPDATE release SET state = ? WHERE id = ?", (state.value, entry.number))
 
 
 def _text(loss: float | None) -> str | None:

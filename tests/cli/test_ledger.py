@@ -142,7 +142,7 @@ def test_two_checkouts_share_the_ledger_of_their_policy(cli: Any, table: Path, t
     assert not (tmp_path / "one" / NAME).exists()
     shown = cli("ledger", "--policy", tmp_path / "two" / "policy.toml", "--json").document
     assert shown["datasets"][0]["epsilon"] <= 1
-    knowing = cli(*second, "--budget", "2", "--json")
+    knowing = cli(*second, "--budget", "2", "--owner", "--json")
     assert knowing.code == 0
     assert any("beyond the 1 that the policy" in note for note in knowing.document["owner_only"]["ledger"]["notes"])
 

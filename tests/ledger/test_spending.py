@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from ledger.claims import environment
 
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
@@ -192,14 +192,15 @@ anonkit.release(bank_customers(10, seed=1), method="rr", epsilon=1.0, policy=ban
 """
 
 
+@pytest.mark.parametrize("where", ["file", pytest.param("server", marks=pytest.mark.slow)], indirect=True)
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("step", STEPS)
-def test_a_crash_at_any_step_neither_loses_nor_overspends(tmp_path: Path, step: str, when: str) -> None:
+def test_a_crash_at_any_step_neither_loses_nor_overspends(tmp_path: Path, where: str, step: str, when: str) -> None:
     """Killed before or after each step: the release is whole and counted, or absent and not counted."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(anonkit.__file__).parents[1])}
-    done = subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path), step, when], env=environment, check=False)
+    command = [sys.executable, "-c", _KILLED, str(tmp_path), step, when]
+    done = subprocess.run(command, env={**environment(), "ANONKIT_LEDGER": where}, check=False)
     assert done.returncode == -9
-    entries = Ledger(tmp_path / NAME).standing("bank-customers").entries
+    entries = Ledger(where).standing("bank-customers").entries
     published = (tmp_path / "a.parquet").exists()
 
     assert published == (step in STEPS[3:] or (step == STEPS[2]))
@@ -212,16 +213,18 @@ def test_a_crash_at_any_step_neither_loses_nor_overspends(tmp_path: Path, step: 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_forty_releases_at_once_share_one_budget(tmp_path: Path) -> None:
+def test_forty_releases_at_once_share_one_budget(tmp_path: Path, where: str) -> None:
     """Forty commands on one dataset with a budget of 1, each of epsilon 0.1: ten are released, thirty exit with 1."""
     table, policy = tmp_path / "in.csv", tmp_path / "policy.toml"
     done = [sys.executable, "-m", "anonkit"]
     subprocess.run([*done, "demo", "--folder", str(tmp_path), "--rows", "200", "--quiet"], check=True)
     (tmp_path / "customers.csv").rename(table)
     spend = [*done, "release", "--method", "rr", "--epsilon", "0.1", "--budget", "1", "--quiet", "--policy", policy]
-    running = [subprocess.Popen([*spend, str(table), str(tmp_path / f"out{number}.parquet")]) for number in range(40)]
+    booked = {**environment(), "ANONKIT_LEDGER": where}
+    outputs = [str(tmp_path / f"out{number}.parquet") for number in range(40)]
+    running = [subprocess.Popen([*spend, str(table), output], env=booked) for output in outputs]
     codes = [process.wait() for process in running]
 
     assert sorted(codes) == [0] * 10 + [1] * 30
     assert len(list(tmp_path.glob("out*.parquet"))) == 10
-    assert Ledger(tmp_path / NAME).datasets()[0].epsilon <= 1
+    assert Ledger(where).datasets()[0].epsilon <= 1

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of a ledger in one SQLite file, private to its owner, and brought up to this version when it is opened."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from threading import Lock
+
+from anonkit.errors import LedgerError, option, spoken
+from anonkit.ledger.ledger_place import LedgerPlace
+from anonkit.ledger.ledger_tables import VERSION, Connection, tables
+from anonkit.ledger.liveness import Process
+from anonkit.ledger.private_key import close_to_others, keep_key, key_file, key_of, sign_of
+
+_MAKING = Lock()
+_FIRST_VERSION, _SECOND_VERSION = 1, 2
+_WAIT = 120.0  # seconds to wait for other processes: each holds the file for milliseconds
+_SPELLING = {
+    "bytes": "BLOB",
+    "integer": "INTEGER",
+    "number": "INTEGER PRIMARY KEY AUTOINCREMENT",
+    "row_number": "",
+}
+_FROM_SECOND = ("ALTER TABLE release ADD COLUMN request BLOB",)
+_FROM_FIRST = (
+    "DROP TABLE secret",
+    "CREATE TABLE key_check (sign BLOB NOT NULL)",
+    "ALTER TABLE fingerprint ADD COLUMN form INTEGER NOT NULL DEFAULT 1",
+    "ALTER TABLE release ADD COLUMN form INTEGER NOT NULL DEFAULT 1",
+    *_FROM_SECOND,
+)
+
+
+class FileStore:
+    """A ledger in a file, made when it is not there; see `anonkit.ledger.ledger_tables.Backend`.
+
+    Raises
+    ------
+    LedgerError
+        It cannot be read or written, or is no ledger of a version that is known.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.place = LedgerPlace(file=path)
+        self._path = path
+        try:
+            with suppress(FileExistsError):
+                _make(path)
+            close_to_others(path)
+        except OSError as error:
+            raise self._refusal(os.strerror(error.errno or 0)) from None
+        with self.transaction() as connection:
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            if version == 0:
+                _run(connection, *tables(**_SPELLING))
+                _sign(connection, key_of(self.key_file) or keep_key(self.key_file))
+            elif version == _FIRST_VERSION:
+                self._take_the_key_out(connection)
+            elif version == _SECOND_VERSION:
+                _run(connection, *_FROM_SECOND)
+            elif version != VERSION:
+                raise LedgerError(f"{str(path)!r} is a ledger of version {version}", f"this is version {VERSION}")
+            self.sign: bytes = connection.execute("SELECT sign FROM key_check").fetchone()[0]
+
+    @classmethod
+    def create(cls, path: Path) -> FileStore:
+        """Make a ledger where no file is.
+
+        Raises
+        ------
+        LedgerError
+            There is one, or it cannot be made; nothing is changed then.
+        """
+        try:
+            _make(path)
+        except FileExistsError:
+            raise LedgerError(f"{str(path)!r} is there already", "anonkit ledger shows what is in it") from None
+        except OSError as error:
+            raise LedgerError(f"{str(path)!r} cannot be made: {os.strerror(error.errno or 0)}") from None
+        return cls(path)
+
+    @property
+    def key_file(self) -> Path:
+        """Where its key stands when the environment has none: beside it."""
+        return key_file(self._path)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Hold the file alone; all that is done inside is durable afterwards, or never happened."""
+        try:
+            with closing(sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None)) as connection:
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("PRAGMA secure_delete = ON")
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield connection
+                except BaseException:
+                    connection.execute("ROLLBACK")
+                    raise
+                connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._refusal(type(error).__name__) from None
+
+    def hold(self, connection: Connection, number: int) -> None:
+        """Do nothing: the process itself is seen."""
+
+    def is_abandoned(self, connection: Connection, number: int, process: str, *, has_files: bool) -> bool:
+        """Tell whether the process that made a reservation has ended; False for another machine's."""
+        return Process.from_text(process).is_surely_dead()
+
+    def may_write(self, connection: Connection) -> bool:
+        """Whoever opens the file may."""
+        return True
+
+    def remember(self, number: int, digest: str) -> None:
+        """Do nothing: who puts a file back puts back what lies beside it, too."""
+
+    def seen(self) -> tuple[int, str] | None:
+        """Nothing is remembered."""
+        return None
+
+    def _take_the_key_out(self, connection: Connection) -> None:
+        """Bring a ledger of version 1 to this one: its key goes to the private file first, then out of the ledger."""
+        key: bytes = connection.execute("SELECT key FROM secret").fetchone()[0]
+        beside = self.key_file
+        if not beside.exists():
+            keep_key(beside, key)
+        elif beside.read_text(encoding="ascii", errors="replace").strip() != key.hex():
+            raise LedgerError(
+                f"{str(beside)!r} is not the key of the ledger {str(self._path)!r}, which still holds its own",
+                "move that file away; the ledger's key is then written there",
+            )
+        _run(connection, *_FROM_FIRST)  # freed pages are overwritten: PRAGMA secure_delete
+        _sign(connection, key)
+
+    def _refusal(self, why: str) -> LedgerError:
+        return LedgerError(
+            f"the ledger {str(self._path)!r} cannot be used: {why}",
+            f"{option('ledger', 'PLACE')} names another; "
+            f"{spoken(python='ledger=None', typed='--no-ledger')} releases without a record",
+        )
+
+
+def _make(path: Path) -> None:
+    """Make an empty file that its owner alone reads: SQLite would make it with the permissions of the umask.
+
+    A file that is there is not opened, and none is used before it is closed here: on POSIX, closing any descriptor of a
+    file takes away the locks of the whole process on it, those under which another thread is about to commit too.
+
+    Raises
+    ------
+    OSError
+        It is there already (FileExistsError), or cannot be made.
+    """
+    with _MAKING:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
+def _run(connection: Connection, *statements: str) -> None:
+    for statement in statements:
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _sign(connection: Connection, key: bytes) -> None:
+    connection.execute("INSERT INTO key_check VALUES (?)", (sign_of(key),))

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of a ledger: one text of SQL for a file and for a server, and what both offer to the ledger's rules.
+
+What differs is how a type is spelled. A statement is written once, with `?` for its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+from anonkit.ledger.ledger_place import LedgerPlace
+
+VERSION = 3
+"""Of the tables. The first held the key, and knew tables by `first_marks`; the second did not keep what was asked."""
+
+_TABLES = """
+CREATE TABLE key_check (sign {bytes} NOT NULL);
+CREATE TABLE dataset (name TEXT PRIMARY KEY, budget TEXT);
+CREATE TABLE fingerprint ({row_number}dataset TEXT NOT NULL REFERENCES dataset, n_rows {integer} NOT NULL,
+    sketch {bytes} NOT NULL, form {integer} NOT NULL DEFAULT 1);
+CREATE TABLE release (
+    id {number}, dataset TEXT NOT NULL REFERENCES dataset, state TEXT NOT NULL,
+    method TEXT NOT NULL, kind TEXT NOT NULL, epsilon TEXT, delta TEXT, k {integer}, redrawn {integer} NOT NULL,
+    created TEXT NOT NULL, output TEXT, data_sha256 TEXT, params {bytes}, process TEXT NOT NULL,
+    n_rows {integer} NOT NULL, sketch {bytes} NOT NULL, form {integer} NOT NULL DEFAULT 1, request {bytes});
+"""
+
+
+def tables(**spelling: str) -> Iterator[str]:
+    """Return the statements that make the tables.
+
+    Parameters
+    ----------
+    **spelling
+        How `bytes`, `integer`, `number` (a primary key that counts up) and `row_number` (a column that does, where rows
+        have no numbers of themselves) are spelled.
+    """
+    return (statement for statement in _TABLES.format(**spelling).split(";") if statement.strip())
+
+
+class Rows(Protocol):
+    """What a statement found."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows were changed."""
+
+    def fetchone(self) -> Any:
+        """Return the next row, or None."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """Go through the rows."""
+
+
+class Connection(Protocol):
+    """Takes statements, inside one transaction."""
+
+    def execute(self, statement: str, values: Sequence[Any] = (), /) -> Rows:
+        """Carry out a statement."""
+
+
+class Backend(Protocol):
+    """Where the tables of one ledger stand, opened: a file or a server."""
+
+    place: LedgerPlace
+    sign: bytes
+    """By what the ledger tells its key from any other."""
+
+    @property
+    def key_file(self) -> Path:
+        """Where its key stands when the environment has none."""
+
+    def transaction(self) -> AbstractContextManager[Connection]:
+        """Hold the ledger alone; all that is done inside is durable afterwards, or never happened."""
+
+    def hold(self, connection: Connection, number: int) -> None:
+        """Let others see, for as long as this process lives, that a reservation is its own."""
+
+    def is_abandoned(self, connection: Connection, number: int, process: str, *, has_files: bool) -> bool:
+        """Tell whether whoever made a reservation is gone.
+
+        Before there are files (`has_files`) it may be wrong about a process that cannot be seen from here: `publishing`
+        refuses what was given up. Afterwards it may not: who is taken for gone then has its files judged.
+        """
+
+    def may_write(self, connection: Connection) -> bool:
+        """Tell who books from who may only look."""
+
+    def remember(self, number: int, digest: str) -> None:
+        """Keep, where a backup of the ledger does not reach, that it has this release."""
+
+    def seen(self) -> tuple[int, str] | None:
+        """Return the last release that was remembered; None when this machine remembers none."""

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of a ledger in a schema of a PostgreSQL database, with the guarantees of the file.
+
+Every transaction begins with one lock of the whole ledger, so that what it reads is what holds when it commits. A
+reservation is held by a lock of the session that made it: when the process ends, or loses its connection, the server
+lets go, and others may give the reservation up. Who comes back too late is refused before a file is put in place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from anonkit.errors import LedgerError, MissingDependencyError, ParameterError
+from anonkit.ledger.last_seen import last_seen, remember_seen
+from anonkit.ledger.ledger_place import LedgerPlace
+from anonkit.ledger.ledger_tables import VERSION, Connection, Rows, tables
+from anonkit.ledger.liveness import Process
+from anonkit.ledger.private_key import keep_key, key_of, private_folder, sign_of
+from anonkit.redaction import HIDDEN, redacted
+
+WAIT = 120
+"""Seconds to wait for other sessions: each holds the ledger for milliseconds."""
+_PATIENCE = {
+    "connect_timeout": "15",
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "60000",
+    "application_name": "anonkit",
+}
+"""What libpq is told where the address does not say: a server that is gone is noticed within about a minute."""
+_SESSION = (
+    "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3; "
+    f"SET idle_in_transaction_session_timeout = '{WAIT}s'; SET client_encoding = 'UTF8'"
+)
+"""The same from the server's side: it lets go of the locks of a machine that is gone."""
+_SPELLING = {
+    "bytes": "BYTEA",
+    "integer": "BIGINT",
+    "number": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    "row_number": "rowid BIGINT GENERATED ALWAYS AS IDENTITY, ",
+}
+_HOW = "anonkit ledger create PLACE makes one"
+
+
+class _Session:
+    """One connection of one process, closed when nobody needs it any more."""
+
+    def __init__(self, driver: ModuleType, settings: dict[str, str]) -> None:
+        self.driver = driver
+        self.connection = driver.connect(**settings, autocommit=True, prepare_threshold=None)
+        self.process = os.getpid()
+        self.held: set[int] = set()
+        """Reservations that this session holds: to itself its own locks are free."""
+        weakref.finalize(self, _close, self.connection, self.process)
+        self.connection.execute(_SESSION)
+
+    @property
+    def is_usable(self) -> bool:
+        """False in a child of the process that opened it, and after the connection was lost."""
+        return self.process == os.getpid() and not self.connection.closed
+
+    def execute(self, statement: str, values: Sequence[Any] = (), /) -> Rows:
+        """Carry out a statement of the ledger's rules; see `anonkit.ledger.ledger_tables.Connection`."""
+        found: Rows = self.connection.execute(statement.replace("?", "%s"), values)
+        return found
+
+    def roll_back(self) -> None:
+        """End a transaction that failed; of one whose connection is lost the server forgets all by itself."""
+        with suppress(self.driver.Error):
+            self.connection.execute("ROLLBACK")
+
+
+def _close(connection: Any, process: int) -> None:
+    if os.getpid() == process:  # a child that was forked would end the session of its parent
+        connection.close()
+
+
+class ServerStore:
+    """A ledger on a server; see `anonkit.ledger.ledger_tables.Backend`.
+
+    Raises
+    ------
+    LedgerError
+        The server cannot be reached, there is no ledger of this version, or what it commits may be lost.
+    MissingDependencyError
+        The driver is not installed.
+    ParameterError
+        The address is none.
+
+    Privacy
+    -------
+    The key never reaches the server. The address may hold a password: no error that is raised here shows it.
+    """
+
+    def __init__(self, place: LedgerPlace) -> None:
+        self.place = place
+        self._driver = _driver()
+        self._settings = _settings(self._driver, place)
+        self._session: _Session | None = None
+        self._turn = _turn_of(place.schema)
+        with self.transaction() as connection:
+            if connection.execute("SELECT to_regclass(?)", (f"{place.schema}.ledger",)).fetchone()[0] is None:
+                raise LedgerError(f"there is no ledger at {str(place)!r}", _HOW)
+            version, self._name = connection.execute("SELECT version, name FROM ledger").fetchone()
+            if version != VERSION:
+                raise LedgerError(f"{str(place)!r} is a ledger of version {version}", f"this is version {VERSION}")
+            self.sign = bytes(connection.execute("SELECT sign FROM key_check").fetchone()[0])
+
+    @classmethod
+    def create(cls, place: LedgerPlace) -> ServerStore:
+        """Make the tables where none are, and the key, which stays here.
+
+        Raises
+        ------
+        LedgerError
+            There is a ledger already, or the role may not make one. Nothing is changed then.
+        """
+        store = cls.__new__(cls)
+        store.place = place
+        store._driver = _driver()
+        store._settings = _settings(store._driver, place)
+        store._session, store._turn, store._name = None, _turn_of(place.schema), secrets.token_hex(8)
+        with store.transaction() as connection:
+            if connection.execute("SELECT to_regclass(?)", (f"{place.schema}.ledger",)).fetchone()[0] is not None:
+                raise LedgerError(f"{str(place)!r} is there already", "anonkit ledger shows what is in it")
+            if connection.execute("SELECT to_regnamespace(?)", (place.schema,)).fetchone()[0] is None:
+                connection.execute(f'CREATE SCHEMA "{place.schema}"')
+            connection.execute("CREATE TABLE ledger (version BIGINT NOT NULL, name TEXT NOT NULL)")
+            connection.execute("INSERT INTO ledger VALUES (?, ?)", (VERSION, store._name))
+            for statement in tables(**_SPELLING):
+                connection.execute(statement)
+            store.sign = sign_of(key_of(store.key_file) or keep_key(store.key_file))
+            connection.execute("INSERT INTO key_check VALUES (?)", (store.sign,))
+        return store
+
+    @property
+    def key_file(self) -> Path:
+        """Where its key stands when the environment has none: in the owner's folder of settings."""
+        return private_folder() / f"ledger-{self._name}.key"
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Hold the ledger alone; all that is done inside is durable afterwards, or never happened."""
+        try:
+            session = self._begun()
+            try:
+                yield session
+            except BaseException:
+                session.roll_back()
+                raise
+            session.connection.execute("COMMIT")
+        except self._driver.Error as error:
+            raise self._refusal(error) from None
+
+    def hold(self, connection: Connection, number: int) -> None:
+        """Lock a reservation for as long as the session lasts."""
+        connection.execute("SELECT pg_try_advisory_lock(?, ?)", (self._turn, number))
+        if self._session is not None:
+            self._session.held.add(number)
+
+    def is_abandoned(self, connection: Connection, number: int, process: str, *, has_files: bool) -> bool:
+        """Tell whether the session that made a reservation is gone; of one with files, whether the process is."""
+        if self._session is not None and number in self._session.held:
+            return False
+        if has_files or Process.from_text(process).has_ended():
+            return Process.from_text(process).has_ended()
+        found = connection.execute("SELECT pg_try_advisory_xact_lock(?, ?)", (self._turn, number)).fetchone()
+        return bool(found[0])
+
+    def may_write(self, connection: Connection) -> bool:
+        """Tell a role that books from one that may only look."""
+        found = connection.execute("SELECT has_column_privilege('release', 'state', 'UPDATE')").fetchone()
+        return bool(found[0])
+
+    def remember(self, number: int, digest: str) -> None:
+        """Keep beside the key that the ledger has this release."""
+        remember_seen(self.key_file, number, digest)
+
+    def seen(self) -> tuple[int, str] | None:
+        """Return the last release that this machine remembers."""
+        return last_seen(self.key_file)
+
+    # --- the connection ----------------------------------------------------------------------------------------
+
+    def _begun(self) -> _Session:
+        """Return a session in a new transaction that holds the ledger.
+
+        What was lost since the last transaction is opened again, once: nothing was sent yet that could be done twice.
+        """
+        if self._session is not None and self._session.is_usable:
+            try:
+                return self._begin(self._session)
+            except self._driver.OperationalError:
+                if not self._session.connection.closed:
+                    raise
+        self._session = self._connected()
+        return self._begin(self._session)
+
+    def _begin(self, session: _Session) -> _Session:
+        try:
+            session.connection.execute(self._opening)
+        except BaseException:
+            session.roll_back()
+            raise
+        return session
+
+    @property
+    def _opening(self) -> str:
+        return (
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "
+            f'SET LOCAL search_path TO "{self.place.schema}", pg_temp; '
+            f"SET LOCAL lock_timeout = '{WAIT}s'; "
+            # a commit is on the disk before it is told, whatever the database's own setting
+            "SELECT set_config('synchronous_commit', 'on', true) "
+            "WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply'); "
+            f"SELECT pg_advisory_xact_lock({self._turn}, 0)"
+        )
+
+    def _connected(self) -> _Session:
+        try:
+            session = _Session(self._driver, self._settings)
+        except self._driver.Error as error:
+            raise LedgerError(f"the ledger {str(self.place)!r} cannot be reached: {self._words(error)}") from None
+        if session.connection.execute("SELECT current_setting('fsync')").fetchone()[0] != "on":
+            raise LedgerError(
+                f"the server of the ledger {str(self.place)!r} does not bring commits to the disk (fsync is off)",
+                "what is spent would be forgotten with the next power cut; switch it on",
+            )
+        return session
+
+    def _refusal(self, error: Exception) -> LedgerError:
+        """Return what is said of an error of the server; its own words may quote what it was sent."""
+        errors, shown = self._driver.errors, f"the ledger {str(self.place)!r}"
+        if isinstance(error, errors.InsufficientPrivilege):
+            return LedgerError(f"{shown} does not allow this to its role", "its owner grants what is needed")
+        if isinstance(error, errors.LockNotAvailable):
+            return LedgerError(f"{shown} was held by others for {WAIT} s", "try again; pg_locks tells who holds it")
+        if isinstance(error, self._driver.OperationalError):
+            return LedgerError(
+                f"the connection to {shown} was lost", "try again: what was reserved and not published is given up"
+            )
+        state = getattr(error, "sqlstate", None)
+        return LedgerError(f"{shown} cannot be used: {type(error).__name__}{f' ({state})' if state else ''}")
+
+    def _words(self, error: Exception) -> str:
+        """Return why there is no connection, as libpq says it, without what is secret."""
+        text = " ".join(str(error).split())
+        for secret in (self._settings.get("password"), self._settings.get("sslpassword"), os.environ.get("PGPASSWORD")):
+            text = text.replace(secret, HIDDEN) if secret else text
+        return redacted(text)
+
+
+def _driver() -> ModuleType:
+    try:
+        import psycopg
+        import psycopg.conninfo
+    except ImportError:
+        raise MissingDependencyError.of_extra("psycopg, which a ledger on a server needs,", "postgres") from None
+    driver: ModuleType = psycopg
+    return driver
+
+
+def _settings(driver: ModuleType, place: LedgerPlace) -> dict[str, str]:
+    """Return what libpq is told, the parameters of TLS and all others of the address as they are."""
+    try:
+        given = driver.conninfo.conninfo_to_dict(place.address)
+    except driver.Error:
+        raise ParameterError(
+            f"{str(place)!r} is no address of a database", "postgresql://user@host/database?sslmode=verify-full"
+        ) from None
+    return {**_PATIENCE, **{key: str(value) for key, value in given.items()}}
+
+
+def _turn_of(schema: str) -> int:
+    """Return the number of the ledger's locks in its database: 32 bits with a sign, of the schema's name."""
+    digest = hashlib.blake2b(schema.encode(), digest_size=4, person=b"anonkit ledger").digest()
+    return int.from_bytes(digest, "big", signed=True)

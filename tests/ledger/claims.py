@@ -1,0 +1,56 @@
+"""Claims of releases that are never made: what the tests of ledgers reserve, here and in processes that they start."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from anonkit.ledger.fingerprint import Fingerprint
+from anonkit.ledger.standing import Claim, Standing
+
+TESTS = Path(__file__).parents[1]
+
+_START = """
+import os, sys
+sys.path.insert(0, {tests!r})
+from ledger.claims import claim, free
+from anonkit.ledger import Ledger
+ledger = Ledger({where!r})
+"""
+
+
+def claim(epsilon: float | None = 0.1, **more: object) -> Claim:
+    """Return a claim on dataset `d`."""
+    given: dict[str, object] = {
+        "dataset": "d",
+        "method": "rr",
+        "kind": "local-dp",
+        "epsilon": epsilon,
+        "delta": None,
+        "k": None,
+        "redrawn": True,
+        "output": None,
+        "params": None,
+        "fingerprint": Fingerprint(rows=3, exact=b"1" * 16, whole=b"2" * 16),
+        **more,
+    }
+    return Claim(**given)  # type: ignore[arg-type]
+
+
+def free(standing: Standing) -> None:
+    """Refuse nothing."""
+
+
+def die(where: str, output: Path, then: str = "") -> None:
+    """Let a process reserve a release in a ledger, do what `then` says, and be killed."""
+    code = (
+        f"{_START.format(tests=str(TESTS), where=where)}number = ledger.reserve(claim(output={str(output)!r}), free)\n"
+    )
+    subprocess.run([sys.executable, "-c", f"{code}{then}\nos.kill(os.getpid(), 9)"], check=False, env=environment())
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a process that a test starts: what can be imported here can be there."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

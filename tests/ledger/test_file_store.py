@@ -1,0 +1,113 @@
+"""A ledger in a file: private, made when it is not there, brought up from older versions."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+from ledger.claims import claim, free
+
+from anonkit.errors import LedgerError
+from anonkit.ledger import Ledger
+from anonkit.ledger.private_key import key_file
+from anonkit.ledger.standing import State
+
+
+@pytest.fixture
+def where(tmp_path: Path) -> Path:
+    """A path: these tests are of files alone."""
+    return tmp_path / "ledger.sqlite"
+
+
+def test_only_its_owner_reads_it(ledger: Ledger, where: Path) -> None:
+    """Mode 0600, its key beside it too, and the key stays the same when it is opened again."""
+    assert stat.S_IMODE(where.stat().st_mode) == 0o600
+    assert stat.S_IMODE(key_file(where).stat().st_mode) == 0o600
+    assert Ledger(where).key == ledger.key
+    assert len(ledger.key) == 32
+
+
+@pytest.mark.parametrize("content", [b"not a database" * 100, b""])
+def test_what_is_no_ledger_is_refused(tmp_path: Path, content: bytes) -> None:
+    """A damaged file stops every release; an empty one becomes a ledger."""
+    path = tmp_path / "ledger.sqlite"
+    path.write_bytes(content)
+    if content:
+        with pytest.raises(LedgerError, match="cannot be used"):
+            Ledger(path)
+    else:
+        assert Ledger(path).datasets() == []
+
+
+def test_a_ledger_of_a_later_version_is_refused(ledger: Ledger, where: Path) -> None:
+    """What a later anonkit wrote may mean something else."""
+    with sqlite3.connect(where) as connection:
+        connection.execute("PRAGMA user_version = 4")
+    with pytest.raises(LedgerError, match="version 4"):
+        Ledger(where)
+
+
+def test_a_ledger_of_version_2_is_brought_to_this_one(ledger: Ledger, where: Path) -> None:
+    """Its releases stay, with their losses; what they were asked for is not known, and of later ones it is."""
+    ledger.commit(ledger.reserve(claim(), free))
+    with sqlite3.connect(where) as connection:
+        connection.execute("ALTER TABLE release DROP COLUMN request")
+        connection.execute("PRAGMA user_version = 2")
+    reopened = Ledger(where)
+    reopened.publishing(reopened.reserve(claim(request=b"asked"), free), "digest")
+    entries = Ledger(where).standing("d").entries
+    assert [(entry.request, entry.data_sha256) for entry in entries] == [(None, None), (b"asked", "digest")]
+    assert Ledger(where).standing("d").epsilon == 0.2
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    """It is named, and so is the way around; for root too, who may write everywhere but in a file as if a folder."""
+    (tmp_path / "closed").write_text("no folder")
+    with pytest.raises(LedgerError, match="closed"):
+        Ledger(tmp_path / "closed" / "ledger.sqlite")
+
+
+def test_another_machine_s_process_counts(ledger: Ledger, where: Path) -> None:
+    """Whether it lives cannot be known from here."""
+    number = ledger.reserve(claim(), free)
+    with sqlite3.connect(where) as connection:
+        text = '{"machine": "elsewhere", "boot": "", "number": 1, "started": ""}'
+        connection.execute("UPDATE release SET process = ? WHERE id = ?", (text, number))
+    assert ledger.standing("d").entries[0].state is State.RESERVED
+
+
+def test_a_ledger_is_created_where_no_file_is(where: Path) -> None:
+    """What is there is refused and left."""
+    Ledger.create(where)
+    before = where.read_bytes()
+    with pytest.raises(LedgerError, match="is there already"):
+        Ledger.create(where)
+    assert where.read_bytes() == before
+
+
+def test_opening_a_ledger_does_not_take_away_the_lock_of_another_thread(
+    where: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On POSIX a process loses all its locks on a file when it closes any descriptor of it: none is opened."""
+    backend = Ledger(where)._backend
+    connect, on_its_way = sqlite3.connect, Event()
+
+    def connected(*arguments: Any, **how: Any) -> sqlite3.Connection:
+        on_its_way.set()
+        return connect(*arguments, **how)
+
+    other = Thread(target=Ledger, args=[where])
+    write = f"import sqlite3; sqlite3.connect({str(where)!r}, timeout=0).execute('BEGIN IMMEDIATE')"
+    with backend.transaction():
+        monkeypatch.setattr("anonkit.ledger.file_store.sqlite3.connect", connected)
+        other.start()
+        on_its_way.wait()
+        intruder = subprocess.run([sys.executable, "-c", write], capture_output=True, text=True, check=False)
+    other.join()
+    assert "database is locked" in intruder.stderr
