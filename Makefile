@@ -44,6 +44,7 @@ test-integrations: $(INTEGRATIONS:%=.integrations/%/.installed)  ## the pipeline
 	for tool in $(INTEGRATIONS); do \
 	  .integrations/$$tool/bin/python -m pytest -q -p no:cacheprovider -W default -m integrations tests/integrations/$$tool \
 	  || exit 1; done
+	$(PY) tests/integrations/second_runs.py $(INTEGRATIONS)
 
 audit: $(STAMP)  ## try to refute the privacy claims, for half an hour
 	$(BIN)/python -m pytest -q -m slow tests/privacy tests/mechanisms

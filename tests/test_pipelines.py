@@ -1,23 +1,20 @@
-"""The pipeline integrations of examples/pipelines, run as far as what they integrate with is installed."""
+"""The examples of pipelines: Great Expectations, pandera and dbt run here, others in tests/integrations."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import duckdb
 import jinja2
 import pytest
 
-import anonkit
-from anonkit.datasets import bank_customers
+from anonkit.pipeline.recipe import Recipe
 
 PIPELINES = Path(__file__).parents[1] / "examples" / "pipelines"
+EXAMPLES = sorted(path.name for path in PIPELINES.glob("*.py"))
 
 
 def _script(name: str) -> str:
@@ -26,15 +23,6 @@ def _script(name: str) -> str:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
-
-
-def _module(name: str) -> ModuleType:
-    spec = spec_from_file_location(name, PIPELINES / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.usefixtures("great_expectations_is_there")
@@ -110,46 +98,12 @@ def test_a_dbt_project_fails_on_a_class_that_is_too_small(tmp_path: Path) -> Non
     assert found["k_anonymous_alone"] == "fail"
 
 
-@pytest.mark.skipif(find_spec("dagster") is None, reason="Dagster is not installed")
-def test_a_dagster_asset_check() -> None:
-    """A blocking check with the k that was found: what comes after it is not made when it fails."""
-    import dagster
-    import pandas as pd
-
-    for k, holds in ((3, True), (4, False)):
-
-        @dagster.asset
-        def table() -> Any:
-            return pd.DataFrame({"q": ["a"] * 3 + ["b"] * 3})
-
-        @dagster.asset
-        def published(table: Any) -> int:
-            return len(table)
-
-        check = _module("dagster_check").k_anonymity_check(table, ["q"], k)
-        done = dagster.materialize([table, check, published], raise_on_error=False)
-        (evaluated,) = done.get_asset_check_evaluations()
-        assert (evaluated.passed, done.success) == (holds, holds)
-        assert evaluated.metadata["observed_k"].value == 3
-        assert bool(done.asset_materializations_for_node("published")) is holds
-
-
-@pytest.mark.parametrize("name", ["airflow_task.py", "dagster_check.py", "pandera_check.py", "gx_checkpoint.py"])
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_an_integration_is_python(name: str) -> None:
     """It compiles where its tool is not installed either."""
     compile((PIPELINES / name).read_text(encoding="utf-8"), name, "exec")
 
 
-@pytest.mark.skipif(find_spec("airflow") is None, reason="Airflow is not installed")
-def test_an_airflow_task_fails_for_good_on_a_broken_promise_only(tmp_path: Path) -> None:
-    """A release that holds gives its validation; a broken promise is not retried; what cannot be checked is."""
-    from airflow.exceptions import AirflowException, AirflowFailException
-
-    output, validate = tmp_path / "out.parquet", _module("airflow_task").ValidateRelease
-    anonkit.release(bank_customers(200, seed=1), method="mondrian", k=5, output=output, ledger=None)
-    assert json.loads(validate(task_id="v", release=str(output)).execute({}))["ok"] is True
-    with pytest.raises(AirflowFailException):
-        validate(task_id="v", release=str(output), arguments=("--k", "150")).execute({})
-    with pytest.raises(AirflowException) as caught:
-        validate(task_id="v", release=str(tmp_path / "absent.parquet")).execute({})
-    assert not isinstance(caught.value, AirflowFailException)
+def test_the_recipe_of_the_examples_can_be_read() -> None:
+    """Dagster, Airflow and Prefect release by it."""
+    assert Recipe.load(PIPELINES / "customers.toml").output.place is not None

@@ -84,9 +84,9 @@ class ReleaseOperator(BaseOperator):
 
     def execute(self, context: Any) -> dict[str, Any]:
         """Make the release and return its public facts."""
-        named = ("recipe", "source", "ledger", "dataset", "budget")
-        described = {name: getattr(self, name) for name in named}
-        release = _attempted(lambda: make_release(output=self.output_path, **described, **self.options))
+        named = {name: getattr(self, name) for name in ("recipe", "source", "ledger", "dataset", "budget")}
+        described = {name: value for name, value in {**named, "output": self.output_path}.items() if value is not None}
+        release = _attempted(lambda: make_release(**{**self.options, **described}))
         for note in release.report["notes"]:
             self.log.info("%s", note)
         return public_facts(release)

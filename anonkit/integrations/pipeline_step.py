@@ -63,10 +63,14 @@ def validate_release(release: str | Path | anonkit.Release, **asked: Any) -> lis
 
     Raises
     ------
+    ReleaseFormatError
+        There is no release.
     AnonkitError
         It could not be checked; any other failure as an `EngineError` without its details.
     """
     given = {name: value for name, value in asked.items() if value is not None}
+    if isinstance(release, str | Path):
+        release = _quietly(partial(anonkit.load, release))  # what is not there is no plain table, and may come
     checks: list[dict[str, Any]] = _quietly(partial(anonkit.validate, release, **given)).to_dict()["checks"]
     return checks
 

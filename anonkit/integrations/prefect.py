@@ -120,4 +120,4 @@ def validate_table(release: str | Path | anonkit.Release, *, artifact: str | Non
 
 def artifact_key(*parts: str) -> str:
     """Return the key of an artifact: small letters, digits and dashes."""
-    return re.sub(r"[^a-z0-9]+", "-", "-".join(parts).lower()).strip("-")
+    return re.sub(r"[^a-z0-9]+", "-", "-".join(parts).lower()).strip("-") or "anonkit"

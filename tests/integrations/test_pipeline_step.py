@@ -25,6 +25,7 @@ from anonkit.errors import (
     GuaranteeError,
     MissingDependencyError,
     ParameterError,
+    ReleaseFormatError,
     SourceError,
 )
 from anonkit.integrations import pipeline_step
@@ -105,6 +106,13 @@ def test_what_is_handed_on_is_json_and_public(folder: Path) -> None:
     assert SECRET.encode() not in pickle.dumps(told)
 
 
+def test_a_release_that_is_not_there_may_come(folder: Path) -> None:
+    """It is no plain table of which nothing was asked."""
+    with pytest.raises(ReleaseFormatError, match="does not exist") as caught:
+        validate_release(folder / "absent.parquet")
+    assert not is_final(caught.value)
+
+
 def test_a_release_that_fails_a_check_is_refused(folder: Path) -> None:
     """The checks are named, a few of them; so is a validation that checked nothing."""
     make_release(folder / "recipe.toml", ledger=None)
@@ -127,6 +135,7 @@ def test_nothing_of_a_failure_quotes_a_cell(
 ) -> None:
     """A library's message, its warnings and the frames it came through stay out of what a platform would store."""
     monkeypatch.setattr(pipeline_step.anonkit, step, _fails(error), raising=False)
+    monkeypatch.setattr(pipeline_step.anonkit, "load", lambda path: path, raising=False)
     calls = {
         "release": partial(make_release, source=folder / "table.csv", output=folder / "o.parquet"),
         "validate": partial(validate_release, folder / "o.parquet"),
