@@ -82,6 +82,17 @@ def table_name(source: object) -> str:
     return PurePath(text).name.split(".")[0] or "table"
 
 
+def source_names(source: object) -> tuple[str, str]:
+    """Return what a table is called whose owner gave it no name, and the name of its file, or its address.
+
+    Never a secret of an address; `a table in memory` where there is no file.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return table_name(source), "a table in memory"
+    text = redacted(os.fspath(source) if isinstance(source, os.PathLike) else source)
+    return table_name(source), text if is_address(text) else PurePath(text).name or text
+
+
 def argument_forms(argument: str) -> dict[str, str]:
     """Return the ways in which an argument that has secrets may be quoted, each with what is shown instead.
 

@@ -18,7 +18,7 @@ import anonkit
 from anonkit.cli import anonkit as commands
 from anonkit.cli.boundary import run
 from anonkit.errors import AnonkitError, SourceError
-from anonkit.redaction import is_address, redacted, table_name
+from anonkit.redaction import is_address, redacted, source_names, table_name
 
 SECRETS = st.text(st.sampled_from("abcXYZ019@:/?#%&=+~!$*()[]._-"), min_size=10, max_size=24).map(
     lambda tail: f"q7{tail}k9"
@@ -67,6 +67,7 @@ def test_a_table_is_named_without_secrets(address: tuple[str, str]) -> None:
     url, secret = address
     assert secret[:8] not in table_name(url)
     assert secret[:8] not in table_name(Path(url))
+    assert not [name for name in source_names(url) if secret[:8] in name]
 
 
 @pytest.mark.parametrize(
@@ -83,6 +84,15 @@ def test_a_table_is_named_without_secrets(address: tuple[str, str]) -> None:
 def test_tables_are_named_by_file_or_table(source: Any, name: str) -> None:
     """A file's stem, the table of an address; other tables are called table."""
     assert table_name(source) == name
+    assert source_names(source)[0] == name
+
+
+def test_the_owner_finds_a_source_by_the_name_of_its_file() -> None:
+    """All of the file's name, or the address without its secrets."""
+    assert source_names("folder/people.2024.csv")[1] == "people.2024.csv"
+    assert source_names(Path("folder") / "people.parquet")[1] == "people.parquet"
+    assert source_names(pa.table({"x": [1]}))[1] == "a table in memory"
+    assert source_names("postgresql://owner:secret@host/db?table=people")[1].startswith("postgresql://")
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def command(
     randomization is run again on neighbouring inputs, in memory, for a lower bound beside the claim.
     """
     from anonkit.auditing import audit
-    from anonkit.pipeline.publishing import write_owner_document
+    from anonkit.pipeline.owner_files import write_owner_document
     from anonkit.report.document import OWNER_BANNER
 
     for path in (release, original, control):

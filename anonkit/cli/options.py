@@ -89,6 +89,16 @@ budget_option = click.option(
 )
 
 
+examples_option = click.option(
+    "--examples",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="INTEGER",
+    help="Rows of the source shown in the dossier, before and after; they are cells of people.",
+)
+
+
 def _encoding(context: click.Context, parameter: click.Parameter, given: str | None) -> str | None:
     from anonkit.policy.encodings import encoding_named
 
@@ -280,7 +290,12 @@ output_options = option_group(
     _OUT,
     _PART_ROWS,
     _DRY_RUN,
-    click.option("--owner-report", metavar="DIR", help="Write the figures that must not be published there."),
+    click.option(
+        "--owner-report",
+        metavar="DIR",
+        help="Write what must not be published there: the figures of the source, and the dossier that the owner signs.",
+    ),
+    examples_option,
     _SIGN,
     force_option,
 )

@@ -73,6 +73,7 @@ def command(
         raise WrongUsage("--seed and --not-for-release go together", "who knows the seed can undo the noise")
     from anonkit.cli.summary import notes_of, release_document, release_text
     from anonkit.methods import make_method
+    from anonkit.pipeline.owner_files import OWNER_REPORT
     from anonkit.pipeline.release_path import release_table
     from anonkit.pipeline.release_request import ReleaseRequest
 
@@ -90,7 +91,7 @@ def command(
         )
         release = release_table(source, request)
     folder = None if output.dry_run else output.owner_report
-    owner_report = None if folder is None else folder / "owner.report.json"
+    owner_report = None if folder is None else folder / OWNER_REPORT
     return Outcome(
         text=release_text(release, owner_report, owner=owner),
         document=release_document(release, owner_report, owner=owner),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import click
 
 from anonkit.cli.boundary import one_line
 from anonkit.cli.files import write_text
-from anonkit.cli.options import force_option, json_option
+from anonkit.cli.options import encoding_option, examples_option, force_option, json_option
 from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.errors import ParameterError, ReleaseFormatError
 
@@ -25,10 +25,35 @@ _LONGEST = 80
 @click.argument("release", metavar="OUT")
 @click.option("--html", "page", metavar="PATH", help="Render the page anew, into this file.")
 @click.option("--diff", "older", metavar="B", help="Show what differs from the report of this earlier release.")
-@click.option("--audit", metavar="FILE", help="With --html: what `anonkit audit --owner-report` wrote; for the owner.")
+@click.option(
+    "--audit",
+    metavar="FILE",
+    help="With --html or --dossier: what `anonkit audit --owner-report` wrote; for the owner.",
+)
+@click.option("--dossier", is_flag=True, help="Make the owner's page, which is signed and never published.")
+@click.option("--original", metavar="IN", help="With --dossier: the table the release was made from.")
+@click.option(
+    "--policy", metavar="FILE", help="With --dossier: what the owner declared; default: what the release tells."
+)
+@encoding_option
+@examples_option
+@click.option(
+    "--owner-report",
+    metavar="DIR",
+    help="With --dossier: where it goes; default: a folder owner-NAME beside the release.",
+)
 @force_option
 @json_option
-def command(release: str, *, page: str | None, older: str | None, audit: str | None, force: bool) -> Outcome:
+def command(
+    release: str,
+    *,
+    page: str | None,
+    older: str | None,
+    audit: str | None,
+    dossier: bool,
+    force: bool,
+    **given: Any,
+) -> Outcome:
     """Show the privacy report of a release.
 
     \b
@@ -37,6 +62,7 @@ def command(release: str, *, page: str | None, older: str | None, audit: str | N
     anonkit report out.report.json --html review.html
     anonkit report out.parquet --diff last-year.parquet
     anonkit report out.parquet --audit private/audit.owner.report.json --html private/review.html
+    anonkit report out.parquet --dossier --original in.csv --policy policy.toml
 
     The claim, its limits and the key figures. `anonkit validate` tells whether the files still agree with it. The first
     sheet of the page is what a reviewer reads first; with --audit it is for the owner, and kept out of the release.
@@ -46,6 +72,11 @@ def command(release: str, *, page: str | None, older: str | None, audit: str | N
     from anonkit.cli.summary import report_text
     from anonkit.report.document import FORMAT
 
+    if dossier:
+        if page is not None or older is not None:
+            raise WrongUsage("--dossier is a page of its own, without --html and --diff")
+        return _dossier(release, audit, **given)
+    _refuse_without_dossier(given)
     if audit is not None and page is None:
         raise WrongUsage("--audit is shown on a page", "--html private/review.html")
     if older is not None and page is None:
@@ -66,18 +97,67 @@ def command(release: str, *, page: str | None, older: str | None, audit: str | N
     return Outcome(text=f"Wrote {page}", document={"file": page})
 
 
+def _refuse_without_dossier(given: Mapping[str, Any]) -> None:
+    for name, value in given.items():
+        if value:
+            raise WrongUsage(f"--{name.replace('_', '-')} is for --dossier")
+
+
+def _dossier(
+    release: str,
+    audit: str | None,
+    *,
+    original: str | None,
+    policy: str | None,
+    encoding: str | None,
+    examples: int,
+    owner_report: str | None,
+) -> Outcome:
+    """Make the owner's page of a stored release, in a folder that is not handed out."""
+    from anonkit.bundle.stored_release import load
+    from anonkit.pipeline.release_output import refuse_within_release
+    from anonkit.pipeline.stored_dossier import stored_dossier, write_stored_dossier
+    from anonkit.policy.declaration import Policy
+
+    if original is None:
+        raise WrongUsage("--dossier needs the table the release was made from", "--original IN")
+    loaded = load(release)
+    place = loaded.place
+    assert place is not None  # noqa: S101 - it was loaded from files
+    if owner_report is not None:
+        folder = Path(owner_report)
+    else:  # a release that has a folder for itself is handed out with it
+        folder = (place.folder.parent if place.folder.resolve().name == place.stem else place.folder) / (
+            f"owner-{place.stem}"
+        )
+    refuse_within_release(folder, place)
+    made = stored_dossier(
+        loaded,
+        original,
+        policy=None if policy is None else Policy.load(policy),
+        encoding=encoding,
+        examples=examples,
+        audit=None if audit is None else _audit_of(place, audit),
+    )
+    report, page = write_stored_dossier(made, loaded, folder)
+    return Outcome(
+        text=f"Wrote {one_line(str(page))}\nIn figures: {one_line(str(report))}",
+        document={"file": str(page), "owner_report": str(report)},
+    )
+
+
 def _write_page(
     page: Path, place: Place, report: dict[str, Any], older: str | None, audit: str | None, force: bool
 ) -> None:
     """Render a page anew, never over a file of the release; one with an audit never beside it, for the owner alone."""
     from anonkit.bundle.stored_release import PAGE, REPORT, Place, read_json
-    from anonkit.pipeline.release_output import refuse_beside_release
+    from anonkit.pipeline.release_output import refuse_within_release
     from anonkit.report.page import render_page
 
     if page.resolve() == place.file(PAGE).resolve():
         raise ParameterError(f"{str(page)!r} is a file of the release, its hash is published", "name another file")
     if audit is not None:
-        refuse_beside_release(page.parent, place.folder)
+        refuse_within_release(page.parent, place)
     before = None if older is None else read_json(Place.of(older).file(REPORT))
     audited = None if audit is None else _audit_of(place, audit)
     write_text(page, render_page(report, audit=audited, older=before), force=force, private=audited is not None)

@@ -13,6 +13,7 @@ import click
 
 from anonkit.bundle.stored_release import DATA, Release, class_figures
 from anonkit.cli.boundary import one_line
+from anonkit.pipeline.owner_files import dossier_name
 from anonkit.report.document import OWNER_BANNER, is_seeded
 from anonkit.report.wording import (
     bound,
@@ -54,7 +55,8 @@ def release_text(release: Release, owner_report: Path | None = None, *, owner: b
     Schedulers keep what a command prints. Unless the owner asks, it follows from the files of the release; of a dry
     run, which has none, from the claim.
     """
-    told = [*_owner_block(release.owner if owner else {}, owner_report), *([] if owner else ["", _MORE])]
+    block = _owner_block(release.owner if owner else {}, owner_report, dossier_path(release, owner_report))
+    told = [*block, *([] if owner else ["", _MORE])]
     report = release.report
     if release.is_dry_run and not owner:
         budget = release.to_dict()["budget"]
@@ -98,7 +100,11 @@ def report_text(report: Mapping[str, Any]) -> str:
 
 def release_document(release: Release, owner_report: Path | None = None, *, owner: bool = False) -> dict[str, Any]:
     """Return the same as a JSON document; parameters as those of `release_text`."""
-    document = {**release.to_dict(), "owner_report": None if owner_report is None else str(owner_report)}
+    document = {
+        **release.to_dict(),
+        "owner_report": None if owner_report is None else str(owner_report),
+        **({} if owner_report is None else {"dossier": str(dossier_path(release, owner_report))}),
+    }
     if not owner:
         return document
     report = release.report
@@ -227,8 +233,16 @@ def _column_words(column: Mapping[str, Any]) -> str:
     return f"{column['name']} ({number(values)} values)" if values else str(column["name"])
 
 
-def _owner_block(owner: Mapping[str, Any], owner_report: Path | None) -> list[str]:
-    lines = [*_measures(owner), *([] if owner_report is None else [f"in full: {owner_report}"])]
+def dossier_path(release: Release, owner_report: Path | None) -> Path | None:
+    """Return where the page stands that was written beside an owner report."""
+    if owner_report is None:
+        return None
+    return owner_report.with_name(dossier_name(None if release.place is None else release.place.stem))
+
+
+def _owner_block(owner: Mapping[str, Any], owner_report: Path | None, dossier: Path | None) -> list[str]:
+    files = [] if owner_report is None else [f"to sign: {dossier}", f"in full: {owner_report}"]
+    lines = [*_measures(owner), *files]
     if not lines:
         return []
     title = "For the owner only: computed from the source table, not in the release, not to be published"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,7 +100,7 @@ def joint_view(
     k = int(params["model"]["k"])
     try:
         joint = JointClasses(
-            shown=tuple(_shown(table, engine, entry, known) for entry in every),
+            shown=tuple(shown_rows(table, engine, entry, known) for entry in every),
             unit=policy.unit,
         )
         rows = engine.map_batches(table, joint, joint.schema)
@@ -180,8 +180,24 @@ class JointClasses:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema).filter(pa.array(present))
 
 
-def _shown(table: Source, engine: Engine, params: Mapping[str, Any], known: set[str]) -> Shown:
-    """Return what one release shows of the rows of a table."""
+def shown_rows(table: Source, engine: Engine, params: Mapping[str, Any], known: Collection[str] = ()) -> Shown:
+    """Return what one release shows of the rows of a table.
+
+    Parameters
+    ----------
+    table : Source
+        Rows as they were read.
+    params : mapping
+        What `params.json` of a k-anonymous release holds.
+    known : collection of str
+        Columns that another release takes for known to an attacker: they are part of the class where this one shows
+        them as they are.
+
+    Raises
+    ------
+    AnonkitError
+        The recoding does not fit the table.
+    """
     method = Recoded.from_params(params, max_suppression=1.0)
     policy = method.policy().resolve(table.schema.names, target_use=method.target_use)
     recoding = method.recoding

@@ -23,7 +23,7 @@ from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.randomness import Randomness
-from anonkit.redaction import table_name
+from anonkit.redaction import source_names
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,6 +32,8 @@ class DeclaredSource:
 
     name: str
     """What its dataset is called when nobody named it: the name of the file, without what is secret in an address."""
+    file: str
+    """The same with all of the file's name, or the address, for the owner."""
     rows: SourceRows
     """As they were read, for the ledger."""
     columns: pa.Schema
@@ -109,7 +111,7 @@ def declared_source(source: object, request: ReleaseRequest, declared: Policy, e
     PolicyError, ParameterError
         The policy contradicts the table or the method.
     """
-    name, method, min_people = table_name(source), request.method, request.domains_min_people
+    (name, file), method, min_people = source_names(source), request.method, request.domains_min_people
     table = engine.scan(source, declared)
     schema = table.schema
     columns = schema.names
@@ -130,6 +132,7 @@ def declared_source(source: object, request: ReleaseRequest, declared: Policy, e
         table = table if isinstance(source, pa.RecordBatchReader) else engine.scan(source, policy)
     return DeclaredSource(
         name=name,
+        file=file,
         rows=SourceRows(table=table, engine=engine, policy=policy),
         columns=schema,
         promise=promise,

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Check, Guarantee
 from anonkit.protocols import Draft, Engine, Method, Source
 from anonkit.report.descriptor import build_descriptor
-from anonkit.report.document import build_owner_report, build_report
+from anonkit.report.document import build_report
 from anonkit.report.page import render_page
 
 PARAMS_FORMAT = "anonkit-params/2"
@@ -123,6 +124,11 @@ class VerifiedDraft:
 
     def report(self) -> dict[str, Any]:
         """Return what `report.json` holds."""
+        return self._report
+
+    @cached_property
+    def _report(self) -> dict[str, Any]:
+        """The report, made once: it tells the time."""
         return build_report(
             version=__version__,
             method=method_block(self.method, self.preset),
@@ -238,36 +244,3 @@ def _read_back(work: VerifiedDraft, data: Path, n_rows: int) -> None:
         raise GuaranteeError(
             "the written file does not hold what was counted before writing", "nothing was written; check the disk"
         )
-
-
-def write_owner_report(folder: Path, work: VerifiedDraft) -> None:
-    """Write the measures that must not be published, apart from the release."""
-    write_owner_document(folder, "owner.report.json", {"method": work.method.name, **work.owner})
-
-
-def write_owner_document(folder: Path, name: str, measures: Mapping[str, Any]) -> Path:
-    """Write measures of the source under the banner, in a file that its owner alone may read.
-
-    Parameters
-    ----------
-    folder : Path
-        Made when it is not there.
-    name : str
-        Of the file; one that is there is replaced, whoever could read it.
-
-    Raises
-    ------
-    EngineError
-        It cannot be written.
-    """
-    staging = Staging(folder, name)
-    try:
-        aside = staging.folder / name
-        aside.touch(mode=0o600)
-        aside.write_bytes(to_json(build_owner_report(__version__, measures)))
-        staging.commit([name])
-    except OSError as error:
-        raise EngineError(f"cannot write to {str(folder)!r}: {reason_of(error)}") from None
-    finally:
-        staging.discard()
-    return folder / name

@@ -44,6 +44,7 @@ def release(
     domains_from_data: bool = False,
     domains_min_people: int = MIN_PEOPLE,
     owner_report: str | Path | None = None,
+    examples: int = 0,
     sign: str | Path | None = None,
     seed: int | None = None,
     ledger: str | Path | Where | None = Where.BESIDE,
@@ -91,7 +92,10 @@ def release(
         How many people (rows without a unit) share a category that is read from the table, or lie at or beyond a
         bound that is, in [2, inf). Other categories count as outside the domain, numbers beyond are clamped.
     owner_report : path, optional
-        Folder for the measures that are computed from the source and must not be published.
+        Folder for the measures that are computed from the source and must not be published, and for the dossier: one
+        page for the owner with source and release side by side.
+    examples : int
+        Example rows of the source in the dossier, 0 or more, in the clear.
     sign : path, optional
         Private key (Ed25519, PEM) that signs all files: `NAME.signature.json`. Needs an output, and no seed.
     seed : int, optional
@@ -150,7 +154,13 @@ def release(
         domains_min_people=domains_min_people if domains_from_data else None,
         engine=_engine(engine, source, master=spark_master, conf=spark_conf, search_rows=search_rows),
         output=Output.at(
-            output, part_rows=part_rows, force=force, dry_run=dry_run, owner_report=owner_report, sign=sign
+            output,
+            part_rows=part_rows,
+            force=force,
+            dry_run=dry_run,
+            owner_report=owner_report,
+            examples=examples,
+            sign=sign,
         ),
         account=Account(ledger=ledger, dataset=dataset, budget=budget, accept_joint_k=accept_joint_k),
         seed=seed,

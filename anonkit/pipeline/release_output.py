@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from anonkit.bundle.signing import Signer
-from anonkit.bundle.stored_release import Place, refuse_existing
+from anonkit.bundle.stored_release import DATA, Place, refuse_existing
 from anonkit.errors import ParameterError
 from anonkit.parameters import check_integer
 from anonkit.protocols import Engine, Source
@@ -23,7 +23,7 @@ class Output:
     Raises
     ------
     ParameterError
-        A number of rows is below 1.
+        A number of rows is below 1, or example rows are asked for without a folder for them.
     """
 
     place: Place | None = None
@@ -35,7 +35,9 @@ class Output:
     dry_run: bool = False
     """True: everything is done except writing."""
     owner_report: Path | None = None
-    """Folder for the measures of the source, which must not be published."""
+    """Folder for the measures of the source and the dossier, which must not be published."""
+    examples: int = 0
+    """Example rows of the source in the dossier, 0 or more."""
     sign: Path | None = None
     """Private key that signs all files."""
 
@@ -45,6 +47,9 @@ class Output:
     def __post_init__(self) -> None:
         if self.part_rows is not None:
             check_integer("part_rows", self.part_rows, 1, hint="leave it out for one file")
+        check_integer("examples", self.examples, 0, hint="10 rows show what the release does to a row")
+        if self.examples and self.owner_report is None:
+            raise ParameterError("example rows stand in the dossier alone", "--owner-report DIR")
 
     @classmethod
     def at(
@@ -102,7 +107,7 @@ class Output:
         if self.place is not None and not self.dry_run:
             refuse_existing(self.place, self.force)
         if self.place is not None and self.owner_report is not None:
-            refuse_beside_release(self.owner_report, self.place.folder)
+            refuse_within_release(self.owner_report, self.place)
 
     def write(
         self,
@@ -144,5 +149,31 @@ def refuse_beside_release(folder: Path, release: Path) -> None:
     if folder.resolve() == release.resolve():
         raise ParameterError(
             f"owner_report ({str(folder)!r}) is the folder of the release, where the owner's figures must not stand",
+            "name a folder that is not handed out",
+        )
+
+
+def refuse_within_release(folder: Path, place: Place) -> None:
+    """Refuse to put the owner's figures anywhere that is handed out with a release.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the owner's files would stand; it need not be there.
+    place : Place
+        Of the release. One that has a folder for itself has the name of that folder.
+
+    Raises
+    ------
+    ParameterError
+        It is the folder of the release, lies in a folder that the release has for itself, or among its data.
+    """
+    refuse_beside_release(folder, place.folder)
+    here, release = folder.resolve(), place.folder.resolve()
+    data = release / place.name(DATA)
+    if data in (here, *here.parents) or (place.stem == release.name and release in here.parents):
+        raise ParameterError(
+            f"owner_report ({str(folder)!r}) lies in the folder of the release, where the owner's figures must not "
+            "stand",
             "name a folder that is not handed out",
         )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,8 +17,9 @@ from anonkit.engines.engine_choice import Local
 from anonkit.errors import GuaranteeError
 from anonkit.ledger.spending import Spending
 from anonkit.pipeline.declared_source import DeclaredSource, declared_source
+from anonkit.pipeline.dossier import Released, held_rows, make_dossier
 from anonkit.pipeline.output_measures import answer_checks, recount, release_utility
-from anonkit.pipeline.publishing import VerifiedDraft, method_block, publish, write_owner_report
+from anonkit.pipeline.publishing import VerifiedDraft, method_block, publish
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.released_values import as_written
 from anonkit.pipeline.step_log import step_log
@@ -78,9 +79,47 @@ def _released(source: object, request: ReleaseRequest) -> Release:
             return Release(params=draft.params, report=draft.report(), contents={}).with_owner(draft.owner)
         with spending.reserved(request.method.name, draft.params, output.place) as (position, publishing):
             draft = draft.at(position)
-            if output.owner_report is not None:
-                write_owner_report(output.owner_report, draft)
+            publishing = _with_dossier(draft, opened, workspace, randomness, publishing)
             return publish(draft, workspace.files, publishing, signer)
+
+
+def _with_dossier(
+    draft: VerifiedDraft,
+    source: DeclaredSource,
+    workspace: _Workspace,
+    randomness: Randomness,
+    publishing: Callable[[str], None],
+) -> Callable[[str], None]:
+    """Measure the source beside the draft; return what writes the dossier right before anything is published.
+
+    So nothing is published of which the owner would have no dossier. That of a release in memory is written here.
+    """
+    output, folder = draft.output, draft.output.owner_report
+    if folder is None:
+        return publishing
+    dossier = make_dossier(
+        Released(
+            report=draft.report(),
+            params=draft.params,
+            table=held_rows(draft.data, workspace.files, randomness.child("dossier")),
+            name=None if output.place is None else output.place.stem,
+        ),
+        source.rows,
+        {"method": draft.method.name, **draft.owner},
+        source_table=source.file,
+        examples=output.examples,
+        randomness=randomness,
+    )
+
+    if output.place is None:
+        dossier.write(folder, None)
+        return publishing
+
+    def written(data_sha256: str) -> None:
+        dossier.write(folder, data_sha256)
+        publishing(data_sha256)
+
+    return written
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -7,7 +7,6 @@ categories and bounds written here are declared as known to everybody, by whoeve
 
 from __future__ import annotations
 
-import csv
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +22,8 @@ from anonkit.policy.answer_design import AnswerDesign, design_of
 from anonkit.policy.bookkeeping import KEYS as BOOKKEEPING_KEYS
 from anonkit.policy.bookkeeping import Bookkeeping, bookkeeping_of, joint_floor_of
 from anonkit.policy.encodings import UTF8, declared_encoding
+from anonkit.policy.generalization_trees import check_tree, declared_tree
+from anonkit.policy.publication import Publication, declared_publication
 from anonkit.policy.toml_values import expect, member, numbers, optional_text, refuse_unknown, texts
 
 
@@ -165,7 +166,7 @@ class Column:
             if self.categories is not None or self.tree is not None:
                 raise PolicyError(f"{where}: a ladder of bin widths is for numeric columns", "use tree for categories")
         if self.tree is not None:
-            _check_tree(where, self.tree)
+            check_tree(where, self.tree)
             if self.bounds is not None:
                 raise PolicyError(f"{where}: a tree is for categorical columns", "use ladder for numbers")
         if self.sensitive and self.role not in (Role.TARGET, Role.SENSITIVE):
@@ -191,23 +192,6 @@ class Column:
                 )
 
 
-def _check_tree(where: str, tree: Sequence[Sequence[str]]) -> None:
-    if not tree or len({len(path) for path in tree}) != 1:
-        raise PolicyError(
-            f"{where}: every row of the tree must have the same number of levels", "value,group,coarser group"
-        )
-    if len({path[0] for path in tree}) != len(tree):
-        raise PolicyError(f"{where}: a value stands twice in the tree")
-    for level in range(1, len(tree[0]) - 1):
-        parents: dict[str, str] = {}
-        for path in tree:
-            if parents.setdefault(path[level], path[level + 1]) != path[level + 1]:
-                raise PolicyError(
-                    f"{where}: a group of tree level {level} has two different parents at level {level + 1}",
-                    "each level must refine the next",
-                )
-
-
 @dataclass(frozen=True, kw_only=True)
 class Policy:
     """Everything declared about a table.
@@ -227,6 +211,7 @@ class Policy:
     """Who declares the domains public; printed in the report."""
     license: str | None = None
     """Licence of the release, by name, for the catalogue descriptor."""
+    publication: Publication = field(default_factory=Publication)  # for the page that the owner signs
     joint_k: int | None = None
     """Smallest k allowed when a release is combined with earlier ones of the dataset; None: the release's own k."""
     bookkeeping: Bookkeeping = field(default_factory=Bookkeeping)
@@ -259,7 +244,10 @@ class Policy:
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], *, folder: Path | None = None) -> Policy:
         """Build a policy from the parsed TOML document."""
-        known = ("dataset", "columns", "missing", "missing_values", "encoding", "declared_by", "license", "joint_k")
+        known = (
+            "dataset", "columns", "missing", "missing_values", "encoding", "declared_by", "license", "joint_k",
+            "publication",
+        )  # fmt: skip
         refuse_unknown("policy", raw, (*known, *BOOKKEEPING_KEYS))
         columns = expect("policy", "columns", raw.get("columns", {}), dict)
         return cls(
@@ -272,6 +260,7 @@ class Policy:
             license=optional_text("policy", "license", raw),
             joint_k=joint_floor_of(raw),
             bookkeeping=bookkeeping_of(raw, folder),
+            publication=declared_publication(raw),
         )
 
     def column(self, name: str) -> Column:
@@ -423,28 +412,9 @@ def _column(name: str, spec: Mapping[str, Any], folder: Path | None) -> Column:
         categories=None if categories is None else tuple(texts(where, "categories", categories)),
         bounds=bounds,
         ladder=widths,
-        tree=_tree(where, spec["tree"], folder) if "tree" in spec else None,
+        tree=declared_tree(where, spec["tree"], folder) if "tree" in spec else None,
         generalize=ladder != "none",
         missing=None if "missing" not in spec else member(Missing, where, "missing", spec["missing"]),
         outside=None if "outside" not in spec else member(Outside, where, "outside", spec["outside"]),
         answers=design_of(where, spec, folder),
     )
-
-
-def _tree(where: str, raw: object, folder: Path | None) -> tuple[tuple[str, ...], ...]:
-    if isinstance(raw, list):
-        return tuple(tuple(texts(where, "tree", path)) for path in raw)
-    if not isinstance(raw, str):
-        raise PolicyError(
-            f"{where}: tree must be a CSV file or a list of paths", 'tree = [["2541", "25**", "2***"], …]'
-        )
-    path = (folder or Path()) / raw
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            return tuple(tuple(row) for row in csv.reader(file) if row)
-    except FileNotFoundError:
-        raise PolicyError(
-            f"{where}: tree file {raw!r} does not exist", "the path is relative to the policy file"
-        ) from None
-    except (UnicodeDecodeError, csv.Error):
-        raise PolicyError(f"{where}: tree file {raw!r} is not UTF-8 CSV") from None

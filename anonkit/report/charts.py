@@ -19,6 +19,9 @@ _UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud80
 _LABEL_WIDTH = 44
 """Columns of a bar's label that are shown; the rest is in its title."""
 _ROW = 36
+_PAIR = 44
+_PAIR_LABEL = 30
+"""The same of a pair of bars, which has two values beside its label."""
 _LEGEND = 28
 _LETTER = 7.5
 """Width set aside for a letter of the legend, in pixels."""
@@ -47,6 +50,18 @@ class Bar:
     text: str
     """The value as it is written at the bar."""
     fill: Fill = Fill.SOLID
+
+
+@dataclass(frozen=True, kw_only=True)
+class BarPair:
+    """Two bars with one label: of one thing before and after."""
+
+    label: str
+    before: float
+    after: float | None
+    """None: there is no second bar."""
+    text: str
+    """Both values as they are written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +115,34 @@ def bar_chart(
             f"{_rectangle(name, bar.fill, '0', y + 20, f'{width:.3f}%', 10)}</g>"
         )
     return _figure(name, title, description, top + len(bars) * _ROW, _legend(name, legend) + "".join(parts))
+
+
+def paired_bar_chart(pairs: Sequence[BarPair], *, name: str, title: str, description: str) -> str:
+    """Return a horizontal chart of pairs of bars, the first of each open and the second solid, on one scale.
+
+    Parameters
+    ----------
+    pairs : sequence of BarPair
+        In the order they are drawn; the longest bar is as wide as the chart.
+    name, title, description
+        As in `bar_chart`.
+    """
+    longest = max((value for pair in pairs for value in (pair.before, pair.after or 0.0)), default=0.0)
+    parts = []
+    for number, pair in enumerate(pairs):
+        y = number * _PAIR
+        bars = [(pair.before, Fill.OPEN), *([] if pair.after is None else [(pair.after, Fill.SOLID)])]
+        drawn = [
+            _rectangle(name, fill, "0", y + 20 + at * 8, f"{100 * value / longest if longest > 0 else 0:.3f}%", 7)
+            for at, (value, fill) in enumerate(bars)
+        ]
+        parts.append(
+            f"<g><title>{_escaped(f'{pair.label}: {pair.text}')}</title>"
+            f'<svg x="0" y="{y}" width="64%" height="19">'
+            f'<text x="0" y="14">{_escaped(_shortened(pair.label, _PAIR_LABEL))}</text></svg>'
+            f'<text x="100%" y="{y + 14}" text-anchor="end">{_escaped(pair.text)}</text>{"".join(drawn)}</g>'
+        )
+    return _figure(name, title, description, len(pairs) * _PAIR, "".join(parts))
 
 
 def histogram(
@@ -236,11 +279,11 @@ def _escaped(text: str) -> str:
     return escape(safe_text(text))
 
 
-def _shortened(text: str) -> str:
+def _shortened(text: str, most: int = _LABEL_WIDTH) -> str:
     """Cut a label to the width it may take; wide East Asian characters count twice."""
     used = 0
     for at, letter in enumerate(text):
         used += 2 if unicodedata.east_asian_width(letter) in "WF" else 1
-        if used > _LABEL_WIDTH:
+        if used > most:
             return text[: max(at - 1, 0)] + "…"
     return text

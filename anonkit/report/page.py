@@ -7,17 +7,14 @@ Everything that came with the table (column names, labels, notes) is untrusted t
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from functools import cache
-from hashlib import sha256
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anonkit.errors import ReleaseFormatError
 from anonkit.report import review
-from anonkit.report.charts import Bar, Fill, bar_chart, class_size_bins, histogram, safe_text, size_ticks
+from anonkit.report.charts import Bar, Fill, bar_chart, class_size_bins, histogram, size_ticks
 from anonkit.report.document import OWNER_BANNER, is_seeded
+from anonkit.report.page_templates import rendered
 from anonkit.report.promise_words import words_of
 from anonkit.report.tabulation import bounded, budget_tables, column_row, measures, row_counts
 from anonkit.report.wording import (
@@ -32,13 +29,9 @@ from anonkit.report.wording import (
     shuffle_words,
 )
 
-if TYPE_CHECKING:
-    from jinja2 import Template
-
 SHOWN_BARS = 30
 """Columns in the importance chart."""
 
-_TEMPLATES = Path(__file__).parent / "templates"
 _FILLS = {"generalized": Fill.HATCHED, "dropped": Fill.OPEN}
 _REPORT_KEYS = (
     "format", "anonkit_version", "created", "dataset", "method", "guarantee", "budget", "columns", "rows",
@@ -79,7 +72,7 @@ def render_page(
     from jinja2 import UndefinedError
 
     try:
-        return _template().render({**_view(report), **_review(report, audit, older)})
+        return rendered("report", {**_view(report), **_review(report, audit, older)})
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, UndefinedError) as error:
         raise ReleaseFormatError(
             "the report is not one of anonkit", "anonkit validate tells what was changed"
@@ -134,29 +127,6 @@ def _review(
         "audit": audit,
         "difference": changed,
     }
-
-
-@cache
-def _template() -> Template:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_printable,
-    )
-    environment.filters.update(number=number, percent=percent, heading=heading)
-    style = (_TEMPLATES / "report.css").read_text(encoding="utf-8")
-    digest = b64encode(sha256(style.encode()).digest()).decode()
-    environment.globals.update(style=style, style_hash=f"sha256-{digest}")
-    return environment.get_template("report.html.j2")
-
-
-def _printable(value: object) -> object:
-    return safe_text(value) if type(value) is str else value  # text marked safe was made printable by its maker
 
 
 # --- the claim -----------------------------------------------------------------------------------------------

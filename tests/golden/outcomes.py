@@ -4,7 +4,7 @@
   columns, their Arrow types, the order of categories, the number of rows and the first two rows, to read a difference.
   A folder of data: the rows of each file.
 * **params.json**: byte by byte, but for the version of anonkit.
-* **report.json**: all keys, numbers, names and short words. Times and `anonkit_version` are left out, and the
+* **report.json**: all keys, numbers, names and short words. Times, hashes and `anonkit_version` are left out, and the
   strings at `SENTENCES` are prose, of which only the number of sentences counts. The owner's report, where one is
   written, likewise.
 * **datapackage.json**: the fields of the data, and which files it lists.
@@ -68,7 +68,7 @@ SENTENCES = frozenset(
 )
 """Keys of report.json that hold prose; `[]` is any entry of a list."""
 
-_LEFT_OUT = frozenset({"created", "anonkit_version", "ledger.previous_release.created"})
+_LEFT_OUT = frozenset({"created", "anonkit_version", "ledger.previous_release.created", "data_sha256"})
 _VERSION = re.compile(rb'"anonkit_version": "[^"]*"')
 
 

@@ -89,21 +89,28 @@ class LocalRecoding:
         nodes = [None if node is not None and removed & set(node.children) else node for node in self.nodes]
         return replace(self, nodes=tuple(nodes))
 
-    def boxes(self) -> dict[int, tuple[str | None, ...]]:
-        """Return the labels of every leaf, one a column; `*` where the box does not restrict the column."""
-        out: dict[int, tuple[str | None, ...]] = {}
+    def regions(self) -> dict[int, tuple[frozenset[int], ...]]:
+        """Return the parts of each axis that every leaf holds."""
+        out: dict[int, tuple[frozenset[int], ...]] = {}
         waiting = [(0, tuple(frozenset(range(axis.size)) for axis in self.axes))]
         while waiting:
             number, region = waiting.pop()
             node = self.nodes[number]
             if node is None:
-                out[number] = tuple(axis.label(sorted(part)) for axis, part in zip(self.axes, region, strict=True))
+                out[number] = region
                 continue
             left = frozenset(node.left)
             for child, side in zip(node.children, (region[node.axis] & left, region[node.axis] - left), strict=True):
                 if side:  # no row can be in a box without parts
                     waiting.append((child, (*region[: node.axis], side, *region[node.axis + 1 :])))
         return out
+
+    def boxes(self) -> dict[int, tuple[str | None, ...]]:
+        """Return the labels of every leaf, one a column; `*` where the box does not restrict the column."""
+        return {
+            number: tuple(axis.label(sorted(part)) for axis, part in zip(self.axes, region, strict=True))
+            for number, region in self.regions().items()
+        }
 
     def apply(self, batch: pa.RecordBatch) -> tuple[dict[str, pa.Array], NDArray[np.bool_]]:
         """Return the released quasi-identifier columns, and which rows hold a value nothing is said about."""

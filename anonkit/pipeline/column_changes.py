@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of every column between a source and its release: the distribution before and after, and how far they differ.
+
+For the owner's page. A value of the source is named only where it is public (declared, or released) or at least
+`FEWEST` rows share it; the others are one bar. Ends of ranges are round numbers and never a cell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from anonkit.k_anonymity.recoded_shares import RecodedShares, recoded_shares
+from anonkit.k_anonymity.stored_recoding import Recoded
+from anonkit.policy.declaration import Policy, Role
+
+FEWEST = 10
+"""Rows that share a value before it is named."""
+MOST_BARS = 9
+"""Bars of a column at most; values beyond are one bar more."""
+_FloatArray = NDArray[np.float64]
+_NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
+_EPOCH = date(1970, 1, 1)
+_DAY = 86_400
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BeforeAndAfter:
+    """A source and its release, side by side.
+
+    Privacy
+    -------
+    Holds source rows: for the owner alone.
+    """
+
+    source: pa.Table
+    """Cells as the policy declares them."""
+    released: pa.Table
+    params: Mapping[str, Any]
+    """What `params.json` holds."""
+    policy: Policy
+    """With a role for every column."""
+
+    def changes(self, columns: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Return what became of every column.
+
+        Parameters
+        ----------
+        columns : sequence of mapping
+            The `columns` block of the report.
+        """
+        return [self._change(column) for column in columns if column["name"] in self.source.column_names]
+
+    def _change(self, column: Mapping[str, Any]) -> dict[str, Any]:
+        name = column["name"]
+        before = _whole(self.source, name)
+        head = {"name": name, "role": column["role"], "action": column["action"], "before": _facts(before)}
+        if column["role"] in (Role.IDENTIFIER, Role.UNIT):
+            return head  # what names a person is counted, and never shown
+        after = self._answers(name)
+        if after is None:
+            return {**head, **_bars(before, None, self._public(name, before, None))}
+        if _is_number(after) and _is_text(before):
+            before = _parsed(before)  # a number that was read cell by cell
+        facts = {**head, "after": _facts(after)}
+        if "recoding" in self.params and _is_text(after):
+            recoding = Recoded.from_params(self.params).recoding
+            shares = recoded_shares(recoding, name, before, after, most=MOST_BARS)
+            if shares is not None:
+                return {**facts, **_recoded(shares, before)}
+        return {**facts, **_bars(before, after, self._public(name, before, after))}
+
+    def _answers(self, name: str) -> pa.Array | None:
+        """Return a released column, where each row answers one attribute the rows that were asked for this one."""
+        if name not in self.released.column_names:
+            return None
+        asked = self.params.get("asked_column")
+        attributes = [attribute["name"] for attribute in self.params.get("attributes", ())]
+        if asked is None or name not in attributes:
+            return _whole(self.released, name)
+        return _whole(self.released.filter(pc.equal(_plain(_whole(self.released, asked)), name)), name)
+
+    def _public(self, name: str, before: pa.Array, after: pa.Array | None) -> frozenset[str]:
+        """Return the values that may be named: declared, released, or shared by enough rows."""
+        counts = _counts(before)
+        common = {value for value, n_rows in counts.items() if value is not None and n_rows >= FEWEST}
+        released = set() if after is None else {value for value in _counts(after) if value is not None}
+        return frozenset({*(self.policy.column(name).domain_values or ()), *common, *released})
+
+
+# --- a column as bars ------------------------------------------------------------------------------------------------
+
+
+def _recoded(shares: RecodedShares, before: pa.Array) -> dict[str, Any]:
+    n_source, n_released = (
+        sum(getattr(bar, rows) for bar in shares.bars) or 1.0 for rows in ("source_rows", "released_rows")
+    )
+    source = np.array([bar.source_rows for bar in shares.bars]) / n_source
+    released = np.array([bar.released_rows for bar in shares.bars]) / n_released
+    bars = [
+        {
+            "label": bar.label,
+            **({"others": bar.others} if bar.others else {}),
+            "before": float(first),
+            "after": float(second),
+        }
+        for bar, first, second in zip(shares.bars, source, released, strict=True)
+    ]
+    return {
+        "bars": bars if shares.is_spread else _folded(bars, {str(bar["label"]) for bar in bars}),
+        "how": "spread over the set" if shares.is_spread else "released values",
+        "distance": _total_variation(source, released),
+        "coarseness": {"before": _own_coarseness(before), "after": shares.coarseness},
+    }
+
+
+def _bars(before: pa.Array, after: pa.Array | None, public: frozenset[str]) -> dict[str, Any]:
+    if _is_number(before) and (after is None or _is_number(after)):
+        return _ranges(before, after)
+    return _values(_counts(before), None if after is None else _counts(after), public)
+
+
+def _values(
+    before: Mapping[str | None, int], after: Mapping[str | None, int] | None, public: frozenset[str]
+) -> dict[str, Any]:
+    """Return one bar for each value that may be named, the commonest first, and one for all others."""
+    names = sorted({*before, *(after or ())}, key=lambda name: (-before.get(name, 0), str(name)))
+    source = _shares(before, names)
+    released = None if after is None else _shares(after, names)
+    bars = [
+        {"label": name, "before": float(source[at]), **({} if released is None else {"after": float(released[at])})}
+        for at, name in enumerate(names)
+    ]
+    out: dict[str, Any] = {"bars": _folded(bars, public), "how": "values"}
+    return out if released is None else {**out, "distance": _total_variation(source, released)}
+
+
+def _folded(bars: Sequence[Mapping[str, Any]], public: frozenset[str] | set[str]) -> list[dict[str, Any]]:
+    """Return the first bars that may be named, and all others as one."""
+    named = [at for at, bar in enumerate(bars) if bar["label"] is None or str(bar["label"]) in public]
+    shown = named if len(named) == len(bars) <= MOST_BARS + 1 else named[:MOST_BARS]
+    rest = [bar for at, bar in enumerate(bars) if at not in set(shown)]
+    out = [dict(bars[at]) for at in shown]
+    if rest:
+        sums = {key: math.fsum(bar[key] for bar in rest) for key in ("before", "after") if key in rest[0]}
+        out.append({"label": "", "others": len(rest), **sums})
+    return out
+
+
+def _ranges(before: pa.Array, after: pa.Array | None) -> dict[str, Any]:
+    """Return ranges between round numbers as bars, and how far the numbers moved."""
+    source, is_date = _numbers(before), pa.types.is_temporal(before.type)
+    whole = pa.types.is_integer(before.type) or bool((source == np.round(source)).all())
+    starts = _round_edges(source, whole=is_date or whole)
+    # a number that is released in place of a whole one is seldom whole: the range it is nearest to counts
+    edges = starts - 0.5 if whole and not is_date else starts
+    first = _shares_of_ranges(source, edges, len(before))
+    released = None if after is None else _numbers(after)
+    second = None if after is None or released is None else _shares_of_ranges(released, edges, len(after))
+    labels: list[str | None] = [*_range_labels(starts, is_date=is_date, whole=whole), None]
+    bars = [
+        {"label": label, "before": float(first[at]), **({} if second is None else {"after": float(second[at])})}
+        for at, label in enumerate(labels)
+        if label is not None or first[at] or (second is not None and second[at])
+    ]
+    out: dict[str, Any] = {"bars": bars, "how": "ranges"}
+    if released is None:
+        return out
+    figures = {} if is_date else {"mean": _pair(np.mean, source, released), "spread": _pair(np.std, source, released)}
+    return {**out, **figures, **_moved(source, released, is_date=is_date)}
+
+
+def _moved(source: _FloatArray, released: _FloatArray, *, is_date: bool) -> dict[str, Any]:
+    """Return the Wasserstein distance: the mean way that the numbers of one table are from those of the other."""
+    if not source.size or not released.size:
+        return {}
+    every = np.sort(np.concatenate([source, released]))
+    steps = np.diff(every)
+    shares = [np.searchsorted(np.sort(table), every[:-1], side="right") / table.size for table in (source, released)]
+    distance, spread = float((np.abs(shares[0] - shares[1]) * steps).sum()), float(np.std(source))
+    return {
+        "distance": {
+            "name": "Wasserstein distance",
+            "value": distance,
+            "unit": "days" if is_date else "in the column's own unit",
+            "in_standard_deviations": distance / spread if spread > 0 else None,
+        }
+    }
+
+
+def _total_variation(source: _FloatArray, released: _FloatArray) -> dict[str, Any]:
+    return {
+        "name": "total variation",
+        "value": float(np.abs(source - released).sum() / 2),
+        "unit": "share of the rows",
+    }
+
+
+# --- cells -----------------------------------------------------------------------------------------------------------
+
+
+def _whole(table: pa.Table, name: str) -> pa.Array:
+    column = table.column(name)
+    return pa.concat_arrays(column.unify_dictionaries().chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
+
+
+def _parsed(texts: pa.Array) -> pa.Array:
+    """Return texts as numbers; what is none is missing."""
+    plain = pc.utf8_trim_whitespace(_plain(texts))
+    return pc.if_else(pc.match_substring_regex(plain, _NUMBER), plain, None).cast(pa.float64())
+
+
+def _is_text(array: pa.Array) -> bool:
+    kind = _plain(array).type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _is_number(array: pa.Array) -> bool:
+    kind = array.type
+    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return bool(numeric or pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
+def _numbers(array: pa.Array) -> _FloatArray:
+    """Return the cells that are there as floats, dates and times as days since 1970, shape (n_filled,)."""
+    kind = array.type
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        seconds = array.cast(pa.timestamp("s"), safe=False).cast(pa.int64())
+        numbers = seconds.drop_null().to_numpy(zero_copy_only=False) / _DAY
+    else:
+        numbers = array.cast(pa.float64(), safe=False).drop_null().to_numpy(zero_copy_only=False)
+    floats: _FloatArray = numbers.astype(np.float64)
+    return floats[np.isfinite(floats)]
+
+
+def _counts(array: pa.Array) -> dict[str | None, int]:
+    """Return the rows of every value as text; None is missing."""
+    out: dict[str | None, int] = {}
+    for entry in pc.value_counts(_plain(array)).to_pylist():
+        value = entry["values"]
+        key = None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+        out[key] = out.get(key, 0) + int(entry["counts"])
+    return out
+
+
+def _facts(array: pa.Array) -> dict[str, int]:
+    plain = _plain(array)
+    missing = plain.is_null(nan_is_null=True) if pa.types.is_floating(plain.type) else plain.is_null()
+    return {
+        "rows": len(array),
+        "missing": int(pc.sum(missing).as_py() or 0),
+        "values": int(pc.count_distinct(plain.filter(pc.invert(missing))).as_py()),
+    }
+
+
+def _own_coarseness(before: pa.Array) -> float:
+    counts = np.array(list(_counts(before).values()), dtype=np.float64)
+    return float(((counts / counts.sum()) ** 2).sum()) if counts.size else 1.0
+
+
+def _shares(counts: Mapping[str | None, int], names: Sequence[str | None]) -> _FloatArray:
+    return np.array([counts.get(name, 0) for name in names], dtype=np.float64) / max(sum(counts.values()), 1)
+
+
+def _pair(figure: Any, source: _FloatArray, released: _FloatArray) -> dict[str, float | None]:
+    return {
+        "before": float(figure(source)) if source.size else None,
+        "after": float(figure(released)) if released.size else None,
+    }
+
+
+# --- ranges between round numbers ------------------------------------------------------------------------------------
+
+
+def _round_edges(numbers: _FloatArray, *, whole: bool) -> _FloatArray:
+    """Return round numbers that divide all but the outermost hundredths of a column evenly, shape (n_edges,)."""
+    if not numbers.size:
+        return np.zeros(1)
+    low, high = np.quantile(numbers, [0.01, 0.99])
+    step = _round_step((high - low) / (MOST_BARS - 2))
+    step = max(step, 1.0) if whole else step
+    first = math.floor(low / step) + 1
+    last = max(math.floor(high / step), first)
+    return np.arange(first, min(last, first + MOST_BARS - 2) + 1) * step
+
+
+def _round_step(width: float) -> float:
+    """Return the smallest of 1, 2, 2.5 and 5 times a power of ten that is no smaller than a width."""
+    if not width > 0 or not math.isfinite(width):
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(width))
+    return next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= width * (1 - 1e-9))
+
+
+def _shares_of_ranges(numbers: _FloatArray, edges: _FloatArray, n_rows: int) -> _FloatArray:
+    """Return the share of the rows below the first edge, between the edges, from the last on, and without a number."""
+    counts = np.bincount(np.searchsorted(edges, numbers, side="right"), minlength=edges.size + 1)
+    return np.append(counts, n_rows - numbers.size) / max(n_rows, 1)
+
+
+def _range_labels(starts: _FloatArray, *, is_date: bool, whole: bool) -> list[str]:
+    """Return the ranges in words: those of whole numbers by their first and last."""
+    texts = [_day(start) if is_date else f"{start:,.10g}" for start in starts.tolist()]
+    last = f"{texts[-1]} or {'later' if is_date else 'more'}"
+    between = [f"{low} to below {high}" for low, high in pairwise(texts)]
+    if whole and not is_date:
+        ends = [(low, high - 1) for low, high in pairwise(starts.tolist())]
+        between = [f"{low:,.0f}" if low == high else f"{low:,.0f} to {high:,.0f}" for low, high in ends]
+    return [f"{'before' if is_date else 'below'} {texts[0]}", *between, last]
+
+
+def _day(days: float) -> str:
+    return (_EPOCH + timedelta(days=days)).isoformat()

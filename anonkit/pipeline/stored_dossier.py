@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dossier of a stored release: its files are read, its source is opened again, and no noise is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from anonkit.bundle.stored_release import DATA, PARAMS, REPORT, Release, refuse_changed, sha256
+from anonkit.engines.engine_choice import Local
+from anonkit.engines.reading.settled_tables import settled
+from anonkit.errors import ParameterError, SourceError
+from anonkit.k_anonymity.stored_recoding import Recoded
+from anonkit.ledger.source_rows import SourceRows
+from anonkit.pipeline.dossier import COMPARED_ROWS, Dossier, Released, make_dossier
+from anonkit.pipeline.output_measures import owner_measures
+from anonkit.pipeline.release_output import refuse_within_release
+from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.encodings import encoding_named
+from anonkit.promises.promise_kinds import read_promise
+from anonkit.randomness import Randomness
+from anonkit.redaction import source_names
+
+
+def stored_dossier(
+    release: Release,
+    original: object,
+    *,
+    policy: Policy | None = None,
+    encoding: str | None = None,
+    examples: int = 0,
+    audit: Mapping[str, Any] | None = None,
+) -> Dossier:
+    """Measure the source of a stored release beside it.
+
+    Parameters
+    ----------
+    release : Release
+        As `anonkit.load` gives it; its files are compared with the hashes of its descriptor first.
+    original : path or table
+        What it was made from.
+    policy : Policy, optional
+        What its owner declared. Without it the domains are those of the release, cells that mean missing are empty
+        ones unless the release says otherwise, and nobody is named who may receive it. The roles are those of the
+        report in any case.
+    encoding : str, optional
+        Of a text file, on top of the policy.
+    examples : int
+        Rows shown before and after, 0 or more.
+    audit : mapping, optional
+        What `anonkit audit` found (`Audit.to_dict`).
+
+    Raises
+    ------
+    GuaranteeError
+        A file of the release was changed.
+    ParameterError
+        The release is in memory: its files are not there to be decided on.
+    SourceError, PolicyError
+        The table cannot be read, or is not what the release was made from.
+
+    Privacy
+    -------
+    As `Dossier`: nothing is drawn for the release, no budget is charged, and nothing of it is published.
+    """
+    if release.place is None:
+        raise ParameterError("a release in memory has no files to decide on", "name an output when releasing")
+    refuse_changed(release.place, DATA, PARAMS, REPORT)
+    declared = _declared(release, policy)
+    declared = declared if encoding is None else replace(declared, encoding=encoding_named(encoding))
+    randomness = Randomness.secure()
+    with Local().opened() as reading:
+        table = reading.scan(original, declared)
+        resolved = _with_roles(release, declared, table.schema.names)
+        rows = SourceRows(table=table, engine=reading, policy=resolved)
+        promise = read_promise(release.report["guarantee"])
+        measured = owner_measures(promise, settled(table, resolved, reading), reading, resolved, randomness)
+        held = release.to_arrow()
+        if held.num_rows > COMPARED_ROWS:
+            held = held.take(randomness.child("held").permutation(held.num_rows)[:COMPARED_ROWS])
+        return make_dossier(
+            Released(report=release.report, params=release.params, table=held, name=release.place.stem),
+            rows,
+            {
+                "method": release.report["method"]["name"],
+                **measured,
+                **({} if audit is None else {"audit": dict(audit)}),
+            },
+            source_table=source_names(original)[1],
+            examples=examples,
+            randomness=randomness,
+        )
+
+
+def write_stored_dossier(dossier: Dossier, release: Release, folder: Path) -> tuple[Path, Path]:
+    """Write the dossier of a stored release; return the paths of the owner report and of the page.
+
+    Raises
+    ------
+    ParameterError
+        The folder is one that is handed out with the release.
+    EngineError
+        It cannot be written.
+    """
+    if release.place is None:
+        return dossier.write(folder, None)
+    refuse_within_release(folder, release.place)
+    return dossier.write(folder, sha256(release.place.file(DATA)))
+
+
+def _declared(release: Release, policy: Policy | None) -> Policy:
+    """Return how the source is read: as declared, else as the release itself tells."""
+    if policy is not None:
+        return policy
+    if "recoding" in release.params:
+        return Recoded.from_params(release.params).policy()
+    columns = {}
+    for name, domain in _domains(release.params).items():
+        bounds, categories = domain.get("bounds"), domain.get("categories")
+        if bounds is not None:
+            columns[name] = Column(name=name, bounds=(float(bounds[0]), float(bounds[1])))
+        elif categories is not None:
+            columns[name] = Column(name=name, categories=tuple(map(str, categories)))
+    return Policy(columns=columns)
+
+
+def _domains(params: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the public domains that the params of a release with noise state, by column."""
+    described = [params.get("target"), *params.get("attributes", ()), *params.get("columns", ())]
+    return {
+        str(entry["name"]): entry["domain"]
+        for entry in described
+        if isinstance(entry, Mapping) and isinstance(entry.get("domain"), Mapping) and "name" in entry
+    }
+
+
+def _with_roles(release: Release, declared: Policy, names: Sequence[str]) -> Policy:
+    """Return the policy with the roles of the release for the columns of a table, in table order.
+
+    Raises
+    ------
+    SourceError
+        The table lacks a column of the source, or has one that the release does not know.
+    """
+    told = {column["name"]: column for column in release.report["columns"]}
+    strange = next((name for name in names if name not in told), None)
+    if strange is not None:
+        raise SourceError(f"this is not the table of the release, which knows no column {strange!r}", "--original IN")
+    added = release.params.get("asked_column")  # made for the release
+    needed = [name for name, column in told.items() if column["role"] != Role.IDENTIFIER and name != added]
+    absent = next((name for name in needed if name not in names), None)
+    if absent is not None:
+        raise SourceError(f"this is not the table of the release, it lacks column {absent!r}", "--original IN")
+    columns = {
+        name: replace(
+            declared.column(name),
+            role=Role(told[name]["role"]),
+            role_given=True,
+            sensitive=bool(told[name].get("sensitive")) and told[name]["role"] == Role.TARGET,
+        )
+        for name in names
+    }
+    return replace(declared, columns=columns, optional=frozenset())

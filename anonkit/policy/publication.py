@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Publication as the policy declares it: who receives the release, for what purpose, until when, and who answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from anonkit.errors import PolicyError
+from anonkit.policy.toml_values import expect, optional_text, refuse_unknown, texts
+
+_KEYS = ("recipients", "purpose", "legal_basis", "contact", "retain_until")
+_WHERE = "publication"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Publication:
+    """What the owner declares about the publication of a release, for the page that is signed.
+
+    Privacy
+    -------
+    Nothing of it is read from a table, and nothing of it enters the files of the release.
+    """
+
+    recipients: tuple[str, ...] = ()
+    """Who receives the release."""
+    purpose: str | None = None
+    """What they may use it for."""
+    legal_basis: str | None = None
+    """What allows the owner to hand it out."""
+    contact: str | None = None
+    """Who answers questions about it."""
+    retain_until: str | None = None
+    """Day until which it may be kept: ISO 8601."""
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> Publication:
+        """Read the table `[publication]` of a policy.
+
+        Raises
+        ------
+        PolicyError
+            A key is unknown or of the wrong kind.
+        """
+        refuse_unknown(_WHERE, raw, _KEYS)
+        recipients = raw.get("recipients", [])
+        return cls(
+            recipients=tuple(texts(_WHERE, "recipients", [recipients] if isinstance(recipients, str) else recipients)),
+            purpose=optional_text(_WHERE, "purpose", raw),
+            legal_basis=optional_text(_WHERE, "legal_basis", raw),
+            contact=optional_text(_WHERE, "contact", raw),
+            retain_until=None if "retain_until" not in raw else _day(raw["retain_until"]),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as the owner report has it: null where nothing is declared."""
+        return {
+            "recipients": list(self.recipients),
+            "purpose": self.purpose,
+            "legal_basis": self.legal_basis,
+            "contact": self.contact,
+            "retain_until": self.retain_until,
+        }
+
+
+def declared_publication(raw: Mapping[str, Any]) -> Publication:
+    """Return the publication of a parsed policy file; one in which nothing is said where it has none."""
+    return Publication.from_dict(expect("policy", _WHERE, raw.get(_WHERE, {}), dict))
+
+
+def _day(value: object) -> str:
+    """Return a day of TOML, or a text that is one."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value.isoformat()
+    try:
+        return date.fromisoformat(value if isinstance(value, str) else "").isoformat()
+    except ValueError:
+        raise PolicyError(f"{_WHERE}: retain_until must be a day", "retain_until = 2031-12-31") from None

@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dossier: one page for the owner, with the source beside the release, which is signed and never published.
+
+Nothing is computed from data here: the page shows the report of the release and what the owner report holds. Like the
+public page it runs and loads nothing, and every text that came with a table is escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from anonkit.errors import ReleaseFormatError
+from anonkit.report import review
+from anonkit.report.charts import BarPair, paired_bar_chart
+from anonkit.report.document import OWNER_BANNER, is_seeded
+from anonkit.report.page_templates import rendered
+from anonkit.report.promise_words import words_of
+from anonkit.report.tabulation import measures, row_counts
+from anonkit.report.wording import date_text, heading, number, one_in, percent
+
+_TOLD = (
+    "format", "banner", "anonkit_version", "method", "release", "source_table", "raw_risk", "column_changes",
+    "publication", "audit", "joint_view", "source", "data_sha256",
+)  # fmt: skip
+"""Keys of the owner report that have a section of their own."""
+_PUBLICATION = (
+    ("recipients", "Recipients"),
+    ("purpose", "Purpose"),
+    ("legal_basis", "Legal basis"),
+    ("retain_until", "May be kept until"),
+    ("contact", "Questions to"),
+)
+_LOST = {"dropped": "Not released.", "randomized": "Released as random answers.", "synthesized": "Drawn from a model."}
+
+
+def render_dossier(
+    report: Mapping[str, Any],
+    owner: Mapping[str, Any],
+    *,
+    name: str | None = None,
+    examples: Mapping[str, Any] | None = None,
+) -> str:
+    """Return the dossier of a release as one self-contained HTML page.
+
+    Parameters
+    ----------
+    report : mapping
+        What `report.json` of the release holds.
+    owner : mapping
+        The owner report: figures of the source as `build_owner_report` holds them, with `raw_risk`, `column_changes`,
+        `publication` and, where there is one, `audit`.
+    name : str, optional
+        What all files of the release begin with; None for a release in memory.
+    examples : mapping, optional
+        Example rows (`anonkit.pipeline.example_rows`); they stand on the page alone and in no JSON.
+
+    Returns
+    -------
+    str
+        HTML without scripts and without references to anything outside, under the banner of the owner report.
+
+    Raises
+    ------
+    ReleaseFormatError
+        A block is missing, or not what it should be.
+
+    Privacy
+    -------
+    Shows figures of the source that no promise covers: for the owner alone.
+    """
+    from jinja2 import UndefinedError
+
+    try:
+        return rendered("dossier", _view(report, owner, name, examples))
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, UndefinedError) as error:
+        raise ReleaseFormatError(
+            "the report is not one of anonkit", "anonkit validate tells what was changed"
+        ) from error
+
+
+def _view(
+    report: Mapping[str, Any], owner: Mapping[str, Any], name: str | None, examples: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    promise, audit = report["guarantee"], owner.get("audit")
+    words, changes = words_of(promise), owner.get("column_changes", ())
+    return {
+        "report": report,
+        "promise": promise,
+        "banner": OWNER_BANNER,
+        "title": report["dataset"] or name or "unnamed table",
+        "name": name,
+        "source_table": owner.get("source_table"),
+        "digest": owner.get("data_sha256"),
+        "created": date_text(report["created"]),
+        "seeded": is_seeded(report),
+        "headline": words.headline(promise),
+        "figures": words.figures(report),
+        "is_noisy": not report["disclosure_risk"],
+        "largest_risk": [] if audit is None else review.risk_words(report, audit),
+        "position": review.ledger_words(report),
+        "questions": list(words.questions(report)),
+        "risk": _risk(owner.get("raw_risk"), report["disclosure_risk"]),
+        "uncounted_risk": words.uncounted_risk(promise),
+        "rows": row_counts(report["rows"]),
+        "columns": [_column(change, at) for at, change in enumerate(changes)],
+        "actions": {column["action"] for column in report["columns"] if column["role"] != "insensitive"},
+        "has_sets": any("|" in str(bar["label"]) for change in changes for bar in change.get("bars", ())),
+        "joint": _joint(owner.get("joint_view"), report),
+        "audit": audit,
+        "attacks": review.attack_rows(audit),
+        "loss": review.loss_rows(audit),
+        "publication": _publication(owner.get("publication") or {}),
+        "further": [(heading(key), _told(owner[key])) for key in owner if key not in _TOLD],
+        "examples": None if examples is None else _examples(examples),
+    }
+
+
+# --- risk ------------------------------------------------------------------------------------------------------------
+
+
+def _risk(raw: Mapping[str, Any] | None, released: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the risk of the source, beside that of the release where groups can be counted in it."""
+    if not raw:
+        return None
+    by_people = raw["counted"] == "people"
+    unit = "people" if by_people else "rows"
+    both = [_figures_of_risk(raw, raw["k"], unit)]
+    if released:
+        smallest = released["k_anonymity"]["people" if by_people else "k"]
+        both.append(_figures_of_risk(released, smallest, unit))
+    labels = (
+        "Smallest group of people who look alike" if by_people else "Smallest group of rows that look alike",
+        "Alone in their group",
+        "Groups",
+        "Highest risk of re-identification",
+        "Mean risk of re-identification",
+        f"At risk (above {percent(raw['prosecutor']['risk_threshold'])})",
+    )
+    return {
+        "names": raw["quasi_identifiers"],
+        "by_people": by_people,
+        "released": bool(released),
+        "lines": [
+            {"name": label, "source": values[0], "released": values[1] if len(values) > 1 else None}
+            for label, values in zip(labels, zip(*both, strict=True), strict=True)
+        ],
+    }
+
+
+def _figures_of_risk(risk: Mapping[str, Any], smallest: int | None, unit: str) -> tuple[str, ...]:
+    attacker = risk["prosecutor"]
+    return (
+        _of(smallest, unit),
+        _of(risk["uniques"], unit),
+        number(risk["classes"]),
+        f"{one_in(attacker['max'])}",
+        percent(attacker["mean"]),
+        f"{percent(attacker['share_at_risk'])} of the {unit}",
+    )
+
+
+def _of(count: int | None, unit: str) -> str:
+    one = {"rows": "row", "people": "person"}[unit]
+    return f"{number(count)} {one if count == 1 else unit}"
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+
+def _column(change: Mapping[str, Any], at: int) -> dict[str, Any]:
+    bars = change.get("bars")
+    role, action = change["role"].replace("_", "-"), change["action"]
+    return {
+        "name": change["name"],
+        "head": f"{role}, {action}",
+        "facts": list(_facts(change)),
+        "chart": None if bars is None else _chart(change, bars, at),
+        "how": change.get("how"),
+    }
+
+
+def _chart(change: Mapping[str, Any], bars: Sequence[Mapping[str, Any]], at: int) -> str:
+    pairs = [
+        BarPair(
+            label=_bar_label(bar),
+            before=float(bar["before"]),
+            after=None if "after" not in bar else float(bar["after"]),
+            text=percent(bar["before"]) + (f" → {percent(bar['after'])}" if "after" in bar else ""),
+        )
+        for bar in bars
+    ]
+    return paired_bar_chart(
+        pairs,
+        name=f"column-{at}",
+        title=f"Distribution of {change['name']}",
+        description=f"{len(pairs)} values or ranges; the open bar is the source, the solid one the release.",
+    )
+
+
+def _bar_label(bar: Mapping[str, Any]) -> str:
+    if bar.get("others"):
+        return f"{number(bar['others'])} other value{'s' if bar['others'] > 1 else ''}"
+    return "missing" if bar["label"] is None else str(bar["label"]) or "empty text"
+
+
+def _facts(change: Mapping[str, Any]) -> list[str]:
+    before, after = change["before"], change.get("after")
+    missing = [f"{percent(side['missing'] / side['rows'])} missing" for side in (before,) if side["missing"]]
+    values = f"{number(before['values'])} different value{'s' if before['values'] != 1 else ''} in the source"
+    out = [", ".join([values + (f", {number(after['values'])} in the release" if after else ""), *missing]) + "."]
+    if change["role"] in ("identifier", "unit"):
+        return [*out, "Never released, and not shown here."]
+    if after is None:
+        return [*out, _LOST.get(change["action"], "Not in the release.")]
+    if change.get("distance"):
+        out.append(_distance_words(change["distance"]))
+    if "mean" in change:
+        mean, spread = change["mean"], change["spread"]
+        out.append(
+            f"Mean {_figure(mean['before'])} before, {_figure(mean['after'])} after; standard deviation "
+            f"{_figure(spread['before'])} before, {_figure(spread['after'])} after."
+        )
+    if "coarseness" in change:
+        coarse = change["coarseness"]
+        out.append(
+            f"A released cell fits {percent(coarse['after'])} of the source's rows on average; a cell of the source, "
+            f"{percent(coarse['before'])}."
+        )
+    if change.get("how") == "spread over the set":
+        out.append("Released sets overlap: each released row counts evenly over the values of its set.")
+    return out
+
+
+def _distance_words(distance: Mapping[str, Any]) -> str:
+    value = distance["value"]
+    if distance["name"] == "total variation":
+        return f"The distributions differ by {percent(value)} of the rows (total variation distance)."
+    unit = " days" if distance["unit"] == "days" else ""
+    deviations = distance.get("in_standard_deviations")
+    beside = "" if deviations is None else f", {deviations:.2g} standard deviations of the source"
+    return f"The numbers differ by {_figure(value)}{unit} on average (Wasserstein distance{beside})."
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
+
+
+# --- further figures -------------------------------------------------------------------------------------------------
+
+
+def _told(block: object) -> dict[str, Any]:
+    """Return figures that a method or the engine adds: a table by name where several are told of the same names."""
+    inner = dict(block) if isinstance(block, Mapping) else {"entries": block}
+    by_name = {
+        key: value
+        for key, value in inner.items()
+        if isinstance(value, Mapping) and value and all(isinstance(one, int | float) for one in value.values())
+    }
+    names = list(dict.fromkeys(name for figures in by_name.values() for name in figures))
+    rest = {key: value for key, value in inner.items() if key not in by_name}
+    return {
+        "measures": list(measures(rest)) if rest else [],
+        "heads": [heading(key) for key in by_name],
+        "lines": [(name, [number(figures.get(name)) for figures in by_name.values()]) for name in names],
+    }
+
+
+# --- joint view, publication, examples -------------------------------------------------------------------------------
+
+
+def _joint(joint: Mapping[str, Any] | None, report: Mapping[str, Any]) -> list[tuple[str, str]] | None:
+    if not joint:
+        return None
+    unit = "people" if report["disclosure_risk"].get("counted") == "people" else "rows"
+    releases = ", ".join(number(release) for release in joint["with_releases"])
+    return [
+        ("Combined with", f"release {releases} of this dataset in the ledger"),
+        ("Smallest group left", _of(joint["k"], unit)),
+        ("Alone when combined", _of(joint["rows_alone"], unit)),
+        ("In groups below this release's k", _of(joint["rows_below_k"], "rows")),
+        ("Groups", number(joint["classes"])),
+    ]
+
+
+def _publication(publication: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    out: list[tuple[str, str | None]] = []
+    for key, label in _PUBLICATION:
+        value = publication.get(key)
+        out.append((label, "; ".join(value) if isinstance(value, list) else value))
+    return [(label, text or None) for label, text in out]
+
+
+def _examples(examples: Mapping[str, Any]) -> dict[str, Any]:
+    """Return example rows as cards: both sides of one row where they belong together, else one side each."""
+    before, after = examples["before"], examples["after"]
+    if not examples["corresponds"]:
+        sides = (("Source", before), ("Release", after))
+        cards = [
+            {"title": f"{side}, row {at}", "out": False, "cells": [(name, cell, None) for name, cell in row.items()]}
+            for side, rows in sides
+            for at, row in enumerate(rows, 1)
+        ]
+        return {"corresponds": False, "cards": cards}
+    cards = [
+        {
+            "title": f"Row {at}",
+            "out": released is None,
+            "cells": [
+                (name, cell, (name in released, released.get(name)) if released is not None else (False, None))
+                for name, cell in row.items()
+            ],
+        }
+        for at, (row, released) in enumerate(zip(before, after, strict=True), 1)
+    ]
+    return {"corresponds": True, "cards": cards}

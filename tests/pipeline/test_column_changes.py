@@ -1,0 +1,121 @@
+"""Columns before and after, against distances and shares worked out in another way."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import wasserstein_distance
+
+from anonkit.pipeline.column_changes import FEWEST, MOST_BARS, BeforeAndAfter
+from anonkit.policy.declaration import Column, Policy, Role
+
+
+def change(source: pa.Array, released: pa.Array | None, **params: Any) -> dict[str, Any]:
+    """What became of a column `x` of a table."""
+    tables = pa.table({"x": source}), pa.table({} if released is None else {"x": released})
+    column = {"name": "x", "role": "quasi_identifier", "action": "dropped" if released is None else "kept"}
+    policy = Policy(columns={"x": Column(name="x", role=Role.QUASI_IDENTIFIER)})
+    (found,) = BeforeAndAfter(source=tables[0], released=tables[1], params=params, policy=policy).changes([column])
+    return found
+
+
+@given(
+    before=st.lists(st.integers(-50, 200), min_size=1, max_size=60),
+    after=st.lists(st.floats(-60, 210), min_size=1, max_size=60),
+)
+def test_numbers_are_compared_by_their_wasserstein_distance(before: list[int], after: list[float]) -> None:
+    """The distance is that of scipy, every number is in one range, and no edge of a range is a number of few rows."""
+    found = change(pa.array(before), pa.array(after))
+
+    assert found["distance"]["value"] == pytest.approx(wasserstein_distance(before, after), abs=1e-9)
+    assert sum(bar["before"] for bar in found["bars"]) == pytest.approx(1)
+    assert sum(bar["after"] for bar in found["bars"]) == pytest.approx(1)
+    assert len(found["bars"]) <= MOST_BARS + 1
+    assert found["mean"]["before"] == pytest.approx(sum(before) / len(before))
+
+
+@given(
+    before=st.lists(st.none() | st.sampled_from("abcde"), min_size=1, max_size=40),
+    after=st.lists(st.none() | st.sampled_from("abcdefg"), min_size=1, max_size=40),
+)
+def test_values_are_compared_by_total_variation(before: list[str | None], after: list[str | None]) -> None:
+    """Half the sum of the differences of all shares, missing among them; the bars hold all rows."""
+    found = change(pa.array(before, pa.string()), pa.array(after, pa.string()))
+
+    first, second = Counter(before), Counter(after)
+    expected = (
+        sum(abs(Fraction(first[v], len(before)) - Fraction(second[v], len(after))) for v in {*before, *after}) / 2
+    )
+    assert found["distance"]["value"] == pytest.approx(float(expected))
+    assert sum(bar["before"] for bar in found["bars"]) == pytest.approx(1)
+    assert sum(bar["after"] for bar in found["bars"]) == pytest.approx(1)
+
+
+@given(rare=st.lists(st.integers(1, FEWEST - 1), min_size=1, max_size=6))
+def test_a_rare_value_that_is_not_public_is_not_named(rare: list[int]) -> None:
+    """Fewer than ten rows, neither declared nor released: counted among the others."""
+    cells = ["common"] * FEWEST + [f"secret {at}" for at, n_rows in enumerate(rare) for _ in range(n_rows)]
+
+    found = change(pa.array(cells), None)
+
+    assert "secret" not in str(found)
+    assert [bar.get("others") for bar in found["bars"]] == [None, len(rare)]
+
+
+def test_whole_numbers_are_in_ranges_by_their_first_and_last() -> None:
+    """A released number that is no whole one counts where it is nearest to; dates are in ranges of days."""
+    found = change(pa.array([10, 11, 12, 13] * 25), pa.array([9.6, 11.4, 12.2, 13.1] * 25))
+    days = change(pa.array([datetime.date(2020, 1, 1), datetime.date(2020, 6, 1)]), None)
+
+    assert found["distance"]["value"] == pytest.approx(0.275)
+    assert [(bar["label"], bar["before"], bar["after"]) for bar in found["bars"]] == [
+        ("below 11", 0.25, 0.25), ("11", 0.25, 0.25), ("12", 0.25, 0.25), ("13 or more", 0.25, 0.25),
+    ]  # fmt: skip
+    assert days["bars"][0]["label"].startswith("before 20")
+    assert days["bars"][-1]["label"].endswith("or later")
+
+
+def test_a_row_that_answers_another_column_is_no_missing_cell() -> None:
+    """Where each row answers one attribute, shares are of the answers of that attribute."""
+    tables = (
+        pa.table({"x": ["a", "a", "b", None]}),
+        pa.table({"x": ["a", None, "b", None], "asked": ["x", "y", "x", "y"]}),
+    )
+    policy = Policy(columns={"x": Column(name="x")})
+    params = {"asked_column": "asked", "attributes": [{"name": "x"}, {"name": "y"}]}
+
+    (found,) = BeforeAndAfter(source=tables[0], released=tables[1], params=params, policy=policy).changes(
+        [{"name": "x", "role": "quasi_identifier", "action": "randomized"}]
+    )
+
+    assert found["after"] == {"rows": 2, "missing": 0, "values": 2}
+    assert found["before"] == {"rows": 4, "missing": 1, "values": 2}
+
+
+def test_texts_that_are_numbers_are_compared_with_numbers() -> None:
+    """A column read cell by cell holds texts; what is no number is missing."""
+    found = change(pa.array(["1", " 2.5 ", "1e1", "x", None]), pa.array([1.0, 2.5, 10.0, None, None]))
+
+    assert found["before"]["missing"] == 1
+    assert found["distance"]["value"] == pytest.approx(0)
+    assert found["bars"][-1] == {"label": None, "before": 0.4, "after": 0.4}
+
+
+def test_what_names_a_person_is_counted_and_never_shown() -> None:
+    """Identifiers and units have no bars."""
+    policy = Policy(columns={"x": Column(name="x", role=Role.IDENTIFIER)})
+    table = pa.table({"x": ["Ann"] * 20})
+    compared = BeforeAndAfter(source=table, released=pa.table({}), params={}, policy=policy)
+
+    (found,) = compared.changes([{"name": "x", "role": "identifier", "action": "dropped"}])
+
+    assert found == {
+        "name": "x", "role": "identifier", "action": "dropped", "before": {"rows": 20, "missing": 0, "values": 1},
+    }  # fmt: skip

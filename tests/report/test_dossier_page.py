@@ -1,0 +1,134 @@
+"""The page of the dossier: the owner's figures in words, nothing foreign in it, and it fits a narrow screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from report.test_page import LONG, REPORTS, _in_browser, _k_anonymous, _local, _Page
+
+from anonkit.errors import ReleaseFormatError
+from anonkit.report.charts import safe_text
+from anonkit.report.document import build_owner_report
+from anonkit.report.dossier_page import render_dossier
+
+
+def _owner(text: str = "town", **more: Any) -> dict[str, Any]:
+    """An owner report with one text wherever a text can come from a table or the policy."""
+    attacker = {"max": 1.0, "mean": 0.5, "share_at_risk": 0.9, "risk_threshold": 0.2}
+    facts = {"rows": 100, "missing": 3, "values": 7}
+    bars = [{"label": text, "before": 0.9, "after": 0.5}, {"label": "", "others": 6, "before": 0.1, "after": 0.5}]
+    head = {"role": "quasi_identifier", "action": "generalized", "before": facts, "after": facts, "bars": bars}
+    changes = [
+        {**head, "name": text, "how": "spread over the set", "coarseness": {"before": 0.1, "after": 0.4},
+         "distance": {"name": "total variation", "value": 0.4, "unit": "share of the rows"}},
+        {**head, "name": text + "!", "how": "ranges", "mean": {"before": 1.5, "after": 2e9},
+         "spread": {"before": 1.0, "after": None},
+         "distance": {"name": "Wasserstein distance", "value": 3.25, "unit": "days", "in_standard_deviations": 0.5}},
+        {"name": text + "?", "role": "quasi_identifier", "action": "dropped", "before": facts,
+         "bars": [{"label": None, "before": 1.0}]},
+        {"name": "id", "role": "identifier", "action": "dropped", "before": facts},
+    ]  # fmt: skip
+    figures = {
+        "method": "rfka",
+        "source_table": text,
+        "raw_risk": {
+            "quasi_identifiers": [text, "age"], "rows": 100, "k": 1, "classes": 50, "uniques": 1, "counted": "rows",
+            "prosecutor": attacker, "journalist": attacker, "marketer": {"success_rate": 0.5},
+        },
+        "column_changes": changes,
+        "joint_view": {"k": 4, "classes": 30, "rows_below_k": 8, "rows_alone": 1, "with_releases": [1, 2]},
+        "publication": {"recipients": [text], "purpose": text, "legal_basis": None, "contact": None,
+                        "retain_until": None},
+        "search": {"steps": 3, "importance": {text: 1.5, "age": 2.5}},
+        "data_sha256": "0" * 64,
+        **more,
+    }  # fmt: skip
+    return build_owner_report("0.1.0", figures)
+
+
+def _examples(text: str = "cell") -> dict[str, Any]:
+    return {"corresponds": True, "before": [{"job": text, "age": None}] * 2, "after": [{"job": text}, None]}
+
+
+@pytest.mark.parametrize("kind", REPORTS)
+def test_the_owner_reads_figures_with_their_units(kind: str) -> None:
+    """Source beside release where groups are counted in both; under noise the source alone."""
+    report = REPORTS[kind]()
+    text = _Page(render_dossier(report, _owner(), name="x", examples=_examples())).text
+
+    assert "DO NOT PUBLISH" in text
+    assert "Smallest group of rows that look alike 1 row" in text
+    assert "Alone in their group 1 row" in text
+    assert ("12 rows" in text) == (kind == "k-anonymity")
+    assert ("no figure stands beside those of the source" in text) == (kind != "k-anonymity")
+    assert "The distributions differ by 40% of the rows (total variation distance)." in text
+    assert "The numbers differ by 3.25 days on average (Wasserstein distance, 0.5 standard deviations" in text
+    assert "A released cell fits 40% of the source's rows on average; a cell of the source, 10%." in text
+    assert "6 other values" in text
+    assert "Never released, and not shown here." in text
+    assert "Smallest group left 4 rows" in text
+    assert "release 1, 2 of this dataset" in text
+    assert "No audit was made" in text
+    assert "left out of the release" in text
+    assert "x.parquet" in text
+
+
+def test_people_are_said_where_people_are_counted() -> None:
+    """The unit of every figure is the one that was counted in."""
+    owner = _owner()
+    owner["raw_risk"]["counted"] = "people"
+    report = _local()
+
+    text = _Page(render_dossier(report, owner)).text
+    assert "Alone in their group 1 person" in text
+    assert "picks the right person" in text
+
+
+def test_an_audit_stands_on_it() -> None:
+    """Its attacks are shown, and the largest risk is the one that was measured."""
+    attack = {
+        "n_attacks": 100, "attack_rate": 0.5, "control_rate": 0.1, "risk": 0.44, "ci": [0.3, 0.6], "verdict": "risk",
+        "controls": {"identity": 0.9, "renamed": 0.5, "shuffled": 0.1},
+    }  # fmt: skip
+    audit = {"attacker_knows": ["age"], "singling_out": attack, "epsilon": None}
+
+    text = _Page(render_dossier(_k_anonymous(), _owner(audit=audit))).text
+    assert "Singling out: 44% of the people" in text
+    assert "No audit was made" not in text
+
+
+@settings(max_examples=20)
+@given(text=st.text(st.characters(exclude_characters="|"), min_size=1, max_size=20) | st.just("</style><script>a()"))
+def test_texts_of_the_table_stay_texts(text: str) -> None:
+    """Names, labels and cells change no element of the page, and no control character is in it."""
+
+    def shape(page: str) -> list[tuple[str, list[str]]]:
+        return [(tag, sorted(attributes)) for tag, attributes in _Page(page).elements if tag != "wbr"]
+
+    pages = [render_dossier(_k_anonymous(), _owner(one), examples=_examples(one)) for one in (text, "x")]
+
+    assert shape(pages[0]) == shape(pages[1])
+    assert safe_text(pages[0]) == pages[0]
+
+
+def test_a_damaged_owner_report_has_its_own_error() -> None:
+    """A block that is not what it should be is a ReleaseFormatError."""
+    with pytest.raises(ReleaseFormatError):
+        render_dossier(_k_anonymous(), _owner(raw_risk={"k": 1}))
+
+
+@pytest.mark.browser
+def test_the_dossier_fits_a_narrow_screen(tmp_path: Path) -> None:
+    """At 400 pixels and at 1200 nothing overflows sideways and nothing is loaded, whatever the names are."""
+    page = render_dossier(_k_anonymous(), _owner(LONG), name=LONG, examples=_examples("a|" * 80 + LONG))
+
+    found, asked = _in_browser(tmp_path, [(page, width) for width in (360, 400, 1200)])
+
+    assert [seen["overflow"] for seen in found] == [0, 0, 0]
+    assert [seen["loaded"] for seen in found] == [0, 0, 0]
+    assert [seen["styled"] for seen in found] == ["5px"] * 3
+    assert asked - {"/favicon.ico"} == {"/probe.html"}
