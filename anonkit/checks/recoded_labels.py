@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -140,6 +141,9 @@ def label_checks(
         The recoding or the report is not one.
     """
     recoding, stated = params["recoding"], dict(named(report["columns"]))
+    merged = recoding.get("merged", False)
+    if merged not in (True, False):
+        raise ValueError("neither yes nor no")
     with scanned(data) as (connection, source):
         if recoding["kind"] == "local":
             axes = [name for name, _ in named(recoding["axes"])]
@@ -154,13 +158,17 @@ def label_checks(
             raise ValueError("no recoding")
         else:
             allowed = {
-                name: None if column["kind"] == "kept" else set(column["labels"])
+                name: None if column["kind"] == "kept" else _labels(column, merged)
                 for name, column in named(recoding["columns"])
             }
             declared = {name: column.get("domain", {}).get("categories") for name, column in named(params["columns"])}
             for name, column in named(recoding["columns"]):
                 if column["kind"] != "kept":
-                    yield none_of(f"labels:{name}", _wrong_labels(column, declared.get(name) or ()))
+                    levels = [column["labels"], *column.get("coarser", ())]
+                    wrong = sum(
+                        _wrong_labels({**column, "labels": level}, declared.get(name) or ()) for level in levels
+                    )
+                    yield none_of(f"labels:{name}", wrong + _torn_groups(levels))
         for name, labels in allowed.items():
             if name not in names:
                 continue  # the `columns` and `actions` checks say whether it has to be there
@@ -189,8 +197,18 @@ def _distinct(connection: DuckDBPyConnection, source: str, names: Sequence[str])
     return rows
 
 
+def _labels(column: Mapping[str, Any], merged: bool) -> set[str | None]:
+    """Return what rows may show of a column: its labels, and those of the levels above where small groups merge."""
+    return {label for level in (column["labels"], *(column.get("coarser", ()) if merged else ())) for label in level}
+
+
+def _torn_groups(levels: Sequence[Sequence[str | None]]) -> int:
+    """Count the groups of a level whose parts are in several groups of the level above it."""
+    return sum(len(set(zip(finer, coarser, strict=False))) - len(set(finer)) for finer, coarser in pairwise(levels))
+
+
 def boxes_of(recoding: Mapping[str, Any]) -> set[tuple[str | None, ...]]:
-    """Return what the boxes of a local recoding show, one label an axis.
+    """Return what the boxes of a local recoding show, one label an axis; those above them too where boxes merge.
 
     Raises
     ------
@@ -203,8 +221,9 @@ def boxes_of(recoding: Mapping[str, Any]) -> set[tuple[str | None, ...]]:
     while waiting:
         number, region = waiting.pop()
         node = nodes[number]
-        if node is None:
+        if node is None or recoding.get("merged"):
             boxes.add(tuple(axis.label(parts) for axis, parts in zip(axes, region, strict=True)))
+        if node is None:
             continue
         at, left = node["axis"], frozenset(node["left"])
         (low, high), whole = node["children"], region[node["axis"]]

@@ -14,6 +14,7 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from anonkit.errors import GuaranteeError, option
+from anonkit.k_anonymity.merged_classes import MergedRecoding
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_rows import RecodeRows, UsableRows
 from anonkit.k_anonymity.violating_classes import violating_classes
@@ -30,7 +31,7 @@ def draft_recoded(
     model: AnonymityModel,
     source: Source,
     policy: Policy,
-    recoding: Recoding,
+    recoding: Recoding | MergedRecoding,
     *,
     engine: Engine,
     progress: Progress,
@@ -73,7 +74,8 @@ def draft_recoded(
             f"recoding does not know), {limit:g} of the rows may be",
             hint,
         )
-    schema = released_schema(source.schema, policy, recoding)
+    published = recoding.published if isinstance(recoding, MergedRecoding) else recoding
+    schema = released_schema(source.schema, policy, published)
     recode = RecodeRows(
         recoding=recoding,
         schema=schema,
@@ -83,8 +85,8 @@ def draft_recoded(
     )
     return Draft(
         data=engine.map_batches(source, recode, schema),
-        params=anonymity_params(policy, source.schema, model, recoding),
-        columns=_column_entries(policy, recoding, column_facts),
+        params=anonymity_params(policy, source.schema, model, published),
+        columns=_column_entries(policy, published, column_facts),
         rows={
             "in": usable.n_source,
             "suppressed": suppressed,
@@ -214,7 +216,7 @@ def _entry(policy: Policy, name: str, action: Action, **facts: Unpack[ColumnFact
 def _describe_columns(recoding: Recoding) -> dict[str, ColumnFacts]:
     """Return how each column of a recoding is recoded."""
     if isinstance(recoding, GlobalRecoding):
-        return {column.name: _describe(column) for column in recoding.columns}
+        return {column.name: _describe(column, recoding.merged) for column in recoding.columns}
     labels_of_axis = zip(*recoding.boxes().values(), strict=True)
     return {
         axis.name: {"detail": "boxes", "released_values": len(set(labels))}
@@ -222,8 +224,9 @@ def _describe_columns(recoding: Recoding) -> dict[str, ColumnFacts]:
     }
 
 
-def _describe(column: KeptAxis | Grouping) -> ColumnFacts:
+def _describe(column: KeptAxis | Grouping, merged: bool) -> ColumnFacts:
     if isinstance(column, KeptAxis):
         return {"detail": "full"}
-    values = list(dict.fromkeys(column.labels))
+    levels = (column.labels, *((column.coarser or ()) if merged else ()))
+    values = list(dict.fromkeys(label for labels in levels for label in labels))
     return {"detail": "generalized", "released_values": len(values), "values": values}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +19,23 @@ from anonkit.errors import PolicyError
 from anonkit.policy.declaration import Column, Missing, Outside, Policy
 from anonkit.policy.declared_cells import refuse_outside
 from anonkit.protocols import Engine, Source
-from anonkit.published.recoding import Recoding
 
 BoolArray = NDArray[np.bool_]
 
 DROPPED, NOBODY = "dropped", "nobody"
 """Rows left out for a missing value, and rows without a unit."""
+
+
+class RowRecoding(Protocol):
+    """What maps quasi-identifiers to released values: a published recoding, or one with its small classes merged."""
+
+    def apply(self, batch: pa.RecordBatch) -> tuple[dict[str, pa.Array], NDArray[np.bool_]]:
+        """Return the released quasi-identifier columns, and which rows are left out."""
+        ...
+
+    def types(self, schema: pa.Schema) -> dict[str, pa.DataType]:
+        """Return the type of every released quasi-identifier."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,7 +49,7 @@ class RecodeRows:
     of a suppressed equivalence class.
     """
 
-    recoding: Recoding
+    recoding: RowRecoding
     schema: pa.Schema
     needed: Sequence[str]
     """Columns whose missing cells drop their row."""

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 from anonkit.domains.arrow_values import is_ordered
 from anonkit.errors import PolicyError, ReleaseFormatError, option
+from anonkit.k_anonymity.merged_classes import merged_recoding
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_draft import draft_recoded
 from anonkit.k_anonymity.recoded_rows import count_usable_rows
-from anonkit.k_anonymity.violating_classes import merged_boxes
 from anonkit.parameters import parameter
 from anonkit.policy.declaration import Column, ColumnType, Missing, Outside, Policy, Role, TargetUse
 from anonkit.policy.encodings import UTF8, encoding_named
@@ -23,13 +23,13 @@ from anonkit.published.recoding import (
     Grouping,
     IntervalAxis,
     KeptAxis,
-    LocalRecoding,
     Recoding,
     recoding_from_dict,
 )
 from anonkit.randomness import Randomness
 
 _NOTES = ("The recoding was taken from an earlier release; k was counted in this table alone.",)
+_MERGED = "Groups too small here were merged: their rows show a coarser step of the recoding, which the params tell."
 _DROPPED = "dropped in the earlier release"
 
 
@@ -37,13 +37,14 @@ _DROPPED = "dropped in the earlier release"
 class Recoded(AnonymityModel):
     """Recode a table as an earlier release was.
 
-    Rows whose class is too small here are left out, within the limit; boxes of a local recoding that are too small
-    here are merged with their neighbours instead.
+    Rows whose class is too small here (not diverse enough) show a coarser step of the recoding, as `merged_classes`
+    says; what cannot be merged is left out, within the limit.
 
     Privacy
     -------
     The promise is the earlier release's, counted in this table alone. Values the earlier table did not have join
-    the group of all values that are not listed, or their row is left out.
+    the group of all values that are not listed, or their row is left out. That a row shows a coarser step tells that
+    its own class broke the model in this table.
     """
 
     name: ClassVar[str] = "recoded"
@@ -108,14 +109,12 @@ class Recoded(AnonymityModel):
     def release(
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
     ) -> Draft:
-        """Recode the table and leave out the rows of classes that are too small."""
+        """Recode the table, merge the classes that are too small, and leave out what cannot be merged."""
         self._refuse_strangers(source, policy)
         progress("checking the table", 0.0)
         usable = count_usable_rows(source, policy, engine)
         progress("recoding", 0.0)
-        recoding = self.recoding
-        if isinstance(recoding, LocalRecoding):
-            recoding = merged_boxes(self, source, policy, engine, recoding, usable.needed)
+        recoding = merged_recoding(self, source, policy, engine, self.recoding, usable.needed)
         draft = draft_recoded(
             self,
             source,
@@ -125,10 +124,14 @@ class Recoded(AnonymityModel):
             progress=progress,
             usable=usable,
             column_facts={name: {"reason": _DROPPED} for name in self._dropped(policy)},
-            notes=_NOTES,
+            notes=(*_NOTES, *([_MERGED] if recoding.moved else [])),
             hint=f"raise {option('max_suppression')}, wait for a larger batch, or release anew",
         )
-        return replace(draft, params={**draft.params, "earlier_method": self.earlier_method})
+        return replace(
+            draft,
+            params={**draft.params, "earlier_method": self.earlier_method},
+            owner={"merged": {"rows_at_a_coarser_step": recoding.n_moved}} if recoding.moved else {},
+        )
 
     def _dropped(self, policy: Policy) -> list[str]:
         """Return the quasi-identifiers that the earlier release does not show."""

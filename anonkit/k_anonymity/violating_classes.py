@@ -19,12 +19,11 @@ import pyarrow.compute as pc
 from anonkit.domains.array_types import BoolArray, IntArray
 from anonkit.domains.coded_columns import CodedColumn, combine
 from anonkit.k_anonymity.privacy_model import AnonymityModel, diversity_requirements
-from anonkit.k_anonymity.recoded_rows import RecodeRows, is_among
+from anonkit.k_anonymity.recoded_rows import RecodeRows, RowRecoding, is_among
 from anonkit.k_anonymity.search.class_values import CountedPeople, at_most
 from anonkit.k_anonymity.search.equivalence import Partition
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Source
-from anonkit.published.recoding import LocalRecoding, Recoding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +46,7 @@ def violating_classes(
     source: Source,
     policy: Policy,
     engine: Engine,
-    recoding: Recoding,
+    recoding: RowRecoding,
     needed: Sequence[str],
 ) -> ViolatingClasses:
     """Recode a table and find the classes that are too small, or not diverse enough.
@@ -68,24 +67,6 @@ def violating_classes(
     recoded = engine.map_batches(source, function, schema)
     classes = _violating(model, recoded, policy, engine, names)
     return ViolatingClasses(classes=classes, n_recoded=recoded.n_rows)
-
-
-def merged_boxes(
-    model: AnonymityModel,
-    source: Source,
-    policy: Policy,
-    engine: Engine,
-    recoding: LocalRecoding,
-    needed: Sequence[str],
-) -> LocalRecoding:
-    """Return the boxes after merging neighbours until every box that holds rows meets the privacy model."""
-    while True:
-        violating = violating_classes(model, source, policy, engine, recoding, needed).classes
-        if violating.num_rows == 0 or recoding.nodes[0] is None:
-            return recoding
-        leaf_of = {labels: leaf for leaf, labels in recoding.boxes().items()}
-        broken = zip(*(violating.column(axis.name).to_pylist() for axis in recoding.axes), strict=True)
-        recoding = recoding.without([leaf_of[labels] for labels in broken])
 
 
 def _violating(
@@ -137,8 +118,8 @@ class ValueCounts:
         """Count every cell once: the rounds that follow look at these counts."""
         keys = [*names, *([] if sensitive in names else [sensitive])]
         (cells,) = engine.count_sets(recoded, [tuple(keys)])
-        classes, n_classes = combine([_codes(cells, name).codes for name in names], cells.num_rows)
-        column = _codes(cells, sensitive)
+        classes, n_classes = combine([coded_cells(cells, name).codes for name in names], cells.num_rows)
+        column = coded_cells(cells, sensitive)
         people = None
         if policy.unit is not None:
             of_cells = engine.count_people(recoded, keys, policy.unit).column("count").to_numpy()
@@ -205,7 +186,7 @@ def _total(counted: pa.Table) -> IntArray:
 def _of_classes(cells: pa.Table, counted: pa.Table, names: Sequence[str]) -> IntArray:
     """Return the count of the class of every cell; 0 where the class is not counted."""
     both = pa.concat_tables([cells.select(list(names)), counted.select(list(names))])
-    code, n_codes = combine([_codes(both, name).codes for name in names], both.num_rows)
+    code, n_codes = combine([coded_cells(both, name).codes for name in names], both.num_rows)
     count_of = np.zeros(n_codes, dtype=np.int64)
     count_of[code[cells.num_rows :]] = counted.column("count").to_numpy()
     return count_of[code[: cells.num_rows]]
@@ -218,7 +199,7 @@ def _united(tables: Sequence[pa.Table], names: Sequence[str]) -> pa.Table:
     return merged.rename_columns([*names, "count"]).select(tables[0].column_names).cast(tables[0].schema)
 
 
-def _codes(cells: pa.Table, name: str) -> CodedColumn:
+def coded_cells(cells: pa.Table, name: str) -> CodedColumn:
     """Return a column of counted cells as codes that ascend with the value, missing last."""
     array = cells.column(name).combine_chunks()
     values = array.unique().drop_null()

@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 from anonkit.domains.cell_keys import cell_keys
 from anonkit.engines.reading.settled_tables import settled
 from anonkit.errors import AnonkitError
-from anonkit.k_anonymity.recoded_rows import RowRules, any_missing, is_among
+from anonkit.k_anonymity.merged_classes import merged_recoding
+from anonkit.k_anonymity.recoded_rows import RowRecoding, RowRules, any_missing, is_among
 from anonkit.k_anonymity.stored_recoding import Recoded
-from anonkit.k_anonymity.violating_classes import merged_boxes, violating_classes
+from anonkit.k_anonymity.violating_classes import violating_classes
 from anonkit.ledger.standing import Entry
 from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import SettleCells, settling
 from anonkit.protocols import Engine, Source
-from anonkit.published.recoding import LocalRecoding, Recoding
 
 _KEPT = (
     "method", "earlier_method", "target", "unit", "missing_values", "model", "max_suppression", "columns", "recoding",
@@ -121,7 +121,7 @@ def joint_view(
 class Shown:
     """What one release shows of a row: its class, or nothing where the row is not in it."""
 
-    recoding: Recoding
+    recoding: RowRecoding
     types: Mapping[str, pa.DataType]
     """What its quasi-identifiers are released as."""
     needed: Sequence[str]
@@ -200,12 +200,12 @@ def shown_rows(table: Source, engine: Engine, params: Mapping[str, Any], known: 
     """
     method = Recoded.from_params(params, max_suppression=1.0)
     policy = method.policy().resolve(table.schema.names, target_use=method.target_use)
-    recoding = method.recoding
     settle = settling(table.schema, policy)
     table = settled(table, policy, engine)
     needed = RowRules.of(policy).needed
-    if isinstance(recoding, LocalRecoding):
-        recoding = merged_boxes(method, table, policy, engine, recoding, needed)
+    recoding: RowRecoding = method.recoding
+    if method.recoding.merged:
+        recoding = merged_recoding(method, table, policy, engine, method.recoding, needed)
     clear = [
         column["name"]
         for column in params["columns"]

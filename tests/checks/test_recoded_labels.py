@@ -130,6 +130,61 @@ def test_boxes_that_no_row_can_be_in_show_nothing() -> None:
     assert boxes_of({"axes": [JOBS], "nodes": nodes}) == {("clerk",), ("miner|nurse",)}
 
 
+def test_boxes_above_others_may_be_shown_where_boxes_merge() -> None:
+    """The params say whether rows of small boxes show a box further up the tree."""
+    recoding = {"axes": [JOBS], "nodes": [{"axis": 0, "left": [0], "children": [1, 2]}, None, None]}
+    assert boxes_of(recoding) == {("clerk",), ("miner|nurse",)}
+    assert boxes_of({**recoding, "merged": True}) == {("clerk",), ("miner|nurse",), ("*",)}
+
+
+AGES = {
+    "name": "age",
+    "kind": "intervals",
+    "cuts": ["10", "20", "30"],
+    "missing": False,
+    "labels": ["< 10", "[10, 20)", "[20, 30)", ">= 30"],
+}
+
+
+def _label_checks(recoding: dict[str, Any], shown: list[str], folder: Path) -> dict[str, bool]:
+    pq.write_table(pa.table({"age": shown}), folder / "a.parquet")
+    values = list(dict.fromkeys(shown))
+    report = {"columns": [{"name": "age", "released_values": len(values), "values": values}]}
+    params = {"recoding": recoding, "columns": [{"name": "age"}]}
+    return {check.name: check.passed for check in label_checks(folder / "a.parquet", ["age"], params, report)}
+
+
+@pytest.mark.parametrize(
+    ("coarser", "shown", "failed"),
+    [
+        ([["< 20", "< 20", ">= 20", ">= 20"], ["*"] * 4], ["< 10", "< 20", "*"], set()),
+        ([["< 20", "< 20", ">= 20", ">= 20"]], ["< 10", "< 30"], {"domain:age"}),
+        ([["< 30", "< 30", "< 30", ">= 30"], ["< 20", "< 20", ">= 20", ">= 20"]], ["< 10"], {"labels:age"}),
+        ([["< 40", "< 40", ">= 20", ">= 20"]], ["< 10"], {"labels:age"}),
+        ([["< 20", "< 20", ">= 20"]], ["< 10"], {"labels:age"}),
+    ],
+)
+def test_levels_above_are_coarser_and_named_by_their_parts(
+    coarser: list[list[str]], shown: list[str], failed: set[str], tmp_path: Path
+) -> None:
+    """A row may show a level above where groups merge; a level that tears a group, or misnames one, is refused."""
+    column = {**AGES, "coarser": coarser}
+    checks = _label_checks({"kind": "global", "columns": [column], "merged": True}, shown, tmp_path)
+
+    assert {name for name, passed in checks.items() if not passed} == failed
+
+
+def test_levels_above_are_not_shown_where_nothing_merged(tmp_path: Path) -> None:
+    """Declared levels stand in the params of every release; its rows show the labels alone."""
+    column = {**AGES, "coarser": [["< 20", "< 20", ">= 20", ">= 20"]]}
+    recoding = {"kind": "global", "columns": [column]}
+
+    assert not _label_checks(recoding, ["< 10", "< 20"], tmp_path)["domain:age"]
+    assert _label_checks(recoding, ["< 10", ">= 30"], tmp_path)["domain:age"]
+    with pytest.raises(ValueError, match="neither yes nor no"):
+        _label_checks({**recoding, "merged": "perhaps"}, ["< 10"], tmp_path)
+
+
 @pytest.mark.parametrize("change", [{"children": [0, 2]}, {"left": [7]}])
 def test_what_is_no_tree_of_boxes_is_refused(change: dict[str, Any]) -> None:
     """A node that leads to itself or before, a part that its axis does not have."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +35,16 @@ def earlier(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def test_the_same_table_is_recoded_to_the_same_cells(earlier: Path) -> None:
-    """Applying a recoding to its own table gives the release again."""
+    """Applying a recoding to its own table gives the release again, and rows it left out at a coarser step."""
     again = anonkit.apply(earlier, bank_customers(2_000, seed=1, customer_id=True)).to_arrow()
-    first = anonkit.load(earlier).to_arrow()
-    rows = [sorted(map(repr, table.select(first.column_names).to_pylist())) for table in (first, again)]
+    first = anonkit.load(earlier)
+    columns = first.to_arrow().column_names
+    rows = [Counter(map(repr, table.select(columns).to_pylist())) for table in (first.to_arrow(), again)]
+    left_out = first.report["rows"]["suppressed"]
 
-    assert rows[0] == rows[1]
+    assert again.num_rows == 2_000
+    assert (rows[0] - rows[1]).total() <= 8 * left_out
+    assert left_out > 0 or rows[0] == rows[1]
 
 
 def test_k_is_counted_anew_in_the_next_batch(earlier: Path) -> None:

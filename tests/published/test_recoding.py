@@ -23,6 +23,7 @@ from anonkit.published.recoding import (
     Split,
     recoding_from_dict,
     unique_labels,
+    with_levels,
 )
 
 AGE = IntervalAxis(name="age", cuts=(20, 40), has_missing=True)
@@ -140,6 +141,7 @@ RECODINGS = [
     ),
     _local(),
 ]
+RECODINGS += [with_levels(recoding) for recoding in RECODINGS]
 
 
 @pytest.mark.parametrize("recoding", RECODINGS)
@@ -191,11 +193,14 @@ def test_nothing_is_said_about_missing_where_there_was_none() -> None:
     assert (ages.label([1]), ages.label([0, 1]), sexes.label([0, 1])) == (">= 20", "*", "*")
 
 
-def test_boxes_can_be_merged_with_their_neighbours() -> None:
-    """A leaf that is taken away makes its parent a leaf."""
-    merged = _local().without([3])
-    assert set(merged.boxes()) == {1, 2}
-    assert set(merged.without([2]).boxes()) == {0}
+def test_levels_of_another_length_are_refused() -> None:
+    """A level that does not say what every part is called is damaged, as is one that merges perhaps."""
+    whole = with_levels(RECODINGS[1]).to_dict()
+    assert recoding_from_dict(whole).merged
+    short = {**whole, "columns": [{**column, "coarser": [["*"]]} for column in whole["columns"]]}
+    for raw in (short, {**whole, "merged": "perhaps"}):
+        with pytest.raises(ReleaseFormatError, match="damaged"):
+            recoding_from_dict(raw)
 
 
 def test_kept_columns_keep_type_and_order() -> None:

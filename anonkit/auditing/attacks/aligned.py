@@ -26,7 +26,7 @@ from anonkit.mechanisms.number_randomizer import NumberRandomizer
 from anonkit.published.channels.response_channel import Channel
 from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import FORMAT, PublishedTable
-from anonkit.published.recoding import recoding_from_dict
+from anonkit.published.recoding import coarser_steps, recoding_from_dict
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,10 +65,20 @@ def _recoded(params: Mapping[str, Any], released: pa.Table, original: pa.Table) 
     recoding = recoding_from_dict(params["recoding"])
     batch = original.combine_chunks().to_batches()[0]
     recoded, unknown = recoding.apply(batch)
-    columns = [recoded.get(name, batch.column(batch.schema.get_field_index(name))) for name in released.column_names]
-    table = pa.table(columns, names=released.column_names)
     known = [name for name in released.column_names if name in recoded]
-    kept = ~unknown & _in_release(table.select(known), released.select(known))
+    cells, present = pa.table(recoded).select(known), released.select(known)
+    kept = _in_release(cells, present)
+    for step in coarser_steps(recoding)[1:] if recoding.merged else ():  # a row shows the first step that is there
+        coarser = pa.table(step.apply(batch)[0]).select(known)
+        at = np.where(kept, 0, batch.num_rows) + np.arange(batch.num_rows)
+        cells = pa.concat_tables([cells, coarser]).take(pa.array(at))
+        kept = _in_release(cells, present)
+    kept &= ~unknown
+    columns = [
+        cells.column(name) if name in known else batch.column(batch.schema.get_field_index(name))
+        for name in released.column_names
+    ]
+    table = pa.table(columns, names=released.column_names)
     position = np.full(original.num_rows, -1, dtype=np.int64)
     position[kept] = np.arange(int(kept.sum()))
     return Aligned(table=table.filter(pa.array(kept)), position=position)

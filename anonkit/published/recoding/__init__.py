@@ -21,6 +21,7 @@ from anonkit.published.recoding.axes import (
     KeptAxis,
     unique_labels,
 )
+from anonkit.published.recoding.coarser import coarser_steps, with_levels
 from anonkit.published.recoding.recodings import GlobalRecoding, LocalRecoding, Recoding, Split
 from anonkit.published.recoding.stored import recoding_from_dict
 
@@ -36,6 +37,8 @@ __all__ = [
     "LocalRecoding",
     "Recoding",
     "Split",
+    "coarser_steps",
     "recoding_from_dict",
     "unique_labels",
+    "with_levels",
 ]

@@ -186,6 +186,8 @@ class Grouping:
     axis: IntervalAxis | CategoryAxis
     labels: tuple[str | None, ...]
     """Label of each part, length `axis.size`; parts with one label are one group."""
+    coarser: tuple[tuple[str | None, ...], ...] | None = None
+    """Labels of the parts at every level above, the finer first; None where no level is declared or written out."""
     unreleased: frozenset[int] = field(default=frozenset(), compare=False)
     """Parts whose rows are left out of this one release: fewer than k rows of its source have their declared groups.
     Not published: in the next batch other groups are small."""
@@ -197,7 +199,8 @@ class Grouping:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the grouping as it stands in `params.json`."""
-        return {**self.axis.to_dict(), "labels": list(self.labels)}
+        coarser = {} if self.coarser is None else {"coarser": [list(level) for level in self.coarser]}
+        return {**self.axis.to_dict(), "labels": list(self.labels), **coarser}
 
 
 def unique_labels(labels: Sequence[str | None], groups: Sequence[int]) -> tuple[str | None, ...]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ class GlobalRecoding:
     """Every released quasi-identifier recoded by itself; columns not in it are dropped."""
 
     columns: tuple[KeptAxis | Grouping, ...]
+    merged: bool = False
+    """True when rows of groups that were too small show a coarser step (`coarser.coarser_steps`)."""
 
     def apply(self, batch: pa.RecordBatch) -> tuple[dict[str, pa.Array], NDArray[np.bool_]]:
         """Return the released quasi-identifier columns, and which rows are left out: nothing is said about a value."""
@@ -45,7 +47,8 @@ class GlobalRecoding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the recoding as it stands in `params.json`."""
-        return {"kind": "global", "columns": [column.to_dict() for column in self.columns]}
+        merged = {"merged": True} if self.merged else {}
+        return {"kind": "global", "columns": [column.to_dict() for column in self.columns], **merged}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +68,8 @@ class LocalRecoding:
     axes: tuple[IntervalAxis | CategoryAxis, ...]
     nodes: tuple[Split | None, ...]
     """Node 0 is the root; None is a leaf."""
+    merged: bool = False
+    """True when rows of boxes that were too small show a box further up the tree."""
 
     def leaves(self, codes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
         """Return the leaf (node number) of every row from its part of each axis, shape (n_rows,)."""
@@ -83,11 +88,13 @@ class LocalRecoding:
             waiting += [(node.children[0], rows[left]), (node.children[1], rows[~left])]
         return at
 
-    def without(self, leaves: Sequence[int]) -> LocalRecoding:
-        """Return the recoding in which these leaves, and all that hangs on their parents, are one box each."""
-        removed = set(leaves)
-        nodes = [None if node is not None and removed & set(node.children) else node for node in self.nodes]
-        return replace(self, nodes=tuple(nodes))
+    def leaves_of(self, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return the leaf of every row of a batch, and which rows hold a value nothing is said about."""
+        codes = [axis.codes(batch.column(axis.name)) for axis in self.axes]
+        unknown = np.zeros(batch.num_rows, dtype=bool)
+        for column in codes:
+            unknown |= column == UNKNOWN
+        return self.leaves([np.maximum(column, 0) for column in codes]), unknown
 
     def regions(self) -> dict[int, tuple[frozenset[int], ...]]:
         """Return the parts of each axis that every leaf holds."""
@@ -114,11 +121,7 @@ class LocalRecoding:
 
     def apply(self, batch: pa.RecordBatch) -> tuple[dict[str, pa.Array], NDArray[np.bool_]]:
         """Return the released quasi-identifier columns, and which rows hold a value nothing is said about."""
-        codes = [axis.codes(batch.column(axis.name)) for axis in self.axes]
-        unknown = np.zeros(batch.num_rows, dtype=bool)
-        for column in codes:
-            unknown |= column == UNKNOWN
-        leaves = self.leaves([np.maximum(column, 0) for column in codes])
+        leaves, unknown = self.leaves_of(batch)
         boxes = self.boxes()
         row_of = np.zeros(len(self.nodes), dtype=np.int64)
         row_of[list(boxes)] = np.arange(len(boxes))
@@ -140,7 +143,8 @@ class LocalRecoding:
             None if node is None else {"axis": node.axis, "left": list(node.left), "children": list(node.children)}
             for node in self.nodes
         ]
-        return {"kind": "local", "axes": [axis.to_dict() for axis in self.axes], "nodes": nodes}
+        merged = {"merged": True} if self.merged else {}
+        return {"kind": "local", "axes": [axis.to_dict() for axis in self.axes], "nodes": nodes, **merged}
 
 
 Recoding = GlobalRecoding | LocalRecoding

@@ -22,7 +22,8 @@ def recoding_from_dict(raw: Mapping[str, Any]) -> Recoding:
     """
     try:
         if raw["kind"] == "global":
-            return GlobalRecoding(columns=tuple(_column_from_dict(column) for column in raw["columns"]))
+            columns = tuple(_column_from_dict(column) for column in raw["columns"])
+            return GlobalRecoding(columns=columns, merged=_merged(raw))
         if raw["kind"] == "local":
             axes = tuple(_axis_from_dict(axis) for axis in raw["axes"])
             nodes = tuple(
@@ -33,10 +34,16 @@ def recoding_from_dict(raw: Mapping[str, Any]) -> Recoding:
                 )
                 for node in raw["nodes"]
             )
-            return LocalRecoding(axes=axes, nodes=nodes)
+            return LocalRecoding(axes=axes, nodes=nodes, merged=_merged(raw))
     except (KeyError, TypeError, IndexError, ValueError):
         pass
     raise ReleaseFormatError("the recoding in params.json is damaged", "anonkit validate tells which file was changed")
+
+
+def _merged(raw: Mapping[str, Any]) -> bool:
+    if raw.get("merged", False) not in (True, False):
+        raise ValueError("merged")
+    return bool(raw.get("merged", False))
 
 
 def _axis_from_dict(raw: Mapping[str, Any]) -> IntervalAxis | CategoryAxis:
@@ -72,6 +79,7 @@ def _column_from_dict(raw: Mapping[str, Any]) -> KeptAxis | Grouping:
     if raw["kind"] == "kept":
         return KeptAxis(name=raw["name"])
     axis = _axis_from_dict(raw)
-    if len(raw["labels"]) != axis.size:
+    coarser = tuple(tuple(level) for level in raw["coarser"]) if "coarser" in raw else None
+    if any(len(labels) != axis.size for labels in (raw["labels"], *(coarser or ()))):
         raise ValueError("labels")
-    return Grouping(axis=axis, labels=tuple(raw["labels"]))
+    return Grouping(axis=axis, labels=tuple(raw["labels"]), coarser=coarser)
