@@ -30,7 +30,7 @@ from anonkit.k_anonymity.recoded_rows import RecodeRows, is_among
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition, Requirement, suppressed_rows
 from anonkit.k_anonymity.violating_classes import coded_cells
 from anonkit.policy.declaration import Policy
-from anonkit.protocols import Engine, Source
+from anonkit.protocols import Engine, Source, is_too_large
 from anonkit.published.recoding import (
     GlobalRecoding,
     Grouping,
@@ -150,13 +150,13 @@ def merged_recoding(
     Notes
     -----
     One pass counts the classes, with the values of sensitive columns where they matter, and with the unit where people
-    are counted. A table with a unit that has more rows than may be held (`Engine.search_rows`) is not merged.
+    are counted. A table with a unit and more rows than may be held is not merged.
     """
     steps = coarser_steps(recoding)
     plain = MergedRecoding(steps=steps, moved={})
     finest = FinestClasses(recoding)
     types = finest.types(source.schema)
-    if not types or (policy.unit is not None and source.n_rows > engine.search_rows):
+    if not types or (policy.unit is not None and is_too_large(source, engine)):
         return plain
     sensitive = list(policy.sensitive) if model.diversity.asked() else []
     extra = [name for name in dict.fromkeys((*sensitive, policy.unit)) if name and name not in types]

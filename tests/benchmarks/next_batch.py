@@ -3,8 +3,8 @@
 Run it:  python tests/benchmarks/next_batch.py [--halvings 10] [--method rfka] [--table NAME …] [--data DIR]
              [--statsmodels WHEEL]
 Ten tables: Adult, Breast Cancer Wisconsin and Car Evaluation (`--data`), those inside scikit-learn (breast cancer,
-diabetes above its median, wine) and inside the wheel of statsmodels (fair's affairs, randhie's visits, anes96's votes),
-and simulated customers. Each is halved at random `--halvings` times, drawn by a fixed generator.
+diabetes above its median) and inside the wheel of statsmodels (fair's affairs, randhie's visits, anes96's votes),
+and simulated customers, few and many. Each is halved at random `--halvings` times, drawn by a fixed generator.
 
 * passed: `apply` wrote the batch; dropping: how many would pass if the rows of small groups were left out instead.
 * k: the smallest group of any batch, counted here by pyarrow alone; rows: released share of the batch's rows.
@@ -79,7 +79,7 @@ def tables(data: Path, wheel: Path | None) -> dict[str, Callable[[], tuple[pa.Ta
             sys.exit("--statsmodels WHEEL: the path of a wheel of statsmodels, for the tables inside it")
         with zipfile.ZipFile(wheel) as archive:
             frame = pd.read_csv(io.BytesIO(archive.read(f"statsmodels/datasets/{path}")), sep=None, engine="python")
-        return _plain(change(frame)), target
+        return _plain(change(frame.rename(columns=lambda name: name.strip("'")))), target
 
     return {
         "adult": shared("adult.csv.gz", "income", ("fnlwgt",)),
@@ -87,7 +87,6 @@ def tables(data: Path, wheel: Path | None) -> dict[str, Callable[[], tuple[pa.Ta
         "car": shared("car_evaluation.csv", "class"),
         "breast cancer": lambda: learned("breast_cancer"),
         "diabetes": lambda: learned("diabetes"),
-        "wine": lambda: learned("wine"),
         "fair": lambda: packed(
             "fair/fair.csv", "affairs", lambda f: f.assign(affairs=np.where(f["affairs"] > 0, "some", "none"))
         ),
@@ -96,6 +95,7 @@ def tables(data: Path, wheel: Path | None) -> dict[str, Callable[[], tuple[pa.Ta
         ),
         "anes96": lambda: packed("anes96/anes96.csv", "vote", lambda f: f.assign(vote=f["vote"].map(str))),
         "customers": lambda: (bank_customers(4_000, seed=11), "customer_value"),
+        "more customers": lambda: (bank_customers(12_000, seed=13), "customer_value"),
         "customers (chosen on)": lambda: (bank_customers(1_500, seed=12), "customer_value"),
         "modechoice (chosen on)": lambda: packed(
             "modechoice/modechoice.csv", "choice", lambda f: f.assign(choice=f["choice"].map(str))
