@@ -34,7 +34,12 @@ def key_file(ledger: Path) -> Path:
 def private_folder() -> Path:
     """Return where the keys of servers' ledgers stand: in the owner's folder of settings."""
     settings = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(settings) if settings else Path.home() / ".config") / "anonkit"
+    if settings:
+        return Path(settings) / "anonkit"
+    try:
+        return Path.home() / ".config" / "anonkit"
+    except RuntimeError:  # a user without a home, as in some containers, has no private files: nothing is found there
+        return Path(os.devnull) / "anonkit"
 
 
 def key_place(beside: Path) -> str:
@@ -67,7 +72,7 @@ def key_of(beside: Path) -> bytes | None:
     try:
         close_to_others(path)
         return _read(path.read_text(encoding="ascii"), f"the key file {str(path)!r}")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except UnicodeDecodeError:
         return _read("", f"the key file {str(path)!r}")

@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 from types import ModuleType
 from typing import Any
 
@@ -64,6 +65,11 @@ class _Session:
         self.connection.execute(_SESSION)
 
     @property
+    def is_between_transactions(self) -> bool:
+        """Tell whether the last transaction has ended; an interrupt may have left one open."""
+        return bool(self.connection.info.transaction_status == self.driver.pq.TransactionStatus.IDLE)
+
+    @property
     def is_usable(self) -> bool:
         """False in a child of the process that opened it, and after the connection was lost."""
         return self.process == os.getpid() and not self.connection.closed
@@ -87,10 +93,17 @@ def _close(connection: Any, process: int) -> None:
 class ServerStore:
     """A ledger on a server; see `anonkit.ledger.ledger_tables.Backend`.
 
+    Parameters
+    ----------
+    place : LedgerPlace
+    create : bool
+        True: the tables are made, where none are, and the key, which stays here.
+
     Raises
     ------
     LedgerError
-        The server cannot be reached, there is no ledger of this version, or what it commits may be lost.
+        The server cannot be reached, there is no ledger of this version (or there is one to be made already), or what
+        it commits may be lost. Nothing is changed then.
     MissingDependencyError
         The driver is not installed.
     ParameterError
@@ -101,12 +114,20 @@ class ServerStore:
     The key never reaches the server. The address may hold a password: no error that is raised here shows it.
     """
 
-    def __init__(self, place: LedgerPlace) -> None:
+    def __init__(self, place: LedgerPlace, *, create: bool = False) -> None:
         self.place = place
         self._driver = _driver()
         self._settings = _settings(self._driver, place)
         self._session: _Session | None = None
+        self._one_thread = Lock()  # threads that share a ledger share its session, not their transactions
         self._turn = _turn_of(place.schema)
+        if not create:
+            self._read()
+        else:
+            self._make()
+
+    def _read(self) -> None:
+        place = self.place
         with self.transaction() as connection:
             if connection.execute("SELECT to_regclass(?)", (f"{place.schema}.ledger",)).fetchone()[0] is None:
                 raise LedgerError(f"there is no ledger at {str(place)!r}", _HOW)
@@ -115,32 +136,19 @@ class ServerStore:
                 raise LedgerError(f"{str(place)!r} is a ledger of version {version}", f"this is version {VERSION}")
             self.sign = bytes(connection.execute("SELECT sign FROM key_check").fetchone()[0])
 
-    @classmethod
-    def create(cls, place: LedgerPlace) -> ServerStore:
-        """Make the tables where none are, and the key, which stays here.
-
-        Raises
-        ------
-        LedgerError
-            There is a ledger already, or the role may not make one. Nothing is changed then.
-        """
-        store = cls.__new__(cls)
-        store.place = place
-        store._driver = _driver()
-        store._settings = _settings(store._driver, place)
-        store._session, store._turn, store._name = None, _turn_of(place.schema), secrets.token_hex(8)
-        with store.transaction() as connection:
+    def _make(self) -> None:
+        place, self._name = self.place, secrets.token_hex(8)
+        with self.transaction() as connection:
             if connection.execute("SELECT to_regclass(?)", (f"{place.schema}.ledger",)).fetchone()[0] is not None:
                 raise LedgerError(f"{str(place)!r} is there already", "anonkit ledger shows what is in it")
             if connection.execute("SELECT to_regnamespace(?)", (place.schema,)).fetchone()[0] is None:
                 connection.execute(f'CREATE SCHEMA "{place.schema}"')
             connection.execute("CREATE TABLE ledger (version BIGINT NOT NULL, name TEXT NOT NULL)")
-            connection.execute("INSERT INTO ledger VALUES (?, ?)", (VERSION, store._name))
+            connection.execute("INSERT INTO ledger VALUES (?, ?)", (VERSION, self._name))
             for statement in tables(**_SPELLING):
                 connection.execute(statement)
-            store.sign = sign_of(key_of(store.key_file) or keep_key(store.key_file))
-            connection.execute("INSERT INTO key_check VALUES (?)", (store.sign,))
-        return store
+            self.sign = sign_of(key_of(self.key_file) or keep_key(self.key_file))
+            connection.execute("INSERT INTO key_check VALUES (?)", (self.sign,))
 
     @property
     def key_file(self) -> Path:
@@ -150,16 +158,19 @@ class ServerStore:
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Hold the ledger alone; all that is done inside is durable afterwards, or never happened."""
-        try:
-            session = self._begun()
+        with self._one_thread:
             try:
-                yield session
-            except BaseException:
-                session.roll_back()
-                raise
-            session.connection.execute("COMMIT")
-        except self._driver.Error as error:
-            raise self._refusal(error) from None
+                session = self._begun()
+                try:
+                    yield session
+                except BaseException:
+                    session.roll_back()
+                    raise
+                # a server answers ROLLBACK, and no error, where something inside had failed
+                if session.connection.execute("COMMIT").statusmessage != "COMMIT":
+                    raise LedgerError(f"the ledger {str(self.place)!r} did not commit")
+            except self._driver.Error as error:
+                raise self._refusal(error) from None
 
     def hold(self, connection: Connection, number: int) -> None:
         """Lock a reservation for as long as the session lasts."""
@@ -197,6 +208,8 @@ class ServerStore:
         What was lost since the last transaction is opened again, once: nothing was sent yet that could be done twice.
         """
         if self._session is not None and self._session.is_usable:
+            if not self._session.is_between_transactions:
+                self._session.roll_back()
             try:
                 return self._begin(self._session)
             except self._driver.OperationalError:
@@ -244,7 +257,9 @@ class ServerStore:
             return LedgerError(f"{shown} does not allow this to its role", "its owner grants what is needed")
         if isinstance(error, errors.LockNotAvailable):
             return LedgerError(f"{shown} was held by others for {WAIT} s", "try again; pg_locks tells who holds it")
-        if isinstance(error, self._driver.OperationalError):
+        if isinstance(error, self._driver.OperationalError) and (
+            self._session is None or self._session.connection.closed
+        ):
             return LedgerError(
                 f"the connection to {shown} was lost", "try again: what was reserved and not published is given up"
             )

@@ -280,7 +280,7 @@ def _opened(place: LedgerPlace, *, create: bool) -> Backend:
         return FileStore.create(place.file) if create else FileStore(place.file)
     from anonkit.ledger.server_store import ServerStore
 
-    return ServerStore.create(place) if create else ServerStore(place)
+    return ServerStore(place, create=create)
 
 
 def _unknown(dataset: str) -> Standing:

@@ -463,3 +463,40 @@ def test_two_checkouts_with_a_budget_of_one_do_not_both_release(where: str, tmp_
     assert sorted(process.returncode for process in running) == [0, 1], errors
     assert len(list(tmp_path.glob("*/out.parquet"))) == 1
     assert Ledger(where).standing("people").epsilon <= 1
+
+
+def test_an_interrupt_leaves_no_transaction_open(
+    postgresql: Server, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was interrupted while it was committed is as if it had not been, and the next one has the ledger."""
+    ledger = Ledger(where)
+    session = ledger._backend._session  # type: ignore[attr-defined]
+    execute = session.connection.execute
+
+    def interrupted(statement: str, *values: Any) -> Any:
+        if statement == "COMMIT":
+            raise KeyboardInterrupt
+        return execute(statement, *values)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(session.connection, "execute", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ledger.reserve(claim(), free)
+    ledger.reserve(claim(0.2), free)
+    assert [entry.epsilon for entry in Ledger(where).standing("d").entries] == [0.2]
+
+
+def test_a_user_without_a_home_has_its_key_in_the_environment(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in some containers: nothing can be kept, and a release is booked all the same."""
+    monkeypatch.setenv(VARIABLE, Ledger(where).key.hex())
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr("pathlib.Path.home", no_home)
+    draw(where)
+    assert Ledger(where).forgotten is None
+    monkeypatch.delenv(VARIABLE)
+    with pytest.raises(LedgerError, match="has lost its key"):
+        draw(where)

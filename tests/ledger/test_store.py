@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 from ledger.claims import TESTS, claim, die, environment, free
@@ -191,3 +192,20 @@ def test_names_and_marks_are_read_back_as_they_were_written(ledger: Ledger) -> N
     entry = ledger.standing("数").entries[0]
     assert (entry.epsilon, entry.params, entry.request, entry.redrawn) == (math.inf, b"\x00\xff", b"?", True)
     assert ledger.standing("a").budget == math.inf
+
+
+def test_threads_that_share_a_ledger_do_not_share_transactions(ledger: Ledger) -> None:
+    """Whatever one of them does in the middle of another's reservation, what each has booked is booked."""
+    inside, booked = Event(), []
+
+    def slow(standing: Standing) -> None:
+        inside.set()
+        other.join(timeout=0.5)  # it waits for its turn: were it let in, it would be done by now
+
+    other = Thread(target=lambda: (inside.wait(), booked.append(ledger.reserve(claim(0.2), free))))
+    other.start()
+    booked.append(ledger.reserve(claim(), slow))
+    other.join()
+    entries = ledger.standing("d").counted
+    assert sorted(booked) == [entry.number for entry in entries]
+    assert [entry.epsilon for entry in entries] == [0.1, 0.2]
