@@ -168,6 +168,14 @@ def sample_to_search(source: Source, engine: Engine, randomness: Randomness) -> 
     return engine.sample(source, engine.search_rows, randomness)
 
 
+class Recodes(Protocol):
+    """A recoding as it was applied to a table, for rows of this table and for others like them."""
+
+    def apply(self, batch: pa.RecordBatch) -> tuple[dict[str, pa.Array], NDArray[np.bool_]]:
+        """Return the released quasi-identifier columns, and which rows hold a value nothing is said about."""
+        ...
+
+
 def _no_details() -> Details:
     return {}
 
@@ -190,6 +198,8 @@ class Draft:
     """Measures computed from the source that the promise does not cover: for the owner's eyes only."""
     notes: Sequence[str] = ()
     """What the owner should read before handing the release out; no cell values."""
+    applied: Recodes | None = None
+    """How rows of the source were recoded, where that is not all in `params`: for the owner's measures."""
 
 
 @runtime_checkable

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.checks.utility import mean_recall
+from anonkit.checks.class_scores import class_scores
 
 MODELS = ("random forest", "boosted trees", "logistic regression")
 _FEWEST = 20
@@ -135,21 +135,7 @@ def scores_of_shares(shares: NDArray[np.float64], truth: NDArray[np.int64]) -> d
         `auc`, `balanced_accuracy`, `accuracy`, each in [0, 1]. With several classes `auc` is the mean of each
         against the rest, weighted by its rows, over the classes that occur.
     """
-    from sklearn.metrics import roc_auc_score
-
-    guessed = shares.argmax(axis=1)
-    unknown = max(int(truth.max()) + 1 - shares.shape[1], 0)
-    shares = np.hstack([shares, np.zeros((len(shares), unknown))])
-    seen, rows = np.unique(truth, return_counts=True)
-    if shares.shape[1] == 2:
-        auc = roc_auc_score(truth, shares[:, 1])
-    else:
-        auc = np.average([roc_auc_score(truth == chosen, shares[:, chosen]) for chosen in seen], weights=rows)
-    return {
-        "auc": round(float(auc), 4),
-        "balanced_accuracy": round(mean_recall(truth, guessed), 4),
-        "accuracy": round(float((truth == guessed).mean()), 4),
-    }
+    return {name: round(score, 4) for name, score in class_scores(shares, truth).items()}
 
 
 def best_of(scores: Mapping[str, Mapping[str, float]], measure: str = "auc") -> float | None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,59 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anonkit.checks.class_scores import MEASURES, class_scores
+from anonkit.checks.score_intervals import INTERVAL, paired_difference, score_interval
 from anonkit.estimators.bagged_trees import grow_trees
 
 SAMPLE = 10_000
 """Rows used, at most."""
+CLASSES = 20
+"""Classes of a target, at most."""
 _FEWEST = 100  # rows below which a score says nothing
-_FOLDS, _TREES, _LEAF, _CLASSES = 5, 50, 5, 20
-PROTOCOL = (
-    f"{_FOLDS}-fold cross-validation of a random forest ({_TREES} trees, at least {_LEAF} rows a leaf) on at most "
-    f"{SAMPLE:,} rows, cells coded as integers"
+_FOLDS, _TREES, _LEAF = 5, 30, 5
+_TEST_PER_TRAIN = 1 / (_FOLDS - 1)
+MODEL = "random forest"
+_HOW = (
+    f"{_FOLDS}-fold cross-validation of a random forest ({_TREES} trees, at least {_LEAF} rows a leaf), "
+    f"quasi-identifiers alone, coded as integers; {INTERVAL}"
 )
+PROTOCOL = f"trained and scored on the rows of this table, {SAMPLE:,} at most; {_HOW}"
+PROTOCOL_FOR_ALL_ROWS = (
+    f"the same folds of the same rows of the source, {SAMPLE:,} at most, once with models trained on their true cells "
+    "and once with models trained on those that were released; both are asked about every row held out, rows that were "
+    "left out among them: as the recoding would show them, or by the shares of the classes where it has no place for "
+    f"them; {_HOW}"
+)
+
+_Matrix = NDArray[np.float32]
+_Labels = NDArray[np.int64]
+_Mask = NDArray[np.bool_]
+_Scores = dict[str, list[float]]
+"""Scores by measure, fold by fold."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowsAsReleased:
+    """Rows of a source as their release shows them, those that were left out among them."""
+
+    table: pa.Table
+    """Released quasi-identifiers of every row, aligned with the source."""
+    released: _Mask
+    """Rows that stand in the release, shape (n_rows,)."""
+    placed: _Mask
+    """Rows that the recoding has a place for, shape (n_rows,)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _View:
+    """One way to see the rows: what a model learns from, and what it is asked about."""
+
+    table: pa.Table
+    """The features."""
+    learned: _Mask
+    """Rows a model may learn from."""
+    placed: _Mask
+    """Rows it can be asked about; others are given the shares of the classes it has learned from."""
 
 
 def predictive_utility(table: pa.Table, features: Sequence[str], target: str) -> dict[str, Any] | None:
@@ -31,7 +75,7 @@ def predictive_utility(table: pa.Table, features: Sequence[str], target: str) ->
     table : pyarrow.Table
         At most `SAMPLE` rows are wise. Rows without a target are left out.
     features : sequence of str
-        Columns the model sees.
+        Columns the model sees: the quasi-identifiers.
     target : str
         A column of 2 to 20 classes.
 
@@ -39,52 +83,166 @@ def predictive_utility(table: pa.Table, features: Sequence[str], target: str) ->
     -------
     dict or None
         `auc` (one class against the rest, weighted), `balanced_accuracy`, `accuracy`, `majority`, each a float in
-        [0, 1], with `model` and `protocol`; None where it would say nothing: fewer than 100 rows, a class with
-        fewer than five, one class, a numeric target of many values, no feature.
+        [0, 1], `ci` with the 95 % interval of the first three, `model` and `protocol`; None where it would say
+        nothing: fewer than 100 rows, a class with fewer than five, one class, a numeric target of many values, no
+        feature.
 
     Privacy
     -------
     A function of the table alone: public for a release, the owner's for a source.
     """
     table = table.filter(pc.is_valid(table.column(target)))
-    if table.num_rows < _FEWEST or not features:
+    every = np.ones(table.num_rows, dtype=bool)
+    view = _View(table=table.select(list(features)), learned=every, placed=every)
+    found = _measured(table, target, [view], None)
+    if found is None:
         return None
-    labels, sizes = _codes(table.column(target))
-    if not 2 <= sizes.size <= _CLASSES or sizes.min() < _FOLDS:
+    ((_, figures),), majority = found
+    return {"model": MODEL, "protocol": PROTOCOL, **figures, "majority": majority}
+
+
+def prediction_for_all_rows(
+    source: pa.Table,
+    features: Sequence[str],
+    target: str,
+    as_released: RowsAsReleased,
+    people: NDArray[np.int64] | None = None,
+) -> dict[str, Any] | None:
+    """Compare what a source and its release teach a model about all rows of the source.
+
+    Parameters
+    ----------
+    source : pyarrow.Table
+        True cells. Rows without a target are left out.
+    features : sequence of str
+        The quasi-identifiers of the source.
+    target : str
+        A column of 2 to 20 classes.
+    as_released : RowsAsReleased
+        The same rows as released.
+    people : ndarray of shape (n_rows,), optional
+        Number of the person of each row: nobody is in two folds.
+
+    Returns
+    -------
+    dict or None
+        `rows`, `rows_left_out`, `majority`, and `from_source`, `from_release` with figures as `predictive_utility`
+        gives them, and `difference`, the second minus the first with its 95 % interval; with `model` and `protocol`.
+        None where `predictive_utility` would return it, but for a release without any feature.
+
+    Privacy
+    -------
+    Computed from the source: the owner's.
+    """
+    known = pc.is_valid(source.column(target)).to_numpy(zero_copy_only=False)
+    source, recoded = source.filter(pa.array(known)), as_released.table
+    if recoded.num_columns:  # a table without columns has no rows to filter
+        recoded = recoded.filter(pa.array(known))
+    people = None if people is None else people[known]
+    released, every = as_released.released[known], np.ones(source.num_rows, dtype=bool)
+    views = [
+        _View(table=source.select(list(features)), learned=every, placed=every),
+        _View(table=recoded, learned=released, placed=as_released.placed[known]),
+    ]
+    found = _measured(source, target, views, people)
+    if found is None:
         return None
-    matrix = np.column_stack([_codes(table.column(name))[0] for name in features]).astype(np.float32)
-    return {"model": "random forest", "protocol": PROTOCOL, **_scores(matrix, labels, sizes)}
-
-
-def _scores(matrix: NDArray[np.float32], labels: NDArray[np.int64], sizes: NDArray[np.int64]) -> dict[str, float]:
-    from sklearn.metrics import roc_auc_score
-    from sklearn.model_selection import StratifiedKFold
-
-    order = np.lexsort((*matrix.T, labels))  # the same score whatever the order of the rows
-    matrix, labels = matrix[order], labels[order]
-    probabilities = np.empty((labels.size, sizes.size))
-    for train, test in StratifiedKFold(_FOLDS, shuffle=True, random_state=0).split(matrix, labels):
-        forest = grow_trees(matrix[train], labels[train], trees=_TREES, seed=0, leaf=_LEAF)
-        probabilities[test] = forest.predict_proba(matrix[test])
-    guessed = probabilities.argmax(axis=1)
-    if sizes.size == 2:
-        auc = roc_auc_score(labels, probabilities[:, 1])
-    else:
-        auc = roc_auc_score(labels, probabilities, multi_class="ovr", average="weighted")
+    ((truly, of_source), (by_release, of_release)), majority = found
     return {
-        "auc": round(float(auc), 4),
-        "balanced_accuracy": round(mean_recall(labels, guessed), 4),
-        "accuracy": round(float((labels == guessed).mean()), 4),
-        "majority": round(float(sizes.max() / sizes.sum()), 4),
+        "target": target,
+        "model": MODEL,
+        "protocol": PROTOCOL_FOR_ALL_ROWS,
+        "rows": source.num_rows,
+        "rows_left_out": int((~released).sum()),
+        "majority": majority,
+        "from_source": of_source,
+        "from_release": of_release,
+        "difference": {name: paired_difference(by_release[name], truly[name], _TEST_PER_TRAIN) for name in MEASURES},
     }
 
 
-def mean_recall(truth: NDArray[np.int64], guessed: NDArray[np.int64]) -> float:
-    """Return the balanced accuracy: the share of right guesses in each class that occurs, averaged, in [0, 1]."""
-    right = truth == guessed
-    rows = np.bincount(truth)
-    seen = rows > 0
-    return float((np.bincount(truth, weights=right)[seen] / rows[seen]).mean())
+def _measured(
+    table: pa.Table, target: str, views: Sequence[_View], people: NDArray[np.int64] | None
+) -> tuple[list[tuple[_Scores, dict[str, Any]]], float] | None:
+    """Return the scores and the figures of each view, and the share of the commonest class.
+
+    None where a score would say nothing: few rows, no feature in the first view, not 2 to 20 classes, a class that
+    fewer than five rows (people) hold, or a fold of one class alone.
+    """
+    if table.num_rows < _FEWEST or not views[0].table.num_columns:
+        return None
+    labels, sizes = _codes(table.column(target))
+    held = sizes if people is None else np.array([np.unique(people[labels == at]).size for at in range(sizes.size)])
+    if not 2 <= sizes.size <= CLASSES or held.min() < _FOLDS:
+        return None
+    scores = _cross_validated(labels, views, people)
+    majority = round(float(sizes.max() / sizes.sum()), 4)
+    return None if scores is None else ([(each, _figures(each)) for each in scores], majority)
+
+
+def _matrix(view: _View) -> _Matrix:
+    """Return the features as codes, shape (n_rows, n_features); a view may have none."""
+    columns = [_codes(column)[0] for column in view.table.columns]
+    return np.column_stack([np.empty((view.learned.size, 0)), *columns]).astype(np.float32)
+
+
+def _figures(scores: _Scores) -> dict[str, Any]:
+    means = {name: round(float(np.mean(scores[name])), 4) for name in MEASURES}
+    return {**means, "ci": {name: list(score_interval(scores[name], _TEST_PER_TRAIN)) for name in MEASURES}}
+
+
+def _cross_validated(labels: _Labels, views: Sequence[_View], people: NDArray[np.int64] | None) -> list[_Scores] | None:
+    """Return the scores of each view, fold by fold; None where a fold holds one class alone."""
+    # the same folds whatever the order of the rows, and those of the first view whatever the others are
+    seen = [(_matrix(view), view.learned, view.placed) for view in views]
+    keys = [column for matrix, learned, placed in reversed(seen) for column in (*matrix.T, learned, placed)]
+    order = np.lexsort((*keys, labels))
+    labels, seen = labels[order], [(matrix[order], learned[order], placed[order]) for matrix, learned, placed in seen]
+    folds = _folds(labels, None if people is None else people[order])
+    scores: list[_Scores] = [{name: [] for name in MEASURES} for _ in views]
+    for fold in range(_FOLDS):
+        test = folds == fold
+        if np.unique(labels[test]).size < 2:
+            return None
+        for (matrix, learned, placed), found in zip(seen, scores, strict=True):
+            shares = _shares(matrix, labels, ~test & learned, test, placed[test])
+            for name, score in class_scores(shares, labels[test]).items():
+                found[name].append(score)
+    return scores
+
+
+def _folds(labels: _Labels, people: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Return the fold of every row: classes are spread evenly, and all rows of a person are in one."""
+    from sklearn.model_selection import StratifiedKFold
+
+    if people is None:
+        of_row, kinds = np.arange(labels.size), labels
+    else:
+        _, first, of_row = np.unique(people, return_index=True, return_inverse=True)
+        kinds = labels[first]
+    folds = np.empty(kinds.size, dtype=np.int64)
+    for fold, (_, test) in enumerate(StratifiedKFold(_FOLDS, shuffle=True, random_state=0).split(kinds, kinds)):
+        folds[test] = fold
+    return folds[of_row]
+
+
+def _shares(matrix: _Matrix, labels: _Labels, train: _Mask, test: _Mask, placed: _Mask) -> NDArray[np.float64]:
+    """Return the share of each class that a model of some rows gives to each row held out.
+
+    Parameters
+    ----------
+    matrix, labels, train, test
+        All rows, shape (n_rows, n_features) and (n_rows,).
+    placed : ndarray of shape (n_test,)
+        Rows held out that the model can be asked about.
+    """
+    known, dense, sizes = np.unique(labels[train], return_inverse=True, return_counts=True)
+    shares = np.zeros((placed.size, int(labels.max()) + 1))
+    shares[:, known] = sizes / max(dense.size, 1)
+    if known.size > 1 and matrix.shape[1] and placed.any():
+        forest = grow_trees(matrix[train], dense, trees=_TREES, seed=0, leaf=_LEAF)
+        shares[np.ix_(placed, known)] = forest.predict_proba(matrix[test][placed])
+    return shares
 
 
 def _codes(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

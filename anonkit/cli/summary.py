@@ -15,6 +15,7 @@ from anonkit.bundle.stored_release import DATA, Release, class_figures
 from anonkit.cli.boundary import one_line
 from anonkit.pipeline.owner_files import dossier_name
 from anonkit.report.document import OWNER_BANNER, is_seeded
+from anonkit.report.owner_words import IN_WORDS, owner_lines
 from anonkit.report.wording import (
     bound,
     check_words,
@@ -118,12 +119,14 @@ def release_document(release: Release, owner_report: Path | None = None, *, owne
 
 
 def notes_of(release: Release, *, owner: bool = False) -> list[str]:
-    """Return what deserves attention after a release, with what the owner alone is told of the table if asked."""
+    """Return what deserves attention after a release, with what the owner alone is told if asked."""
     published = [] if release.is_dry_run and not owner else list(release.report["notes"])
     if not owner:
         return published
     of_ledger = release.owner.get("ledger", {}).get("notes", ())
-    return [*published, *release.owner.get("reading_notes", ()), *of_ledger]
+    left_out = release.owner.get("rows_left_out", {})
+    of_rows = [left_out["note"]] if "note" in left_out else []
+    return [*published, *release.owner.get("reading_notes", ()), *of_rows, *of_ledger]
 
 
 def check_line(check: Mapping[str, Any]) -> str:
@@ -242,7 +245,8 @@ def dossier_path(release: Release, owner_report: Path | None) -> Path | None:
 
 def _owner_block(owner: Mapping[str, Any], owner_report: Path | None, dossier: Path | None) -> list[str]:
     files = [] if owner_report is None else [f"to sign: {dossier}", f"in full: {owner_report}"]
-    lines = [*_measures(owner), *files]
+    figures = {key: value for key, value in owner.items() if key not in (*IN_WORDS, "utility_of_source")}
+    lines = [*_measures(figures), *(one_line(line) for line in owner_lines(owner)), *files]
     if not lines:
         return []
     title = "For the owner only: computed from the source table, not in the release, not to be published"
@@ -255,19 +259,26 @@ def _indented(lines: Sequence[str]) -> list[str]:
 
 def _measures(block: Mapping[str, Any], within: str = "") -> Iterator[str]:
     """Yield the figures of a block, those that belong together in one line; texts and long lists stay in the files."""
-    figures = {words(str(key)): number(value) for key, value in block.items() if _is_figure(value)}
+    ends = block.get("ci")
+    intervals = ends if isinstance(ends, Mapping) and set(ends) <= set(block) else {}
+    figures = {words(str(key)): _figure(value, intervals.get(key)) for key, value in block.items() if _is_figure(value)}
     if within and figures:
         yield one_line(f"{within}: {', '.join(f'{name} {value}' for name, value in figures.items())}")
     else:
         yield from (one_line(f"{name}: {value}") for name, value in figures.items())
     for key, value in block.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and value is not intervals:
             yield from _measures(value, f"{within}, {words(str(key))}" if within else words(str(key)))
 
 
 def _unmeasured(utility: Mapping[str, Any]) -> Iterator[str]:
     """Say which measures were not taken: a word stands in the place of their figures."""
     yield from (one_line(f"{words(str(key))}: {value}") for key, value in utility.items() if isinstance(value, str))
+
+
+def _figure(value: object, interval: Sequence[float] | None) -> str:
+    """Return a figure with the ends of its 95 % interval, where it has one."""
+    return number(value) if interval is None else f"{number(value)} ({'–'.join(number(end) for end in interval)})"
 
 
 def _is_figure(value: object) -> bool:

@@ -75,7 +75,8 @@ def draft_recoded(
             hint,
         )
     published = recoding.published if isinstance(recoding, MergedRecoding) else recoding
-    schema = released_schema(source.schema, policy, published)
+    as_read = source.schema
+    schema = released_schema(as_read, policy, published)
     recode = RecodeRows(
         recoding=recoding,
         schema=schema,
@@ -85,7 +86,7 @@ def draft_recoded(
     )
     return Draft(
         data=engine.map_batches(source, recode, schema),
-        params=anonymity_params(policy, source.schema, model, published),
+        params=anonymity_params(policy, as_read, model, published),
         columns=_column_entries(policy, published, column_facts),
         rows={
             "in": usable.n_source,
@@ -96,6 +97,7 @@ def draft_recoded(
             **({"dropped_without_unit": usable.n_nobody} if usable.n_nobody else {}),
         },
         notes=(*notes, *_nobody_notes(policy, usable.n_nobody)),
+        applied=recoding,
     )
 
 

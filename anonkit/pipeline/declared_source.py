@@ -16,7 +16,7 @@ from anonkit.engines.reading.settled_tables import declared_table
 from anonkit.errors import ParameterError, option
 from anonkit.ledger.repeated_requests import Asked
 from anonkit.ledger.source_rows import SourceRows
-from anonkit.pipeline.output_measures import owner_measures
+from anonkit.pipeline.output_measures import ReleasedRows, owner_measures
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.request_form import request_form
 from anonkit.policy.declaration import Policy
@@ -75,8 +75,10 @@ class DeclaredSource:
         )
         return replace(draft, columns=self.undeclared.marked(draft.columns))
 
-    def figures(self, of_method: Mapping[str, Any], randomness: Randomness | None) -> dict[str, Any]:
-        """Return the figures of the source: its unusable cells, those of the method, and those a release has too.
+    def figures(
+        self, of_method: Mapping[str, Any], released: ReleasedRows | None, randomness: Randomness | None
+    ) -> dict[str, Any]:
+        """Return the figures of the source: its unusable cells, those of the method, and what the release leaves of it.
 
         Without `randomness` no model is trained on it, as on the release.
 
@@ -87,7 +89,7 @@ class DeclaredSource:
         return {
             **self._declared[1],
             **of_method,
-            **owner_measures(self.promise, self.table, self.engine, self.policy, randomness),
+            **owner_measures(self.promise, self.table, self.engine, self.policy, released, randomness),
         }
 
 

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,24 @@ import pyarrow as pa
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.people import PeopleCounts
 from anonkit.checks.promise_checkers import draft_checks
-from anonkit.checks.utility import SAMPLE, predictive_utility
+from anonkit.checks.utility import (
+    SAMPLE,
+    RowsAsReleased,
+    prediction_for_all_rows,
+    predictive_utility,
+)
+from anonkit.k_anonymity.recoded_sample import people_of, recoded_sample
+from anonkit.pipeline.rows_left_out import left_out_by_class
 from anonkit.policy.declaration import Policy
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import Check, Guarantee
-from anonkit.protocols import Draft, Engine, Source
+from anonkit.protocols import Draft, Engine, Recodes, Source
 from anonkit.randomness import Randomness
 
 NOT_MEASURED = "not measured"
 """What stands in a report in place of the scores of a model that was not trained."""
+_DRAWN = "utility"
+"""Name of the draw of the rows that models are trained on."""
 
 
 def recount(
@@ -73,8 +83,8 @@ def answer_checks(
 
 
 def release_utility(
-    promise: Guarantee,
     spool: Path,
+    schema: pa.Schema,
     engine: Engine,
     policy: Policy,
     counted: Disclosure | None,
@@ -82,7 +92,12 @@ def release_utility(
 ) -> dict[str, Any]:
     """Measure what the released table is worth, from the released table alone.
 
-    `randomness` draws the rows a model is trained on; without it none is trained.
+    Parameters
+    ----------
+    schema : Schema
+        Columns that are counted or released; those of one value are not.
+    randomness : Randomness, optional
+        Draws the rows a model is trained on; without it none is trained.
     """
     if counted is None:
         return {}
@@ -90,34 +105,92 @@ def release_utility(
         "discernibility": sum(size * size * classes for size, classes in counted.class_sizes),
         "average_equivalence_class_size": counted.rows / counted.classes if counted.classes else None,
     }
-    released = engine.scan(spool, Policy())
+    if policy.target is None or policy.target not in schema.names:
+        return out
     if randomness is None:
-        return {**out, **({"prediction_of_target": NOT_MEASURED} if policy.target in released.schema.names else {})}
-    return {**out, **_predictive(engine, released, policy, randomness)}
+        return {**out, "prediction_of_target": NOT_MEASURED}
+    names = [name for name in policy.quasi_identifiers if name in schema.names]
+    sampled = engine.sample(engine.scan(spool, Policy()), SAMPLE, randomness.child(_DRAWN))
+    rows = _rows(sampled, [*names, policy.target])
+    scores = predictive_utility(rows, names, policy.target)
+    return out if scores is None else {**out, "prediction_of_target": scores}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReleasedRows:
+    """The rows of a release, for measures of what it leaves of its source."""
+
+    rows: Source
+    """The draft as it was written, the unit column still in it; or what stands in a file, without it."""
+    files: Engine
+    """Reads them."""
+    applied: Recodes
+    """The recoding that made them."""
+    names: Sequence[str]
+    """Quasi-identifiers that it recodes."""
+    shown: Sequence[str]
+    """Those of them that are published: columns that turned out to have one value are not."""
+
+    @property
+    def classes(self) -> pa.Table:
+        """The released equivalence classes, one row each."""
+        return self.files.count_sets(self.rows, [tuple(self.names)])[0] if self.names else pa.table({})
 
 
 def owner_measures(
-    promise: Guarantee, table: Source, engine: Engine, policy: Policy, randomness: Randomness | None
+    promise: Guarantee,
+    table: Source,
+    engine: Engine,
+    policy: Policy,
+    released: ReleasedRows | None,
+    randomness: Randomness | None,
 ) -> dict[str, Any]:
-    """Measure the source in the same way: for the owner alone. Units of the table are keys of people already."""
+    """Measure the source, and what the release leaves of it: for the owner alone.
+
+    Parameters
+    ----------
+    table : Source
+        Its cells as declared: units are keys of people already.
+    released : ReleasedRows, optional
+        None where equivalence classes are not what the promise is about.
+    randomness : Randomness, optional
+        Draws the rows that models are trained on; without it none is trained.
+    """
     classes = promise.counted_classes
-    if classes is None:
+    if classes is None or released is None:
         return {}
     before = engine.class_sizes(table, classes.quasi_identifiers, classes.k, classes.unit)
     sizes = dict(before.histogram)
     source = {"rows": before.rows, "classes": before.classes, "k": before.smallest, "uniques": sizes.get(1, 0)}
-    if randomness is None:
-        return {"source": source}
-    return {"source": source, "utility_of_source": _predictive(engine, table, policy, randomness)}
+    measures: dict[str, Any] = {"source": source}
+    target, unit, columns_there = policy.target, policy.unit, released.rows.schema.names
+    if target is not None and target in columns_there:
+        counted = unit if unit in columns_there else None
+        lost = left_out_by_class(engine, table, released.files, released.rows, target, counted)
+        measures |= {} if lost is None else {"rows_left_out": lost}
+        if randomness is not None:
+            columns = [*policy.quasi_identifiers, target, *([] if unit is None else [unit])]
+            rows = _rows(engine.sample(table, SAMPLE, randomness.child(_DRAWN)), columns)
+            return {**measures, "utility_of_source": {}, **_of_target(rows, target, policy, released)}
+    return measures if randomness is None else {**measures, "utility_of_source": {}}
 
 
-def _predictive(engine: Engine, table: Source, policy: Policy, randomness: Randomness) -> dict[str, Any]:
-    schema = table.schema
-    if policy.target is None or policy.target not in schema.names:
+def _of_target(rows: pa.Table, target: str, policy: Policy, released: ReleasedRows) -> dict[str, Any]:
+    """Measure on rows of the source how well the target is predicted before and after."""
+    recoded = recoded_sample(rows, policy, released.applied, released.classes, released.shown)
+    found = prediction_for_all_rows(
+        rows,
+        policy.quasi_identifiers,
+        target,
+        RowsAsReleased(table=recoded.table, released=recoded.released, placed=recoded.placed),
+        people_of(rows, policy.unit),
+    )
+    if found is None:
         return {}
-    features = [name for name in schema.names if policy.column(name).is_released and name != policy.target]
-    columns = [*features, policy.target]
-    batches = engine.sample(table, SAMPLE, randomness.child("utility")).batches(columns)
-    rows = pa.Table.from_batches(batches, schema=pa.schema([schema.field(name) for name in columns]))
-    scores = predictive_utility(rows, features, policy.target)
-    return {} if scores is None else {"prediction_of_target": scores}
+    of_source = {key: found[key] for key in ("model", "protocol", "majority")} | found["from_source"]
+    return {"utility_of_source": {"prediction_of_target": of_source}, "prediction_for_all_rows": found}
+
+
+def _rows(sampled: Source, columns: list[str]) -> pa.Table:
+    """Return the rows that models are trained on; a table that is released has some."""
+    return pa.Table.from_batches(list(sampled.batches(columns)))

@@ -70,6 +70,8 @@ class VerifiedDraft:
     """Where the files go, and in what form."""
     n_rows: int
     counted: Disclosure | None
+    recoding: Mapping[str, Any]
+    """As for params, with columns that turned out to have one value and are not published; empty without classes."""
     checks: Sequence[Check]
     utility: Mapping[str, Any]
     owner: Mapping[str, Any]

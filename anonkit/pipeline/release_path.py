@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -15,10 +16,11 @@ from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.stored_release import Release
 from anonkit.engines.engine_choice import Local
 from anonkit.errors import GuaranteeError
+from anonkit.k_anonymity.recoded_sample import as_published, released_names
 from anonkit.ledger.spending import Spending
 from anonkit.pipeline.declared_source import DeclaredSource, declared_source
 from anonkit.pipeline.dossier import Released, held_rows, make_dossier
-from anonkit.pipeline.output_measures import answer_checks, recount, release_utility
+from anonkit.pipeline.output_measures import ReleasedRows, answer_checks, recount, release_utility
 from anonkit.pipeline.publishing import VerifiedDraft, method_block, publish
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.released_values import as_written
@@ -73,7 +75,8 @@ def _released(source: object, request: ReleaseRequest) -> Release:
         spending = Spending(account, opened.promise, opened.rows, opened.name, opened.asked(request))
         spending.look()
         draft = _verified(opened, request, workspace, randomness)
-        draft = replace(draft, owner=opened.figures(draft.owner, randomness if request.utility else None))
+        measured = randomness if request.utility else None
+        draft = replace(draft, owner=opened.figures(draft.owner, workspace.released(draft), measured))
         if output.dry_run:
             draft = draft.at(spending.rehearsed(draft.params))
             return Release(params=draft.params, report=draft.report(), contents={}).with_owner(draft.owner)
@@ -131,6 +134,19 @@ class _Workspace:
     draft: Path
     """The private Parquet file, or folder, of the draft's rows."""
 
+    def released(self, draft: VerifiedDraft) -> ReleasedRows | None:
+        """Return the draft's rows as they were counted; None where its promise is about no equivalence classes."""
+        if draft.counted is None:
+            return None
+        names = released_names(draft.recoding)
+        return ReleasedRows(
+            rows=self.files.scan(self.draft, Policy()),
+            files=self.files,
+            applied=draft.draft.applied or as_published(draft.recoding),
+            names=names,
+            shown=[name for name in names if name in draft.data.schema.names],
+        )
+
 
 @contextmanager
 def _workspace() -> Iterator[_Workspace]:
@@ -147,8 +163,9 @@ def _verified(
     draft = source.drafted(request, randomness)
     request.progress("checking", 0.0)
     n_rows = request.output.write(source.engine, draft.data, spool, randomness=randomness)
-    draft, hidden, schema = _as_written(promise, draft, spool, policy)
     classes = promise.counted_classes
+    as_drafted: Mapping[str, Any] = draft.params
+    draft, hidden, schema = _as_written(promise, draft, spool, policy)
     counted = None if classes is None else recount(classes, spool, schema, policy.target)
     checks = [
         *([] if classes is None or counted is None else classes.verify(counted)),
@@ -167,8 +184,9 @@ def _verified(
         output=request.output,
         n_rows=n_rows,
         counted=counted,
+        recoding={} if classes is None else as_drafted["recoding"],
         checks=checks,
-        utility=release_utility(promise, spool, files, policy, counted, randomness if request.utility else None),
+        utility=release_utility(spool, schema, files, policy, counted, randomness if request.utility else None),
         owner=draft.owner,
         notes=[*source.notes, *draft.notes],
         randomness=randomness.label,

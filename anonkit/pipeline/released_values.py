@@ -21,7 +21,8 @@ from anonkit.policy.declaration import Policy, Role
 from anonkit.protocols import Draft
 from anonkit.report.blocks import ReportColumn
 
-_REASON = "every released row shows the same value"
+ONE_VALUE = "every released row shows the same value"
+"""Why the report says that a column was dropped."""
 _HOW_RELEASED: tuple[Literal["detail", "released_values", "values"], ...] = ("detail", "released_values", "values")
 """Keys of a column's entry that say how it was released."""
 
@@ -87,7 +88,7 @@ def _entry(
     """Return what the report says of a column."""
     name = entry["name"]
     if name in constant:
-        dropped: ReportColumn = {**entry, "action": "dropped", "reason": _REASON}
+        dropped: ReportColumn = {**entry, "action": "dropped", "reason": ONE_VALUE}
         for key in _HOW_RELEASED:
             dropped.pop(key, None)
         return dropped

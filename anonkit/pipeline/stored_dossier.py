@@ -8,18 +8,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from anonkit.bundle.stored_release import DATA, PARAMS, REPORT, Release, refuse_changed, sha256
 from anonkit.engines.engine_choice import Local
 from anonkit.engines.reading.settled_tables import settled
 from anonkit.errors import ParameterError, SourceError
+from anonkit.k_anonymity.recoded_sample import as_published, released_names
 from anonkit.k_anonymity.stored_recoding import Recoded
 from anonkit.ledger.source_rows import SourceRows
 from anonkit.pipeline.dossier import COMPARED_ROWS, Dossier, Released, make_dossier
-from anonkit.pipeline.output_measures import owner_measures
+from anonkit.pipeline.output_measures import ReleasedRows, owner_measures
 from anonkit.pipeline.release_output import refuse_within_release
+from anonkit.pipeline.released_values import ONE_VALUE
 from anonkit.policy.declaration import Column, Policy, Role
 from anonkit.policy.encodings import encoding_named
 from anonkit.promises.promise_kinds import read_promise
+from anonkit.protocols import Engine
 from anonkit.randomness import Randomness
 from anonkit.redaction import source_names
 
@@ -76,8 +81,9 @@ def stored_dossier(
         resolved = _with_roles(release, declared, table.schema.names)
         rows = SourceRows(table=table, engine=reading, policy=resolved)
         promise = read_promise(release.report["guarantee"])
-        measured = owner_measures(promise, settled(table, resolved, reading), reading, resolved, randomness)
         held = release.to_arrow()
+        released, drawn = _released(release, held, reading), randomness if _tells_its_rows(release) else None
+        measured = owner_measures(promise, settled(table, resolved, reading), reading, resolved, released, drawn)
         if held.num_rows > COMPARED_ROWS:
             held = held.take(randomness.child("held").permutation(held.num_rows)[:COMPARED_ROWS])
         return make_dossier(
@@ -124,6 +130,26 @@ def _declared(release: Release, policy: Policy | None) -> Policy:
         elif categories is not None:
             columns[name] = Column(name=name, categories=tuple(map(str, categories)))
     return Policy(columns=columns)
+
+
+def _released(release: Release, held: pa.Table, reading: Engine) -> ReleasedRows | None:
+    """Return the rows of a release that has equivalence classes; its unit column is gone, so rows are counted."""
+    recoding = release.params.get("recoding")
+    if recoding is None:
+        return None
+    names = [name for name in released_names(recoding) if name in held.column_names]
+    rows = reading.hold(held)
+    return ReleasedRows(rows=rows, files=reading, applied=as_published(recoding), names=names, shown=names)
+
+
+def _tells_its_rows(release: Release) -> bool:
+    """Tell whether the files say which rows of the source were released, for models to be trained on them.
+
+    They do not where a column of one value is hidden, since rows may have been left out for another value in it, and
+    where classes were merged, since which ones is not published.
+    """
+    hides = any(column.get("reason") == ONE_VALUE for column in release.report["columns"])
+    return not hides and not release.params.get("recoding", {}).get("merged", False)
 
 
 def _domains(params: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

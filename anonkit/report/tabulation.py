@@ -67,7 +67,7 @@ def _measures(block: Iterable[tuple[str, Any]], within: str, note: str) -> Itera
         name = f"{within}: {words(key)}" if within else heading(key)
         if isinstance(value, Mapping):
             texts = {k: v for k, v in value.items() if isinstance(v, str) and k != "value"}
-            rest = {k: v for k, v in value.items() if k not in texts}
+            rest = _with_intervals({k: v for k, v in value.items() if k not in texts})
             notes = "; ".join([*filter(None, [note]), *(f"{words(k)}: {v}" for k, v in texts.items())])
             if "value" in rest:
                 yield _measure(name, rest, notes)
@@ -83,6 +83,15 @@ def _measures(block: Iterable[tuple[str, Any]], within: str, note: str) -> Itera
             yield from _measures([(str(entry.get("name", at)), entry) for at, entry in enumerate(value, 1)], name, note)
         else:
             yield _measure(name, {"value": value}, note)
+
+
+def _with_intervals(block: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a block of figures whose intervals stand together under `ci`, each with its own."""
+    intervals = block.get("ci")
+    figures = {key: value for key, value in block.items() if key != "ci"}
+    if not isinstance(intervals, Mapping) or not set(intervals) <= set(figures):
+        return block
+    return {key: {"value": v, "ci": intervals[key]} if key in intervals else v for key, v in figures.items()}
 
 
 def _measure(name: str, block: Mapping[str, Any], note: str) -> dict[str, Any]:

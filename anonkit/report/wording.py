@@ -17,6 +17,7 @@ _NAMES = {
     "delta": "δ",
     "auc": "AUC",
     "ci": "95% interval",
+    "prediction_of_target": "prediction of the target within the released rows",
     "average_equivalence_class_size": "average size of an equivalence class",
     "discernibility": "discernibility (sum of the squared class sizes)",
     "granularity": "granularity (loss of detail)",

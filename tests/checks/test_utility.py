@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from anonkit.checks.utility import predictive_utility
+from anonkit.checks.utility import RowsAsReleased, prediction_for_all_rows, predictive_utility
 
 RNG = np.random.default_rng(0)
 NUMBERS = RNG.integers(0, 10, 400)
@@ -35,3 +35,90 @@ def test_where_a_score_says_nothing_there_is_none(target: list[str | None]) -> N
     """One class, a class of two rows, a class a row, too few rows with a target."""
     assert predictive_utility(pa.table({"x": NUMBERS, "y": target}), ["x"], "y") is None
     assert predictive_utility(pa.table({"y": ["a", "b"] * 200}), [], "y") is None
+
+
+def _as_it_is(table: pa.Table) -> RowsAsReleased:
+    every = np.ones(table.num_rows, dtype=bool)
+    return RowsAsReleased(table=table.select(["x", "z"]), released=every, placed=every)
+
+
+LABELS = [f"c{value // 3}" if RNG.random() < 0.7 else f"c{RNG.integers(4)}" for value in NUMBERS]
+SOURCE = pa.table({"x": NUMBERS, "z": RNG.integers(0, 5, 400), "y": LABELS})
+
+
+def test_a_release_that_is_its_source_differs_by_nothing() -> None:
+    """The same folds of the same rows and the same models: 0, an interval that holds 0, and no gain."""
+    found = prediction_for_all_rows(SOURCE, ["x", "z"], "y", _as_it_is(SOURCE))
+    assert found is not None
+    assert found["from_source"] == found["from_release"]
+    assert set(found["difference"]) == {"auc", "balanced_accuracy", "accuracy"}
+    for difference in found["difference"].values():
+        assert difference == {"value": 0.0, "ci": [0.0, 0.0], "shows": "no difference that these rows can show"}
+
+
+def test_the_figures_of_the_source_are_the_same_whatever_the_release() -> None:
+    """A release without a feature guesses the commonest class, and changes nothing of what stands beside it."""
+    every = np.ones(400, dtype=bool)
+    empty = RowsAsReleased(table=SOURCE.select([]), released=every, placed=every)
+    half = RowsAsReleased(table=SOURCE.select(["z"]), released=np.arange(400) % 2 == 0, placed=every)
+    found = [prediction_for_all_rows(SOURCE, ["x", "z"], "y", one) for one in (_as_it_is(SOURCE), empty, half)]
+    assert all(one is not None and one["from_source"] == found[0]["from_source"] for one in found if found[0])
+    assert found[1] is not None
+    assert found[2] is not None
+    assert (found[1]["from_release"]["auc"], found[1]["from_release"]["accuracy"]) == (0.5, found[1]["majority"])
+    assert found[1]["difference"]["auc"]["shows"] == "loss"
+    assert (found[0] or {})["rows_left_out"] == 0
+    assert (found[2]["rows"], found[2]["rows_left_out"]) == (400, 200)
+
+
+def test_rows_without_a_place_are_guessed_by_the_shares_of_the_classes() -> None:
+    """A class that is left out whole is never guessed; asked about no row at all, a model is worth a coin."""
+    every = np.ones(400, dtype=bool)
+    gone = np.array([label != "c0" for label in LABELS])
+    learned = prediction_for_all_rows(
+        SOURCE, ["x", "z"], "y", RowsAsReleased(table=SOURCE.select(["x", "z"]), released=gone, placed=gone)
+    )
+    blind = prediction_for_all_rows(
+        SOURCE, ["x", "z"], "y", RowsAsReleased(table=SOURCE.select(["x", "z"]), released=every, placed=~every)
+    )
+    nobody = prediction_for_all_rows(
+        SOURCE, ["x", "z"], "y", RowsAsReleased(table=SOURCE.select(["x", "z"]), released=~every, placed=every)
+    )
+    assert learned is not None
+    assert blind is not None
+    assert nobody is not None
+    assert learned["rows_left_out"] == LABELS.count("c0")
+    assert learned["from_release"]["accuracy"] <= 1 - LABELS.count("c0") / 400
+    assert blind["from_release"]["auc"] == nobody["from_release"]["auc"] == 0.5
+
+
+def test_nobody_is_learned_from_and_asked_about() -> None:
+    """Of 50 people with eight equal rows and random labels a model knows nothing; by rows it would know them all."""
+    who = np.repeat(np.arange(50), 8)
+    label = np.repeat(RNG.permutation(np.arange(50) % 2), 8)
+    table = pa.table({"x": who, "z": who, "y": label})
+    by_rows = prediction_for_all_rows(table, ["x", "z"], "y", _as_it_is(table))
+    by_people = prediction_for_all_rows(table, ["x", "z"], "y", _as_it_is(table), who)
+    assert by_rows is not None
+    assert by_people is not None
+    assert by_rows["from_source"]["auc"] > 0.9
+    assert by_people["from_source"]["auc"] < 0.75
+    few = np.where(label == 1, 0, who)  # all rows of a class are one person's
+    assert prediction_for_all_rows(table, ["x", "z"], "y", _as_it_is(table), few) is None
+
+
+def test_a_fold_of_one_class_alone_says_nothing() -> None:
+    """Five people hold the rare class beside the usual one: dealt to folds by the latter, two of them share a fold."""
+    who = np.append(np.arange(200), np.arange(5))
+    label = ["usual"] * 200 + ["zz rare"] * 5
+    table = pa.table({"x": who, "z": who % 7, "y": label})
+    assert prediction_for_all_rows(table, ["x", "z"], "y", _as_it_is(table)) is not None
+    assert prediction_for_all_rows(table, ["x", "z"], "y", _as_it_is(table), who) is None
+
+
+def test_figures_carry_intervals() -> None:
+    """Each of the three measures has its 95 % interval, and lies in it."""
+    found = predictive_utility(SOURCE, ["x", "z"], "y")
+    assert found is not None
+    assert set(found["ci"]) == {"auc", "balanced_accuracy", "accuracy"}
+    assert all(low <= found[name] <= high for name, (low, high) in found["ci"].items())

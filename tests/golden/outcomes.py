@@ -62,6 +62,9 @@ SENTENCES = frozenset(
         "shuffle.reason",
         "utility.prediction_of_target.protocol",
         "utility_of_source.prediction_of_target.protocol",
+        "prediction_for_all_rows.protocol",
+        "rows_left_out.rule",
+        "rows_left_out.note",
         "banner",
         "notes[]",
     }

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows and people that a release leaves out, by class of the target: for the owner alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from anonkit.checks.utility import CLASSES
+from anonkit.k_anonymity.recoded_sample import is_categorical
+from anonkit.k_anonymity.violating_classes import WithValue
+from anonkit.protocols import Engine, Source
+
+LISTED = 50
+"""Classes that are listed, at most: those that lost most come first."""
+TIMES, EXCESS, CHANCE = 1.5, 10, 0.001
+RULE = (
+    f"a class stands out when its share left out is at least {TIMES} times that of all classes together, at least "
+    f"{EXCESS} more of it are left out than at that share, and fewer than 1 in {round(1 / CHANCE):,} tables whose "
+    "target had nothing to do with it would show as much (Chernoff's bound, over all classes)"
+)
+_Value: TypeAlias = Any
+"""Class of the target, as the engine returns it; None where it is missing."""
+
+
+def left_out_by_class(
+    engine: Engine, source: Source, files: Engine, released: Source, target: str, unit: str | None
+) -> dict[str, Any] | None:
+    """Count what is left out of every class of the target: the source less the release, whatever the reason.
+
+    Parameters
+    ----------
+    engine, source
+        The table with its cells as declared, units as keys, and the engine that holds it.
+    files, released
+        The draft's rows, the unit column still among them, and the engine that reads them.
+
+    Returns
+    -------
+    dict or None
+        None for a target without classes: more than 20 different numbers or dates. Else `target`; `counted`: `rows` or
+        `people`; `in`, `left_out`, `share` of the whole table; `classes`, a list of `class` (None: the target is
+        missing), `in`, `left_out`, `share`, `stands_out`, and with a unit also `rows_in` and `rows_left_out`;
+        `more_classes` when not all are listed; `rule`; and `note` when a class stands out. A person is left out of a
+        class when none of the person's rows of that class is released.
+
+    Privacy
+    -------
+    Exact counts of rows that are not released: the owner's, whatever the promise.
+    """
+    (kept,) = files.count_sets(released, [(target,)])
+    if not is_categorical(kept.column(target), CLASSES):
+        return None
+    rows = _LeftOut(read=_by_value(engine.count_sets(source, [(target,)])[0], target), released=_by_value(kept, target))
+    counted, n_read, n_left = rows, *rows.in_all
+    if unit is not None:
+        source = engine.map_batches(source, WithValue(unit), source.schema)
+        counted = _LeftOut(
+            read=_by_value(engine.count_people(source, [target], unit), target),
+            released=_by_value(files.count_people(released, [target], unit), target),
+        )
+        n_read = _total(engine.count_people(source, (), unit))
+        n_left = n_read - _total(files.count_people(released, (), unit))
+    classes = []
+    for value in sorted(counted.read, key=lambda value: (-counted.of(value)[1], str(value))):
+        entry = {"class": _plain(value), **_figures(*counted.of(value)), "stands_out": counted.stands_out(value)}
+        more = {} if unit is None else dict(zip(("rows_in", "rows_left_out"), rows.of(value), strict=True))
+        classes.append({**entry, **more})
+    n_standing_out = sum(entry["stands_out"] for entry in classes)
+    return {
+        "target": target,
+        "counted": "rows" if unit is None else "people",
+        **_figures(n_read, n_left),
+        "classes": classes[:LISTED],
+        **({"more_classes": len(classes) - LISTED} if len(classes) > LISTED else {}),
+        "rule": RULE,
+        **({"note": _note(n_standing_out, target, unit)} if n_standing_out else {}),
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _LeftOut:
+    """What was read and what is released, by class of the target."""
+
+    read: Mapping[_Value, int]
+    released: Mapping[_Value, int]
+
+    def of(self, value: _Value) -> tuple[int, int]:
+        """Return how many of a class were read, and how many of these are left out."""
+        return self.read[value], self.read[value] - self.released.get(value, 0)
+
+    @property
+    def in_all(self) -> tuple[int, int]:
+        n_read = sum(self.read.values())
+        return n_read, n_read - sum(self.released.values())
+
+    def stands_out(self, value: _Value) -> bool:
+        """Tell whether clearly more of a class than of all is left out; see `RULE`."""
+        (n_read, n_left), (all_read, all_left) = self.of(value), self.in_all
+        expected = n_read * all_left / all_read
+        if n_left < TIMES * expected or n_left - expected < EXCESS:
+            return False
+        return n_read * _divergence(n_left / n_read, all_left / all_read) > math.log(len(self.read) / CHANCE)
+
+
+def _divergence(share: float, expected: float) -> float:
+    """Return the divergence of two Bernoulli laws in nats: exp(-n times it) bounds the chance of such a share of n."""
+    parts = ((share, expected), (1 - share, 1 - expected))
+    return sum(p * math.log(p / q) for p, q in parts if p > 0)
+
+
+def _figures(n_read: int, n_left: int) -> dict[str, Any]:
+    return {"in": n_read, "left_out": n_left, "share": n_left / n_read if n_read else 0.0}
+
+
+def _note(n_classes: int, target: str, unit: str | None) -> str:
+    which = f"One class of the target {target!r} loses clearly more of its"
+    if n_classes > 1:
+        which = f"{n_classes} classes of the target {target!r} lose clearly more of their"
+    return (
+        f"{which} {'rows' if unit is None else 'people'} than the table as a whole: what is learned or counted from "
+        "the release sees too little of it. The owner's figures list the classes."
+    )
+
+
+def _by_value(counted: pa.Table, target: str) -> dict[_Value, int]:
+    return dict(zip(counted.column(target).to_pylist(), counted.column("count").to_pylist(), strict=True))
+
+
+def _total(counted: pa.Table) -> int:
+    return int(sum(counted.column("count").to_pylist()))
+
+
+def _plain(value: _Value) -> str | int | float | None:
+    return value if value is None or isinstance(value, str | int | float) else str(value)

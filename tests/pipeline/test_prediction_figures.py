@@ -1,0 +1,107 @@
+"""The two figures of a target's prediction, and what other columns and rows left out do to them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anonkit
+from anonkit.datasets import bank_customers
+
+FIGURES = ("auc", "balanced_accuracy", "accuracy")
+
+
+def _table(rows: int = 240) -> pa.Table:
+    return bank_customers(rows, seed=6).select(["age", "income", "education", "customer_value"])
+
+
+def _released(table: pa.Table, method: str, sensitive: tuple[str, ...] = ()) -> anonkit.Release:
+    columns = {name: {"role": "insensitive"} for name in ("row", "more", "copy") if name in table.column_names}
+    columns |= {name: {"role": "sensitive"} for name in sensitive}
+    settings_of = {} if method == "mondrian" else {"trees": 5, "max_suppression": 0.4}
+    return anonkit.release(
+        table,
+        method=method,
+        k=5,
+        target="customer_value",
+        policy=anonkit.Policy.from_dict({"columns": columns}),
+        ledger=None,
+        seed=1,
+        **settings_of,
+    )
+
+
+@pytest.mark.parametrize("method", ["mondrian", "rfka"])
+@given(
+    seed=st.integers(0, 2**16),
+    kind=st.sampled_from(["row number in order of the target", "copy of the target", "noise"]),
+    is_sensitive=st.booleans(),
+)
+@settings(max_examples=4)
+def test_a_column_that_is_no_quasi_identifier_never_moves_a_figure(
+    method: str, seed: int, kind: str, is_sensitive: bool
+) -> None:
+    """Insensitive or sensitive, telling or not: prediction is from the quasi-identifiers alone."""
+    plain = _table()
+    labels = np.array(plain.column("customer_value").to_pylist())
+    values = {
+        "row number in order of the target": np.argsort(np.argsort(labels, kind="stable")),
+        "copy of the target": labels,
+        "noise": np.random.default_rng(seed).integers(0, 9, len(labels)),
+    }[kind]
+    more = plain.append_column("more", pa.array(values))
+    before, after = _released(plain, method), _released(more, method, ("more",) if is_sensitive else ())
+    assert "more" in after.to_arrow().column_names
+    assert after.report["utility"]["prediction_of_target"] == before.report["utility"]["prediction_of_target"]
+    for key in ("utility_of_source", "prediction_for_all_rows"):
+        assert after.owner[key] == before.owner[key]
+
+
+def test_a_release_that_is_its_source_shows_no_difference() -> None:
+    """Every combination is shared by k rows, nothing is recoded: 0, in an interval that holds 0."""
+    age = np.repeat([20, 30, 40, 50], 50)
+    table = pa.table({"age": age, "customer_value": np.where(np.arange(200) % 5 < age // 10 - 1, "a", "b")})
+    release = _released(table, "rfka")
+    assert sorted(release.to_arrow().to_pylist(), key=str) == sorted(table.to_pylist(), key=str)
+    found = release.owner["prediction_for_all_rows"]
+    assert found["rows_left_out"] == 0
+    for name in FIGURES:
+        low, high = found["difference"][name]["ci"]
+        assert found["difference"][name]["value"] == 0
+        assert low <= 0 <= high
+        assert found["difference"][name]["shows"] == "no difference that these rows can show"
+
+
+def test_rows_left_out_count_for_the_owner() -> None:
+    """People of rare towns are positive, and left out: the release alone looks better than it serves all rows."""
+    random = np.random.default_rng(8)
+    common = random.integers(0, 4, 400)
+    rare = np.arange(80)
+    table = pa.table(
+        {
+            "age": np.append(20 + common * 10, 20 + rare % 4 * 10),
+            "town": [*["T"] * 400, *(f"U{one}" for one in rare)],
+            "customer_value": [*np.where(random.random(400) < 0.2 * common, "pos", "neg"), *["pos"] * 80],
+        }
+    )
+    policy = anonkit.Policy.from_dict({"columns": {"town": {"categories": ["T", *(f"U{one}" for one in rare)]}}})
+    release = anonkit.release(
+        table,
+        method="datafly",
+        k=5,
+        target="customer_value",
+        policy=policy,
+        ledger=None,
+        max_suppression=0.3,
+    )
+    assert release.report["rows"]["suppressed"] == 80
+    public, own = release.report["utility"]["prediction_of_target"], release.owner["prediction_for_all_rows"]
+    assert own["rows"] == 480
+    assert own["rows_left_out"] == 80
+    assert own["from_release"]["balanced_accuracy"] < public["balanced_accuracy"]
+    assert own["difference"]["balanced_accuracy"]["shows"] == "loss"
+    (worst, _) = release.owner["rows_left_out"]["classes"]
+    assert (worst["class"], worst["left_out"], worst["stands_out"]) == ("pos", 80, True)
