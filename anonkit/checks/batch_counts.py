@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts behind the expectations on pandas, SQL and Spark batches: class sizes and diversity, never cell values.
 
+A batch on a database or on Spark is counted there. What comes to this process are sizes of classes, and for diversity
+the counts of (class, value), classes and values being numbers that the engine gives them.
+
 Imported by `anonkit.checks.expectations` only, which says what to install when Great Expectations is absent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from great_expectations.core.metric_domain_types import MetricDomainTypes
@@ -17,81 +20,254 @@ from great_expectations.execution_engine import (
 )
 from great_expectations.expectations.metrics.metric_provider import metric_value
 from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
+from great_expectations.validator.metric_configuration import MetricConfiguration
 
-from anonkit.checks.diversity import diversity_of
+from anonkit.checks.partition_conditions import condition_columns
+from anonkit.checks.value_counts import ANYBODY, HOLDERS, PAIR, VALUE, ValueCounts
 
 CLASSES = "anonkit.table.class_sizes"
 PAIRS = "anonkit.table.sensitive_pairs"
+ROWS = "anonkit.table.rows"
+COLUMNS = "table.columns"
 """Names under which the expectations ask for these."""
 
 
-class ClassSizes(TableMetricProvider):
-    """How many equivalence classes there are of each size: pairs (rows in the class, number of such classes)."""
+class _NamedColumns(TableMetricProvider):
+    """What is counted by columns: nothing where one of them is not in the batch, which the expectation then says.
+
+    An engine would raise, with a traceback in the data docs. Two would not: SQLite takes a quoted unknown name for a
+    text, and pandas a list of names that is as long as the frame for labels.
+    """
+
+    @classmethod
+    def _get_evaluation_dependencies(
+        cls, metric: Any, configuration: Any = None, execution_engine: Any = None, runtime_configuration: Any = None
+    ) -> dict[str, Any]:
+        more = {"execution_engine": execution_engine, "runtime_configuration": runtime_configuration}
+        found = super()._get_evaluation_dependencies(metric=metric, configuration=configuration, **more)
+        return {**found, COLUMNS: columns_metric(metric.metric_domain_kwargs)}
+
+
+def columns_metric(domain: Mapping[str, Any]) -> MetricConfiguration:
+    """Return the metric that lists the columns of a batch, whatever rows are looked at."""
+    return MetricConfiguration(
+        metric_name=COLUMNS, metric_domain_kwargs={"batch_id": domain.get("batch_id")}, metric_value_kwargs=None
+    )
+
+
+def named_columns(domain: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:
+    """Return the columns that are asked for, those of the row condition included."""
+    names = [*values["columns"], values.get("sensitive"), values.get("unit")]
+    return [*(name for name in names if name is not None), *condition_columns(domain.get("row_condition"))]
+
+
+def _are_there(metrics: Mapping[str, Any], domain: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
+    # the names of some databases are equal in any case, but not so their hashes
+    return all(name in metrics[COLUMNS] for name in named_columns(domain, values))
+
+
+class ClassSizes(_NamedColumns):
+    """How many equivalence classes there are of each size: pairs (size, number of such classes), ascending.
+
+    The size of a class is the number of its rows, or of the different values of the unit in it; a row without one is
+    nobody's.
+    """
 
     metric_name = CLASSES
-    value_keys = ("columns",)
+    value_keys = ("columns", "unit")
 
     @metric_value(engine=PandasExecutionEngine)
-    def _pandas(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, **more):  # type: ignore[no-untyped-def]  # noqa: N805
-        frame = _batch(execution_engine, metric_domain_kwargs)
+    def _pandas(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, metrics, **more):  # type: ignore[no-untyped-def]  # noqa: N805
+        if not _are_there(metrics, metric_domain_kwargs, metric_value_kwargs):
+            return []
+        frame, unit = _batch(execution_engine, metric_domain_kwargs), metric_value_kwargs["unit"]
         names = list(metric_value_kwargs["columns"])
-        require_columns(names, frame.columns)
-        sizes = frame.groupby(names, dropna=False, observed=True, sort=False).size()
-        return sorted((int(size), int(classes)) for size, classes in sizes.value_counts().items())
+        classes = frame.groupby(names, dropna=False, observed=True, sort=False)
+        sizes = classes.size() if unit is None else classes[unit].nunique()
+        return sorted((int(size), int(number)) for size, number in sizes.value_counts().items())
 
     @metric_value(engine=SqlAlchemyExecutionEngine)
-    def _sql(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, **more):  # type: ignore[no-untyped-def]  # noqa: N805
+    def _sql(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, metrics, **more):  # type: ignore[no-untyped-def]  # noqa: N805
+        if not _are_there(metrics, metric_domain_kwargs, metric_value_kwargs):
+            return []
         import sqlalchemy as sa
 
-        table = _batch(execution_engine, metric_domain_kwargs)
-        keys = [sa.column(name) for name in metric_value_kwargs["columns"]]
-        classes = sa.select(sa.func.count().label("n")).select_from(table).group_by(*keys).subquery("classes")
+        table, unit = _batch(execution_engine, metric_domain_kwargs), metric_value_kwargs["unit"]
+        keys = [_column(name) for name in metric_value_kwargs["columns"]]
+        size = sa.func.count() if unit is None else sa.func.count(_column(unit).distinct())
+        classes = sa.select(size.label("n")).select_from(table).group_by(*keys).subquery("classes")
         return sorted(_fetched(execution_engine, sa.select(classes.c.n, sa.func.count()).group_by(classes.c.n)))
 
     @metric_value(engine=SparkDFExecutionEngine)
-    def _spark(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, **more):  # type: ignore[no-untyped-def]  # noqa: N805
-        frame = _batch(execution_engine, metric_domain_kwargs)
-        sizes = frame.groupBy(*map(_ticked, metric_value_kwargs["columns"])).count().select("count")
-        rows = sizes.withColumnRenamed("count", "n").groupBy("n").count().collect()
-        return sorted((int(row[0]), int(row[1])) for row in rows)
+    def _spark(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, metrics, **more):  # type: ignore[no-untyped-def]  # noqa: N805
+        if not _are_there(metrics, metric_domain_kwargs, metric_value_kwargs):
+            return []
+        frame, unit = _batch(execution_engine, metric_domain_kwargs), metric_value_kwargs["unit"]
+        keys = ", ".join(map(_ticked, metric_value_kwargs["columns"]))
+        size = "count(1)" if unit is None else f"count(DISTINCT {_ticked(unit)})"
+        classes = f"(SELECT {size} AS n FROM {{batch}} GROUP BY {keys})"
+        return sorted(_collected(frame, f"SELECT n, count(1) FROM {classes} GROUP BY n"))
 
 
-class SensitivePairs(TableMetricProvider):
+class SensitivePairs(_NamedColumns):
     """Diversity of a sensitive column inside the classes, from counts of (class, value)."""
 
     metric_name = PAIRS
-    value_keys = ("columns", "sensitive", "missing_is_value")
+    value_keys = ("columns", "sensitive", "missing_is_value", "unit")
 
     @metric_value(engine=PandasExecutionEngine)
-    def _pandas(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, **more):  # type: ignore[no-untyped-def]  # noqa: N805
-        frame = _batch(execution_engine, metric_domain_kwargs)
-        names = [*metric_value_kwargs["columns"], metric_value_kwargs["sensitive"]]
-        require_columns(names, frame.columns)
-        counted = frame.groupby(names, dropna=False, observed=True, sort=False).size()
-        return _diversity(
-            [(*_as_tuple(key), int(n)) for key, n in counted.items()], metric_value_kwargs["missing_is_value"]
-        )
+    def _pandas(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, metrics, **more):  # type: ignore[no-untyped-def]  # noqa: N805
+        if not _are_there(metrics, metric_domain_kwargs, metric_value_kwargs):
+            return {}
+        frame, unit = _batch(execution_engine, metric_domain_kwargs), metric_value_kwargs["unit"]
+        names = list(metric_value_kwargs["columns"])
+        return ValueCounts.of_cells(
+            frame.groupby(names, dropna=False, observed=True, sort=False).ngroup().to_numpy(),
+            frame[metric_value_kwargs["sensitive"]],
+            None if unit is None else frame[unit],
+            metric_value_kwargs["missing_is_value"],
+        ).diversity(metric_value_kwargs["missing_is_value"])
 
     @metric_value(engine=SqlAlchemyExecutionEngine)
-    def _sql(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, **more):  # type: ignore[no-untyped-def]  # noqa: N805
+    def _sql(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, metrics, **more):  # type: ignore[no-untyped-def]  # noqa: N805
+        if not _are_there(metrics, metric_domain_kwargs, metric_value_kwargs):
+            return {}
+        import sqlalchemy as sa
+
+        table, unit = _batch(execution_engine, metric_domain_kwargs), metric_value_kwargs["unit"]
+        value = _column(metric_value_kwargs["sensitive"])
+        last = _fetched(execution_engine, _last_value(table, value))
+        if _is_no_number(last):
+            value = sa.func.nullif(value, sa.cast(sa.literal("NaN"), sa.Float))
+        names = {f"k{at}": _column(name) for at, name in enumerate(metric_value_kwargs["columns"])}
+        cells = sa.select(
+            *(column.label(key) for key, column in names.items()),
+            value.label("s"),
+            (sa.null() if unit is None else _column(unit)).label("u"),
+        ).select_from(table)
+        rows = _ranked(cells.cte("cells"), list(names), unit is not None, metric_value_kwargs["missing_is_value"])
+        found = _fetched(execution_engine, rows)
+        return ValueCounts.of_engine(found, [row[0] for row in last]).diversity(metric_value_kwargs["missing_is_value"])
+
+    @metric_value(engine=SparkDFExecutionEngine)
+    def _spark(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, metrics, **more):  # type: ignore[no-untyped-def]  # noqa: N805
+        if not _are_there(metrics, metric_domain_kwargs, metric_value_kwargs):
+            return {}
+        frame, unit = _batch(execution_engine, metric_domain_kwargs), metric_value_kwargs["unit"]
+        value = _ticked(metric_value_kwargs["sensitive"])
+        last = _collected(
+            frame, f"SELECT {value} AS s FROM {{batch}} WHERE {value} IS NOT NULL ORDER BY s DESC LIMIT 1"
+        )
+        if _is_no_number(last):
+            value = f"nullif({value}, double('NaN'))"
+        names = [_ticked(name) for name in metric_value_kwargs["columns"]]
+        keys = ", ".join(f"k{at}" for at in range(len(names)))
+        cells = "".join(f"{name} AS k{at}, " for at, name in enumerate(names))
+        whose = "NULL" if unit is None else _ticked(unit)
+        valued = "" if metric_value_kwargs["missing_is_value"] else "WHERE v IS NOT NULL"
+        people = "count(DISTINCT u) FROM ranked"
+        rows = (
+            f"SELECT {PAIR}, c, v, n FROM ranked"
+            if unit is None
+            else f"SELECT {PAIR}, c, v, {people} GROUP BY c, v UNION ALL "
+            f"SELECT {HOLDERS}, c, NULL, {people} {valued} GROUP BY c UNION ALL "
+            f"SELECT {VALUE}, NULL, v, {people} {valued} GROUP BY v UNION ALL "
+            f"SELECT {ANYBODY}, NULL, NULL, {people} {valued}"
+        )
+        found = _collected(
+            frame,
+            f"WITH cells AS (SELECT {cells}{value} AS s, {whose} AS u FROM {{batch}}), "
+            f"counted AS (SELECT {keys}, s, u, count(1) AS n FROM cells GROUP BY {keys}, s, u), "
+            f"ranked AS (SELECT dense_rank() OVER (ORDER BY {keys}) AS c, "
+            f"CASE WHEN s IS NOT NULL THEN dense_rank() OVER (ORDER BY s) END AS v, u, n FROM counted) {rows}",
+        )
+        return ValueCounts.of_engine(found, [row[0] for row in last]).diversity(metric_value_kwargs["missing_is_value"])
+
+
+class Rows(TableMetricProvider):
+    """The number of rows of a batch.
+
+    Great Expectations has `table.row_count`, which it fetches after it has closed the connection: DuckDB 2 then has no
+    rows any more.
+    """
+
+    metric_name = ROWS
+
+    @metric_value(engine=PandasExecutionEngine)
+    def _pandas(cls, execution_engine, metric_domain_kwargs, **more):  # type: ignore[no-untyped-def]  # noqa: N805
+        return len(_batch(execution_engine, metric_domain_kwargs))
+
+    @metric_value(engine=SqlAlchemyExecutionEngine)
+    def _sql(cls, execution_engine, metric_domain_kwargs, **more):  # type: ignore[no-untyped-def]  # noqa: N805
         import sqlalchemy as sa
 
         table = _batch(execution_engine, metric_domain_kwargs)
-        names = [*metric_value_kwargs["columns"], metric_value_kwargs["sensitive"]]
-        keys = [sa.column(name) for name in names]
-        query = sa.select(*keys, sa.func.count()).select_from(table).group_by(*keys)
-        return _diversity(_fetched(execution_engine, query), metric_value_kwargs["missing_is_value"])
+        return int(_fetched(execution_engine, sa.select(sa.func.count()).select_from(table))[0][0])
 
     @metric_value(engine=SparkDFExecutionEngine)
-    def _spark(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, **more):  # type: ignore[no-untyped-def]  # noqa: N805
-        frame = _batch(execution_engine, metric_domain_kwargs)
-        names = [*metric_value_kwargs["columns"], metric_value_kwargs["sensitive"]]
-        rows = [tuple(row) for row in frame.groupBy(*map(_ticked, names)).count().collect()]
-        return _diversity(rows, metric_value_kwargs["missing_is_value"])
+    def _spark(cls, execution_engine, metric_domain_kwargs, **more):  # type: ignore[no-untyped-def]  # noqa: N805
+        return _batch(execution_engine, metric_domain_kwargs).count()
 
 
 def _batch(execution_engine: Any, domain: Any) -> Any:
-    return execution_engine.get_compute_domain(domain, domain_type=MetricDomainTypes.TABLE)[0]
+    """Return the rows that are looked at, those of the row condition if there is one."""
+    batch = execution_engine.get_compute_domain(domain, domain_type=MetricDomainTypes.TABLE)[0]
+    # with a condition SQLAlchemy has a SELECT here, which may not stand in FROM without a name
+    return batch.subquery("batch") if _is_select(execution_engine, batch) else batch
+
+
+def _is_select(execution_engine: Any, batch: Any) -> bool:
+    if not isinstance(execution_engine, SqlAlchemyExecutionEngine):
+        return False
+    import sqlalchemy as sa
+
+    return isinstance(batch, sa.SelectBase)
+
+
+def _column(name: str) -> Any:
+    """Return a column by its name, quoted where the dialect needs it: spaces, capitals and words of SQL."""
+    import sqlalchemy as sa
+
+    return sa.column(name)
+
+
+def _last_value(table: Any, value: Any) -> Any:
+    """Ask for the value that sorts last.
+
+    It alone tells whether values have an order, by its type: SQLite sorts texts behind numbers. And it is not-a-number
+    where there is such a value, which is missing to us.
+    """
+    import sqlalchemy as sa
+
+    return sa.select(value).select_from(table).where(value.is_not(None)).order_by(value.desc()).limit(1)
+
+
+def _is_no_number(last: Sequence[tuple[Any, ...]]) -> bool:
+    return any(value != value for (value,) in last)
+
+
+def _ranked(cells: Any, keys: Sequence[str], of_people: bool, missing_is_value: bool) -> Any:
+    """Count the cells (keys…, s, u) by numbers of classes and values, in one statement: no other sees half a change."""
+    import sqlalchemy as sa
+
+    grouped = [*(cells.c[key] for key in keys), cells.c.s, cells.c.u]
+    counted = sa.select(*grouped, sa.func.count().label("n")).group_by(*grouped).cte("counted")
+    ranked = sa.select(
+        sa.func.dense_rank().over(order_by=[counted.c[key] for key in keys]).label("c"),
+        sa.case((counted.c.s.is_not(None), sa.func.dense_rank().over(order_by=counted.c.s))).label("v"),
+        counted.c.u,
+        counted.c.n,
+    ).cte("ranked")
+    c, v, nothing = ranked.c.c, ranked.c.v, sa.null()
+    if not of_people:
+        return sa.select(sa.literal_column(str(PAIR)), c, v, ranked.c.n)
+    people, valued = sa.func.count(ranked.c.u.distinct()), sa.true() if missing_is_value else v.is_not(None)
+    return sa.union_all(
+        sa.select(sa.literal_column(str(PAIR)), c, v, people).group_by(c, v),
+        sa.select(sa.literal_column(str(HOLDERS)), c, nothing, people).where(valued).group_by(c),
+        sa.select(sa.literal_column(str(VALUE)), nothing, v, people).where(valued).group_by(v),
+        sa.select(sa.literal_column(str(ANYBODY)), nothing, nothing, people).where(valued),
+    )
 
 
 def _fetched(execution_engine: Any, query: Any) -> list[tuple[Any, ...]]:
@@ -100,43 +276,11 @@ def _fetched(execution_engine: Any, query: Any) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in connection.execute(query).fetchall()]
 
 
-def require_columns(names: Sequence[str], columns: Iterable[str]) -> None:
-    """Refuse names that are no columns: pandas takes a list as long as the frame for labels, and counts those."""
-    if not set(names) <= set(columns):
-        raise ValueError("a column is not in the batch")
-
-
 def _ticked(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    # braces are doubled, since the session formats its query
+    return "`" + name.replace("`", "``").replace("{", "{{").replace("}", "}}") + "`"
 
 
-def _as_tuple(key: object) -> tuple[Any, ...]:
-    return key if isinstance(key, tuple) else (key,)
-
-
-def _diversity(rows: Sequence[tuple[Any, ...]], missing_is_value: bool) -> dict[str, float]:
-    """Return l, entropy l, t and alpha from rows (class columns…, sensitive value, count); nothing for no rows."""
-    import numpy as np
-
-    if not rows:
-        return {}
-    classes: dict[tuple[Any, ...], int] = {}
-    for row in rows:
-        classes.setdefault(tuple(None if x != x else x for x in row[:-2]), len(classes))
-    pairs = [
-        (classes[tuple(None if x != x else x for x in row[:-2])], None if row[-2] != row[-2] else row[-2], row[-1])
-        for row in rows
-    ]
-    pairs = [pair for pair in pairs if missing_is_value or pair[1] is not None]
-    present = [value for value in dict.fromkeys(value for _, value, _ in pairs) if value is not None]
-    ordered = bool(present) and not any(isinstance(value, str | bool | np.bool_) for value in present)
-    place = {value: at for at, value in enumerate(sorted(present) if ordered else present)}
-    some = sorted({at for at, _, _ in pairs})
-    dense = {at: number for number, at in enumerate(some)}
-    return diversity_of(
-        np.array([dense[at] for at, _, _ in pairs], dtype=np.int64),
-        np.array([place.get(value, len(place)) for _, value, _ in pairs], dtype=np.int64),
-        np.array([n for _, _, n in pairs], dtype=np.float64),
-        ordered,
-        some_have_none=len(some) < len(classes),
-    )
+def _collected(frame: Any, query: str) -> list[tuple[Any, ...]]:
+    """Run a query on a Spark frame, of the classic kind or Connect's: `{batch}` in it."""
+    return [tuple(row) for row in frame.sparkSession.sql(query, batch=frame).collect()]

@@ -11,12 +11,23 @@ Import this module before loading a suite that was saved with these expectations
 from __future__ import annotations
 
 import os
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from anonkit.checks.expectation_words import (
+    UNKNOWN,
+    Words,
+    anonymity_words,
+    closeness_words,
+    diversity_words,
+    found_words,
+    promise_words,
+    shortfall_words,
+)
 from anonkit.checks.validation import validate
-from anonkit.errors import AnonkitError, GuaranteeError, MissingDependencyError, ParameterError, UncheckedError
+from anonkit.errors import AnonkitError, GuaranteeError, MissingDependencyError, UncheckedError
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Check
 
@@ -26,9 +37,18 @@ try:
     from great_expectations.checkpoint.actions import ValidationAction
     from great_expectations.compatibility import pydantic
     from great_expectations.core.suite_parameters import SuiteParameterDict
-    from great_expectations.expectations.expectation import BatchExpectation
+    from great_expectations.expectations import row_conditions
+    from great_expectations.expectations.expectation import BatchExpectation, render_suite_parameter_string
+    from great_expectations.expectations.model_field_types import ConditionParser
+    from great_expectations.render import (
+        LegacyDiagnosticRendererType,
+        LegacyRendererType,
+        RenderedStringTemplateContent,
+    )
+    from great_expectations.render.renderer.renderer import renderer
+    from great_expectations.render.renderer_configuration import RendererValueType
 
-    from anonkit.checks.batch_counts import CLASSES, PAIRS
+    from anonkit.checks.batch_counts import CLASSES, COLUMNS, PAIRS, ROWS, columns_metric, named_columns
 except ImportError:
     raise MissingDependencyError.of_extra("Great Expectations", "validate") from None
 except SystemExit:  # pyspark without grpcio ends `python -c` with success
@@ -36,32 +56,107 @@ except SystemExit:  # pyspark without grpcio ends `python -c` with success
         "Great Expectations cannot be imported here: pyspark lacks grpcio", "pip install grpcio, or run a file"
     ) from None
 
-_TABLE = "table.columns"
 _MISSING = "True: a missing cell is a sensitive value like any other."
+_UNIT = "Column whose different values are people; everything is then counted in people. Else rows are."
+_PARTITION = "Rows that are looked at; each partition of a table is looked at by itself."
+RowCondition: Any = getattr(row_conditions, "RowConditionType", str | None)
+"""A condition, or the text of one: earlier versions have texts only."""
 
 
 # --- the expectations ----------------------------------------------------------------------------------------
 
 
 class _Expectation(BatchExpectation):
-    """What the expectations have in common: missing columns and empty batches fail."""
+    """What the expectations have in common: data docs have words."""
 
-    def _refused(self, metrics: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any] | None:
-        missing = [name for name in names if name not in metrics[_TABLE]]
-        if missing:  # SQLite takes a quoted unknown name for a text, and counts one large class
-            return _result(False, None, {"missing_columns": missing})
-        sizes = metrics.get(CLASSES)
-        return _result(False, None, {"rows": 0}) if sizes is not None and not sizes else None
+    finds: ClassVar[str]
+    """k, l, t or promise."""
+
+    @classmethod
+    @abstractmethod
+    def _words(cls, kwargs: Mapping[str, Any]) -> Words:
+        """Say what must hold, from the keyword arguments."""
+
+    @classmethod
+    def _prescriptive_template(cls, renderer_configuration: Any) -> Any:
+        template, params = cls._words(renderer_configuration.kwargs)
+        for name, value in params.items():
+            renderer_configuration.add_param(name=name, param_type=RendererValueType.STRING, value=value)
+        renderer_configuration.template_str = template
+        return renderer_configuration
+
+    @classmethod
+    @renderer(renderer_type=LegacyRendererType.PRESCRIPTIVE)
+    @render_suite_parameter_string
+    def _prescriptive_renderer(
+        cls, configuration: Any = None, result: Any = None, runtime_configuration: Any = None
+    ) -> list[Any]:
+        template, params = cls._words((configuration or result.expectation_config).kwargs)
+        return [_text(template, params, (runtime_configuration or {}).get("styling", {}))]
+
+    @classmethod
+    @renderer(renderer_type=LegacyDiagnosticRendererType.OBSERVED_VALUE)
+    def _diagnostic_observed_value_renderer(
+        cls, configuration: Any = None, result: Any = None, runtime_configuration: Any = None
+    ) -> str:
+        return (
+            UNKNOWN
+            if result is None or could_not_be_evaluated(result)
+            else found_words(cls.finds, result.expectation_config.kwargs, result.result)
+        )
+
+    @classmethod
+    @renderer(renderer_type=LegacyDiagnosticRendererType.UNEXPECTED_STATEMENT)
+    def _diagnostic_unexpected_statement_renderer(
+        cls, configuration: Any = None, result: Any = None, runtime_configuration: Any = None
+    ) -> list[Any]:
+        if result.success or could_not_be_evaluated(result):
+            return list(
+                super()._diagnostic_unexpected_statement_renderer(
+                    configuration=configuration, result=result, runtime_configuration=runtime_configuration
+                )
+            )
+        words = shortfall_words(cls.finds, result.expectation_config.kwargs, result.result)
+        return [] if words is None else [_text("\n\n$words", {"words": words}, {"classes": ["text-danger"]})]
 
 
-class ExpectTableToBeKAnonymous(_Expectation):
-    """Expect every combination of the quasi-identifiers to be held by at least k rows."""
+class _ClassExpectation(_Expectation):
+    """What holds of equivalence classes: of rows or people, in the table or in a part of it.
+
+    A column that is not there and a batch without rows are failures.
+    """
 
     columns: list[str] = pydantic.Field(min_items=1, description="Quasi-identifiers.")
-    k: int | SuiteParameterDict = pydantic.Field(description="Rows in the smallest class, at least.")
+    unit: str | None = pydantic.Field(None, description=_UNIT)
+    row_condition: RowCondition = pydantic.Field(None, description=_PARTITION)
+    condition_parser: ConditionParser | None = None
 
-    metric_dependencies: ClassVar = (CLASSES, _TABLE)
-    success_keys: ClassVar = ("columns", "k")
+    domain_keys: ClassVar = ("batch_id", "row_condition", "condition_parser")
+
+    def get_validation_dependencies(self, execution_engine: Any = None, runtime_configuration: Any = None) -> Any:
+        """Return the metrics that are needed, the columns of the whole batch among them."""
+        found = super().get_validation_dependencies(
+            execution_engine=execution_engine, runtime_configuration=runtime_configuration
+        )
+        found.set_metric_configuration(COLUMNS, columns_metric(self._get_domain_kwargs()))
+        return found
+
+    def _refused(self, metrics: Mapping[str, Any], counted: object) -> dict[str, Any] | None:
+        names = named_columns(self._get_domain_kwargs(), self._get_success_kwargs())
+        missing = [name for name in dict.fromkeys(names) if name not in metrics[COLUMNS]]
+        if missing:
+            return _result(False, None, {"missing_columns": missing})
+        return None if counted else _result(False, None, {"rows": 0})
+
+
+class ExpectTableToBeKAnonymous(_ClassExpectation):
+    """Expect every combination of the quasi-identifiers to be held by at least k rows, or people."""
+
+    k: int | SuiteParameterDict = pydantic.Field(description="Rows or people in the smallest class, at least.")
+
+    finds: ClassVar = "k"
+    metric_dependencies: ClassVar = (CLASSES, COLUMNS)
+    success_keys: ClassVar = ("columns", "k", "unit")
     args_keys: ClassVar = ("columns", "k")
 
     @pydantic.validator("k")
@@ -70,56 +165,70 @@ class ExpectTableToBeKAnonymous(_Expectation):
             raise ValueError("k must be 1 or more")
         return value
 
+    @classmethod
+    def _words(cls, kwargs: Mapping[str, Any]) -> Words:
+        return anonymity_words(kwargs)
+
     def _validate(
         self, metrics: Mapping[str, Any], runtime_configuration: object = None, execution_engine: object = None
     ) -> dict[str, Any]:
         k = int(self._get_success_kwargs()["k"])
-        return self._refused(metrics, self.columns) or _anonymity(metrics[CLASSES], k)
+        counted = "rows" if self.unit is None else "people"
+        return self._refused(metrics, metrics[CLASSES]) or _anonymity(metrics[CLASSES], k, counted)
 
 
-class ExpectTableToBeLDiverse(_Expectation):
+class ExpectTableToBeLDiverse(_ClassExpectation):
     """Expect at least l different values of a sensitive column in every class; missing is none unless declared."""
 
-    columns: list[str] = pydantic.Field(min_items=1, description="Quasi-identifiers.")
     sensitive: str = pydantic.Field(description="What must not be learned.")
     l: float | SuiteParameterDict = pydantic.Field(description="Different values in every class, at least.")  # noqa: E741
     entropy: bool = pydantic.Field(False, description="True: exp(entropy) of the values, at least l.")
     missing_is_value: bool = pydantic.Field(False, description=_MISSING)
 
-    metric_dependencies: ClassVar = (PAIRS, _TABLE)
-    success_keys: ClassVar = ("columns", "sensitive", "l", "entropy", "missing_is_value")
+    finds: ClassVar = "l"
+    metric_dependencies: ClassVar = (PAIRS, COLUMNS)
+    success_keys: ClassVar = ("columns", "sensitive", "l", "entropy", "missing_is_value", "unit")
     args_keys: ClassVar = ("columns", "sensitive", "l")
+
+    @classmethod
+    def _words(cls, kwargs: Mapping[str, Any]) -> Words:
+        return diversity_words(kwargs)
 
     def _validate(
         self, metrics: Mapping[str, Any], runtime_configuration: object = None, execution_engine: object = None
     ) -> dict[str, Any]:
         l = float(self._get_success_kwargs()["l"])  # noqa: E741
         key = "entropy_l" if self.entropy else "l"
-        return self._refused(metrics, [*self.columns, self.sensitive]) or _diverse(
+        return self._refused(metrics, metrics[PAIRS]) or _diverse(
             metrics[PAIRS], key, lambda diversity: diversity >= l - 1e-9
         )
 
 
-class ExpectTableToBeTClose(_Expectation):
+class ExpectTableToBeTClose(_ClassExpectation):
     """Expect a sensitive column to be distributed in every class as in the table, up to a distance of t.
 
-    A class in which nobody has a value is at distance 1; missing is no value unless declared.
+    A class in which nobody has a value is at distance 1; missing is no value unless declared. With a row condition
+    classes are compared with the rows of the condition.
     """
 
-    columns: list[str] = pydantic.Field(min_items=1, description="Quasi-identifiers.")
     sensitive: str = pydantic.Field(description="What must not be learned.")
     t: float | SuiteParameterDict = pydantic.Field(description="Earth mover's distance, at most, in [0, 1].")
     missing_is_value: bool = pydantic.Field(False, description=_MISSING)
 
-    metric_dependencies: ClassVar = (PAIRS, _TABLE)
-    success_keys: ClassVar = ("columns", "sensitive", "t", "missing_is_value")
+    finds: ClassVar = "t"
+    metric_dependencies: ClassVar = (PAIRS, COLUMNS)
+    success_keys: ClassVar = ("columns", "sensitive", "t", "missing_is_value", "unit")
     args_keys: ClassVar = ("columns", "sensitive", "t")
+
+    @classmethod
+    def _words(cls, kwargs: Mapping[str, Any]) -> Words:
+        return closeness_words(kwargs)
 
     def _validate(
         self, metrics: Mapping[str, Any], runtime_configuration: object = None, execution_engine: object = None
     ) -> dict[str, Any]:
         t = float(self._get_success_kwargs()["t"])
-        return self._refused(metrics, [*self.columns, self.sensitive]) or _diverse(
+        return self._refused(metrics, metrics[PAIRS]) or _diverse(
             metrics[PAIRS], "t", lambda diversity: diversity <= t + 1e-9
         )
 
@@ -129,9 +238,14 @@ class ExpectReleaseToKeepItsPromise(_Expectation):
 
     release: str = pydantic.Field(min_length=1, description="Path of the release.")
 
-    metric_dependencies: ClassVar = ("table.row_count", _TABLE)
+    finds: ClassVar = "promise"
+    metric_dependencies: ClassVar = (ROWS, COLUMNS)
     success_keys: ClassVar = ("release",)
     args_keys: ClassVar = ("release",)
+
+    @classmethod
+    def _words(cls, kwargs: Mapping[str, Any]) -> Words:
+        return promise_words(kwargs)
 
     def _validate(
         self, metrics: Mapping[str, Any], runtime_configuration: object = None, execution_engine: object = None
@@ -142,14 +256,14 @@ class ExpectReleaseToKeepItsPromise(_Expectation):
         validation = validate(self.release)
         release = load(self.release)
         assert release.place is not None  # noqa: S101 - it was loaded from its files
-        schema, rows = read_schema(release.place.file(DATA)), int(metrics["table.row_count"])
+        schema, rows = read_schema(release.place.file(DATA)), int(metrics[ROWS])
         expected = release.report["rows"]["out"]
         checks = [
             *validation.checks,
             Check(
                 name="batch_columns",
-                passed=sorted(metrics[_TABLE]) == sorted(schema.names),
-                observed=len(metrics[_TABLE]),
+                passed=sorted(metrics[COLUMNS]) == sorted(schema.names),
+                observed=len(metrics[COLUMNS]),
                 required=len(schema.names),
             ),
             Check(name="batch_rows", passed=rows == expected, observed=rows, required=expected),
@@ -165,21 +279,24 @@ def _result(success: bool, observed: object, details: Mapping[str, Any]) -> dict
     return {"success": success, "result": {"observed_value": observed, "details": dict(details)}}
 
 
-def _anonymity(sizes: Sequence[tuple[int, int]], k: int) -> dict[str, Any]:
+def _text(template: str, params: Mapping[str, Any], styling: Mapping[str, Any]) -> Any:
+    content = {"template": template, "params": dict(params), "styling": dict(styling)}
+    return RenderedStringTemplateContent(content_block_type="string_template", string_template=content)
+
+
+def _anonymity(sizes: Sequence[tuple[int, int]], k: int, counted: str) -> dict[str, Any]:
     smallest = sizes[0][0]
     details = {
         "k": smallest,
         "classes": sum(classes for _, classes in sizes),
         "classes_below_k": sum(classes for size, classes in sizes if size < k),
-        "rows_below_k": sum(size * classes for size, classes in sizes if size < k),
-        "rows": sum(size * classes for size, classes in sizes),
+        f"{counted}_below_k": sum(size * classes for size, classes in sizes if size < k),
+        counted: sum(size * classes for size, classes in sizes),
     }
     return _result(smallest >= k, smallest, details)
 
 
 def _diverse(diversity: Mapping[str, float], key: str, holds: Callable[[float], bool]) -> dict[str, Any]:
-    if not diversity:
-        return _result(False, None, {"rows": 0})
     return _result(bool(holds(diversity[key])), diversity[key], diversity)
 
 
@@ -199,31 +316,22 @@ def suite_from(
     Parameters
     ----------
     policy : Policy or path
-        With every released column declared: its quasi-identifiers and sensitive attributes are looked at.
+        With every released column declared: its quasi-identifiers and sensitive attributes are looked at, and people
+        are counted where it declares a unit, whose column must then be in the batch.
     k, l, t
         What every class must have; l and t for every sensitive attribute.
     name : str
         Name of the suite.
-
-    Raises
-    ------
-    ParameterError
-        The policy declares a unit: these expectations count rows, and would call ten rows of one person ten.
     """
     declared = policy if isinstance(policy, Policy) else Policy.load(policy)
-    if declared.unit is not None:
-        raise ParameterError(
-            f"the policy declares the unit {declared.unit!r}, and expectations on a table count rows, not people",
-            "ExpectReleaseToKeepItsPromise checks a release of people",
-        )
-    columns = list(declared.quasi_identifiers)
-    expectations: list[Any] = [ExpectTableToBeKAnonymous(columns=columns, k=k)]
+    classes = {"columns": list(declared.quasi_identifiers), "unit": declared.unit}
+    expectations: list[Any] = [ExpectTableToBeKAnonymous(**classes, k=k)]
     for sensitive in declared.sensitive:
-        options = {"missing_is_value": sensitive in declared.missing_is_value}
+        options = {**classes, "missing_is_value": sensitive in declared.missing_is_value}
         if l is not None:
-            expectations.append(ExpectTableToBeLDiverse(columns=columns, sensitive=sensitive, l=l, **options))
+            expectations.append(ExpectTableToBeLDiverse(sensitive=sensitive, l=l, **options))
         if t is not None:
-            expectations.append(ExpectTableToBeTClose(columns=columns, sensitive=sensitive, t=t, **options))
+            expectations.append(ExpectTableToBeTClose(sensitive=sensitive, t=t, **options))
     return ExpectationSuite(name=name, expectations=expectations)
 
 
@@ -250,7 +358,7 @@ def require_all(result: Any, declared: int) -> list[Check]:
             f"{len(results)} expectations were evaluated, {max(declared, 1)} were declared",
             "import anonkit.checks.expectations before the suite is loaded",
         )
-    broken = [expectation.expectation_config.type for expectation in results if _could_not(expectation)]
+    broken = [expectation.expectation_config.type for expectation in results if could_not_be_evaluated(expectation)]
     if broken:
         raise UncheckedError(f"could not evaluate {', '.join(sorted(set(broken)))}", "are all columns in the batch?")
     checks = [
@@ -268,13 +376,15 @@ def require_all(result: Any, declared: int) -> list[Check]:
     return checks
 
 
-def _could_not(result: Any) -> bool:
-    """Tell a measure that could not be taken from one that was not met: both are `success: False`."""
+def could_not_be_evaluated(result: Any) -> bool:
+    """Tell a measure that could not be taken from one that was not met: both are `success: False`.
+
+    Great Expectations tells of what was raised, by expectation or by measure, in every result format. Nothing can be
+    concluded from an empty result: in the format BOOLEAN_ONLY every result is.
+    """
     raised = result.exception_info or {}
     several = [value for value in raised.values() if isinstance(value, Mapping)] or [raised]
-    return any(expectation.get("raised_exception") for expectation in several) or (
-        not result.success and not result.result
-    )
+    return any(expectation.get("raised_exception") for expectation in several)
 
 
 class RefusePublication(ValidationAction):

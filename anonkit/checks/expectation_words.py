@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the expectations say in data docs: what must hold, and what was found, in words and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from anonkit.checks.partition_conditions import condition_words
+
+Words = tuple[str, dict[str, Any]]
+"""A template with `$names`, and what stands for them."""
+
+UNKNOWN = "not evaluated"
+_NOT_TOLD = "not told (BOOLEAN_ONLY)"
+
+
+def anonymity_words(kwargs: Mapping[str, Any]) -> Words:
+    """Say what `ExpectTableToBeKAnonymous` asks."""
+    columns, params = _listed(kwargs["columns"])
+    unit = kwargs.get("unit")
+    whose = "rows" if unit is None else "people (values of $unit)"
+    return _where(
+        kwargs,
+        f"every combination of {columns} must be shared by at least $k {whose}.",
+        {**params, "k": figure(kwargs["k"]), **({} if unit is None else {"unit": unit})},
+    )
+
+
+def diversity_words(kwargs: Mapping[str, Any]) -> Words:
+    """Say what `ExpectTableToBeLDiverse` asks."""
+    columns, params = _listed(kwargs["columns"])
+    many = "be as diverse as with $l equally frequent values" if kwargs.get("entropy") else "have $l different values"
+    return _where(
+        kwargs,
+        f"in every combination of {columns}, $sensitive must {many} or more{_counted(kwargs)}.",
+        {**params, "sensitive": kwargs["sensitive"], "l": figure(kwargs["l"]), **_unit(kwargs)},
+    )
+
+
+def closeness_words(kwargs: Mapping[str, Any]) -> Words:
+    """Say what `ExpectTableToBeTClose` asks."""
+    columns, params = _listed(kwargs["columns"])
+    return _where(
+        kwargs,
+        f"in every combination of {columns}, $sensitive must be distributed as in all of "
+        f"{'the table' if kwargs.get('row_condition') is None else 'these rows'}, up to an earth mover's distance of $t"
+        f"{_counted(kwargs)}.",
+        {**params, "sensitive": kwargs["sensitive"], "t": figure(kwargs["t"]), **_unit(kwargs)},
+    )
+
+
+def promise_words(kwargs: Mapping[str, Any]) -> Words:
+    """Say what `ExpectReleaseToKeepItsPromise` asks."""
+    return (
+        "The rows must be those of the release $release, and its files must keep the promise of its report.",
+        {"release": kwargs["release"]},
+    )
+
+
+def figure(value: object) -> str:
+    """Return what a k, l or t says: a figure, or the name of the parameter that brings it."""
+    if isinstance(value, Mapping):
+        return f"the run's parameter {value.get('$PARAMETER', '')!r}"
+    return f"{value:,g}" if isinstance(value, int | float) else str(value)
+
+
+def found_words(kind: str, kwargs: Mapping[str, Any], result: Mapping[str, Any] | None) -> str:
+    """Say in a few words what was found; `kind` is k, l, t or promise."""
+    if not result:
+        return _NOT_TOLD
+    details = result.get("details", {})
+    if "missing_columns" in details:
+        return f"not in the table: {', '.join(details['missing_columns'])}"
+    if details.get("rows") == 0 or result.get("observed_value") is None:
+        return "no rows"
+    if kind == "promise":
+        return f"{result['observed_value']} hold"
+    return f"{'entropy l' if kwargs.get('entropy') else kind} = {result['observed_value']:.6g}"
+
+
+def shortfall_words(kind: str, kwargs: Mapping[str, Any], result: Mapping[str, Any] | None) -> str | None:
+    """Say what is wrong with a table that fails; None where nothing more is known than that it does."""
+    details = (result or {}).get("details", {})
+    if "missing_columns" in details:
+        return "Nothing was counted: a named column is not in the table."
+    if details.get("rows") == 0 or (result and result.get("observed_value") is None):
+        return "Nothing was counted: there is no row."
+    if not details:
+        return None
+    if kind == "k":
+        few = f"{details['classes_below_k']:,} of {details['classes']:,} combinations are shared by fewer than"
+        if "people" in details:  # one person can be in several combinations: a sum of people would say too many
+            return f"{few} {figure(kwargs['k'])} people."
+        return f"{few} {figure(kwargs['k'])} rows; {details['rows_below_k']:,} of {details['rows']:,} rows are in them."
+    if kind == "promise":
+        return f"These checks do not hold: {', '.join(details['failed'])}."
+    worst = "the least diverse" if kind == "l" else "the most distant"
+    return (
+        f"{worst.capitalize()} combination has {found_words(kind, kwargs, result)}; {figure(kwargs[kind])} was asked."
+    )
+
+
+def _listed(columns: Sequence[str]) -> Words:
+    names = [f"$column_{at}" for at in range(len(columns))]
+    listed = ", ".join(names[:-1]) + (" and " if names[1:] else "") + names[-1]
+    return listed, {f"column_{at}": name for at, name in enumerate(columns)}
+
+
+def _counted(kwargs: Mapping[str, Any]) -> str:
+    return "" if kwargs.get("unit") is None else ", counted in people (values of $unit)"
+
+
+def _unit(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    return {} if kwargs.get("unit") is None else {"unit": kwargs["unit"]}
+
+
+def _where(kwargs: Mapping[str, Any], template: str, params: dict[str, Any]) -> Words:
+    """Put the row condition before a sentence, which otherwise begins it."""
+    condition = kwargs.get("row_condition")
+    if condition is None:
+        return template[0].upper() + template[1:], params
+    return f"In the rows with $condition, {template}", {**params, "condition": condition_words(condition)}
