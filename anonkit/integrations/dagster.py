@@ -12,6 +12,7 @@ from typing import Any
 from anonkit.errors import AnonkitError, MissingDependencyError, ParameterError
 from anonkit.integrations.pipeline_step import is_final, make_release, public_facts, validate_release
 from anonkit.report.markdown import report_markdown, validation_markdown
+from anonkit.report.wording import check_words
 
 try:
     from dagster import (
@@ -121,7 +122,7 @@ def materialize_release(**described: Any) -> MaterializeResult:
             **({} if epsilon is None else {"epsilon": MetadataValue.float(float(epsilon))}),
             **{role: MetadataValue.path(path) for role, path in facts["files"].items() if role != "report"},
             "report_json": MetadataValue.path(facts["files"]["report"]),
-            "sha256": MetadataValue.json(facts["sha256"]),
+            "sha256": facts["sha256"]["data"],
         },
         data_version=DataVersion(facts["sha256"]["data"]),
     )
@@ -158,7 +159,9 @@ def release_checks(
 
     @multi_asset_check(
         name=f"{asset.key.to_python_identifier()}_checks",
-        specs=[AssetCheckSpec(name, asset=asset.key, blocking=blocking) for name in names],
+        specs=[
+            AssetCheckSpec(name, asset=asset.key, blocking=blocking, description=_described(name)) for name in names
+        ],
     )
     def validated(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         try:
@@ -196,6 +199,13 @@ def _last_release(context: AssetCheckExecutionContext, asset: AssetsDefinition) 
 def _failure(error: AnonkitError) -> Exception:
     """Return what Dagster is told: a failure that it does not retry, or the error itself."""
     return Failure(description=f"{error.code}: {error}", allow_retries=False) if is_final(error) else error
+
+
+def _described(name: str) -> str:
+    """Return what an asset check looks at, in words."""
+    if name == KEPT:
+        return "Every other check of `anonkit validate`, from the files of the release alone."
+    return f"{check_words(f'{name}:each attribute')[0]}: recounted from the files of the release alone."
 
 
 def _kind(check: Mapping[str, Any]) -> str:

@@ -35,6 +35,8 @@ _BREAKS = re.compile(r"\s+")
 _NUMBERED = re.compile(r"\A(\d+)([.)])")
 """What begins a numbered list."""
 _SHOWN_COLUMNS = 60
+_LONGEST = 48
+"""Letters of what a check found, or required, that are shown whole."""
 
 
 def report_markdown(report: Mapping[str, Any]) -> str:
@@ -114,15 +116,14 @@ def _verdict(report: Mapping[str, Any]) -> str:
     verdict = words.verdict(promise, len(checks))
     said = []
     if is_seeded(report):
-        said.append("❌ **Not for release.** Its randomness comes from a known seed: it was made for tests.")
+        said.append("**Not for release.** Its randomness comes from a known seed: it was made for tests.")
     if broken:
-        said.append(f"❌ **The promise does not hold:** {len(broken)} of {len(checks)} checks failed.")
+        said.append(f"**The promise does not hold:** {len(broken)} of {len(checks)} checks failed.")
     elif unchecked:
         named = ", ".join(check_words(name)[0] for name in unchecked)
-        said.append(f"❌ **Not all of the promise was checked:** no check of {escaped(named)}.")
+        said.append(f"**Not all of the promise was checked:** no check of {escaped(named)}.")
     else:
-        stressed = verdict.stressed.removeprefix("✓ ")
-        said.append(f"{'✅' if verdict.is_good else '⚠️'} **{escaped(stressed)}**{_after(verdict.rest)}")
+        said.append(f"**{escaped(verdict.stressed.removeprefix('✓ '))}**{_after(verdict.rest)}")
     return "\n\n".join(said)
 
 
@@ -146,16 +147,16 @@ def _facts(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _checks(checks: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    rows = [
-        (
-            "✅" if check["passed"] else "❌",
-            check_words(check["name"])[0],
-            number(check["observed"]),
-            required_words(check),
-        )
-        for check in sorted(gathered(checks), key=lambda check: bool(check["passed"]))
-    ]
-    yield from _table(("", "Check", "Found", "Required"), rows)
+    yield "| Check | Found | Required | |"
+    yield "| --- | --- | --- | --- |"
+    for check in sorted(gathered(checks), key=lambda check: bool(check["passed"])):
+        cells = (check_words(check["name"])[0], _short(number(check["observed"])), _short(required_words(check)))
+        yield f"| {' | '.join(map(escaped, cells))} | {'passed' if check['passed'] else '**FAILED**'} |"
+
+
+def _short(text: str) -> str:
+    """Return what was found as a cell shows it; a hash widens no table, and stands in full in the files."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}…"
 
 
 def _columns(columns: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -93,7 +93,7 @@ def test_no_name_or_note_changes_the_page(reports: Mapping[str, Mapping[str, Any
 def test_a_seeded_release_is_not_for_release_whatever_its_promise(reports: Mapping[str, Mapping[str, Any]]) -> None:
     """The warning stands before everything else the page says."""
     for report in reports.values():
-        assert _texts(report_markdown(report))[1].startswith("❌ Not for release.")
+        assert _texts(report_markdown(report))[1].startswith("Not for release.")
 
 
 def test_every_promise_shows_its_figures_checks_limits_and_columns(reports: Mapping[str, Mapping[str, Any]]) -> None:
@@ -115,13 +115,13 @@ def test_every_promise_shows_its_figures_checks_limits_and_columns(reports: Mapp
 def test_a_broken_promise_is_said_first(reports: Mapping[str, Mapping[str, Any]]) -> None:
     """A check that failed: the page says so before the statement, and the table of checks begins with it."""
     report: dict[str, Any] = {**copy.deepcopy(dict(reports["mondrian"])), "randomness": "secure"}
-    assert _texts(report_markdown(report))[1].startswith("✅ Checked on the released table")
+    assert _texts(report_markdown(report))[1].startswith("Checked on the released table")
     report["verification"]["checks"][-1]["passed"] = False
     texts = _texts(report_markdown(report))
-    assert texts[1] == f"❌ The promise does not hold: 1 of {len(report['verification']['checks'])} checks failed."
-    assert next(text for text in texts if text in ("✅", "❌")) == "❌"
+    assert texts[1] == f"The promise does not hold: 1 of {len(report['verification']['checks'])} checks failed."
+    assert next(text for text in texts if text in ("passed", "FAILED")) == "FAILED"
     report["verification"]["checks"] = []
-    assert _texts(report_markdown(report))[1].startswith("❌ Not all of the promise was checked")
+    assert _texts(report_markdown(report))[1].startswith("Not all of the promise was checked")
 
 
 def test_checks_of_a_validation_are_a_table_with_failures_first() -> None:
@@ -131,8 +131,14 @@ def test_checks_of_a_validation_are_a_table_with_failures_first() -> None:
         {"name": "epsilon", "passed": False, "observed": 2.0, "required": 1.0},
     ]
     cells = _texts(validation_markdown(checks))[4:]
-    assert cells[:4] == ["❌", "Privacy loss, from the published parameters", "2", "at most 1"]
-    assert cells[4:] == ["✅", "Rows in the smallest equivalence class", "7", "at least 5"]
+    assert cells[:4] == ["Privacy loss, from the published parameters", "2", "at most 1", "FAILED"]
+    assert cells[4:] == ["Rows in the smallest equivalence class", "7", "at least 5", "passed"]
+
+
+def test_a_hash_widens_no_table() -> None:
+    """What was found and required is told by its beginning where it is long."""
+    checks = [{"name": "hash:data", "passed": True, "observed": "a" * 64, "required": "a" * 64}]
+    assert _texts(validation_markdown(checks))[5:7] == ["a" * 24 + "…"] * 2
 
 
 def test_what_is_no_report_is_refused() -> None:
