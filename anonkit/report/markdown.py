@@ -35,8 +35,10 @@ _BREAKS = re.compile(r"\s+")
 _NUMBERED = re.compile(r"\A(\d+)([.)])")
 """What begins a numbered list."""
 _SHOWN_COLUMNS = 60
-_LONGEST = 48
-"""Letters of what a check found, or required, that are shown whole."""
+_LONGEST = 40
+"""Letters of what a check found, or required, that are shown whole: cells of a table are not wrapped everywhere."""
+_BEGINNING = 12
+"""Letters that are shown of what is longer."""
 
 
 def report_markdown(report: Mapping[str, Any]) -> str:
@@ -91,7 +93,7 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield escaped(promise["statement"])
     yield ""
-    yield from _table(("At a glance", ""), _facts(report))
+    yield from (f"- **{escaped(what)}:** {escaped(text)}" for what, text in _facts(report))
     if file_alone := shuffle_words(report.get("shuffle")):
         yield from ("", escaped(file_alone))
     yield from ("", "#### Checks made on the released table", "")
@@ -147,16 +149,23 @@ def _facts(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _checks(checks: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    yield "| Check | Found | Required | |"
+    yield "|  | Check | Found | Required |"
     yield "| --- | --- | --- | --- |"
     for check in sorted(gathered(checks), key=lambda check: bool(check["passed"])):
-        cells = (check_words(check["name"])[0], _short(number(check["observed"])), _short(required_words(check)))
-        yield f"| {' | '.join(map(escaped, cells))} | {'passed' if check['passed'] else '**FAILED**'} |"
+        cells = (check_words(check["name"])[0], _short(_found(check)), _short(required_words(check)))
+        yield f"| {'passed' if check['passed'] else '**FAILED**'} | {' | '.join(map(escaped, cells))} |"
+
+
+def _found(check: Mapping[str, Any]) -> str:
+    """Return what a check found; a truth value beside a required count is one."""
+    found, required = check["observed"], check["required"]
+    is_count = isinstance(found, bool) and isinstance(required, int) and not isinstance(required, bool)
+    return number(int(found) if is_count else found)
 
 
 def _short(text: str) -> str:
     """Return what was found as a cell shows it; a hash widens no table, and stands in full in the files."""
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}…"
+    return text if len(text) <= _LONGEST else f"{text[:_BEGINNING]}…"
 
 
 def _columns(columns: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -109,7 +109,8 @@ def test_every_promise_shows_its_figures_checks_limits_and_columns(reports: Mapp
         ):
             assert told in texts
         assert {column["name"] for column in report["columns"]} <= set(texts)
-        assert f"{report['rows']['out']:,}" in texts
+        assert f"Rows released: {report['rows']['out']:,}" in texts
+        assert any(text.startswith(f"Method: {method}") for text in texts)
 
 
 def test_a_broken_promise_is_said_first(reports: Mapping[str, Mapping[str, Any]]) -> None:
@@ -131,14 +132,24 @@ def test_checks_of_a_validation_are_a_table_with_failures_first() -> None:
         {"name": "epsilon", "passed": False, "observed": 2.0, "required": 1.0},
     ]
     cells = _texts(validation_markdown(checks))[4:]
-    assert cells[:4] == ["Privacy loss, from the published parameters", "2", "at most 1", "FAILED"]
-    assert cells[4:] == ["Rows in the smallest equivalence class", "7", "at least 5", "passed"]
+    assert cells[:4] == ["FAILED", "Privacy loss, from the published parameters", "2", "at most 1"]
+    assert cells[4:] == ["passed", "Rows in the smallest equivalence class", "7", "at least 5"]
 
 
 def test_a_hash_widens_no_table() -> None:
     """What was found and required is told by its beginning where it is long."""
     checks = [{"name": "hash:data", "passed": True, "observed": "a" * 64, "required": "a" * 64}]
-    assert _texts(validation_markdown(checks))[5:7] == ["a" * 24 + "…"] * 2
+    assert _texts(validation_markdown(checks))[6:] == ["a" * 12 + "…"] * 2
+
+
+def test_a_truth_value_is_shown_as_the_count_that_was_required() -> None:
+    """`no` beside `exactly 0` says nothing; beside a required truth value it does."""
+    checks = [
+        {"name": "page", "passed": True, "observed": False, "required": 0},
+        {"name": "other", "passed": True, "observed": True, "required": True},
+    ]
+    assert _texts(validation_markdown(checks))[6:8] == ["0", "exactly 0"]
+    assert _texts(validation_markdown(checks))[10:] == ["yes", "yes"]
 
 
 def test_what_is_no_report_is_refused() -> None:
