@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,10 @@ DATA, PARAMS, REPORT, PAGE, DESCRIPTOR = SUFFIX, ".params.json", ".report.json",
 SIDECARS = (PARAMS, REPORT, PAGE, DESCRIPTOR)
 SIGNATURE = ".signature.json"
 """Suffix of the signature over all other files, for releases that are signed."""
+EMITTED = {"croissant": ".croissant.json", "registry": ".registry.yaml"}
+"""Suffixes of the entries for catalogues and registries, by the word that asks for them; a release may have none."""
+_NAMED = (DATA, *SIDECARS, *EMITTED.values(), SIGNATURE)
+"""Suffixes of all files that a release may have."""
 METADATA_KEY = "anonkit"
 ROLES = {
     "data": DATA,
@@ -34,6 +38,7 @@ ROLES = {
     "report": REPORT,
     "page": PAGE,
     "descriptor": DESCRIPTOR,
+    **EMITTED,
     "signature": SIGNATURE,
 }
 """What each file of a release is for, in the order they are told."""
@@ -67,7 +72,7 @@ class Place:
         path = Path(text)
         if (text.endswith("/") or path.is_dir()) and not is_data_folder(path):
             return cls(folder=path, stem=path.name or "release")
-        for suffix in (DATA, *SIDECARS, SIGNATURE):
+        for suffix in _NAMED:
             if path.name.endswith(suffix) and path.name != suffix:
                 return cls(folder=path.parent, stem=path.name.removesuffix(suffix))
         raise ParameterError(f"output ({text}) must end in .parquet, or in / for a folder")
@@ -82,7 +87,15 @@ class Place:
 
     def existing(self) -> list[Path]:
         """Return the files of a release that are there."""
-        return [path for suffix in (DATA, *SIDECARS, SIGNATURE) if (path := self.file(suffix)).exists()]
+        return [path for suffix in _NAMED if (path := self.file(suffix)).exists()]
+
+    def of_choice(self) -> tuple[str, ...]:
+        """Return the suffixes of the files that are there and that not every release has."""
+        return tuple(suffix for suffix in (*EMITTED.values(), SIGNATURE) if self.file(suffix).exists())
+
+    def absent(self, suffixes: Collection[str]) -> list[str]:
+        """Return the names that must not stand beside a release of some files: those of another one would lie."""
+        return [self.name(suffix) for suffix in _NAMED if suffix not in suffixes]
 
     def by_role(self) -> dict[str, Path]:
         """Return the files that are there by their role."""
@@ -94,7 +107,7 @@ class Place:
         The signature is not among them. A file that is absent is not, either.
         """
         digests: dict[str, Path] = {}
-        for suffix in (DATA, *SIDECARS):
+        for suffix in (DATA, *SIDECARS, *EMITTED.values()):
             path = self.file(suffix)
             inner = (
                 sorted(inner_path for inner_path in path.rglob("*") if inner_path.is_file())
@@ -212,7 +225,8 @@ class Release:
         """Write the files, together or not at all, and return the release on disk.
 
         A signature is copied when the files keep their names. Under other names the descriptor changes, and what was
-        signed would not be what stands there: the copy is unsigned.
+        signed would not be what stands there: the copy is unsigned. Entries for catalogues name the files, and are
+        copied with their names too.
 
         Raises
         ------
@@ -225,16 +239,14 @@ class Release:
         refuse_existing(place, force)
         staging = Staging(place.folder, place.stem)
         renamed = self.place is None or self.place.stem != place.stem
-        signed = self.place is not None and not renamed and self.place.file(SIGNATURE).exists()
-        suffixes = (*SIDECARS, SIGNATURE, DATA) if signed else (*SIDECARS, DATA)
+        more = () if self.place is None or renamed else self.place.of_choice()
+        suffixes = (*SIDECARS, *more, DATA)
         try:
             for suffix in suffixes:
                 self._copy(suffix, staging.folder / place.name(suffix))
             if renamed:
                 _rename_in_descriptor(staging.folder / place.name(DESCRIPTOR), place)
-            staging.commit(
-                [place.name(suffix) for suffix in suffixes], absent=() if signed else [place.name(SIGNATURE)]
-            )
+            staging.commit([place.name(suffix) for suffix in suffixes], absent=place.absent(suffixes))
         finally:
             staging.discard()
         return load(place.file(DATA))
@@ -422,6 +434,7 @@ def _rename_in_descriptor(path: Path, place: Place) -> None:
     """Point the descriptor's resources to the files' new names; their hashes stay the same."""
     document = json.loads(path.read_text(encoding="utf-8"))
     document["name"] = package_name(place.stem)
+    document["resources"] = [resource for resource in document["resources"] if resource["name"] not in EMITTED]
     for resource in document["resources"]:
         if resource["name"] == "data":
             resource["path"] = data_paths(path.parent / place.name(DATA))

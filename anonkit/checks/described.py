@@ -10,7 +10,17 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit import __version__
-from anonkit.bundle.stored_release import DATA, METADATA_KEY, PAGE, PARAMS, REPORT, Place, data_paths, package_name
+from anonkit.bundle.stored_release import (
+    DATA,
+    EMITTED,
+    METADATA_KEY,
+    PAGE,
+    PARAMS,
+    REPORT,
+    Place,
+    data_paths,
+    package_name,
+)
 from anonkit.checks.sameness import differing, none_of, same
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
@@ -27,6 +37,11 @@ _FORMS = {
     "report": (REPORT, "json", "application/json"),
     "page": (PAGE, "html", "text/html"),
 }
+_ENTRIES = {
+    "croissant": (EMITTED["croissant"], "json", "application/ld+json"),
+    "registry": (EMITTED["registry"], "yaml", "application/yaml"),
+}
+"""Files that a release may have."""
 
 
 def description_checks(
@@ -100,10 +115,11 @@ def _wrong_in(
     wrong += titles != ([license_name] if license_name else [])
     wrong += any(set(resource) != {"name", "title"} for resource in descriptor.get("licenses", []))
     resources = descriptor["resources"]
-    wrong += [resource["name"] for resource in resources] != ["data", *_FORMS]
+    forms = {**_FORMS, **{role: form for role, form in _ENTRIES.items() if place.file(form[0]).exists()}}
+    wrong += [resource["name"] for resource in resources] != ["data", *forms]
     for resource in resources:
-        if resource["name"] in _FORMS:
-            suffix, form, kind = _FORMS[resource["name"]]
+        if resource["name"] in forms:
+            suffix, form, kind = forms[resource["name"]]
             stated = {
                 "$schema": f"{_PROFILE}dataresource.json", "name": resource["name"], "type": "file",
                 "path": place.name(suffix), "format": form, "mediatype": kind, "hash": resource["hash"],

@@ -12,6 +12,7 @@ import pyarrow as pa
 from anonkit.bundle.data_files import count_rows, read_schema
 from anonkit.bundle.stored_release import DATA, Place, Release, load
 from anonkit.checks.agreement import agreement_checks, row_checks
+from anonkit.checks.catalogued import catalogue_checks
 from anonkit.checks.class_promise import Evidence
 from anonkit.checks.described import description_checks, unreadable
 from anonkit.checks.disclosure import columns_of, measure
@@ -155,6 +156,7 @@ def _validate_documents(
     if manifest is not None:
         checks += agreement_checks(params, report, manifest)
         checks += description_checks(place, schema, descriptor, report, manifest)
+        checks += catalogue_checks(place, schema, report, manifest.get("license"))
     checks += row_checks(report, n_rows)
     evidence = Evidence(place=place, release=release, schema=schema, asked=requested, checks=checks)
     return checker_of(report["guarantee"]).validate(evidence)

@@ -282,6 +282,12 @@ _DRY_RUN = click.option(
 _SIGN = click.option(
     "--sign", metavar="KEY", help="Sign all files with this private key: Ed25519, PEM, from `openssl genpkey`."
 )
+_EMIT = click.option(
+    "--emit",
+    metavar="A,B",
+    callback=lambda context, option, given: tuple(word.strip() for word in (given or "").split(",") if word.strip()),
+    help="Entries for catalogues, written too: croissant, registry (OpenDP deployments, where an epsilon is promised).",
+)
 _OUT = click.argument("output", metavar="OUT")
 
 output_options = option_group(
@@ -297,11 +303,12 @@ output_options = option_group(
     ),
     examples_option,
     _SIGN,
+    _EMIT,
     force_option,
 )
 """The argument OUT and the argument `output`: an `Output`."""
 
-next_output_options = option_group("output", _output, _OUT, _PART_ROWS, _DRY_RUN, _SIGN, force_option)
+next_output_options = option_group("output", _output, _OUT, _PART_ROWS, _DRY_RUN, _SIGN, _EMIT, force_option)
 """The same for the next batch, whose owner's figures are those of the earlier release."""
 
 other_output_options = option_group(
@@ -310,6 +317,7 @@ other_output_options = option_group(
     click.option("--output", metavar="OUT", help="Where the release goes instead of where the recipe says."),
     _DRY_RUN,
     _SIGN,
+    _EMIT,
     force_option,
 )
 """The argument `output`: fields of an `Output` instead of those of a recipe."""

@@ -113,6 +113,8 @@ _MEANINGS = {
     "verification": "its report says that something else was verified",
     "descriptor": "its descriptor says otherwise than its report",
     "metadata": "its metadata hold what anonkit does not write",
+    "croissant": "its Croissant file says otherwise than its other files",
+    "registry": "its registry entry says otherwise than its report",
 }
 """What a failed check means, the most telling first."""
 

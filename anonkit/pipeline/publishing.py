@@ -19,13 +19,13 @@ from anonkit.bundle.signing import Signer, write_signature
 from anonkit.bundle.stored_release import (
     DATA,
     DESCRIPTOR,
+    EMITTED,
     FORMAT,
     METADATA_KEY,
     PAGE,
     PARAMS,
     REPORT,
     SIDECARS,
-    SIGNATURE,
     Place,
     Release,
     data_paths,
@@ -45,11 +45,14 @@ from anonkit.pipeline.release_output import Output
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Check, Guarantee
 from anonkit.protocols import Draft, Engine, Method, Source
+from anonkit.report.catalogue_entries import PublicFiles
 from anonkit.report.descriptor import build_descriptor
 from anonkit.report.document import build_report
 from anonkit.report.page import render_page
 
 PARAMS_FORMAT = "anonkit-params/2"
+_DESCRIBED = {"params": PARAMS, "report": REPORT, "page": PAGE}
+"""Files that the descriptor and the entries for catalogues describe beside the data."""
 RISK_THRESHOLD = 0.2
 """Records whose re-identification risk is above this count as at risk (classes below five)."""
 
@@ -187,9 +190,8 @@ def publish(
             if signer is not None:
                 write_signature(Place(folder=staging.folder, stem=target.stem), signer)
             publishing(sha256(staging.folder / target.name(DATA)))
-            signature = [place.name(SIGNATURE)]
-            names = [place.name(suffix) for suffix in SIDECARS] + (signature if signer is not None else [])
-            staging.commit([*names, place.name(DATA)], absent=signature if signer is None else [])
+            suffixes = (*SIDECARS, *Place(folder=staging.folder, stem=target.stem).of_choice(), DATA)
+            staging.commit([place.name(suffix) for suffix in suffixes], absent=place.absent(suffixes))
         except OSError as error:
             raise EngineError(f"cannot write to {str(target.folder)!r}: {reason_of(error)}") from None
         finally:
@@ -221,12 +223,26 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine
         n_rows = relabelled(work.spool, data, metadata)
     _read_back(work, data, n_rows)
     hashes = {**{suffix: sha256(content) for suffix, content in files.items()}, DATA: sha256(data)}
+    public = PublicFiles(
+        name=package_name(place.stem),
+        schema=work.data.schema,
+        data={part.relative_to(folder).as_posix(): sha256(part) for part in parts_of(data)},
+        folder=data.name if data.is_dir() else None,
+        sidecars={role: (place.name(suffix), hashes[suffix]) for role, suffix in _DESCRIBED.items()},
+        report=json.loads(files[REPORT]),
+        license_name=work.policy.license,
+    )
+    for word in work.output.emit:
+        content = public.entry(word)
+        (folder / place.name(EMITTED[word])).write_bytes(content)
+        hashes[EMITTED[word]] = sha256(content)
     descriptor = build_descriptor(
         name=package_name(place.stem),
         schema=work.data.schema,
         files={
             role: (place.name(suffix), hashes[suffix])
-            for role, suffix in (("data", DATA), ("params", PARAMS), ("report", REPORT), ("page", PAGE))
+            for role, suffix in {"data": DATA, **_DESCRIBED, **EMITTED}.items()
+            if suffix in hashes
         },
         data_paths=data_paths(data),
         report=report,

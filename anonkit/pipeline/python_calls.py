@@ -46,6 +46,7 @@ def release(
     owner_report: str | Path | None = None,
     examples: int = 0,
     sign: str | Path | None = None,
+    emit: Iterable[str] = (),
     seed: int | None = None,
     ledger: str | Path | Where | None = Where.BESIDE,
     dataset: str | None = None,
@@ -98,6 +99,9 @@ def release(
         Example rows of the source in the dossier, 0 or more, in the clear.
     sign : path, optional
         Private key (Ed25519, PEM) that signs all files: `NAME.signature.json`. Needs an output, and no seed.
+    emit : iterable of str
+        Entries for catalogues that are written too: "croissant" (`NAME.croissant.json`, Croissant 1.1), "registry"
+        (`NAME.registry.yaml`, a draft for the OpenDP deployments registry; only where an epsilon is promised).
     seed : int, optional
         Reproducible randomness for tests: every file then says that it is not for release.
     ledger : path, address or None
@@ -161,6 +165,7 @@ def release(
             owner_report=owner_report,
             examples=examples,
             sign=sign,
+            emit=emit,
         ),
         account=Account(ledger=ledger, dataset=dataset, budget=budget, accept_joint_k=accept_joint_k),
         seed=seed,
@@ -200,6 +205,7 @@ def apply(
     search_rows: int | None = None,
     part_rows: int | None = None,
     sign: str | Path | None = None,
+    emit: Iterable[str] = (),
     force: bool = False,
     dry_run: bool = False,
     seed: int | None = None,
@@ -235,7 +241,7 @@ def apply(
         method=method,
         policy=method.policy(encoding),
         engine=_engine(engine, source, master=spark_master, conf=spark_conf, search_rows=search_rows),
-        output=Output.at(output, part_rows=part_rows, force=force, dry_run=dry_run, sign=sign),
+        output=Output.at(output, part_rows=part_rows, force=force, dry_run=dry_run, sign=sign, emit=emit),
         account=Account(ledger=ledger, dataset=dataset, accept_joint_k=accept_joint_k),
         seed=seed,
         utility=utility,

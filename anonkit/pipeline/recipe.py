@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ _KEYS = (
     *("method", "preset", "input", "simulate", "output", "policy", "engine", "spark", "parameters"),
     *("domains_from_data", "domains_min_people", *_OF_ENGINES, *Output.IN_RECIPES, *_OF_ACCOUNTS),
 )
+_WORDS = ("emit",)
+"""Keys that are lists of words."""
 _PATHS = ("sign",)
 """Keys that are paths, relative to the recipe's folder."""
 _SIMULATE_KEYS = ("rows", "seed")
@@ -123,6 +125,7 @@ class Recipe:
         *,
         output: str | Path | None = None,
         sign: str | Path | None = None,
+        emit: Iterable[str] = (),
         account: Account | None = None,
         progress: Progress = no_progress,
         **how: bool,
@@ -135,6 +138,8 @@ class Recipe:
             Instead of the recipe's own.
         sign : path, optional
             Private key instead of the recipe's own.
+        emit : iterable of str
+            Entries for catalogues instead of the recipe's own.
         account : Account, optional
             Whose budget is charged; what it leaves open is the recipe's own.
         progress : callable
@@ -146,6 +151,7 @@ class Recipe:
             **how,
             "place": self.output.place if output is None else Place.of(output),
             "sign": self.output.sign if sign is None else Path(sign),
+            "emit": tuple(emit) or self.output.emit,
         }
         request = ReleaseRequest(
             method=make_method(self.method, self.parameters, self.preset),
@@ -196,9 +202,19 @@ def _in(path: Path, name: str) -> str:
 
 
 def _settings(raw: Mapping[str, Any], path: Path, keys: Collection[str]) -> dict[str, Any]:
-    """Return what a recipe says of some fields of a value: integers above 0, and paths."""
+    """Return what a recipe says of some fields of a value: integers above 0, paths, and lists of words."""
     given = {key: raw[key] for key in keys if key in raw}
-    return {key: _key(key, value, path) if key in _PATHS else _whole(key, value, path) for key, value in given.items()}
+    readers: Mapping[str, Callable[[str, object, Path], Any]] = {
+        **dict.fromkeys(_PATHS, _key),
+        **dict.fromkeys(_WORDS, _words),
+    }
+    return {key: readers.get(key, _whole)(key, value, path) for key, value in given.items()}
+
+
+def _words(key: str, value: object, path: Path) -> list[str]:
+    if isinstance(value, list) and all(isinstance(word, str) for word in value):
+        return value
+    raise PolicyError(f"recipe {path.name!r}: {key} must be a list of texts", f'{key} = ["croissant"]')
 
 
 def _key(key: str, value: object, path: Path) -> Path:

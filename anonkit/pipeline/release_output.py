@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from anonkit.bundle.signing import Signer
-from anonkit.bundle.stored_release import DATA, Place, refuse_existing
-from anonkit.errors import ParameterError
-from anonkit.parameters import check_integer
+from anonkit.bundle.stored_release import DATA, EMITTED, Place, refuse_existing
+from anonkit.errors import ParameterError, option
+from anonkit.parameters import check_choice, check_integer
+from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Engine, Source
 from anonkit.randomness import Randomness
+from anonkit.report.registry_entry import has_entry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,16 +42,20 @@ class Output:
     """Example rows of the source in the dossier, 0 or more."""
     sign: Path | None = None
     """Private key that signs all files."""
+    emit: tuple[str, ...] = ()
+    """Entries for catalogues and registries that are written too: "croissant", "registry"."""
 
-    IN_RECIPES: ClassVar[tuple[str, ...]] = ("part_rows", "sign")
+    IN_RECIPES: ClassVar[tuple[str, ...]] = ("part_rows", "sign", "emit")
     """Fields that a recipe may set; the others are for whoever runs it."""
 
     def __post_init__(self) -> None:
         if self.part_rows is not None:
             check_integer("part_rows", self.part_rows, 1, hint="leave it out for one file")
+        for word in self.emit:
+            check_choice("emit", word, tuple(EMITTED))
         check_integer("examples", self.examples, 0, hint="10 rows show what the release does to a row")
         if self.examples and self.owner_report is None:
-            raise ParameterError("example rows stand in the dossier alone", "--owner-report DIR")
+            raise ParameterError("example rows stand in the dossier alone", option("owner_report", "DIR"))
 
     @classmethod
     def at(
@@ -58,6 +64,7 @@ class Output:
         *,
         owner_report: str | Path | None = None,
         sign: str | Path | None = None,
+        emit: Iterable[str] = (),
         **options: int | None,
     ) -> Output:
         """Return the output at a path, with the other fields as they are given.
@@ -67,6 +74,8 @@ class Output:
         output : path, optional
             `NAME.parquet`, or a folder when it ends in a slash; None: in memory.
         owner_report, sign : path, optional
+        emit : iterable of str
+            Any of "croissant" and "registry".
         **options
             The other fields.
 
@@ -75,10 +84,13 @@ class Output:
         ParameterError
             The name is neither, or a field is out of its range.
         """
+        words = (emit,) if isinstance(emit, str) else tuple(emit)
         return cls(
             place=None if output is None else Place.of(output),
             owner_report=None if owner_report is None else Path(owner_report),
             sign=None if sign is None else Path(sign),
+            emit=tuple(word for word in EMITTED if word in words)
+            + tuple(word for word in words if word not in EMITTED),
             **options,  # type: ignore[arg-type]
         )
 
@@ -104,10 +116,28 @@ class Output:
             )
         if self.sign is not None and self.place is None:
             raise ParameterError("a release in memory is not signed: its files have no names yet", "name an output")
+        if self.emit and self.place is None:
+            raise ParameterError(
+                "entries for catalogues name the files of a release, and one in memory has none", "name an output"
+            )
         if self.place is not None and not self.dry_run:
             refuse_existing(self.place, self.force)
         if self.place is not None and self.owner_report is not None:
             refuse_within_release(self.owner_report, self.place)
+
+    def refuse_unfit(self, promise: Guarantee) -> None:
+        """Refuse an entry for the registry of differential privacy where no epsilon is promised.
+
+        Raises
+        ------
+        ParameterError
+            The promise has no epsilon, or one without bound.
+        """
+        if "registry" in self.emit and not has_entry(promise):
+            raise ParameterError(
+                f"the registry is for differential privacy with an epsilon, and this promise is {promise.kind}",
+                "leave registry out: croissant describes any release",
+            )
 
     def write(
         self,

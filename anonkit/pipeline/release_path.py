@@ -72,6 +72,7 @@ def _released(source: object, request: ReleaseRequest) -> Release:
     with request.engine.opened() as engine, _workspace() as workspace:
         request.progress("reading", 0.0)
         opened = declared_source(source, request, declared, engine)
+        output.refuse_unfit(opened.promise)
         spending = Spending(account, opened.promise, opened.rows, opened.name, opened.asked(request))
         spending.look()
         draft = _verified(opened, request, workspace, randomness)

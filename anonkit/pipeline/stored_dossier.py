@@ -13,7 +13,7 @@ import pyarrow as pa
 from anonkit.bundle.stored_release import DATA, PARAMS, REPORT, Release, refuse_changed, sha256
 from anonkit.engines.engine_choice import Local
 from anonkit.engines.reading.settled_tables import settled
-from anonkit.errors import ParameterError, SourceError
+from anonkit.errors import ParameterError, SourceError, option
 from anonkit.k_anonymity.recoded_sample import as_published, released_names
 from anonkit.k_anonymity.stored_recoding import Recoded
 from anonkit.ledger.source_rows import SourceRows
@@ -173,12 +173,14 @@ def _with_roles(release: Release, declared: Policy, names: Sequence[str]) -> Pol
     told = {column["name"]: column for column in release.report["columns"]}
     strange = next((name for name in names if name not in told), None)
     if strange is not None:
-        raise SourceError(f"this is not the table of the release, which knows no column {strange!r}", "--original IN")
+        raise SourceError(
+            f"this is not the table of the release, which knows no column {strange!r}", option("original", "IN")
+        )
     added = release.params.get("asked_column")  # made for the release
     needed = [name for name, column in told.items() if column["role"] != Role.IDENTIFIER and name != added]
     absent = next((name for name in needed if name not in names), None)
     if absent is not None:
-        raise SourceError(f"this is not the table of the release, it lacks column {absent!r}", "--original IN")
+        raise SourceError(f"this is not the table of the release, it lacks column {absent!r}", option("original", "IN"))
     columns = {
         name: replace(
             declared.column(name),

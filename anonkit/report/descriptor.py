@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
+_ENTRIES = {"croissant": ("json", "application/ld+json"), "registry": ("yaml", "application/yaml")}
+"""Format and media type of the entries for catalogues, which a release may have."""
 _RESOURCE_PROFILE = "https://datapackage.org/profiles/2.0/dataresource.json"
 
 
@@ -30,8 +32,8 @@ def build_descriptor(
     schema : pyarrow.Schema
         Columns of the data file.
     files : mapping
-        Role of a file ("data", "params", "report", "page") to its name and SHA-256; that of a folder of data is the
-        SHA-256 of the hashes of its files (`anonkit.bundle.data_files.digest`).
+        Role of a file ("data", "params", "report", "page", and entries for catalogues) to its name and SHA-256; that of
+        a folder of data is the SHA-256 of the hashes of its files (`anonkit.bundle.data_files.digest`).
     data_paths : str or list of str
         The data file, or the files of a folder of data in their order.
     report : mapping
@@ -61,6 +63,7 @@ def build_descriptor(
             _sidecar("params", files["params"], "json", "application/json"),
             _sidecar("report", files["report"], "json", "application/json"),
             _sidecar("page", files["page"], "html", "text/html"),
+            *(_sidecar(role, files[role], *_ENTRIES[role]) for role in _ENTRIES if role in files),
         ],
         "anonkit": {
             "method": report["method"]["name"],
@@ -94,16 +97,17 @@ def _sidecar(name: str, file: tuple[str, str], form: str, mediatype: str) -> dic
 
 
 def _field(field: pa.Field, column: Mapping[str, Any]) -> dict[str, Any]:
-    out: dict[str, Any] = {"name": field.name, "type": _field_type(field.type)}
+    out: dict[str, Any] = {"name": field.name, "type": field_type(field.type)}
     if column:
         out["anonkit:role"] = column["role"]
         out["anonkit:action"] = column["action"]
     return out
 
 
-def _field_type(kind: pa.DataType) -> str:
+def field_type(kind: pa.DataType) -> str:
+    """Return the type a Data Package has for the cells of a column."""
     if pa.types.is_dictionary(kind):
-        return _field_type(kind.value_type)
+        return field_type(kind.value_type)
     for test, name in (
         (pa.types.is_boolean, "boolean"),
         (pa.types.is_integer, "integer"),
