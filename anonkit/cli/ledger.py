@@ -37,7 +37,7 @@ _CREATE = "create"
 def command(
     *, where: tuple[str, ...], ledger: str | None, policy: str | None, dataset: str | None, withdraw: int | None
 ) -> Outcome:
-    """Show the releases and the budget of every dataset, or create a ledger.
+    """Show releases and budget of every dataset; create a ledger.
 
     \b
     anonkit ledger
