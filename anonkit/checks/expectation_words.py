@@ -53,7 +53,8 @@ def closeness_words(kwargs: Mapping[str, Any]) -> Words:
 def promise_words(kwargs: Mapping[str, Any]) -> Words:
     """Say what `ExpectReleaseToKeepItsPromise` asks."""
     return (
-        "The rows must be those of the release $release, and its files must keep the promise of its report.",
+        "The table must have the columns and the number of rows of the release $release, whose files must validate: "
+        "the cells of the table are not compared.",
         {"release": kwargs["release"]},
     )
 

@@ -220,7 +220,7 @@ def test_data_docs_speak_in_words(frame: pd.DataFrame, released: Path, tmp_path:
     for sentence in (
         "Every combination of Age group and sex must be shared by at least",
         "In the rows with select = south , every combination of",
-        f"The rows must be those of the release {released} , and its files must keep the promise of its report.",
+        f"the number of rows of the release {released} , whose files must validate: the cells of the table",
         "In every combination of Age group and sex , illness must have 9 different values or more.",
     ):
         assert sentence in told["run"]
