@@ -29,6 +29,8 @@ from anonkit.ledger.standing import Claim, Entry, Standing, State, allowed
 NAME = ".anonkit-ledger.sqlite"
 """The default ledger stands beside the releases under this name."""
 
+_UNTOLD: dict[LedgerPlace, dict[int, bool]] = {}
+
 Naming = Callable[[Sequence[tuple[str, Marks]], Sequence[str]], str]
 """Says under which name a release is booked, from the marks of (dataset, table) and the names in the ledger."""
 
@@ -70,6 +72,14 @@ class Ledger:
         made = cls.__new__(cls)
         made._backend = _opened(LedgerPlace.of(where), create=True)
         return made
+
+    @property
+    def _untold(self) -> dict[int, bool]:
+        """Releases whose end this process could not tell the ledger, and whether they failed here.
+
+        Its process is alive, so that nobody else settles them.
+        """
+        return _UNTOLD.setdefault(self.place, {})
 
     @property
     def place(self) -> LedgerPlace:
@@ -231,6 +241,7 @@ class Ledger:
             try:
                 self._set(number, State.COMMITTED)
             except LedgerError as error:
+                self._untold[number] = False
                 raise LedgerError(
                     f"release {number} is in place and counts as spent, and the ledger could not be told that it is "
                     f"complete: {error.message}",
@@ -238,9 +249,19 @@ class Ledger:
                 ) from None
 
     def give_up(self, number: int) -> None:
-        """Settle a release that failed in this process: rolled back unless its files are there."""
-        with self._backend.transaction() as connection:
-            _settle(connection, _entries(connection, "id = ?", number)[0], ended_here=True)
+        """Settle a release that failed in this process: rolled back unless its files are there.
+
+        Raises
+        ------
+        LedgerError
+            The ledger cannot be told now; the next reader in this process, or after its end, does.
+        """
+        try:
+            with self._backend.transaction() as connection:
+                _settle(connection, _entries(connection, "id = ?", number)[0], ended_here=True)
+        except LedgerError:
+            self._untold[number] = True
+            raise
 
     def withdraw(self, number: int) -> None:
         """Take the owner's word that a k-anonymous release was never handed out.
@@ -270,8 +291,10 @@ class Ledger:
             (State.RESERVED.value, State.PUBLISHING.value),
         )
         for number, state, process in list(rows):
+            if number in self._untold:
+                _settle(connection, _entries(connection, "id = ?", number)[0], ended_here=self._untold[number])
             # files are looked for where the process ran, and nowhere else
-            if self._backend.is_abandoned(connection, number, process, has_files=state != State.RESERVED):
+            elif self._backend.is_abandoned(connection, number, process, has_files=state != State.RESERVED):
                 _settle(connection, _entries(connection, "id = ?", number)[0])
 
 

@@ -312,9 +312,27 @@ def test_a_server_that_crashes_after_publishing_has_counted_the_release(
     assert refused.value.exit_code == 3
     assert "is in place and counts as spent" in refused.value.message
     assert anonkit.validate(tmp_path / "a.parquet").passed
+    assert states(where) == [State.COMMITTED]  # the next reader of this process tells the ledger
     assert Ledger(where).standing("d").epsilon > 0.99
     with pytest.raises(BudgetError):
         draw(where, tmp_path / "b.parquet", dataset="d")
+
+
+def test_what_could_not_be_given_up_is_given_up_by_the_next_reader(
+    postgresql: Server, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server is gone after `publishing`, and no file came into its place: nothing is spent, in this process too."""
+
+    def fail(*arguments: Any, **how: Any) -> None:
+        postgresql.stop("immediate")
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("anonkit.bundle.atomic.Staging.commit", fail)
+        with pytest.raises(anonkit.AnonkitError, match="No space left"):
+            draw(where, tmp_path / "a.parquet", dataset="d")
+    postgresql.resume()
+    assert states(where) == [State.ROLLED_BACK]
 
 
 # --- others -----------------------------------------------------------------------------------------------------

@@ -17,7 +17,9 @@ import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import BudgetError, ParameterError
 from anonkit.ledger import NAME, Ledger
+from anonkit.ledger.account import Where
 from anonkit.ledger.standing import State
+from anonkit.policy.bookkeeping import Bookkeeping
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +125,19 @@ def test_a_release_in_memory_can_be_booked(ten: pa.Table, tmp_path: Path) -> Non
     draw(ten, None, ledger=tmp_path / "l.sqlite")
     with pytest.raises(BudgetError):
         draw(ten, None, ledger=tmp_path / "l.sqlite")
+
+
+def test_a_required_ledger_is_required_in_memory_too(ten: pa.Table, tmp_path: Path) -> None:
+    """Nothing is released, and nothing is made, before there is one."""
+    declared = replace(bank_customers_policy(), bookkeeping=Bookkeeping(ledger=tmp_path / "l.sqlite", required=True))
+    for ledger in (Where.BESIDE, None):
+        with pytest.raises(anonkit.AnonkitError, match="requires a ledger"):
+            draw(ten, None, policy=declared, ledger=ledger)
+    assert list(tmp_path.iterdir()) == []
+    Ledger.create(tmp_path / "l.sqlite")
+    draw(ten, None, policy=declared)
+    with pytest.raises(BudgetError):
+        draw(ten, None, policy=declared)
 
 
 def test_a_budget_needs_a_ledger_and_a_number_above_zero(ten: pa.Table, tmp_path: Path) -> None:
