@@ -105,7 +105,6 @@ def test_every_promise_shows_its_figures_checks_limits_and_columns(reports: Mapp
             *promise["not_protected"],
             *promise["assumptions"],
             *report["notes"],
-            method,
         ):
             assert told in texts
         assert {column["name"] for column in report["columns"]} <= set(texts)
