@@ -88,13 +88,19 @@ def account_checks(params: Mapping[str, Any], facts: PublicFacts, expected: Expe
     composition = params["composition"]
     stated = (composition["adjacency"], composition["rows_per_unit"], _words(composition["bootstrap"]))
     rebuilt = (ADJACENCIES[facts.parameters["adjacency"]], facts.whole("rows_per_unit", 1), expected.copies)
-    yield Check(name="composition", passed=stated == rebuilt, observed=str(stated[:2]), required=str(rebuilt[:2]))
+    yield Check(name="composition", passed=stated == rebuilt, observed=_told(stated), required=_told(rebuilt))
     if expected.path is not None:
         lines = [(line, _cost(line)) for line in published]
         slack = _CLOSE * expected.path + float(_STEP) * _ROUNDINGS * (1024 + _steps(published))
         costs = [float(cost) for _, cost in _paths(lines)]
         passed = all(expected.path - slack <= cost <= expected.path * (1 + 1e-12) for cost in costs)
         yield Check(name="account_spends_epsilon", passed=passed, observed=min(costs), required=expected.path)
+
+
+def _told(composition: Sequence[Any]) -> str:
+    """Return neighbouring tables and rows of a unit as the report has them."""
+    adjacency, rows, *_ = composition
+    return f"{adjacency}, {rows} {'row' if rows == 1 else 'rows'} of a unit"
 
 
 def _differences(published: Sequence[Mapping[str, Any]], expected: Sequence[ExpectedLine]) -> Iterator[str]:

@@ -52,7 +52,7 @@ def forest_checks(params: Mapping[str, Any], facts: PublicFacts, expected: Expec
     kind = params["rows_per_tree"]
     stated = (kind["kind"], kind["trees"], len(trees))
     planned = (*(expected.rows_per_tree or ("", 0)), (expected.rows_per_tree or ("", 0))[1])
-    yield Check(name="rows_per_tree", passed=stated == planned, observed=str(stated), required=str(planned))
+    yield Check(name="rows_per_tree", passed=stated == planned, observed=_told(stated), required=_told(planned))
     try:
         nodes = sum(_check_tree(tree, facts, expected, params["accounting"]) for tree in trees)
         if "histograms" in params or "scores" in params:
@@ -63,6 +63,12 @@ def forest_checks(params: Mapping[str, Any], facts: PublicFacts, expected: Expec
         yield Check(name="trees", passed=False, observed=str(error), required="as planned")
         return
     yield Check(name="trees", passed=True, observed=nodes, required="as planned")
+
+
+def _told(rows_and_trees: Sequence[Any]) -> str:
+    """Return which rows trees saw, for how many trees this was planned, and how many are published."""
+    kind, planned, published = rows_and_trees
+    return f"{kind} rows, {planned} planned, {published} published"
 
 
 def leaves_of(tree: Sequence[Mapping[str, Any]], facts: PublicFacts) -> Iterator[PublishedLeaf]:

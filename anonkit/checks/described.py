@@ -31,6 +31,8 @@ _ARROW = b"ARROW:schema"
 """The types of the columns, which pyarrow keeps beside the manifest."""
 _TOP = {"$schema", "name", "title", "description", "created", "resources", "anonkit", "licenses"}
 _DATA = {"$schema", "name", "type", "path", "format", "mediatype", "hash", "schema"}
+_LONGEST_NAME = 255
+"""Letters of a file's name."""
 _PROFILE = "https://datapackage.org/profiles/2.0/"
 _FORMS = {
     "params": (PARAMS, "json", "application/json"),
@@ -82,11 +84,20 @@ def _is_page_of(place: Place, report: Mapping[str, Any]) -> bool:
     except (OSError, UnicodeDecodeError):
         return False
     if report["anonkit_version"] == __version__:
-        return page == render_page(report)
+        return any(page == render_page(report, name=name) for name in _names_on(page))
     guarantee = report["guarantee"]
     statements = [guarantee["statement"], guarantee["formal"], *guarantee["assumptions"], *guarantee["not_protected"]]
     text = " ".join(html.unescape(page).split())
     return "<script" not in page.lower() and all(" ".join(statement.split()) in text for statement in statements)
+
+
+def _names_on(page: str) -> list[str | None]:
+    """Return what a page may have been given as the name of the files: files renamed together keep their page.
+
+    None where it stands for no name; none at all where what stands there can be the name of no file.
+    """
+    name = html.unescape(page.partition("<dt><code>")[2].partition(f"{DATA}</code></dt>")[0])
+    return [None, name] if 0 < len(name) <= _LONGEST_NAME and "/" not in name else []
 
 
 def _wrong_in(

@@ -160,7 +160,12 @@ def _write_page(
         refuse_within_release(page.parent, place)
     before = None if older is None else read_json(Place.of(older).file(REPORT))
     audited = None if audit is None else _audit_of(place, audit)
-    write_text(page, render_page(report, audit=audited, older=before), force=force, private=audited is not None)
+    write_text(
+        page,
+        render_page(report, name=place.stem, audit=audited, older=before),
+        force=force,
+        private=audited is not None,
+    )
 
 
 def _audit_of(place: Place, path: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from anonkit.protocols import Draft, Engine, Progress, Source
 from anonkit.published.recoding import GlobalRecoding, Grouping, KeptAxis, Recoding
 from anonkit.report.blocks import Action, ColumnFacts, ReportColumn
 
-_NOTHING_KEPT = "nothing of it could be kept"
+_NOTHING_KEPT = "every level that tells something of it would have made groups too small"
 _NO_FACTS: ColumnFacts = {}
 
 

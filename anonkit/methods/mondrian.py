@@ -56,9 +56,12 @@ class Mondrian(RecodingMethod):
 def _column_facts(names: Sequence[str], recoding: LocalRecoding) -> dict[str, ColumnFacts]:
     """Return the share of the cuts that are on each column, and why the others are dropped."""
     cuts = np.bincount([node.axis for node in recoding.nodes if node is not None], minlength=len(recoding.axes))
-    reason = "no cut on it kept more of the target or of the detail than a cut elsewhere"
+    reason = "a division by it never kept more of the target, or of the detail, than one by another column"
     facts: dict[str, ColumnFacts] = {name: {"reason": reason} for name in names}
     for axis, n_cuts in zip(recoding.axes, cuts, strict=True):
         share = float(n_cuts / max(cuts.sum(), 1))
-        facts[axis.name] = {"importance": share, "reason": f"{n_cuts} of {cuts.sum()} cuts are on it"}
+        facts[axis.name] = {
+            "importance": share,
+            "reason": f"the rows were divided in two {cuts.sum():,} times, {n_cuts:,} of them by this column",
+        }
     return facts

@@ -275,7 +275,7 @@ class RFKA(RecodingMethod):
                 return f"fewer than two of its values are shared by {self.k} or more"
             return "it has one value"
         if drop.reason is DropReason.SUPPRESSION:
-            return "its mildest division would leave out more rows than may still be left out"
+            return "even its coarsest division in two would leave out more rows than the limit still allows"
         return "what it tells about the target is not worth the rows it costs"
 
     def _first_bins(self, prepared: Prepared, column: CodedColumn) -> CodedColumn:
@@ -327,7 +327,7 @@ def _greedy_reasons(decisions: Sequence[Decision]) -> dict[str, str]:
         if name in kept or name in reasons:
             continue
         broken = ", ".join(decision.violations) or "k"
-        reasons[name] = f"with it more rows would break {broken} than may be left out"
+        reasons[name] = f"with it, more rows than may be left out would be in groups that break {broken}"
     return reasons
 
 

@@ -201,7 +201,8 @@ def publish(
 
 def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine) -> None:
     report = work.report()
-    files = {PARAMS: to_json(work.params), REPORT: to_json(report), PAGE: render_page(report).encode()}
+    name = None if work.output.place is None else place.stem  # a release in memory has no name yet
+    files = {PARAMS: to_json(work.params), REPORT: to_json(report), PAGE: render_page(report, name=name).encode()}
     for suffix, content in files.items():
         (folder / place.name(suffix)).write_bytes(content)
     manifest = {

@@ -277,7 +277,7 @@ def _published_measures(table: PublishedTable) -> dict[str, Any]:
     ]
     if answered:
         out["breach"] = {
-            "how": "share of true answers times the chance that a true answer is believed; read epsilon first",
+            "how": "chance that an answer is true, times the chance that a true answer is believed; ε says more",
             **{attribute.name: float(attribute.mechanism.breach().max()) for attribute in answered},  # type: ignore[union-attr]
         }
     if any(isinstance(attribute.mechanism, TransformedResponse) for attribute in table.attributes):

@@ -20,7 +20,7 @@ _LABEL_WIDTH = 44
 """Columns of a bar's label that are shown; the rest is in its title."""
 _ROW = 36
 _PAIR = 44
-_PAIR_LABEL = 30
+_PAIR_LABEL = 26
 """The same of a pair of bars, which has two values beside its label."""
 _LEGEND = 28
 _LETTER = 7.5

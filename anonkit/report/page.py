@@ -33,6 +33,16 @@ SHOWN_BARS = 30
 """Columns in the importance chart."""
 
 _FILLS = {"generalized": Fill.HATCHED, "dropped": Fill.OPEN}
+_PAIRS = "Share of the pairs of rows of different classes that differ in the column, 0 to 1; to two digits."
+_UNITS = {
+    "rf-oob": "Rows fewer that a tree predicts rightly when the column is shuffled, mean over trees; to two digits.",
+    "rf-gini": "Share of the trees' gain that is the column's, 0 to 1; to two digits.",
+    "mondrian": "Share of all divisions of the rows that are by the column, 0 to 1.",
+    "hamdist": _PAIRS,
+    "greedy-hamdist": _PAIRS,
+    "mutual-info": "Nats that the column tells of the target; to two digits.",
+}
+"""What an importance is counted in, by its measure, or by the method that has one alone."""
 _REPORT_KEYS = (
     "format", "anonkit_version", "created", "dataset", "method", "guarantee", "budget", "columns", "rows",
     "disclosure_risk", "utility", "verification", "randomness", "domains_declared_by", "notes",
@@ -41,7 +51,11 @@ _REPORT_KEYS = (
 
 
 def render_page(
-    report: Mapping[str, Any], *, audit: Mapping[str, Any] | None = None, older: Mapping[str, Any] | None = None
+    report: Mapping[str, Any],
+    *,
+    name: str | None = None,
+    audit: Mapping[str, Any] | None = None,
+    older: Mapping[str, Any] | None = None,
 ) -> str:
     """Return the report as one self-contained HTML page, its first sheet what a reviewer reads first.
 
@@ -50,6 +64,8 @@ def render_page(
     report : mapping
         What `report.json` holds, as in `anonkit/report/schemas/report.schema.json`. Blocks and keys the page does not
         know are shown as they are.
+    name : str, optional
+        What the names of all files of the release begin with; without it `NAME` stands for it.
     audit : mapping, optional
         What `anonkit audit` found, as `Audit.to_dict` gives it. The page is then the owner's, under the banner.
     older : mapping, optional
@@ -72,7 +88,7 @@ def render_page(
     from jinja2 import UndefinedError
 
     try:
-        return rendered("report", {**_view(report), **_review(report, audit, older)})
+        return rendered("report", {**_view(report), **_review(report, audit, older), "name": name})
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, UndefinedError) as error:
         raise ReleaseFormatError(
             "the report is not one of anonkit", "anonkit validate tells what was changed"
@@ -101,7 +117,7 @@ def _view(report: Mapping[str, Any]) -> dict[str, Any]:
         "parameters": _parameters(promise["parameters"]),
         "risk": _risk(report["disclosure_risk"]),
         "columns": [column_row(block) for block in report["columns"]],
-        "importance": _importance(report["columns"]),
+        "importance": _importance(report["columns"], report["method"]),
         "rows": row_counts(report["rows"]),
         "utility": list(measures(report["utility"])),
         "budget": budget_tables(report["budget"]),
@@ -233,7 +249,7 @@ def _sensitive(risk: Mapping[str, Any]) -> list[dict[str, Any]]:
 # --- columns -------------------------------------------------------------------------------------------------
 
 
-def _importance(columns: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+def _importance(columns: Sequence[Mapping[str, Any]], method: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the importance chart, or None when the method tells no importances."""
     ranked = [column for column in columns if isinstance(column.get("importance"), int | float)]
     if not ranked:
@@ -264,4 +280,5 @@ def _importance(columns: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
         {"name": column["name"], "importance": number(column["importance"]), "action": column["action"]}
         for column in ranked
     ]
-    return {"chart": chart, "table": table, "more": len(ranked) - len(drawn)}
+    unit = _UNITS.get(method["parameters"].get("importance", method["name"]))
+    return {"chart": chart, "table": table, "more": len(ranked) - len(drawn), "unit": unit}

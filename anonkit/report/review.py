@@ -56,7 +56,7 @@ def _counted_words(report: Mapping[str, Any]) -> str | None:
     record, records, whose = ("person", "people", "their") if by_people else ("record", "records", "its")
     return (
         f"{one_in(risk['prosecutor']['max'])}: to re-identify a {record} by {whose} quasi-identifiers, counted on "
-        f"the released table; {percent(risk['prosecutor']['share_at_risk'])} of the {records} above "
+        f"the released table; {percent(risk['prosecutor']['share_at_risk'])} of the {records} have a risk above "
         f"{percent(risk['prosecutor']['risk_threshold'])}."
     )
 
@@ -115,7 +115,7 @@ def utility_words(report: Mapping[str, Any]) -> str:
     numeric = [measure for measure in measures(report["utility"]) if not measure["is_text"]]
     numeric.sort(key=lambda measure: "auc" not in measure["name"].lower() and "accuracy" not in measure["name"].lower())
     if not numeric:
-        return "No public measure: the owner has those computed from the source."
+        return "No measure of it is public; the owner's dossier has the release beside the source."
     out, before = [], ""
     for measure in numeric[:_FEW]:
         within, _, name = measure["name"].rpartition(": ")

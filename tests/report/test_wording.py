@@ -86,7 +86,7 @@ def test_numbers_can_be_read_back(value: float) -> None:
         (-math.inf, "−∞"),
         (math.nan, "–"),
         ([1, "b", None], "1, b, –"),
-        ({"p_keep": 0.5, "epsilon": 1}, "p keep 0.5, ε 1"),
+        ({"p_keep": 0.5, "epsilon": 1}, "true value kept with probability 0.5, ε 1"),
     ],
 )
 def test_values_of_every_kind_have_a_text(value: object, text: str) -> None:

@@ -32,7 +32,7 @@ class LocalDPWords(LossWords):
     def protected(self, promise: Json) -> str:
         """Name the unit of privacy and the neighbouring tables."""
         if _is_boundless(promise):
-            return f"No whole row: at most single columns, taken alone. Neighbouring tables: {promise['adjacency']}."
+            return "No whole row: at most single columns, each taken alone."
         return super().protected(promise)
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:

@@ -10,6 +10,8 @@ from typing import ClassVar
 from anonkit.report.promise_words.phrases import Json, Phrase, Verdict, capital, named, passed_words, plain
 from anonkit.report.wording import bound, number
 
+_MOST_TOLD = 1_000_000
+"""A factor beyond it is told by that: no figure behind it protects anybody."""
 _MOST_SHOWN = 700
 """Above it e to the epsilon is no float."""
 
@@ -38,6 +40,7 @@ class LossWords:
         elif isinstance(epsilon, int | float) and epsilon < _MOST_SHOWN:
             factor = math.exp(epsilon)
             factor_words = number(math.ceil(factor)) if factor >= 100 else f"{math.ceil(factor * 100) / 100:g}"
+            factor_words = "over a million" if factor > _MOST_TOLD else factor_words
             out.append(
                 (f"× {factor_words}", f"most that one {unit} changes the probability of any outcome (e to the ε)")
             )
@@ -60,7 +63,10 @@ class LossWords:
 
     def protected(self, promise: Json) -> str:
         """Name the unit of privacy and the neighbouring tables."""
-        return f"{capital(str(promise['unit'] or 'one row'))}. Neighbouring tables: {promise['adjacency']}."
+        return (
+            f"{capital(str(promise['unit'] or 'one row'))}: the release says little about which of two tables it was "
+            f"made from that differ by this alone ({promise['adjacency']})."
+        )
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
         """Ask about the loss, the domains and the unit of privacy."""
