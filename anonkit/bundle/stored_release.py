@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from anonkit.bundle.atomic import Staging, recover
 from anonkit.bundle.data_files import SUFFIX, digest, is_data_folder, parts_of, read_rows
@@ -146,6 +146,20 @@ class Release:
         """Measures computed from the source, for the owner's eyes; none for a release that was loaded or copied."""
         return _OWNER_MEASURES.get(self, {})
 
+    @property
+    def reused(self) -> bool:
+        """True when the release stood there already and was not made anew; False for one that was loaded or copied.
+
+        It tells that the table has not changed, so it is for the owner, as `owner` is, and travels as little.
+        """
+        return self in _REUSED
+
+    def as_reused(self, measures: Mapping[str, Any]) -> Release:
+        """Return the same release as one that was not made anew, with what its owner is told."""
+        told = self.with_owner(measures)
+        _REUSED.add(told)
+        return told
+
     def with_owner(self, measures: Mapping[str, Any]) -> Release:
         """Return the same release with the measures of its owner, for as long as that object lives."""
         told = replace(self)
@@ -263,6 +277,7 @@ class Release:
             shutil.copyfile(file, to)
 
 
+_REUSED: WeakSet[Release] = WeakSet()
 _OWNER_MEASURES: WeakKeyDictionary[Release, Mapping[str, Any]] = WeakKeyDictionary()
 """The owner's measures of a release, beside it and not in it: whatever writes an object down, writes what is in it."""
 
@@ -276,17 +291,34 @@ def class_figures(report: Mapping[str, Any]) -> dict[str, Any]:
     return {"k_anonymity": {"requested": check["required"], "achieved": check["observed"], "meets": check["passed"]}}
 
 
-def refuse_existing(place: Place, force: bool) -> None:
-    """Refuse to touch a release that is there, unless forced; refuse a folder that cannot be written to."""
-    standing = next(folder for folder in (place.folder, *place.folder.absolute().parents) if folder.exists())
-    if not standing.is_dir() or not os.access(standing, os.W_OK | os.X_OK):
-        raise EngineError(f"cannot write to {str(place.folder)!r}", "choose another output, or mend its permissions")
+def refuse_existing(place: Place, force: bool, difference: str | None = None) -> None:
+    """Refuse to touch a release that is there, unless forced; refuse a folder that cannot be written to.
+
+    Parameters
+    ----------
+    place : Place
+    force : bool
+    difference : str, optional
+        How the release that is there came to be, in words for the owner.
+    """
+    refuse_unwritable_folder(place)
     recover(place.folder, place.stem)
     existing = place.existing()
     if existing and not force:
-        raise ParameterError(
-            f"{str(existing[0])!r} exists", f"{option('force', True)} replaces the old release by the new one"
-        )
+        hint = f"{option('force', True)} replaces the old release by the new one"
+        raise ParameterError(f"{str(existing[0])!r} exists", hint if difference is None else f"{difference}; {hint}")
+
+
+def refuse_unwritable_folder(place: Place) -> None:
+    """Refuse a folder that cannot be written to.
+
+    Raises
+    ------
+    EngineError
+    """
+    standing = next(folder for folder in (place.folder, *place.folder.absolute().parents) if folder.exists())
+    if not standing.is_dir() or not os.access(standing, os.W_OK | os.X_OK):
+        raise EngineError(f"cannot write to {str(place.folder)!r}", "choose another output, or mend its permissions")
 
 
 def load(path: str | Path) -> Release:

@@ -17,7 +17,7 @@ from anonkit.cli.options import (
     quiet_option,
 )
 from anonkit.cli.outcome import Outcome
-from anonkit.cli.progress import progress_bars
+from anonkit.cli.progress import notes_at_once, progress_bars
 
 if TYPE_CHECKING:
     from anonkit.engines import Local, Spark
@@ -71,7 +71,7 @@ def command(
     from anonkit.pipeline.release_path import release_table
     from anonkit.pipeline.release_request import ReleaseRequest
 
-    with progress_bars(quiet) as progress:
+    with progress_bars(quiet) as progress, notes_at_once(quiet):
         method = earlier_recoding(params, max_suppression=max_suppression)
         request = ReleaseRequest(
             method=method,

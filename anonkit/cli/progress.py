@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress bars: on stderr, only on a terminal, only for work of more than a second."""
+"""Progress bars, on stderr, only on a terminal, only for work of more than a second; and notes while work is done."""
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
@@ -11,6 +12,8 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 import click
+
+from anonkit.cli.boundary import one_line
 
 _PARTS = 100
 
@@ -51,6 +54,30 @@ def progress_bars(
         ended.set()
         clock.join()
         bars.end()
+
+
+@contextmanager
+def notes_at_once(quiet: bool) -> Iterator[None]:
+    """Show what is said before something happens, such as a new draw, on stderr until the block ends.
+
+    Parameters
+    ----------
+    quiet : bool
+        Show nothing.
+    """
+    log, handler = logging.getLogger("anonkit"), logging.NullHandler() if quiet else _Notes()
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+
+
+class _Notes(logging.Handler):
+    """Shows each message as a note."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        click.echo(f"Note: {one_line(record.getMessage())}", err=True)
 
 
 class _Bars:

@@ -19,7 +19,7 @@ from anonkit.cli.options import (
     table_domains_options,
 )
 from anonkit.cli.outcome import Outcome, WrongUsage
-from anonkit.cli.progress import progress_bars
+from anonkit.cli.progress import notes_at_once, progress_bars
 
 if TYPE_CHECKING:
     from anonkit.engines import Local, Spark
@@ -77,7 +77,7 @@ def command(
     from anonkit.pipeline.release_path import release_table
     from anonkit.pipeline.release_request import ReleaseRequest
 
-    with progress_bars(quiet) as progress:
+    with progress_bars(quiet) as progress, notes_at_once(quiet):
         request = ReleaseRequest(
             method=make_method(method, read_parameters(method, given), preset),
             policy=policy,

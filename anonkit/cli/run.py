@@ -10,7 +10,7 @@ import click
 
 from anonkit.cli.options import account_options, json_option, other_output_options, owner_option, quiet_option
 from anonkit.cli.outcome import Outcome
-from anonkit.cli.progress import progress_bars
+from anonkit.cli.progress import notes_at_once, progress_bars
 
 if TYPE_CHECKING:
     from anonkit.ledger.account import Account
@@ -36,7 +36,7 @@ def command(recipe: str, *, output: Mapping[str, Any], account: Account, owner: 
     from anonkit.cli.summary import notes_of, release_document, release_text
     from anonkit.pipeline.recipe import Recipe
 
-    with progress_bars(quiet) as progress:
+    with progress_bars(quiet) as progress, notes_at_once(quiet):
         release = Recipe.load(recipe).run(**output, account=account, progress=progress)
     return Outcome(
         text=release_text(release, owner=owner),

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from anonkit import __version__
 from anonkit.bundle.stored_release import DATA, Release, class_figures
 from anonkit.cli.boundary import one_line
 from anonkit.pipeline.owner_files import dossier_name
@@ -62,21 +63,37 @@ def release_text(release: Release, owner_report: Path | None = None, *, owner: b
     if release.is_dry_run and not owner:
         budget = release.to_dict()["budget"]
         return _lines(
-            *_head(_DRY, report),
+            *_head(_where(release), report),
+            *_block("Reused", _reused_words(release)),
             *_block("Promise", [_title(report), report["guarantee"]["statement"]]),
             *_block("Budget", _spent(budget)),
             *told,
         )
-    where = _DRY if release.place is None else f"Released {release.place.file(DATA)}"
     files = [] if release.place is None else [str(path) for path in release.place.by_role().values()]
     return _lines(
-        *_head(f"{where}: {_rows_words(report['rows'])}", report),
+        *_head(f"{_where(release)}: {_rows_words(report['rows'])}", report),
+        *_block("Reused", _reused_words(release)),
         *_block("Promise", [_title(report), report["guarantee"]["statement"]]),
         *_block("Checked", [check_line(check) for check in gathered(report["verification"]["checks"])]),
         *_figures(report),
         *_block("Files", files),
         *told,
     )
+
+
+def _where(release: Release) -> str:
+    if release.place is None:
+        return "Dry run, the release is there already" if release.reused else _DRY
+    return f"{'Reused' if release.reused else 'Released'} {release.place.file(DATA)}"
+
+
+def _reused_words(release: Release) -> list[str]:
+    """Return what is said of a release that was there already; nothing of one that was made."""
+    if not release.reused:
+        return []
+    version = release.report["anonkit_version"]
+    lines = ["the rows and the request are the same: nothing is drawn, charged or written"]
+    return lines if version == __version__ else [*lines, f"made by anonkit {version}; this is {__version__}"]
 
 
 def report_text(report: Mapping[str, Any]) -> str:
@@ -103,6 +120,7 @@ def release_document(release: Release, owner_report: Path | None = None, *, owne
     """Return the same as a JSON document; parameters as those of `release_text`."""
     document = {
         **release.to_dict(),
+        "reused": release.reused,
         "owner_report": None if owner_report is None else str(owner_report),
         **({} if owner_report is None else {"dossier": str(dossier_path(release, owner_report))}),
     }

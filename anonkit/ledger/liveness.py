@@ -39,16 +39,21 @@ class Process:
         """Read a process back."""
         return cls(**json.loads(text))
 
+    @property
+    def is_on_this_machine(self) -> bool:
+        """True where it can be seen whether it has ended."""
+        return self.machine == _machine()
+
     def is_surely_dead(self) -> bool:
         """Tell whether it has ended; False where that cannot be known, as for another machine's process."""
-        return self.machine == _machine() and (self.boot != _boot() or self.has_ended())
+        return self.is_on_this_machine and (self.boot != _boot() or self.has_ended())
 
     def has_ended(self) -> bool:
         """Tell whether it ran on this machine since its last start, and runs no more.
 
         Machines that share a ledger may share a name, too: a start that differs may be another machine's.
         """
-        if self.machine != _machine() or self.boot != _boot():
+        if not self.is_on_this_machine or self.boot != _boot():
             return False
         return not is_alive(str(self.number)) or bool(self.started and self.started != _started(self.number))
 

@@ -5,17 +5,74 @@ Files are prepared aside, then the ledger is told (`publishing`), then they are 
 place, the data last. So whoever died before the mark has published nothing, and the prepared data still stand aside to
 show it; whoever died after it is brought to the end. Only when the data are neither aside nor in place nobody can tell:
 they may have been in place, and have been carried away.
+
+Of several who release to one place at a time one is let in (`refuse_taken`): the others wait, and look at what it made.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 from pathlib import Path
 
 from anonkit.bundle.atomic import recover, unmarked
 from anonkit.bundle.stored_release import DATA, Place, sha256
-from anonkit.errors import ReleaseFormatError
+from anonkit.errors import LedgerError, ReleaseFormatError
+from anonkit.ledger.liveness import Process
 from anonkit.ledger.standing import Entry, State
+
+_OPEN = (State.RESERVED, State.PUBLISHING)
+_PATIENCE = timedelta(minutes=2)
+"""For how long a release of another machine is believed to be at work: whether it lives cannot be seen from here."""
+
+
+class PlaceTakenError(LedgerError):
+    """Somebody else is making a release in the same place."""
+
+
+def data_path(place: Place) -> str:
+    """Return by which path the ledger knows a release: that of its data."""
+    return str(place.file(DATA).absolute())
+
+
+def is_in_place(entry: Entry, output: str) -> bool:
+    """Tell whether a release was made in the place of a data file, whatever its path is spelled like."""
+    return entry.output is not None and os.path.realpath(entry.output) == os.path.realpath(output)
+
+
+def at_work(output: str, entries: Iterable[Entry]) -> Entry | None:
+    """Return the release that somebody is making in a place now, if anybody is.
+
+    Parameters
+    ----------
+    output : str
+        Path of the data file.
+    entries : iterable of Entry
+    """
+    for entry in entries:
+        if entry.state in _OPEN and is_in_place(entry, output):
+            process = Process.from_text(entry.process)
+            is_recent = datetime.now(UTC) - datetime.fromisoformat(entry.created) < _PATIENCE
+            if not process.is_surely_dead() and (process.is_on_this_machine or is_recent):
+                return entry
+    return None
+
+
+def refuse_taken(output: str | None, entries: Iterable[Entry]) -> None:
+    """Refuse to make a release in a place where somebody else is making one.
+
+    Raises
+    ------
+    PlaceTakenError
+        Two at once would both be charged, and the files of one would replace those of the other.
+    """
+    entry = None if output is None else at_work(output, entries)
+    if entry is not None:
+        raise PlaceTakenError(
+            f"release {entry.number} is being made in {output!r} by another process", "run it again when that is done"
+        )
 
 
 def settled(entry: Entry, *, ended_here: bool = False) -> State:

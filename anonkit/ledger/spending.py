@@ -9,13 +9,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from anonkit.bundle.stored_release import DATA, Place
+from anonkit.bundle.stored_release import Place
 from anonkit.errors import BudgetError, LedgerError, option
 from anonkit.ledger.account import Account
 from anonkit.ledger.joint_floor import JointFloor, numbers
 from anonkit.ledger.joint_view import pack
 from anonkit.ledger.recognition import Marks, Recognition, Sighting, recognised
-from anonkit.ledger.repeated_requests import Asked, never_again, request_digest
+from anonkit.ledger.repeated_requests import Asked, Earlier, knows_requests, never_again, request_digest
+from anonkit.ledger.settling import data_path
 from anonkit.ledger.source_rows import SourceRows
 from anonkit.ledger.standing import Claim, Entry, Standing, total
 from anonkit.ledger.store import Ledger
@@ -40,6 +41,24 @@ class Position:
     notes: tuple[str, ...] = ()
     owner_notes: tuple[str, ...] = ()
     """What the rows tell: for the owner, in no file of the release."""
+
+
+def may_know_requests(account: Account) -> bool:
+    """Tell whether a release may be known again by the ledger of an account; what dead processes left is settled.
+
+    A ledger that cannot be opened knows nothing; it is refused where something is to be booked in it.
+
+    Parameters
+    ----------
+    account : Account
+        With its ledger found.
+    """
+    if account.place is None or not account.place.may_be_there:
+        return False
+    try:
+        return knows_requests(Ledger(account.place))
+    except LedgerError:
+        return False
 
 
 class Spending:
@@ -84,6 +103,20 @@ class Spending:
     def _is_booked(self) -> bool:
         """True when there is a ledger that knows something already."""
         return self._account.place is not None and self._account.place.may_be_there
+
+    def earlier(self, place: Place) -> Earlier | None:
+        """Return what the ledger knows of this request and of the place of its release; None where it knows nothing.
+
+        Raises
+        ------
+        PlaceTakenError
+            Somebody else is making a release in this place, and is not done after a while.
+        """
+        if not may_know_requests(self._account):
+            return None
+        ledger = self._ledger()
+        found = self._seen(ledger).found
+        return Earlier.of(ledger, request_digest(ledger.key, self._asked(found.rows)), found, place)
 
     def look(self) -> None:
         """Refuse what would be refused, before any work is done; nothing is written.
@@ -132,6 +165,8 @@ class Spending:
             As `look`.
         GuaranteeError
             The joint view with earlier releases has smaller groups than allowed, or cannot be counted.
+        PlaceTakenError
+            Somebody else is making a release in this place.
         """
         if self._account.place is None:
             yield Position(), _nothing
@@ -199,7 +234,7 @@ class Spending:
             delta=self._delta,
             k=None if classes is None else classes.k,
             redrawn=self._promise.redraw_costs,
-            output=None if place is None else str(place.file(DATA).absolute()),
+            output=None if place is None else data_path(place),
             params=pack(params),
             fingerprint=sighting.found,
         )

@@ -62,6 +62,8 @@ class Entry(Claim):
     created: str
     data_sha256: str | None = None
     """Of the data file, once the files were about to be put in place; None before, and for a release in memory."""
+    process: str
+    """Who makes it, or made it (`anonkit.ledger.liveness`)."""
 
     @property
     def counts(self) -> bool:

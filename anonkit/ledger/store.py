@@ -23,7 +23,7 @@ from anonkit.ledger.ledger_tables import Backend, Connection
 from anonkit.ledger.liveness import Process
 from anonkit.ledger.private_key import key_of, key_place, missing_key, sign_of, wrong_key
 from anonkit.ledger.recognition import Marks, marks_from
-from anonkit.ledger.settling import settled
+from anonkit.ledger.settling import refuse_taken, settled
 from anonkit.ledger.standing import Claim, Entry, Standing, State, allowed
 
 NAME = ".anonkit-ledger.sqlite"
@@ -162,11 +162,18 @@ class Ledger:
         naming : callable, optional
             Given the marks and the names of all datasets under the same lock, so that two releases of one table at once
             do not become two datasets; returns the dataset, or raises to refuse.
+
+        Raises
+        ------
+        PlaceTakenError
+            Somebody else is making a release in the same place.
         """
         if (refusal := self.forgotten) is not None:
             raise refusal
         with self._backend.transaction() as connection:
             self._settle_all(connection)
+            open_ones = _entries(connection, "state IN (?, ?)", State.RESERVED.value, State.PUBLISHING.value)
+            refuse_taken(claim.output, open_ones)
             if naming is not None:
                 claim = replace(claim, dataset=naming(_marks(connection), _names(connection)))
             # read under the lock: two releases at once cannot both fit into the rest of one budget
@@ -319,7 +326,7 @@ def _standing(connection: Connection, dataset: str) -> Standing:
 def _entries(connection: Connection, where: str, *values: object) -> list[Entry]:
     rows = connection.execute(
         "SELECT id, dataset, state, method, kind, epsilon, delta, k, redrawn, created, output, params, n_rows, sketch, "
-        "form, request, data_sha256 "
+        "form, request, data_sha256, process "
         f"FROM release WHERE {where} ORDER BY id",
         values,
     )
@@ -340,6 +347,7 @@ def _entries(connection: Connection, where: str, *values: object) -> list[Entry]
             fingerprint=marks_from(*row[12:15]),
             request=row[15],
             data_sha256=row[16],
+            process=row[17],
         )
         for row in rows
     ]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,16 @@ _DOSSIER = ".dossier.html"
 def dossier_name(stem: str | None) -> str:
     """Return the name of the dossier of a release; None for a release in memory."""
     return f"{stem or 'release'}{_DOSSIER}"
+
+
+def is_dossier_of(data_sha256: str, folder: Path, stem: str) -> bool:
+    """Tell whether the dossier of a release stands in a folder, known by the SHA-256 of its data."""
+    try:
+        owner = json.loads((folder / OWNER_REPORT).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    is_same = isinstance(owner, dict) and owner.get("data_sha256") == data_sha256
+    return is_same and (folder / dossier_name(stem)).is_file()
 
 
 def write_owner_document(folder: Path, name: str, measures: Mapping[str, Any]) -> Path:

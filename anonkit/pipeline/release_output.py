@@ -11,6 +11,7 @@ from typing import ClassVar
 from anonkit.bundle.signing import Signer
 from anonkit.bundle.stored_release import DATA, EMITTED, Place, refuse_existing
 from anonkit.errors import ParameterError, option
+from anonkit.ledger.settling import PlaceTakenError
 from anonkit.parameters import check_choice, check_integer
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Engine, Source
@@ -105,8 +106,8 @@ class Output:
         Raises
         ------
         ParameterError
-            A release is there already; one in memory has parts or a signature; a seeded one is signed; the owner's
-            figures would stand in the folder that is handed out.
+            A release in memory has parts or a signature; a seeded one is signed; the owner's figures would stand in the
+            folder that is handed out.
         """
         if self.part_rows is not None and self.place is None:
             raise ParameterError("a release in memory is one file", "name an output, or leave part_rows out")
@@ -120,8 +121,6 @@ class Output:
             raise ParameterError(
                 "entries for catalogues name the files of a release, and one in memory has none", "name an output"
             )
-        if self.place is not None and not self.dry_run:
-            refuse_existing(self.place, self.force)
         if self.place is not None and self.owner_report is not None:
             refuse_within_release(self.owner_report, self.place)
 
@@ -138,6 +137,35 @@ class Output:
                 f"the registry is for differential privacy with an epsilon, and this promise is {promise.kind}",
                 "leave registry out: croissant describes any release",
             )
+
+    def refuse_existing(self, difference: str | None = None) -> None:
+        """Refuse to replace a release that is there, unless forced, and to write where nothing can be written.
+
+        Parameters
+        ----------
+        difference : str, optional
+            How the release that is there came to be, in words for the owner.
+
+        Raises
+        ------
+        ParameterError
+            A release is there already.
+        EngineError
+            The folder cannot be written to.
+        """
+        if self.place is None or self.dry_run:
+            return
+        refuse_existing(self.place, self.force, difference)
+
+    def refuse_taken(self) -> None:
+        """Refuse to put files where others stand that were not there when the work began.
+
+        Raises
+        ------
+        PlaceTakenError
+        """
+        if self.place is not None and not self.force and self.place.existing():
+            raise PlaceTakenError(f"a release was made in {str(self.place.file(DATA))!r} meanwhile", "run it again")
 
     def write(
         self,

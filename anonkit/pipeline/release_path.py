@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,18 +13,23 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.bundle.private_files import PrivateFolder
-from anonkit.bundle.stored_release import Release
+from anonkit.bundle.signing import Signer
+from anonkit.bundle.stored_release import DATA, Release, sha256
 from anonkit.engines.engine_choice import Local
 from anonkit.errors import GuaranteeError
 from anonkit.k_anonymity.recoded_sample import as_published, released_names
-from anonkit.ledger.spending import Spending
+from anonkit.ledger.settling import PlaceTakenError
+from anonkit.ledger.spending import Spending, may_know_requests
 from anonkit.pipeline.declared_source import DeclaredSource, declared_source
 from anonkit.pipeline.dossier import Released, held_rows, make_dossier
 from anonkit.pipeline.output_measures import ReleasedRows, answer_checks, recount, release_utility
+from anonkit.pipeline.owner_files import is_dossier_of
 from anonkit.pipeline.publishing import VerifiedDraft, method_block, publish
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.released_values import as_written
+from anonkit.pipeline.repeated_release import release_again, say_what_is_replaced
 from anonkit.pipeline.step_log import step_log
+from anonkit.pipeline.stored_dossier import measured_dossier
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Check, Guarantee
 from anonkit.protocols import Draft, Engine, Source
@@ -68,62 +73,22 @@ def _released(source: object, request: ReleaseRequest) -> Release:
     output.refuse_unwritable(seeded=request.seed is not None)
     signer, declared = output.signer(), request.declared()
     account = request.account.found(output.place, declared.bookkeeping)
-    randomness = request.randomness()
+    if request.seed is not None or not may_know_requests(account):
+        output.refuse_existing()
     with request.engine.opened() as engine, _workspace() as workspace:
         request.progress("reading", 0.0)
         opened = declared_source(source, request, declared, engine)
         output.refuse_unfit(opened.promise)
         spending = Spending(account, opened.promise, opened.rows, opened.name, opened.asked(request))
-        spending.look()
-        draft = _verified(opened, request, workspace, randomness)
-        measured = randomness if request.utility else None
-        draft = replace(draft, owner=opened.figures(draft.owner, workspace.released(draft), measured))
-        if output.dry_run:
-            draft = draft.at(spending.rehearsed(draft.params))
-            return Release(params=draft.params, report=draft.report(), contents={}).with_owner(draft.owner)
-        with spending.reserved(request.method.name, draft.params, output.place) as (position, publishing):
-            draft = draft.at(position)
-            publishing = _with_dossier(draft, opened, workspace, randomness, publishing)
-            return publish(draft, workspace.files, publishing, signer)
-
-
-def _with_dossier(
-    draft: VerifiedDraft,
-    source: DeclaredSource,
-    workspace: _Workspace,
-    randomness: Randomness,
-    publishing: Callable[[str], None],
-) -> Callable[[str], None]:
-    """Measure the source beside the draft; return what writes the dossier right before anything is published.
-
-    So nothing is published of which the owner would have no dossier. That of a release in memory is written here.
-    """
-    output, folder = draft.output, draft.output.owner_report
-    if folder is None:
-        return publishing
-    dossier = make_dossier(
-        Released(
-            report=draft.report(),
-            params=draft.params,
-            table=held_rows(draft.data, workspace.files, randomness.child("dossier")),
-            name=None if output.place is None else output.place.stem,
-        ),
-        source.rows,
-        {"method": draft.method.name, **draft.owner},
-        source_table=source.file,
-        examples=output.examples,
-        randomness=randomness,
-    )
-
-    if output.place is None:
-        dossier.write(folder, None)
-        return publishing
-
-    def written(data_sha256: str) -> None:
-        dossier.write(folder, data_sha256)
-        publishing(data_sha256)
-
-    return written
+        making = _Making(
+            source=opened,
+            request=request,
+            workspace=workspace,
+            spending=spending,
+            signer=signer,
+            randomness=request.randomness(),
+        )
+        return making.made_or_found()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -154,6 +119,97 @@ def _workspace() -> Iterator[_Workspace]:
     """Yield a workspace whose private files are deleted in the end, whatever happens."""
     with closing(Local().open()) as files, closing(PrivateFolder()) as private:
         yield _Workspace(files=files, draft=private.path / "draft.parquet")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Making:
+    """A release on its way: the table, what is asked of it, where it is worked on, and to whom it is charged."""
+
+    source: DeclaredSource
+    request: ReleaseRequest
+    workspace: _Workspace
+    spending: Spending
+    signer: Signer | None
+    randomness: Randomness
+
+    def made_or_found(self) -> Release:
+        """Return the release that stands there already, or a new one; drawn once, however often its place is taken."""
+        draft, output = None, self.request.output
+        while True:
+            earlier = None if output.place is None else self.spending.earlier(output.place)
+            again = release_again(output, earlier, self.signer)
+            if again is not None:
+                self._write_dossier_of(again)
+                return again
+            if draft is None:
+                self.spending.look()
+                say_what_is_replaced(output, earlier)
+                draft = self._drawn()
+            with suppress(PlaceTakenError):  # by another process, which was faster: what it made is looked at first
+                return self._booked(draft)
+
+    def _drawn(self) -> VerifiedDraft:
+        """Return a draft that keeps its promise, with the figures of the source."""
+        draft = _verified(self.source, self.request, self.workspace, self.randomness)
+        measured = self.randomness if self.request.utility else None
+        return replace(draft, owner=self.source.figures(draft.owner, self.workspace.released(draft), measured))
+
+    def _booked(self, draft: VerifiedDraft) -> Release:
+        """Publish a draft, charged to its dataset."""
+        output = self.request.output
+        if output.dry_run:
+            draft = draft.at(self.spending.rehearsed(draft.params))
+            return Release(params=draft.params, report=draft.report(), contents={}).with_owner(draft.owner)
+        output.refuse_taken()
+        with self.spending.reserved(self.request.method.name, draft.params, output.place) as (position, publishing):
+            output.refuse_taken()  # once more: from here on nobody else is let in
+            draft = draft.at(position)
+            publishing = self._with_dossier(draft, publishing)
+            return publish(draft, self.workspace.files, publishing, self.signer)
+
+    def _with_dossier(self, draft: VerifiedDraft, publishing: Callable[[str], None]) -> Callable[[str], None]:
+        """Measure the source beside the draft; return what writes the dossier right before anything is published.
+
+        So nothing is published of which the owner would have no dossier. That of a release in memory is written here.
+        """
+        output, folder = draft.output, draft.output.owner_report
+        if folder is None:
+            return publishing
+        dossier = make_dossier(
+            Released(
+                report=draft.report(),
+                params=draft.params,
+                table=held_rows(draft.data, self.workspace.files, self.randomness.child("dossier")),
+                name=None if output.place is None else output.place.stem,
+            ),
+            self.source.rows,
+            {"method": draft.method.name, **draft.owner},
+            source_table=self.source.file,
+            examples=output.examples,
+            randomness=self.randomness,
+        )
+        if output.place is None:
+            dossier.write(folder, None)
+            return publishing
+
+        def written(data_sha256: str) -> None:
+            dossier.write(folder, data_sha256)
+            publishing(data_sha256)
+
+        return written
+
+    def _write_dossier_of(self, release: Release) -> None:
+        """Write the dossier of a release that is handed back, unless it stands there since the release was made.
+
+        The figures of the draw itself, such as those of a search, went with it: they are not measured again.
+        """
+        place, folder = release.place, self.request.output.owner_report
+        if place is None or folder is None:
+            return
+        data_sha256 = sha256(place.file(DATA))
+        if not is_dossier_of(data_sha256, folder, place.stem):
+            rows, table, examples = self.source.rows, self.source.file, self.request.output.examples
+            measured_dossier(release, rows, source_table=table, examples=examples).write(folder, data_sha256)
 
 
 def _verified(

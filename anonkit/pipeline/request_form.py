@@ -26,8 +26,8 @@ from anonkit.protocols import Engine, sample_size
 
 _FORM = 1
 """Raised when what is asked in the same words comes to mean something else."""
-_OF_THE_LEDGER = ("bookkeeping", "joint_k")
-"""Fields of a policy that say where a release is booked; of `joint_k` the value that holds is taken."""
+_IN_NO_FILE = ("bookkeeping", "publication", "joint_k")
+"""Fields of a policy for the ledger, and for the owner's page; of `joint_k` the value that holds is taken."""
 
 
 def request_form(request: ReleaseRequest, columns: pa.Schema, engine: Engine, n_rows: int) -> bytes | None:
@@ -99,7 +99,7 @@ def _collection(value: object) -> Any:
         kept = {
             field.name: _value(given[field.name])
             for field in fields(value)
-            if field.name not in _OF_THE_LEDGER and not _is_default(field, given[field.name])
+            if field.name not in _IN_NO_FILE and not _is_default(field, given[field.name])
         }
         return {"fields": [type(value).__name__, kept]}
     if isinstance(value, np.ndarray):

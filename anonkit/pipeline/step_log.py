@@ -46,7 +46,8 @@ class StepLog:
         if release.is_dry_run:
             self._say("dry run, nothing was written")
             return
-        self._say("made in memory" if release.place is None else f"made {release.place.file(DATA)}")
+        done = "handed back" if release.reused else "made"
+        self._say(f"{done} in memory" if release.place is None else f"{done} {release.place.file(DATA)}")
         for note in release.report["notes"]:
             self._say(f"note: {note}")
         for note in (*release.owner.get("reading_notes", ()), *release.owner.get("ledger", {}).get("notes", ())):

@@ -75,29 +75,60 @@ def stored_dossier(
     refuse_changed(release.place, DATA, PARAMS, REPORT)
     declared = _declared(release, policy)
     declared = declared if encoding is None else replace(declared, encoding=encoding_named(encoding))
-    randomness = Randomness.secure()
     with Local().opened() as reading:
         table = reading.scan(original, declared)
         resolved = _with_roles(release, declared, table.schema.names)
         rows = SourceRows(table=table, engine=reading, policy=resolved)
-        promise = read_promise(release.report["guarantee"])
-        held = release.to_arrow()
-        released, drawn = _released(release, held, reading), randomness if _tells_its_rows(release) else None
-        measured = owner_measures(promise, settled(table, resolved, reading), reading, resolved, released, drawn)
-        if held.num_rows > COMPARED_ROWS:
-            held = held.take(randomness.child("held").permutation(held.num_rows)[:COMPARED_ROWS])
-        return make_dossier(
-            Released(report=release.report, params=release.params, table=held, name=release.place.stem),
-            rows,
-            {
-                "method": release.report["method"]["name"],
-                **measured,
-                **({} if audit is None else {"audit": dict(audit)}),
-            },
-            source_table=source_names(original)[1],
-            examples=examples,
-            randomness=randomness,
-        )
+        names = source_names(original)[1]
+        return measured_dossier(release, rows, source_table=names, examples=examples, audit=audit)
+
+
+def measured_dossier(
+    release: Release,
+    rows: SourceRows,
+    *,
+    source_table: str,
+    examples: int = 0,
+    audit: Mapping[str, Any] | None = None,
+) -> Dossier:
+    """Measure a source that is open beside a release whose files were looked at.
+
+    Parameters
+    ----------
+    release : Release
+    rows : SourceRows
+        The source as it was read, with a policy that has a role for every column.
+    source_table : str
+        What the source is called.
+    examples, audit
+        As for `stored_dossier`.
+    """
+    randomness = Randomness.secure()
+    promise, held = read_promise(release.report["guarantee"]), release.to_arrow()
+    drawn = randomness if _tells_its_rows(release) else None
+    with Local().opened() as reading:
+        table = settled(rows.table, rows.policy, rows.engine)
+        released = _released(release, held, reading)
+        measured = owner_measures(promise, table, rows.engine, rows.policy, released, drawn)
+    if held.num_rows > COMPARED_ROWS:
+        held = held.take(randomness.child("held").permutation(held.num_rows)[:COMPARED_ROWS])
+    return make_dossier(
+        Released(
+            report=release.report,
+            params=release.params,
+            table=held,
+            name=None if release.place is None else release.place.stem,
+        ),
+        rows,
+        {
+            "method": release.report["method"]["name"],
+            **measured,
+            **({} if audit is None else {"audit": dict(audit)}),
+        },
+        source_table=source_table,
+        examples=examples,
+        randomness=randomness,
+    )
 
 
 def write_stored_dossier(dossier: Dossier, release: Release, folder: Path) -> tuple[Path, Path]:

@@ -20,6 +20,11 @@ def names_beside(table: Path) -> list[str]:
     return sorted(path.name for path in table.parent.iterdir() if path != table and not path.name.startswith(LEDGER))
 
 
+def names_of(table: Path) -> list[Path]:
+    """Return the files beside the table, the ledger's apart."""
+    return [table.with_name(name) for name in names_beside(table)]
+
+
 def test_a_release_is_five_files_and_one_object(cli: Any, table: Path, quick: tuple[str, ...]) -> None:
     """--json tells the files and their hashes, k asked and reached, the rows, columns, checks and notes."""
     output = table.with_name("out.parquet")
@@ -31,6 +36,7 @@ def test_a_release_is_five_files_and_one_object(cli: Any, table: Path, quick: tu
     assert names_beside(table) == [f"out{suffix}" for suffix in SUFFIXES]
     assert document["ok"] is True
     assert document["dry_run"] is False
+    assert document["reused"] is False
     assert sorted(document["files"].values()) == [str(output.with_name(f"out{suffix}")) for suffix in SUFFIXES]
     assert document["k_anonymity"]["requested"] == 3
     assert document["k_anonymity"]["achieved"] >= 3
@@ -97,16 +103,52 @@ def test_a_dry_run_tells_all_and_writes_nothing(cli: Any, table: Path, quick: tu
 
 
 def test_a_release_is_replaced_with_force_only(cli: Any, table: Path, released: Path, quick: tuple[str, ...]) -> None:
-    """Without --force exit code 2 and the old files, bytes and all; with it the new ones."""
+    """Of another request: without --force exit code 2 and the old files, bytes and all; with it the new ones."""
     before = {path: path.read_bytes() for path in table.parent.iterdir()}
-    refused = cli("release", table, released, *quick)
+    refused = cli("release", table, released, *quick, "--k", "5")
     assert refused.code == 2
+    assert "asked for otherwise" in refused.err
     assert "--force" in refused.err
     assert {path: path.read_bytes() for path in table.parent.iterdir()} == before
 
     assert cli("release", table, released, *quick, "--k", "5", "--accept-joint-k", "1", "--force", "--quiet").code == 0
     assert cli("validate", released, "--k", "5").code == 0
     assert sorted(path.name for path in table.parent.iterdir()) == sorted(path.name for path in before)
+
+
+def test_the_same_command_again_makes_nothing(
+    cli: Any, table: Path, released: Path, quick: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit code 0, every file untouched, and it is said: on the terminal, in JSON, in a dry run, of another version."""
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in names_of(table)}
+    plain = cli("release", table, released, *quick)
+    assert plain.code == 0, plain.err
+    assert plain.out.startswith(f"Reused {released}: ")
+    assert "nothing is drawn, charged or written" in plain.out
+    document = cli("release", table, released, *quick, "--json").document
+    assert (document["ok"], document["reused"], document["dry_run"]) == (True, True, False)
+    assert "the release is there already" in cli("release", table, released, *quick, "--dry-run").out
+    monkeypatch.setattr("anonkit.cli.summary.__version__", "99.0")
+    assert "this is 99.0" in cli("release", table, released, *quick).out
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in names_of(table)} == before
+    assert "committed" in (listed := cli("ledger", released).out)
+    assert listed.count("mondrian") == 1
+
+
+def test_files_that_were_changed_are_a_broken_promise(
+    cli: Any, table: Path, released: Path, quick: tuple[str, ...]
+) -> None:
+    """Exit code 1, what does not hold, and the way out; --force says what it does before it does it."""
+    released.with_name("out.params.json").write_text("{}")
+    refused = cli("release", table, released, *quick, "--json")
+    assert (refused.code, refused.document["code"]) == (1, "PROMISE")
+    assert "is release 1 of dataset 'in' in the ledger" in refused.document["message"]
+    forced = cli("release", table, released, *quick, "--accept-joint-k", "1", "--force", "--json")
+    assert forced.code == 0, forced.err
+    assert forced.document["reused"] is False
+    assert forced.err.startswith(f"Note: {released} is replaced by a new release, which is charged")
+    quiet = cli("release", table, released, *quick, "--accept-joint-k", "1", "--force", "--quiet")
+    assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
 
 
 def test_a_folder_is_an_output_too(cli: Any, table: Path, quick: tuple[str, ...]) -> None:

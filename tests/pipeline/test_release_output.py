@@ -26,7 +26,6 @@ def test_an_output_is_made_of_paths(tmp_path: Path) -> None:
         (None, {"part_rows": 3}, False, "in memory is one file"),
         (None, {"sign": "key.pem"}, False, "in memory is not signed"),
         ("a.parquet", {"sign": "key.pem"}, True, "seeded release"),
-        ("there.parquet", {}, False, "exists"),
         ("a.parquet", {"owner_report": "."}, False, "is the folder of the release"),
     ],
 )
@@ -40,17 +39,18 @@ def test_what_cannot_be_written_so_is_refused(
 ) -> None:
     """Each by its own rule, before a key or a table is read."""
     monkeypatch.chdir(tmp_path)
-    Path("there.parquet").write_bytes(b"")
     with pytest.raises(ParameterError) as refused:
         Output.at(name, **options).refuse_unwritable(seeded=seeded)
     assert said in str(refused.value)
 
 
 def test_a_release_that_is_there_may_be_replaced_or_rehearsed(tmp_path: Path) -> None:
-    """With force, and where nothing is written."""
+    """With force, and where nothing is written; else it is in the way, and it is said how it came to be."""
     (tmp_path / "there.parquet").write_bytes(b"")
     for options in ({"force": True}, {"dry_run": True}):
-        Output.at(tmp_path / "there.parquet", **options).refuse_unwritable(seeded=False)
+        Output.at(tmp_path / "there.parquet", **options).refuse_existing()
+    with pytest.raises(ParameterError, match=r"exists(?s:.)*it was made of other rows; force=True"):
+        Output.at(tmp_path / "there.parquet").refuse_existing("it was made of other rows")
 
 
 def test_a_file_holds_at_least_one_row() -> None:

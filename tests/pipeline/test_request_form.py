@@ -20,6 +20,7 @@ from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.request_form import request_form
 from anonkit.policy.bookkeeping import Bookkeeping
 from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.publication import Publication
 
 REQUEST = ReleaseRequest(method=make_method("rr", {"epsilon": 4.0}), policy=bank_customers_policy())
 TABLE = bank_customers(20, seed=1)
@@ -47,6 +48,7 @@ SAME: dict[str, dict[str, Any]] = {
     "budget and ledger of the policy": {
         "policy": replace(bank_customers_policy(), bookkeeping=Bookkeeping(ledger="l.sqlite", budget=3, required=True))
     },
+    "who may receive it": {"policy": replace(bank_customers_policy(), publication=Publication(purpose="research"))},
     "an integer for a number": {"method": make_method("rr", {"epsilon": 4})},
     "progress": {"progress": print},
 }

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A release that is asked for again: what stands in its place is looked at before anything is drawn.
+
+When it is this very release, whole and as it was published, it is handed back and nothing is drawn, charged or written.
+When it should be and is not, the request is refused: whoever edits a file must not be able to spend the owner's budget.
+When it is another release, or cannot be recognised, it is in the way, as it always was.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from anonkit.bundle.atomic import Staging, reason_of, recover
+from anonkit.bundle.signing import Signer, digests
+from anonkit.bundle.stored_release import (
+    DATA,
+    DESCRIPTOR,
+    EMITTED,
+    SIGNATURE,
+    Place,
+    Release,
+    load,
+    sha256,
+    stated_hashes,
+)
+from anonkit.checks.signature import signature_checks
+from anonkit.checks.validation import validate
+from anonkit.errors import AnonkitError, EngineError, GuaranteeError, ParameterError, ReleaseFormatError, option
+from anonkit.ledger.repeated_requests import Earlier
+from anonkit.ledger.standing import Entry
+from anonkit.pipeline.release_output import Output
+from anonkit.pipeline.step_log import LOG
+from anonkit.promises.cautious_figures import loss_words
+from anonkit.redaction import redacted
+
+_HINT = f"put its files back as they were released, or {option('force', True)} makes a new release, which is charged"
+
+
+def release_again(output: Output, earlier: Earlier | None, signer: Signer | None) -> Release | None:
+    """Return the release that is asked for when it stands in its place already; None: it is to be made.
+
+    Parameters
+    ----------
+    output : Output
+    earlier : Earlier, optional
+        What the ledger knows of the request; None: nothing.
+    signer : Signer, optional
+        Signs the release that is handed back, unless it has signed these files already.
+
+    Raises
+    ------
+    GuaranteeError
+        What stands there should be this release and is not, or its files are gone: it was published, and a published
+        draw is never drawn a second time unless that is asked for.
+    ParameterError
+        Another release stands there.
+    EngineError
+        Files cannot be read, or the signature cannot be written.
+    """
+    place = output.place
+    if place is None:
+        return None
+    try:
+        recover(place.folder, place.stem)
+        there = place.existing()
+        data = sha256(place.file(DATA)) if place.file(DATA).exists() else None
+        if earlier is not None and not output.force:
+            entry = _recognised(place, bool(there), data, earlier)
+            if entry is not None:
+                return _handed_back(place, entry, output, signer)
+    except OSError as error:
+        raise EngineError(f"cannot read {str(place.folder)!r}: {reason_of(error)}") from None
+    output.refuse_existing(_difference(there, data, earlier))
+    return None
+
+
+def _recognised(place: Place, is_there: bool, data: str | None, earlier: Earlier) -> Entry | None:
+    """Return the release that is asked for when these are its data, and refuse what should be it and is not."""
+    if data is not None:
+        if (same := earlier.same(data)) is not None:
+            return same
+        if earlier.other(data) is not None:
+            return None
+    expected = earlier.here_again or (_stated(place, earlier) if is_there else None)
+    if expected is None:
+        return None
+    what = "its files are gone" if not is_there else "its data are gone" if data is None else "its data were changed"
+    raise GuaranteeError(f"{_called(place, expected)}, and {what}: nothing is drawn a second time by itself", _HINT)
+
+
+def _stated(place: Place, earlier: Earlier) -> Entry | None:
+    """Return the release that is asked for when the descriptor says that these are its files."""
+    try:
+        return earlier.same(stated_hashes(place.file(DESCRIPTOR)).get("data", ""))
+    except ReleaseFormatError:
+        return None
+
+
+def _handed_back(place: Place, entry: Entry, output: Output, signer: Signer | None) -> Release:
+    """Return a release that is there, after looking at all of its files."""
+    before = digests(place)
+    _refuse_invalid(place, entry)
+    _refuse_incomplete(place, output)
+    release = load(place.file(DATA))
+    # somebody may have written while they were looked at: what was looked at is what is handed back, and signed
+    if digests(place) != before or sha256(place.file(DATA)) != entry.data_sha256:
+        raise GuaranteeError(f"{_called(place, entry)}, and it was changed while it was validated", _HINT)
+    told = {"ledger": {"dataset": entry.dataset, "release": entry.number}}
+    if output.dry_run:
+        return Release(params=release.params, report=release.report, contents={}).as_reused(told)
+    if signer is not None and not all(check.passed for check in signature_checks(place, signer.key.public_key())):
+        _put_signature(place, signer.sign(before))
+    return release.as_reused(told)
+
+
+def _refuse_invalid(place: Place, entry: Entry) -> None:
+    try:
+        broken = [check.name for check in validate(Path(place.file(DATA))).checks if not check.passed]
+    except AnonkitError as error:
+        raise GuaranteeError(f"{_called(place, entry)}, and cannot be validated: {error.message}", _HINT) from None
+    if broken:
+        raise GuaranteeError(f"{_called(place, entry)}, and does not validate: {broken[0]} does not hold", _HINT)
+
+
+def _refuse_incomplete(place: Place, output: Output) -> None:
+    """Refuse a release that lacks an entry for catalogues: the descriptor lists them, so none is added later."""
+    absent = [word for word in output.emit if not place.file(EMITTED[word]).exists()]
+    if absent:
+        raise ParameterError(
+            f"{str(place.file(DATA))!r} is this release, made without the entry {absent[0]!r}",
+            f"leave the entry out; {option('force', True)} makes a new release with it, which is charged",
+        )
+
+
+def _put_signature(place: Place, content: bytes) -> None:
+    staging = Staging(place.folder, place.stem)
+    try:
+        (staging.folder / place.name(SIGNATURE)).write_bytes(content)
+        staging.commit([place.name(SIGNATURE)])
+    except OSError as error:
+        raise EngineError(f"cannot write to {str(place.folder)!r}: {reason_of(error)}") from None
+    finally:
+        staging.discard()
+
+
+def say_what_is_replaced(output: Output, earlier: Earlier | None) -> None:
+    """Tell the owner, before it happens, that a new release is made and charged where one was published before."""
+    place = output.place
+    if place is None or not output.force:
+        return
+    data = sha256(place.file(DATA)) if place.file(DATA).exists() else None
+    same = None if earlier is None else earlier.here_again if data is None else earlier.same(data)
+    if same is None and not place.existing():
+        return
+    what = str(place.file(DATA)) if same is None else f"{place.file(DATA)}, release {same.number} of the ledger,"
+    spent = "" if same is None or same.epsilon is None else f", epsilon {loss_words(same.epsilon)} once more"
+    again = "" if same is None else "; neither the rows nor what is asked have changed since"
+    happens = "would be" if output.dry_run else "is"
+    LOG.warning("%s %s replaced by a new release, which is charged%s%s.", redacted(what), happens, spent, again)
+
+
+def _difference(there: object, data: str | None, earlier: Earlier | None) -> str | None:
+    """Return how the release that is in the way differs, in words for the owner; None where the ledger cannot tell."""
+    if not there or data is None or earlier is None:
+        return None
+    entry = earlier.other(data)
+    return "the ledger does not know it" if entry is None else f"it was {earlier.difference(entry)}"
+
+
+def _called(place: Place, entry: Entry) -> str:
+    return f"{str(place.file(DATA))!r} is release {entry.number} of dataset {entry.dataset!r} in the ledger"
