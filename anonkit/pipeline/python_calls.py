@@ -136,6 +136,9 @@ def release(
         The budget of the dataset would be overspent, or its rows were randomized before; nothing was written.
     DatasetError
         Nobody named the dataset, and the table looks like one that the ledger knows; nothing was written.
+    LedgerError
+        The ledger cannot be reached or used, or one is required and not there; nothing was written, unless the message
+        says that the release is in place and counts.
     PolicyError, ParameterError, SourceError
         Something given is wrong; nothing was written.
 
