@@ -86,10 +86,7 @@ class ReleaseOperator(BaseOperator):
         """Make the release and return its public facts."""
         named = {name: getattr(self, name) for name in ("recipe", "source", "ledger", "dataset", "budget")}
         described = {name: value for name, value in {**named, "output": self.output_path}.items() if value is not None}
-        release = _attempted(lambda: make_release(**{**self.options, **described}))
-        for note in release.report["notes"]:
-            self.log.info("%s", note)
-        return public_facts(release)
+        return public_facts(_attempted(lambda: make_release(**{**self.options, **described})))
 
 
 class ValidateOperator(BaseOperator):

@@ -42,7 +42,7 @@ def make_release(recipe: str | Path | None = None, source: object = None, **argu
     ParameterError
         Not exactly one of recipe and source is given, or nothing says where the release is written.
     AnonkitError
-        Those of `anonkit.release`; any other failure as an `EngineError` without its details.
+        Those of `anonkit.release`; any other failure without its details.
 
     Privacy
     -------
@@ -66,7 +66,7 @@ def validate_release(release: str | Path | anonkit.Release, **asked: Any) -> lis
     ReleaseFormatError
         There is no release.
     AnonkitError
-        It could not be checked; any other failure as an `EngineError` without its details.
+        It could not be checked; any other failure without its details.
     """
     given = {name: value for name, value in asked.items() if value is not None}
     if isinstance(release, str | Path):
@@ -128,7 +128,8 @@ def _quietly(step: Callable[[], _T]) -> _T:
     except AnonkitError as error:
         failure = error
     except Exception as error:
-        failure = EngineError(
+        kind = EngineError if isinstance(error, OSError | MemoryError) else AnonkitError  # a disk may have room later
+        failure = kind(
             f"the step failed inside anonkit ({type(error).__name__})",
             "the same release by `anonkit` on the command line, with ANONKIT_DEBUG=1, shows where; it may quote cells",
         )

@@ -129,7 +129,7 @@ def test_a_release_that_fails_a_check_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("step", ["release", "validate"])
-@pytest.mark.parametrize("error", [ValueError(SECRET), KeyError(SECRET), EngineError("the disk is full")])
+@pytest.mark.parametrize("error", [ValueError(SECRET), KeyError(SECRET), OSError(SECRET), EngineError("no disk")])
 def test_nothing_of_a_failure_quotes_a_cell(
     folder: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: Exception
 ) -> None:
@@ -140,13 +140,14 @@ def test_nothing_of_a_failure_quotes_a_cell(
         "release": partial(make_release, source=folder / "table.csv", output=folder / "o.parquet"),
         "validate": partial(validate_release, folder / "o.parquet"),
     }
-    with pytest.raises(EngineError) as caught:
+    with pytest.raises(AnonkitError) as caught:
         calls[step]()
     told = "".join(traceback.format_exception(caught.value))
     assert SECRET not in told
     assert "_fails" not in told
     assert caught.value.__cause__ is None
     assert type(error).__name__ in told or error is caught.value
+    assert is_final(caught.value) is isinstance(error, ValueError | KeyError)
 
 
 def test_only_a_failure_of_the_surroundings_is_worth_another_attempt() -> None:
