@@ -45,8 +45,13 @@ def _says_the_same(
 ) -> bool:
     if report["anonkit_version"] != __version__:
         return json.dumps(report["guarantee"]["statement"], ensure_ascii=False).encode() in content
+    return content == public_files(place, schema, report, license_name).entry(word)
+
+
+def public_files(place: Place, schema: pa.Schema, report: Mapping[str, Any], license_name: str | None) -> PublicFiles:
+    """Return the files of a release on disk as an entry describes them; parameters as those of `catalogue_checks`."""
     data = place.file(DATA)
-    files = PublicFiles(
+    return PublicFiles(
         name=package_name(place.stem),
         schema=schema,
         data={part.relative_to(place.folder).as_posix(): sha256(part) for part in parts_of(data)},
@@ -55,4 +60,3 @@ def _says_the_same(
         report=report,
         license_name=license_name,
     )
-    return content == files.entry(word)

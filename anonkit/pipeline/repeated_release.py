@@ -15,7 +15,6 @@ from anonkit.bundle.signing import Signer, digests
 from anonkit.bundle.stored_release import (
     DATA,
     DESCRIPTOR,
-    EMITTED,
     SIGNATURE,
     Place,
     Release,
@@ -25,9 +24,10 @@ from anonkit.bundle.stored_release import (
 )
 from anonkit.checks.signature import signature_checks
 from anonkit.checks.validation import validate
-from anonkit.errors import AnonkitError, EngineError, GuaranteeError, ParameterError, ReleaseFormatError, option
+from anonkit.errors import AnonkitError, EngineError, GuaranteeError, ReleaseFormatError, option
 from anonkit.ledger.repeated_requests import Earlier
 from anonkit.ledger.standing import Entry
+from anonkit.pipeline.catalogue_files import add_entries
 from anonkit.pipeline.release_output import Output
 from anonkit.pipeline.step_log import LOG
 from anonkit.promises.cautious_figures import loss_words
@@ -100,7 +100,6 @@ def _handed_back(place: Place, entry: Entry, output: Output, signer: Signer | No
     """Return a release that is there, after looking at all of its files."""
     before = digests(place)
     _refuse_invalid(place, entry)
-    _refuse_incomplete(place, output)
     release = load(place.file(DATA))
     # somebody may have written while they were looked at: what was looked at is what is handed back, and signed
     if digests(place) != before or sha256(place.file(DATA)) != entry.data_sha256:
@@ -108,6 +107,7 @@ def _handed_back(place: Place, entry: Entry, output: Output, signer: Signer | No
     told = {"ledger": {"dataset": entry.dataset, "release": entry.number}}
     if output.dry_run:
         return Release(params=release.params, report=release.report, contents={}).as_reused(told)
+    add_entries(place, output.emit, before, signer)
     if signer is not None and not all(check.passed for check in signature_checks(place, signer.key.public_key())):
         _put_signature(place, signer.sign(before))
     return release.as_reused(told)
@@ -120,16 +120,6 @@ def _refuse_invalid(place: Place, entry: Entry) -> None:
         raise GuaranteeError(f"{_called(place, entry)}, and cannot be validated: {error.message}", _HINT) from None
     if broken:
         raise GuaranteeError(f"{_called(place, entry)}, and does not validate: {broken[0]} does not hold", _HINT)
-
-
-def _refuse_incomplete(place: Place, output: Output) -> None:
-    """Refuse a release that lacks an entry for catalogues: the descriptor lists them, so none is added later."""
-    absent = [word for word in output.emit if not place.file(EMITTED[word]).exists()]
-    if absent:
-        raise ParameterError(
-            f"{str(place.file(DATA))!r} is this release, made without the entry {absent[0]!r}",
-            f"leave the entry out; {option('force', True)} makes a new release with it, which is charged",
-        )
 
 
 def _put_signature(place: Place, content: bytes) -> None:

@@ -63,7 +63,7 @@ def build_descriptor(
             _sidecar("params", files["params"], "json", "application/json"),
             _sidecar("report", files["report"], "json", "application/json"),
             _sidecar("page", files["page"], "html", "text/html"),
-            *(_sidecar(role, files[role], *_ENTRIES[role]) for role in _ENTRIES if role in files),
+            *(entry_resource(role, files[role]) for role in _ENTRIES if role in files),
         ],
         "anonkit": {
             "method": report["method"]["name"],
@@ -82,6 +82,11 @@ def build_descriptor(
 
 def _license_id(text: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "-._" else "-" for letter in text)
+
+
+def entry_resource(role: str, file: tuple[str, str]) -> dict[str, Any]:
+    """Return how a descriptor names an entry for catalogues, by its name and its SHA-256."""
+    return _sidecar(role, file, *_ENTRIES[role])
 
 
 def _sidecar(name: str, file: tuple[str, str], form: str, mediatype: str) -> dict[str, Any]:

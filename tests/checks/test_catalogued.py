@@ -10,14 +10,20 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import yaml
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from jsonschema import Draft202012Validator
 
 import anonkit
 from anonkit.bundle.data_files import digest
+from anonkit.bundle.signing import Signer, digests, write_signature
+from anonkit.bundle.stored_release import Place
+from anonkit.checks.catalogued import catalogue_checks
 from anonkit.cli import anonkit as commands
 from anonkit.cli.boundary import run
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ParameterError
+from anonkit.pipeline.catalogue_files import add_entries
 from anonkit.pipeline.recipe import Recipe
 from anonkit.report.registry_entry import build_registry_entry
 
@@ -295,9 +301,6 @@ def test_an_entry_of_another_version_is_held_against_the_sentence(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its layout may differ; the promise it states must not."""
-    from anonkit.bundle.stored_release import Place
-    from anonkit.checks.catalogued import catalogue_checks
-
     monkeypatch.setattr("anonkit.checks.catalogued.__version__", "9.9")
     place = Place.of(folder / "rr.parquet")
     release = anonkit.load(folder / "rr.parquet")
@@ -322,9 +325,6 @@ def test_copies_and_replacements_keep_no_entry_of_another_release(customers: pa.
 
 def test_entries_are_signed_with_the_release(customers: pa.Table, tmp_path: Path) -> None:
     """The signature is over them too."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-
     key = Ed25519PrivateKey.generate()
     private, public, output = tmp_path / "own.pem", tmp_path / "own.pub", tmp_path / "out.parquet"
     private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
@@ -370,3 +370,27 @@ def test_commands_and_recipes_ask_for_entries_too(
     )
     with pytest.raises(anonkit.AnonkitError, match="must be a list"):
         Recipe.load("r.toml")
+
+
+def test_entries_can_be_added_to_a_release_that_stands_there(customers: pa.Table, tmp_path: Path) -> None:
+    """Byte for byte those it would have been made with; its data, params and report untouched; signed anew."""
+    key = Ed25519PrivateKey.generate()
+    output = tmp_path / "out.parquet"
+    _release(customers, output, method="rr", epsilon=3.0, emit="croissant")
+    place = Place.of(output)
+    before = {name: path.read_bytes() for name, path in place.files().items()}
+    add_entries(place, WORDS, digests(place), None)
+    assert _failed(output) == []
+    after = {name: path.read_bytes() for name, path in place.files().items()}
+    assert [name for name in after if before.get(name) != after[name]] == ["out.datapackage.json", "out.registry.yaml"]
+    assert {word for word in WORDS if word in anonkit.load(output).to_dict()["files"]} == set(WORDS)
+    (tmp_path / "out.registry.yaml").unlink()
+    (tmp_path / "out.datapackage.json").write_bytes(before["out.datapackage.json"])
+    write_signature(place, Signer(key=key))
+    with pytest.raises(ParameterError, match="over all files"):
+        add_entries(place, WORDS, digests(place), None)
+    add_entries(place, WORDS, digests(place), Signer(key=key))
+    public = tmp_path / "own.pub"
+    public.write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    assert anonkit.validate(output, signed_by=public).passed
+    add_entries(place, WORDS, digests(place), None)

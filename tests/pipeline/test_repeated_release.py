@@ -312,13 +312,23 @@ def test_the_dossier_of_a_release_that_is_reused_is_written_then(output: Path) -
 
 
 def test_an_entry_for_catalogues_is_no_reason_to_draw_anew(tmp_path: Path) -> None:
-    """Where it was made with the release it is there; where it was not, that is said, and nothing is charged."""
-    ask(tmp_path / "out.parquet")
-    with pytest.raises(ParameterError, match="is this release, made without the entry 'croissant'"):
-        ask(tmp_path / "out.parquet", emit=["croissant"])
-    more: dict[str, Any] = {"emit": ["croissant"], "dataset": "other"}
-    assert [ask(tmp_path / "other.parquet", **more).reused for _ in range(2)] == [False, True]
-    assert ask(tmp_path / "other.parquet", dataset="other").reused
+    """Where it was made with the release it is there; where it was not, it is made then, and nothing is charged."""
+    output, ledger = tmp_path / "out.parquet", tmp_path / NAME
+    ask(output)
+    spent, before = Ledger(ledger).datasets(), seen(tmp_path)
+    assert ask(output, emit=["croissant"], dry_run=True).reused
+    assert not (tmp_path / "out.croissant.json").exists()
+    assert ask(output, emit=["croissant"]).reused
+    assert anonkit.validate(output).passed
+    assert Ledger(ledger).datasets() == spent
+    changed = {name for name, content in seen(tmp_path).items() if before.get(name) != content}
+    assert {name for name in changed if not name.startswith(".")} == {"out.croissant.json", "out.datapackage.json"}
+    after = seen(tmp_path)
+    assert ask(output, emit=["croissant"]).reused
+    assert ask(output).reused
+    assert {name: content for name, content in seen(tmp_path).items() if not name.startswith(".")} == {
+        name: content for name, content in after.items() if not name.startswith(".")
+    }
 
 
 def test_another_engine_recognises_the_release(tmp_path: Path, spark: Any) -> None:
