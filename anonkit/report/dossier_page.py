@@ -16,12 +16,13 @@ from anonkit.report.charts import BarPair, paired_bar_chart
 from anonkit.report.document import OWNER_BANNER, is_seeded
 from anonkit.report.page_templates import rendered
 from anonkit.report.promise_words import words_of
+from anonkit.report.promise_words.phrases import capital
 from anonkit.report.tabulation import measures, row_counts
 from anonkit.report.wording import date_text, heading, number, one_in, percent
 
 _TOLD = (
     "format", "banner", "anonkit_version", "method", "release", "source_table", "raw_risk", "column_changes",
-    "publication", "audit", "joint_view", "source", "data_sha256",
+    "publication", "audit", "joint_view", "source", "data_sha256", "rows_left_out", "prediction_for_all_rows",
 )  # fmt: skip
 """Keys of the owner report that have a section of their own."""
 _PUBLICATION = (
@@ -31,6 +32,9 @@ _PUBLICATION = (
     ("retain_until", "May be kept until"),
     ("contact", "Questions to"),
 )
+_FEWEST = 10
+"""Rows of a class of the target before it is named."""
+_SIDES = ("from_source", "from_release")
 _LOST = {"dropped": "Not released.", "randomized": "Released as random answers.", "synthesized": "Drawn from a model."}
 
 
@@ -84,6 +88,8 @@ def _view(
 ) -> dict[str, Any]:
     promise, audit = report["guarantee"], owner.get("audit")
     words, changes = words_of(promise), owner.get("column_changes", ())
+    # where source and release are compared pair by pair, the source by itself stands in that table
+    told = {*_TOLD, *(["utility_of_source"] if _prediction(owner.get("prediction_for_all_rows")) else [])}
     return {
         "report": report,
         "promise": promise,
@@ -103,6 +109,8 @@ def _view(
         "risk": _risk(owner.get("raw_risk"), report["disclosure_risk"]),
         "uncounted_risk": words.uncounted_risk(promise),
         "rows": row_counts(report["rows"]),
+        "left_out": _left_out(owner.get("rows_left_out")),
+        "prediction": _prediction(owner.get("prediction_for_all_rows")),
         "columns": [_column(change, at) for at, change in enumerate(changes)],
         "actions": {column["action"] for column in report["columns"] if column["role"] != "insensitive"},
         "has_sets": any("|" in str(bar["label"]) for change in changes for bar in change.get("bars", ())),
@@ -111,7 +119,7 @@ def _view(
         "attacks": review.attack_rows(audit),
         "loss": review.loss_rows(audit),
         "publication": _publication(owner.get("publication") or {}),
-        "further": [(heading(key), _told(owner[key])) for key in owner if key not in _TOLD],
+        "further": [(heading(key), _told(owner[key])) for key in owner if key not in told],
         "examples": None if examples is None else _examples(examples),
     }
 
@@ -163,6 +171,49 @@ def _figures_of_risk(risk: Mapping[str, Any], smallest: int | None, unit: str) -
 def _of(count: int | None, unit: str) -> str:
     one = {"rows": "row", "people": "person"}[unit]
     return f"{number(count)} {one if count == 1 else unit}"
+
+
+# --- rows and prediction ---------------------------------------------------------------------------------------------
+
+
+def _left_out(block: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the rows left out by class of the target; a class of few rows is not named."""
+    if not block:
+        return None
+    unit = "people" if block["counted"] == "people" else "rows"
+    lines = [
+        {
+            "name": "missing" if entry["class"] is None else str(entry["class"]),
+            "is_named": entry["in"] >= _FEWEST,
+            "in": _of(entry["in"], unit),
+            "left_out": _of(entry["left_out"], unit),
+            "share": percent(entry["share"]),
+            "stands_out": entry["stands_out"],
+        }
+        for entry in block["classes"]
+    ]
+    return {
+        "target": block["target"], "lines": lines, "note": block.get("note"), "rule": capital(block["rule"]),
+        "all": (_of(block["in"], unit), _of(block["left_out"], unit), percent(block["share"])),
+    }  # fmt: skip
+
+
+def _prediction(block: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return how well the target is predicted from the source and from the release, and the difference."""
+    if not block or "from_release" not in block or "from_source" not in block:
+        return None
+    lines = []
+    for measure, difference in block["difference"].items():
+        sides = [_with_interval(block[side].get(measure), block[side].get("ci", {}).get(measure)) for side in _SIDES]
+        lines.append(
+            (heading(measure), *sides, _with_interval(difference["value"], difference["ci"]), difference["shows"])
+        )
+    majority = percent(block["majority"])
+    return {"target": block["target"], "lines": lines, "protocol": block["protocol"], "majority": majority}
+
+
+def _with_interval(value: float | None, interval: Sequence[float] | None) -> str:
+    return number(value) + ("" if not interval else f" ({number(interval[0])} to {number(interval[1])})")
 
 
 # --- columns ---------------------------------------------------------------------------------------------------------

@@ -132,3 +132,29 @@ def test_the_dossier_fits_a_narrow_screen(tmp_path: Path) -> None:
     assert [seen["loaded"] for seen in found] == [0, 0, 0]
     assert [seen["styled"] for seen in found] == ["5px"] * 3
     assert asked - {"/favicon.ico"} == {"/probe.html"}
+
+
+def test_rows_left_out_and_prediction_stand_side_by_side() -> None:
+    """Classes with their counts, one of few rows without its name; source, release and difference with intervals."""
+    classes = [
+        {"class": "high", "in": 200, "left_out": 30, "share": 0.15, "stands_out": True},
+        {"class": "secret", "in": 3, "left_out": 3, "share": 1.0, "stands_out": False},
+    ]
+    left_out = {
+        "target": "income", "counted": "rows", "in": 203, "left_out": 33, "share": 33 / 203, "classes": classes,
+        "rule": "a class stands out when it does", "note": "One class loses more.",
+    }  # fmt: skip
+    side = {"auc": 0.9, "ci": {"auc": [0.85, 0.95]}}
+    prediction = {
+        "target": "income", "model": "forest", "protocol": "folds", "rows": 203, "rows_left_out": 33, "majority": 0.7,
+        "from_source": side, "from_release": {"auc": 0.8, "ci": {"auc": [0.7, 0.85]}},
+        "difference": {"auc": {"value": -0.1, "ci": [-0.2, -0.05], "shows": "loss"}},
+    }  # fmt: skip
+    owner = _owner(rows_left_out=left_out, prediction_for_all_rows=prediction, utility_of_source={"x": 1})
+
+    text = _Page(render_dossier(_k_anonymous(), owner)).text
+    assert "high 200 rows 30 rows 15%" in text
+    assert "a class of fewer than ten 3 rows 3 rows 100%" in text
+    assert "secret" not in text
+    assert "AUC 0.9 (0.85 to 0.95) 0.8 (0.7 to 0.85) -0.1 (-0.2 to -0.05) loss" in text
+    assert "Usefulness of the source" not in text
