@@ -172,10 +172,11 @@ class Ledger:
             raise refusal
         with self._backend.transaction() as connection:
             self._settle_all(connection)
-            open_ones = _entries(connection, "state IN (?, ?)", State.RESERVED.value, State.PUBLISHING.value)
-            refuse_taken(claim.output, open_ones)
             if naming is not None:
                 claim = replace(claim, dataset=naming(_marks(connection), _names(connection)))
+            open_ones = _entries(connection, "state IN (?, ?)", State.RESERVED.value, State.PUBLISHING.value)
+            # checkouts on other machines often have one path: that of another dataset is not this place
+            refuse_taken(claim.output, [entry for entry in open_ones if _may_share_files(entry, claim)])
             # read under the lock: two releases at once cannot both fit into the rest of one budget
             before = _standing(connection, claim.dataset)
             budget = allowed(before.budget, given=budget, declared=declared)
@@ -370,6 +371,11 @@ def _marks(connection: Connection) -> list[tuple[str, Marks]]:
 
 def _names(connection: Connection) -> list[str]:
     return sorted(row[0] for row in connection.execute("SELECT name FROM dataset"))
+
+
+def _may_share_files(entry: Entry, claim: Claim) -> bool:
+    """Tell whether one path of both may be one place: on this machine, or for the same dataset on a shared disk."""
+    return entry.dataset == claim.dataset or Process.from_text(entry.process).is_on_this_machine
 
 
 def _digest(connection: Connection, number: int) -> str | None:

@@ -335,6 +335,35 @@ def test_what_could_not_be_given_up_is_given_up_by_the_next_reader(
     assert states(where) == [State.ROLLED_BACK]
 
 
+def test_a_release_is_handed_back_by_a_server_s_ledger_too(
+    postgresql: Server, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Run again after the server crashed at the last step, in the process that it happened to: charged once."""
+    with stopped_before("commit", postgresql, monkeypatch), pytest.raises(LedgerError, match="is in place and counts"):
+        draw(where, tmp_path / "a.parquet", dataset="d")
+    before = (tmp_path / "a.parquet").read_bytes()
+    for _ in range(2):
+        assert draw(where, tmp_path / "a.parquet", dataset="d").reused
+    assert (tmp_path / "a.parquet").read_bytes() == before
+    assert states(where) == [State.COMMITTED]
+
+
+def test_the_same_path_on_another_machine_is_another_place_for_another_dataset(
+    postgresql: Server, where: str, tmp_path: Path
+) -> None:
+    """Build servers check out everything into one path; for the same dataset the disk may be a shared one."""
+    output = str(tmp_path / "out.parquet")
+    holder = Ledger(where)
+    holder.reserve(claim(output=output), free)
+    with postgresql.connect(schema_of(where)) as owner:
+        owner.execute("UPDATE release SET process = %s", (ELSEWHERE,))
+    (mark,) = (tmp_path / "settings" / "anonkit").glob("*.seen")
+    mark.unlink()  # this machine did not make it
+    with pytest.raises(LedgerError, match="is being made in"):
+        Ledger(where).reserve(claim(output=output), free)
+    Ledger(where).reserve(claim(output=output, dataset="another"), free)
+
+
 # --- others -----------------------------------------------------------------------------------------------------
 
 
