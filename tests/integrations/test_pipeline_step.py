@@ -81,6 +81,17 @@ def test_a_recipe_and_a_policy_are_the_same_step(folder: Path) -> None:
         make_release(folder / "recipe.toml", output=folder / "c.parquet", ledger=folder / "a.sqlite")
 
 
+def test_a_step_that_is_run_again_spends_nothing(folder: Path) -> None:
+    """With the whole budget spent the second run hands back the release of the first, to the byte."""
+    ledger = folder / "ledger.sqlite"
+    first, second = (make_release(folder / "recipe.toml", ledger=ledger, budget=1.0) for _ in range(2))
+    assert (first.reused, second.reused) == (False, True)
+    assert public_facts(first) == public_facts(second)
+    assert pickle.loads(pickle.dumps(second)).owner == {}
+    with pytest.raises(BudgetError):
+        make_release(folder / "recipe.toml", output=folder / "elsewhere.parquet", ledger=ledger)
+
+
 @pytest.mark.parametrize(
     "described", [{}, {"recipe": "r.toml", "source": "t.csv"}, {"source": "t.csv"}, {"source": "t.csv", "k": 5}]
 )
