@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.checks.diversity import NO_VALUE, worst_class
+from anonkit.checks.diversity import NO_VALUE, diversity_of, worst_class
 
 Counts = NDArray[np.int64]
 
@@ -111,20 +111,19 @@ class ValueCounts:
         places = np.where(self.values == _MISSING, np.iinfo(np.int64).max, self.values)
         present, values = np.unique(places[held], return_inverse=True)
         everyone, classes = np.unique(self.classes, return_inverse=True)
-        order = np.lexsort((values, classes[held]))
-        classes, values, counts = classes[held][order], values[order], self.counts[held][order].astype(np.float64)
-        holders: NDArray[Any]
-        overall: NDArray[Any]
-        if self.by_class is None or self.by_value is None:
-            holders, overall = np.bincount(classes, counts, everyone.size), np.bincount(values, counts, present.size)
-        else:
-            holders, overall = np.zeros(everyone.size), np.zeros(present.size)
-            holders[np.searchsorted(everyone, self.by_class[0])] = self.by_class[1]
-            some = self.by_value[1] > 0
-            places = np.where(self.by_value[0] == _MISSING, np.iinfo(np.int64).max, self.by_value[0])
-            overall[np.searchsorted(present, places[some])] = self.by_value[1][some]
+        classes, counts = classes[held], self.counts[held].astype(np.float64)
         if not classes.size:
             return dict(NO_VALUE)
+        if self.by_class is None or self.by_value is None:
+            none = np.unique(classes).size < everyone.size
+            return diversity_of(classes, values, counts, self.ordered, some_have_none=none)
+        order = np.lexsort((values, classes))
+        classes, values, counts = classes[order], values[order], counts[order]
+        holders, overall = np.zeros(everyone.size), np.zeros(present.size)
+        holders[np.searchsorted(everyone, self.by_class[0])] = self.by_class[1]
+        some = self.by_value[1] > 0
+        places = np.where(self.by_value[0] == _MISSING, np.iinfo(np.int64).max, self.by_value[0])
+        overall[np.searchsorted(present, places[some])] = self.by_value[1][some]
         return worst_class(
             [(classes, values, counts, holders[classes])],
             overall,
