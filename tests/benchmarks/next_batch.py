@@ -27,6 +27,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -135,7 +136,7 @@ def auc(table: pa.Table, target: str) -> float:
 
 def halved(first: pa.Table, batch: pa.Table, target: str, method: str, folder: Path, trees: int, own: bool) -> Halving:
     """Release one half and apply its recoding to the other."""
-    options = {"method": method, "k": K, "target": target, "ledger": None}
+    options: dict[str, Any] = {"method": method, "k": K, "target": target, "ledger": None, "seed": 1}
     if method not in ("mondrian", "incognito"):
         options["max_suppression"] = LIMIT
     if method == "rfka":
@@ -148,7 +149,7 @@ def halved(first: pa.Table, batch: pa.Table, target: str, method: str, folder: P
     small = int(counts[counts < K].sum()) + int(unknown.sum())
     by_itself = anonkit.release(batch, **options).to_arrow() if own else None
     try:
-        applied = anonkit.apply(folder / "first.params.json", batch, ledger=None)
+        applied = anonkit.apply(folder / "first.params.json", batch, ledger=None, seed=1)
     except GuaranteeError as error:
         print(f"    refused: {error}", file=sys.stderr)
         nothing = float("nan")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -253,6 +254,36 @@ def test_a_merged_batch_beside_itself_forms_no_smaller_groups(earlier: Path, tmp
 
     assert release.owner["joint_view"]["k"] >= 8
     assert release.owner["joint_view"]["rows_below_k"] == 0
+
+
+def test_spark_merges_the_same_groups(spark: Any, earlier: Path, tmp_path: Path) -> None:
+    """Which groups merge is decided from counts, and the counts of every engine are the same."""
+    pq.write_table(bank_customers(300, seed=22), tmp_path / "batch.parquet")
+    local, far = (
+        anonkit.apply(
+            earlier, tmp_path / "batch.parquet", output=tmp_path / f"{engine}.parquet", engine=engine, ledger=None
+        )
+        for engine in ("local", "spark")
+    )
+
+    assert local.params["recoding"] == far.params["recoding"]
+    assert Counter(map(repr, local.to_arrow().to_pylist())) == Counter(map(repr, far.to_arrow().to_pylist()))
+
+
+@pytest.mark.parametrize("method", ["rfka", "mondrian"])
+def test_a_merged_batch_keeps_what_was_asked_of_people_and_of_secrets(method: str, tmp_path: Path) -> None:
+    """k counts customers and l the values of the sensitive target, in the batch too; the files validate."""
+    asked = {"trees": 10, "max_suppression": 0.05} if method == "rfka" else {}
+    first, batch = (bank_customers(n, seed=n, customer_id=True, rows_per_customer=2) for n in (1_600, 400))
+    anonkit.release(
+        first, method=method, k=5, l=2, target="customer_value", sensitive=["customer_value"], unit="customer_id",
+        output=tmp_path / "first.parquet", ledger=None, **asked,
+    )  # fmt: skip
+    applied = anonkit.apply(tmp_path / "first.parquet", batch, output=tmp_path / "next.parquet", ledger=None)
+
+    assert applied.params["recoding"]["merged"]
+    assert applied.report["rows"]["suppressed"] == 0
+    assert anonkit.validate(tmp_path / "next.parquet").passed
 
 
 def test_numbers_of_rows_do_not_depend_on_the_size_of_batches() -> None:
