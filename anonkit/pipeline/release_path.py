@@ -20,6 +20,7 @@ from anonkit.errors import GuaranteeError
 from anonkit.k_anonymity.recoded_sample import as_published, released_names
 from anonkit.ledger.settling import PlaceTakenError
 from anonkit.ledger.spending import Spending, may_know_requests
+from anonkit.pipeline.batch_outlook import batch_outlook
 from anonkit.pipeline.declared_source import DeclaredSource, declared_source
 from anonkit.pipeline.dossier import Released, held_rows, make_dossier
 from anonkit.pipeline.output_measures import ReleasedRows, answer_checks, recount, release_utility
@@ -244,7 +245,7 @@ def _verified(
         recoding={} if classes is None else as_drafted["recoding"],
         checks=checks,
         utility=release_utility(spool, schema, files, policy, counted, randomness if request.utility else None),
-        owner=draft.owner,
+        owner={**draft.owner, **({} if classes is None else batch_outlook(draft, counted, classes.k))},
         notes=[*source.notes, *draft.notes],
         randomness=randomness.label,
     )

@@ -8,7 +8,8 @@ and simulated customers, few and many. Each is halved at random `--halvings` tim
 
 * passed: `apply` wrote the batch; dropping: how many would pass if the rows of small groups were left out instead.
 * k: the smallest group of any batch, counted here by pyarrow alone; rows: released share of the batch's rows.
-* merged: share of rows that show a coarser step. AUC: the report's protocol on the batch. `before` is the same rows
+* expected: the share of rows in groups too small that `release` told its owner to expect; merged: the share that were,
+  and show a coarser step. AUC: the report's protocol on the batch. `before` is the same rows
   recoded with nothing merged or left out, which may not be published: what merging costs is `batch` less `before`.
   `own` is a release made from the batch itself. Means over the halvings, and the standard error of the difference.
 
@@ -51,6 +52,7 @@ class Halving:
     dropping_passes: bool
     smallest: int
     released: float
+    expected: float
     merged: float
     batch: float
     before: float
@@ -146,6 +148,7 @@ def halved(first: pa.Table, batch: pa.Table, target: str, method: str, folder: P
     cells, unknown = recoding.apply(batch.combine_chunks().to_batches()[0])
     recoded = pa.table({**cells, target: batch.column(target)}).filter(pa.array(~unknown))
     counts = recoded.group_by(list(cells)).aggregate([([], "count_all")]).column("count_all").to_numpy()
+    expected = release.owner["next_batch"]["expected_share_in_groups_too_small"]
     small = int(counts[counts < K].sum()) + int(unknown.sum())
     by_itself = anonkit.release(batch, **options).to_arrow() if own else None
     try:
@@ -153,13 +156,15 @@ def halved(first: pa.Table, batch: pa.Table, target: str, method: str, folder: P
     except GuaranteeError as error:
         print(f"    refused: {error}", file=sys.stderr)
         nothing = float("nan")
-        return Halving(False, small <= LIMIT * batch.num_rows, 0, nothing, small / batch.num_rows, *(nothing,) * 3)
+        fits = small <= LIMIT * batch.num_rows
+        return Halving(False, fits, 0, nothing, expected, small / batch.num_rows, *(nothing,) * 3)
     released = applied.to_arrow()
     return Halving(
         passed=True,
         dropping_passes=small <= LIMIT * batch.num_rows,
         smallest=smallest_class(released, target),
         released=released.num_rows / batch.num_rows,
+        expected=expected,
         merged=small / batch.num_rows,
         batch=auc(released, target),
         before=auc(recoded, target),
@@ -173,7 +178,7 @@ def summary(results: list[Halving]) -> Mapping[str, float]:
     change = np.array([one.batch - one.before for one in passed])
     mean = {
         name: float(np.mean([getattr(one, name) for one in passed])) if passed else float("nan")
-        for name in ("released", "merged", "batch", "before", "own")
+        for name in ("released", "expected", "merged", "batch", "before", "own")
     }
     return {
         "n": len(results),
@@ -199,8 +204,8 @@ def main() -> None:
     given = parser.parse_args()
     loaded = tables(given.data, given.statsmodels)
     print(f"{given.method}, k {K}, at most {LIMIT:.0%} left out, {given.halvings} halvings")
-    print(f"{'table':>22} {'rows':>6} {'passed':>7} {'dropping':>8} {'k':>3} {'released':>8} {'merged':>7}", end=" ")
-    print(f"{'batch':>6} {'before':>6} {'change':>14} {'own':>6} {'s':>5}")
+    print(f"{'table':>22} {'rows':>6} {'passed':>7} {'dropping':>8} {'k':>3} {'released':>8} {'expected':>8}", end=" ")
+    print(f"{'merged':>7} {'batch':>6} {'before':>6} {'change':>14} {'own':>6} {'s':>5}")
     with tempfile.TemporaryDirectory() as folder:
         for name in given.table or loaded:
             table, target = loaded[name]()
@@ -210,12 +215,10 @@ def main() -> None:
                 for pair in halvings(table, given.halvings)
             ]
             row, seconds = summary(results), time.perf_counter() - begun
-            print(
-                f"{name:>22} {table.num_rows:6} {row['passed']:4}/{row['n']:<2} {row['dropping']:8} "
-                f"{row['smallest']:3} {row['released']:8.4f} {row['merged']:7.2%} {row['batch']:6.4f} "
-                f"{row['before']:6.4f} {row['change']:+7.4f}±{row['error']:.4f} {row['own']:6.4f} {seconds:5.0f}",
-                flush=True,
-            )
+            counts = f"{row['passed']:4}/{row['n']:<2} {row['dropping']:8} {row['smallest']:3} {row['released']:8.4f}"
+            shares = f"{row['expected']:8.2%} {row['merged']:7.2%} {row['batch']:6.4f} {row['before']:6.4f}"
+            change = f"{row['change']:+7.4f}±{row['error']:.4f} {row['own']:6.4f} {seconds:5.0f}"
+            print(f"{name:>22} {table.num_rows:6} {counts} {shares} {change}", flush=True)
 
 
 if __name__ == "__main__":

@@ -33,3 +33,4 @@ def test_ten_other_halves_pass_and_predict_as_before(name: str, tmp_path: Path) 
     assert row["released"] == 1
     assert row["dropping"] < 10
     assert row["change"] >= -0.003
+    assert row["merged"] / 2 <= row["expected"] <= row["merged"] * 2
