@@ -7,8 +7,10 @@ that a value is told as it is or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from anonkit.policy.declaration import Column
 from anonkit.published.recoding import MASK, CategoryAxis, Grouping, IntervalAxis, unique_labels
 from anonkit.published.recoding.axes import Named
 
+Labels = tuple[str | None, ...]
 Tree = Sequence[Sequence[str]]
 
 
@@ -138,7 +141,37 @@ def _bins(hierarchy: Hierarchy, nodes: Sequence[NDArray[Any]], masked: bool, mis
         others.discard(part)
     if missing_told:
         owners[-1], labels[-1] = axis.size - 1, None
-    return Grouping(axis=axis, labels=unique_labels(labels, owners), unreleased=frozenset(others))
+    told = unique_labels(labels, owners)
+    coarser = (*(() if masked else _wider_bins(hierarchy, axis, told)), (MASK,) * axis.size)
+    return Grouping(axis=axis, labels=told, coarser=coarser, unreleased=frozenset(others))
+
+
+def _wider_bins(hierarchy: Hierarchy, axis: IntervalAxis, labels: Labels) -> Iterator[Labels]:
+    """Yield the labels at every declared width that joins bins; bins that end between the cuts are told as `*`.
+
+    What is wider than a width, or lies beyond the outermost cuts, keeps its label until nothing is told.
+    """
+    ends = [place(cut) for cut in axis.cuts]
+    for width in hierarchy.widths:
+        wider = list(labels)
+        for part, cut in enumerate(axis.cuts[:-1], start=1):
+            if not isinstance(cut, int | float | Decimal):
+                return  # widths are of numbers
+            low, high = map(place, bin_of(cut, width))
+            inside = range(bisect_left(ends, low) + 1, bisect_right(ends, high))
+            if part not in inside or len({labels[at] for at in inside}) == 1:
+                continue
+            whole = low in ends and high in ends and all(labels[at] != MASK for at in inside)
+            for at in inside:
+                wider[at] = axis.label(inside) if whole else MASK
+        if _is_coarser(wider, labels):
+            labels = tuple(wider)
+            yield labels
+
+
+def _is_coarser(wider: Sequence[str | None], labels: Labels) -> bool:
+    """Tell whether groups are joined and none is torn: widths need not be multiples of each other."""
+    return len(set(zip(labels, wider, strict=True))) == len(set(labels)) > len(set(wider))
 
 
 def interval_axis(hierarchy: Hierarchy, spans: Sequence[tuple[Point, Point, str]]) -> IntervalAxis:
@@ -169,7 +202,22 @@ def _tree_groups(hierarchy: Hierarchy, nodes: Sequence[NDArray[Any]]) -> Groupin
     missing: list[str | None] = [None] if axis.has_missing else []
     owners = [*(number[node] for node in nodes_of), *([len(number)] if axis.has_missing else [])]
     labels = unique_labels([*(name for _, name in nodes_of), *missing], owners)
-    return Grouping(axis=axis, labels=labels, unreleased=frozenset(others))
+    coarser = (*_wider_groups(tree, nodes_of, missing, labels), (MASK,) * axis.size)
+    return Grouping(axis=axis, labels=labels, coarser=coarser, unreleased=frozenset(others))
+
+
+def _wider_groups(
+    tree: Tree, nodes_of: Sequence[tuple[int, str]], missing: list[str | None], labels: Labels
+) -> Iterator[Labels]:
+    """Yield the labels at every level of a tree that joins groups; a group that is wider already stays what it is."""
+    for level in range(1, len(tree[0]) if tree else 0):
+        nodes = [(level, path[level]) if node[0] < level else node for path, node in zip(tree, nodes_of, strict=True)]
+        number = {node: at for at, node in enumerate(dict.fromkeys(nodes))}
+        owners = [*(number[node] for node in nodes), *([len(number)] if missing else [])]
+        wider = unique_labels([*(name for _, name in nodes), *missing], owners)
+        if _is_coarser(wider, labels):
+            labels = wider
+            yield labels
 
 
 def tree_axis(hierarchy: Hierarchy) -> CategoryAxis:

@@ -286,6 +286,42 @@ def test_a_merged_batch_keeps_what_was_asked_of_people_and_of_secrets(method: st
     assert anonkit.validate(tmp_path / "next.parquet").passed
 
 
+CODES = [f"{a}{b}{c}" for a in "12" for b in "12" for c in "123"]
+TREE_OF_CODES = [[code, f"{code[:2]}*", f"{code[:1]}**"] for code in CODES]
+
+
+def declared(n: int, seed: int) -> pa.Table:
+    """A table with a column for a ladder and one for a tree."""
+    draw = np.random.default_rng(seed)
+    ages, codes = draw.integers(17, 90, n), draw.choice(CODES, n, p=np.arange(1, 13) / 78)
+    high = ages + 20.0 * (codes > "2") + draw.normal(0, 15, n) > 60
+    return pa.table({"age": ages, "zip": codes, "sex": draw.choice(["f", "m"], n), "y": np.where(high, "j", "n")})
+
+
+@pytest.mark.parametrize("ladder", [[5, 10, 20, 40], [10, 30]])
+@pytest.mark.parametrize("method", ["rfka", "datafly"])
+def test_declared_columns_go_up_what_is_declared(method: str, ladder: list[int], tmp_path: Path) -> None:
+    """Small groups of a tree show its larger ones, bins wider bins of the ladder or nothing; all of it validates."""
+    age, codes = {"role": "quasi_identifier", "ladder": ladder}, {"role": "quasi_identifier", "tree": TREE_OF_CODES}
+    policy = Policy.from_dict({"columns": {"age": age, "zip": codes, "y": {"role": "target"}}})
+    trees = {"trees": 10} if method == "rfka" else {}
+    anonkit.release(
+        declared(1_500, 1), method=method, policy=policy, k=10, output=tmp_path / "a.parquet", ledger=None, **trees
+    )
+    batch = declared(300, 2)
+    applied = anonkit.apply(tmp_path / "a.parquet", batch, output=tmp_path / "b.parquet", ledger=None)
+    shown = applied.to_arrow().to_pydict()
+    columns = {column["name"]: column for column in applied.params["recoding"]["columns"]}
+
+    assert applied.report["rows"]["out"] == 300
+    assert set(shown.get("zip", [])) <= {name for path in TREE_OF_CODES for name in path} | {"*"}
+    for text in set(shown.get("age", [])) - set(columns.get("age", {"labels": []})["labels"]) - {"*"}:
+        low, high = (int(number) for number in re.findall(r"[0-9]+", text))
+        assert high - low in ladder
+        assert low % (high - low) == 0
+    assert all(anonkit.validate(tmp_path / f"{name}.parquet").passed for name in "ab")
+
+
 def test_numbers_of_rows_do_not_depend_on_the_size_of_batches() -> None:
     """Rows are merged by what they show and not by where they stand."""
     generator = np.random.default_rng(5)
