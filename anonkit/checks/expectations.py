@@ -269,7 +269,11 @@ class ExpectReleaseToKeepItsPromise(_Expectation):
             Check(name="batch_rows", passed=rows == expected, observed=rows, required=expected),
         ]
         failed = [check.name for check in checks if not check.passed]
-        details = {"failed": failed, "checks": [check.to_dict() for check in checks]}
+        details = {
+            "failed": failed,
+            "unchecked": list(validation.unchecked),
+            "checks": [check.to_dict() for check in checks],
+        }
         return _result(
             validation.passed and not failed, f"{len(checks) - len(failed)} of {len(checks)} checks", details
         )

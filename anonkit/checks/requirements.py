@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from anonkit.checks.disclosure import Disclosure
@@ -36,6 +36,18 @@ class Asked:
         """Tell whether some k, l, t, alpha or beta is asked."""
         return self.k is not None or self.about_sensitive
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The checks that are asked, by name."""
+        given = {
+            "k_anonymity": self.k,
+            "l_diversity": self.l,
+            "t_closeness": self.t,
+            "alpha_k_anonymity": self.alpha,
+            "basic_beta_likeness": self.beta,
+        }
+        return tuple(name for name, value in given.items() if value is not None)
+
     def checks(self, disclosure: Disclosure, sensitive: Sequence[str], unit: str | None = None) -> Iterator[Check]:
         """Compare with a recount; an empty table keeps no promise. With a `unit` the k asked is of people."""
         promise = KAnonymity(
@@ -54,6 +66,12 @@ class Asked:
                 yield Check(name=f"basic_beta_likeness:{name}", passed=passed, observed=beta, required=self.beta)
 
 
+UNCOUNTABLE = {
+    "joint_k": "The joint view with earlier releases was counted on the source; the files do not allow that.",
+}
+"""Checks of a release that nobody can repeat from its files, and why."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Validation:
     """The checks that were made, and their findings."""
@@ -61,17 +79,39 @@ class Validation:
     checks: tuple[Check, ...]
     disclosure: Disclosure | None
     """The recount, where there was something to count."""
+    unchecked: tuple[str, ...] = ()
+    """What the report declares or the caller asked, and was not looked at: never a pass."""
+    uncountable: tuple[str, ...] = ()
+    """What the report declares and nobody can repeat from the files (`UNCOUNTABLE`)."""
 
     @property
     def passed(self) -> bool:
-        """True when something was checked and all of it holds."""
-        return bool(self.checks) and all(check.passed for check in self.checks)
+        """True when something was checked, all of it holds, and nothing declared or asked was left out."""
+        return bool(self.checks) and not self.unchecked and all(check.passed for check in self.checks)
+
+    def beside(self, declared: Iterable[str], asked: Asked) -> Validation:
+        """Return the validation with what it left out of the checks that are declared, and of what is asked.
+
+        A check of a value or a column, `name:column`, answers for its name.
+        """
+        made = {check.name for check in self.checks}
+        kinds = {name.split(":")[0] for name in made}
+        left_out = [name for name in declared if name not in made]
+        return replace(
+            self,
+            unchecked=(
+                *(name for name in left_out if name not in UNCOUNTABLE),
+                *(name for name in asked.names if name not in kinds),
+            ),
+            uncountable=tuple(name for name in left_out if name in UNCOUNTABLE),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the validation for `--json`."""
         return {
             "passed": self.passed,
             "checks": [check.to_dict() for check in self.checks],
+            "unchecked": list(self.unchecked),
             "disclosure_risk": None if self.disclosure is None else self.disclosure.to_dict(0.2),
         }
 

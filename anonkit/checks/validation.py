@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from anonkit.bundle.data_files import count_rows, read_schema
-from anonkit.bundle.stored_release import DATA, Place, Release, load
+from anonkit.bundle.stored_release import DATA, REPORT, Place, Release, load, read_json
 from anonkit.checks.agreement import agreement_checks, row_checks
 from anonkit.checks.catalogued import catalogue_checks
 from anonkit.checks.class_promise import Evidence
@@ -27,7 +27,15 @@ from anonkit.checks.written_files import (
     read_descriptor,
     refuse_other_formats,
 )
-from anonkit.errors import AnonkitError, EngineError, ParameterError, ReleaseFormatError, option, spoken
+from anonkit.errors import (
+    AnonkitError,
+    EngineError,
+    ParameterError,
+    ReleaseFormatError,
+    option,
+    refusing_damage,
+    spoken,
+)
 from anonkit.promises.guarantee import Check
 
 if TYPE_CHECKING:
@@ -76,10 +84,23 @@ def validate(
     requested = Asked(quasi_identifiers=quasi_identifiers, sensitive=sensitive, k=k, l=l, t=t, alpha=alpha, beta=beta)
     place = _place_of(table)
     if place is not None:
-        return _validate_release(place, requested, key)
+        found = _validate_release(place, requested, key)
+        return found.beside(_declared(place), requested) if found.passed else found
     if key is not None:
         raise ParameterError("signed_by is about releases, and this is a plain table", "name the file of a release")
-    return _validate_table(_as_table(table), requested)
+    return _validate_table(_as_table(table), requested).beside((), requested)
+
+
+def _declared(place: Place) -> list[str]:
+    """Return the checks that the report of a release declares.
+
+    Raises
+    ------
+    ReleaseFormatError
+        It does not say them.
+    """
+    with refusing_damage(f"{str(place.file(REPORT))!r} is damaged"):
+        return [str(check["name"]) for check in read_json(place.file(REPORT))["verification"]["checks"]]
 
 
 def _place_of(table: object) -> Place | None:

@@ -7,12 +7,18 @@ python -m anonkit.cli.precommit tables out.parquet in.csv
 
 from __future__ import annotations
 
+import re
 import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
 from anonkit.errors import AnonkitError
+
+_LEDGER = re.compile(r"\.(sqlite3?|db)(\.(key|seen))?(-(wal|shm|journal))?\Z")
+"""Names of ledgers, of their keys and of what SQLite keeps beside them."""
+_OWNERS = re.compile(r"\Aowner[-.].*\.json\Z|\.dossier\.html\Z")
+"""Names of what is written for the owner alone."""
 
 
 def declaration_problem(path: Path) -> str | None:
@@ -35,16 +41,31 @@ def declaration_problem(path: Path) -> str | None:
 
 def table_problem(path: Path) -> str | None:
     """Return why a file must not be committed; None for the data file of a release."""
-    from anonkit.bundle.stored_release import DATA, DESCRIPTOR, PARAMS, REPORT, Place
-    from anonkit.ledger import KEY_SUFFIX, NAME
+    from anonkit.bundle.stored_release import DATA, DESCRIPTOR, PARAMS, REPORT, Place, refuse_changed
 
-    if path.name in (NAME, NAME + KEY_SUFFIX) or path.suffix == ".sqlite" or path.name.endswith(f".sqlite{KEY_SUFFIX}"):
+    name = path.name.lower()
+    if _LEDGER.search(name):
         return "looks like a ledger or its key, which are their owner's private files"
+    if _OWNERS.search(name):
+        return "looks like a page for the owner, which is never published"
     if path.suffix != DATA:
         return "is a table without a release: nothing says that it may be handed out"
-    place = Place.of(path)
+    place = Place.of(_data_of(path))
     missing = [suffix for suffix in (PARAMS, REPORT, DESCRIPTOR) if not place.file(suffix).exists()]
-    return f"is not a whole release: {', '.join(place.name(suffix) for suffix in missing)} missing" if missing else None
+    if missing:
+        return f"is not a whole release: {', '.join(place.name(suffix) for suffix in missing)} missing"
+    try:
+        refuse_changed(place, DATA)
+    except AnonkitError:
+        return "is not the table of the release whose files stand beside it"
+    return None
+
+
+def _data_of(path: Path) -> Path:
+    """Return the data of a release that a file is, or is a part of."""
+    from anonkit.bundle.data_files import SUFFIX
+
+    return next((folder for folder in path.parents if folder.suffix == SUFFIX), path)
 
 
 CHECKS = {"declarations": declaration_problem, "tables": table_problem}

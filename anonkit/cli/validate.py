@@ -19,7 +19,6 @@ from anonkit.errors import (
     AnonkitError,
     GuaranteeError,
     ParameterError,
-    ReleaseFormatError,
     SourceError,
     UncheckedError,
 )
@@ -30,10 +29,6 @@ if TYPE_CHECKING:
     from anonkit.promises.guarantee import Check
 
 _FILE_CHECKS = ("hash:", "manifest", "signed_files")
-_UNCOUNTABLE = {
-    "joint_k": "The joint view with earlier releases was counted on the source; the files do not allow that.",
-}
-"""Checks of a release that nobody can repeat from its files, and why."""
 _MEANINGS = {
     "signature": "it is not signed by that key",
     "signed_files": "its files are not those that were signed",
@@ -160,12 +155,13 @@ def command(
     """
     from anonkit.bundle.private_files import sweep
     from anonkit.checks.junit import junit_xml
+    from anonkit.checks.requirements import UNCOUNTABLE
     from anonkit.checks.validation import validate
     from anonkit.cli.summary import check_line
     from anonkit.report.wording import gathered
 
     sweep()
-    declared = _declared(table)
+    _refuse_absent(table)
     names = [name for column in qi for name in _names(column)]
     validation = validate(
         table,
@@ -178,16 +174,8 @@ def command(
         beta=beta,
         signed_by=signed_by,
     )
-    given = {
-        "k_anonymity": k,
-        "l_diversity": l_,
-        "t_closeness": t,
-        "alpha_k_anonymity": alpha,
-        "basic_beta_likeness": beta,
-    }
-    unchecked = _unchecked(validation, declared, [name for name, value in given.items() if value is not None])
     if junit is not None:
-        write_text(Path(junit), junit_xml(redacted(table), validation.checks, unchecked), force=True)
+        write_text(Path(junit), junit_xml(redacted(table), validation.checks, validation.unchecked), force=True)
     lines = [
         check_line(column) for column in gathered(check.to_dict() for check in sorted(validation.checks, key=_rank))
     ]
@@ -196,9 +184,9 @@ def command(
     return Outcome(
         text="\n".join([head, *lines]),
         document=validation.to_dict(),
-        notes=[note for name, note in _UNCOUNTABLE.items() if name in declared],
+        notes=[UNCOUNTABLE[name] for name in validation.uncountable],
         quiet=quiet,
-        failure=_failure(table, validation, unchecked),
+        failure=_failure(table, validation),
     )
 
 
@@ -212,15 +200,15 @@ def _names(listed: str) -> Sequence[str]:
     return next(csv.reader([listed], skipinitialspace=True), [])
 
 
-def _declared(table: str) -> Sequence[str]:
-    """Return the checks that the report of a release declares; none for a plain table.
+def _refuse_absent(table: str) -> None:
+    """Refuse a name under which there is neither a table nor a release.
 
     Raises
     ------
     SourceError
-        There is neither a table nor a release.
+        There is none.
     """
-    from anonkit.bundle.stored_release import REPORT, Place, read_json
+    from anonkit.bundle.stored_release import Place
 
     try:
         place = Place.of(table)
@@ -228,29 +216,16 @@ def _declared(table: str) -> Sequence[str]:
         place = None
     if not Path(table).exists() and not (place and place.existing()):
         raise SourceError(f"{table!r} does not exist")
-    if place is None or not place.file(REPORT).exists():
-        return ()
-    try:
-        return [check["name"] for check in read_json(place.file(REPORT))["verification"]["checks"]]
-    except (KeyError, TypeError):
-        raise ReleaseFormatError(f"{str(place.file(REPORT))!r} is damaged") from None
 
 
-def _unchecked(validation: Validation, declared: Sequence[str], requested: Sequence[str]) -> list[str]:
-    """Return what is promised or asked and was not looked at."""
-    checked = {check.name for check in validation.checks}
-    skipped = [name for name in declared if name not in checked and name not in _UNCOUNTABLE]
-    return skipped + [name for name in requested if not any(prefix.split(":")[0] == name for prefix in checked)]
-
-
-def _failure(table: str, validation: Validation, unchecked: Sequence[str]) -> AnonkitError | None:
+def _failure(table: str, validation: Validation) -> AnonkitError | None:
     """Return why the release must not be trusted; a check that was not made is never a pass."""
     failed = [check.name for check in validation.checks if not check.passed]
     if failed:
         count = f"failed {len(failed)} of {len(validation.checks)} checks: {', '.join(failed)}"
         return GuaranteeError(f"{table}: {_diagnosis(failed)}; {count}", "do not hand it out")
-    if unchecked or not validation.checks:
-        what = ", ".join(unchecked) or "anything"
+    if validation.unchecked or not validation.checks:
+        what = ", ".join(validation.unchecked) or "anything"
         hint = "l, t, alpha and beta are about columns: --sensitive NAME"
         return UncheckedError(f"{table}: could not check {what}", hint)
     return None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import anonkit
-from anonkit.errors import AnonkitError, EngineError, GuaranteeError, ParameterError
+from anonkit.errors import AnonkitError, EngineError, GuaranteeError, ParameterError, UncheckedError, option
 from anonkit.pipeline.recipe import run_recipe
 
 _PUBLIC = ("files", "sha256", "anonkit_version", "method", "guarantee", "budget", "rows", "randomness", "notes")
@@ -65,13 +65,21 @@ def validate_release(release: str | Path | anonkit.Release, **asked: Any) -> lis
     ------
     ReleaseFormatError
         There is no release.
+    UncheckedError
+        Something declared or asked was not looked at.
     AnonkitError
         It could not be checked; any other failure without its details.
     """
     given = {name: value for name, value in asked.items() if value is not None}
     if isinstance(release, str | Path):
         release = _quietly(partial(anonkit.load, release))  # what is not there is no plain table, and may come
-    checks: list[dict[str, Any]] = _quietly(partial(anonkit.validate, release, **given)).to_dict()["checks"]
+    validation = _quietly(partial(anonkit.validate, release, **given))
+    if validation.unchecked:  # what was not looked at is no pass, whatever else holds
+        raise UncheckedError(
+            f"{str(release)!r}: could not check {', '.join(validation.unchecked)}",
+            f"l, t, alpha and beta are about columns: {option('sensitive', ['NAME'])}",
+        )
+    checks: list[dict[str, Any]] = validation.to_dict()["checks"]
     return checks
 
 

@@ -14,7 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import anonkit
+from anonkit.checks.requirements import Asked
 from anonkit.errors import ParameterError, ReleaseFormatError
+
+NOTHING_ASKED = Asked(quasi_identifiers=None, sensitive=(), k=None, l=None, t=None, alpha=None, beta=None)
 
 
 @pytest.fixture(scope="module")
@@ -238,3 +241,22 @@ def test_data_that_are_no_table(copy: Path, rehashed: bool) -> None:
     else:
         failed = {check.name for check in anonkit.validate(copy).checks if not check.passed}
         assert failed == {"hash:data"}
+
+
+def test_what_is_asked_and_not_looked_at_is_no_pass(small_customers: pa.Table, tmp_path: Path) -> None:
+    """l is about columns: where none is named, nothing says that it holds, and the validation does not pass."""
+    output = tmp_path / "out.parquet"
+    anonkit.release(small_customers, method="mondrian", k=5, target="customer_value", output=output)
+    validation = anonkit.validate(output, l=2)
+    assert all(check.passed for check in validation.checks)
+    assert (validation.unchecked, validation.passed) == (("l_diversity",), False)
+    assert validation.to_dict()["unchecked"] == ["l_diversity"]
+    assert anonkit.validate(output, l=1, sensitive=["customer_value"]).passed
+
+
+def test_a_declared_check_that_was_not_made_is_no_pass(untouched: Path) -> None:
+    """What the report says was checked is looked at again, but for what its files do not allow."""
+    validation = anonkit.validate(untouched)
+    told = validation.beside(["k_anonymity", "joint_k", "unheard_of"], NOTHING_ASKED)
+    assert (told.unchecked, told.uncountable, told.passed) == (("unheard_of",), ("joint_k",), False)
+    assert validation.passed

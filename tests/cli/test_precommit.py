@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
 import pytest
+import yaml
 
+import anonkit
 from anonkit.cli.precommit import main
+
+
+@pytest.fixture(scope="module")
+def hook(repository: Path) -> re.Pattern[str]:
+    """Which names pre-commit hands to the hook about tables."""
+    hooks = yaml.safe_load((repository / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    return re.compile(next(each["files"] for each in hooks if each["id"] == "anonkit-no-raw-table"))
 
 
 def test_recipes_and_policies_are_read(repository: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -32,6 +44,52 @@ def test_a_table_needs_its_release(released: Path, table: Path, capfd: pytest.Ca
     assert main(["tables", str(released.with_name(NAME))]) == 1
     released.with_name("out.report.json").unlink()
     assert main(["tables", str(released)]) == 1
+
+
+HELD = (
+    "in.csv", "in.CSV", "in.csv.gz", "in.tsv", "in.jsonl.zst", "in.xlsx", "in.xls", "in.ods", "in.feather", "in.arrow",
+    "in.orc", "in.avro", "in.sav", "in.dta", "in.sas7bdat", "in.rds", "in.pkl", "in.duckdb", "in.duckdb.wal",
+    "people.db",    "ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "ledger.sqlite-journal",
+    ".anonkit-ledger.sqlite.key", "ledger.sqlite.seen",
+    "owner.report.json", "out.dossier.html",
+)  # fmt: skip
+FREE = ("README.md", "out.report.json", "out.report.html", "out.params.json", "policy.toml", "keys.txt", "data.py")
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_a_raw_table_in_any_form_is_held(
+    name: str, hook: re.Pattern[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """pre-commit hands the file to the hook by its name, and the hook refuses it."""
+    assert hook.search(f"folder/{name}")
+    assert main(["tables", str(tmp_path / name)]) == 1
+    assert name in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_other_files_are_not_held(name: str, hook: re.Pattern[str]) -> None:
+    """What is no table and no ledger is committed as ever."""
+    assert not hook.search(f"folder/{name}")
+
+
+def test_a_raw_table_under_the_name_of_a_release_is_held(
+    released: Path, table: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The files of a release vouch for the table they were made with, and for no other that stands in its place."""
+    pq.write_table(csv.read_csv(table), released)
+    assert main(["tables", str(released)]) == 1
+    assert "is not the table of the release" in capfd.readouterr().err
+
+
+def test_the_parts_of_a_release_pass(table: Path, tmp_path: Path) -> None:
+    """Every file of a folder of data belongs to its release; one that was slipped in makes all of them strange."""
+    output = tmp_path / "folder" / "out.parquet"
+    anonkit.release(table, method="mondrian", k=5, output=output, part_rows=10)
+    parts = sorted(map(str, output.glob("*.parquet")))
+    assert len(parts) > 1
+    assert main(["tables", *parts]) == 0
+    (output / "part-99999.parquet").write_bytes(Path(parts[0]).read_bytes())
+    assert main(["tables", *parts]) == 1
 
 
 def test_wrong_usage() -> None:

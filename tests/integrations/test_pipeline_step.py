@@ -27,6 +27,7 @@ from anonkit.errors import (
     ParameterError,
     ReleaseFormatError,
     SourceError,
+    UncheckedError,
 )
 from anonkit.integrations import pipeline_step
 from anonkit.integrations.pipeline_step import is_final, make_release, public_facts, refuse_failed, validate_release
@@ -122,6 +123,14 @@ def test_a_release_that_is_not_there_may_come(folder: Path) -> None:
     with pytest.raises(ReleaseFormatError, match="does not exist") as caught:
         validate_release(folder / "absent.parquet")
     assert not is_final(caught.value)
+
+
+def test_what_was_not_looked_at_is_no_pass(folder: Path) -> None:
+    """l is about columns: a step that asks for it without one says so, and does not come out green."""
+    output = folder / "classes.parquet"
+    make_release(source=folder / "table.csv", output=output, method="mondrian", k=5, ledger=None)
+    with pytest.raises(UncheckedError, match="could not check l_diversity"):
+        validate_release(output, l=2)
 
 
 def test_a_release_that_fails_a_check_is_refused(folder: Path) -> None:
