@@ -113,11 +113,13 @@ def test_fewer_checks_than_declared_is_never_a_pass(cli: Any, released: Path, mo
     ]
     for left_out in declared:
         fewer = tuple(check for check in whole.checks if check.name != left_out)
-        monkeypatch.setattr(module, "validate", lambda *a, fewer=fewer, **b: Validation(checks=fewer, disclosure=None))
+        found = Validation(checks=fewer, disclosure=None)
+        monkeypatch.setattr(module, "_validate_release", lambda *a, found=found: found)
+        assert not module.validate(released).passed
         ran = cli("validate", released)
         assert ran.code == 3
         assert left_out in ran.err
-    monkeypatch.setattr(module, "validate", lambda *a, **b: Validation(checks=(), disclosure=None))
+    monkeypatch.setattr(module, "_validate_release", lambda *a: Validation(checks=(), disclosure=None))
     assert cli("validate", released).code == 3
 
 
