@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jsonschema
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.datasets import bank_customers
+from anonkit.report.schemas import report_schema
 
 FIGURES = ("auc", "balanced_accuracy", "accuracy")
 
@@ -105,3 +107,15 @@ def test_rows_left_out_count_for_the_owner() -> None:
     assert own["difference"]["balanced_accuracy"]["shows"] == "loss"
     (worst, _) = release.owner["rows_left_out"]["classes"]
     assert (worst["class"], worst["left_out"], worst["stands_out"]) == ("pos", 80, True)
+
+
+def test_the_schema_knows_the_figure_and_its_intervals() -> None:
+    """A report with the figure, with an older one that has no intervals, or without a model fits; others do not."""
+    report = _released(_table(), "mondrian").report
+    validator = jsonschema.Draft202012Validator(report_schema())
+    figure = report["utility"]["prediction_of_target"]
+    older = {key: value for key, value in figure.items() if key != "ci"}
+    for allowed in (figure, older, "not measured"):
+        validator.validate({**report, "utility": {"prediction_of_target": allowed}})
+    for wrong in ("good", {**figure, "auc": 1.2}, {**figure, "ci": {"auc": [0.5]}}, {"auc": 0.9}):
+        assert not validator.is_valid({**report, "utility": {"prediction_of_target": wrong}})
