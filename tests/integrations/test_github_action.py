@@ -36,7 +36,7 @@ def run(tmp_path: Path) -> dict[str, str]:
 def _edited(folder: Path, name: str = "one") -> None:
     report = folder / f"{name}.report.json"
     document = json.loads(report.read_text(encoding="utf-8"))
-    document["dataset"] = "another"
+    document["dataset"] = "Zanzibar"
     report.write_text(json.dumps(document), encoding="utf-8")
 
 
@@ -75,7 +75,7 @@ def test_a_broken_release_is_annotated(
     assert f"{folder}/two.parquet: valid" in "\n".join(lines)
     summary = Path(run["GITHUB_STEP_SUMMARY"]).read_text(encoding="utf-8")
     assert "**Not valid:**" in summary
-    assert "another" not in summary
+    assert "Zanzibar" not in summary
     assert f"{folder}/one.report.html" not in Path(run["GITHUB_OUTPUT"]).read_text(encoding="utf-8")
 
 
