@@ -26,7 +26,7 @@ def _entry(loss: float, number: int = 1) -> Entry:
         dataset="d", method="rr", kind="local-dp", epsilon=loss, delta=None, k=None, redrawn=True, output=None,
         params=None,
         fingerprint=Fingerprint(rows=3, exact=b"1" * 16, whole=b"2" * 16),
-        number=number, state=State.COMMITTED, created="2026-01-01T00:00",
+        number=number, state=State.COMMITTED, created="2026-01-01T00:00", process="",
     )  # fmt: skip
 
 
