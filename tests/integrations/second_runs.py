@@ -77,6 +77,22 @@ TOOLS: dict[str, Tool] = {
         },
         distribution="prefect",
     ),
+    "dvc": Tool(
+        command=("dvc", "repro"),
+        prepare=(("dvc", "init", "--no-scm", "--quiet"),),
+        environment={
+            "DVC_NO_ANALYTICS": "1",
+            "DVC_GLOBAL_CONFIG_DIR": "{project}/.dvc/global",
+            "DVC_SITE_CACHE_DIR": "{project}/.dvc/site",
+        },
+        distribution="dvc",
+        retries=False,
+    ),
+    "snakemake": Tool(
+        command=("snakemake", "--cores", "1"),
+        environment={"XDG_CACHE_HOME": "{project}/.cache"},
+        distribution="snakemake",
+    ),
 }
 
 
