@@ -49,7 +49,7 @@ class Mutant:
     """What the named test is called with."""
 
 
-_OPTIONAL = ("spark", "expectations", "batch_counts")
+_OPTIONAL = ("spark", "expectations", "batch_counts", "integrations.")
 """Modules that need what need not be installed."""
 
 
