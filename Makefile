@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 CORE = $(VENV)/.installed
 STAMP = $(VENV)/.installed-dev
 
-INTEGRATIONS = airflow dagster dvc prefect snakemake
+INTEGRATIONS = airflow dagster dbt dvc prefect snakemake
 
 .PHONY: demo test coverage test-random test-slow test-integrations audit bench lint wheel-test matrix release-ready clean
 

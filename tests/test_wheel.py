@@ -39,7 +39,9 @@ def test_the_wheel_holds_the_whole_package_and_nothing_else(repository: Path, bu
         "anonkit/report/schemas/report.schema.json",
         "anonkit/report/schemas/promises/none.schema.json",
     } <= names
-    assert {name for name in names if not name.endswith(".py")} >= {"anonkit/report/templates/report.html.j2"}
+    more = {"report/templates/report.html.j2", "integrations/dbt_project/dbt_project.yml"}
+    more |= {f"integrations/dbt_project/macros/{name}.sql" for name in ("cells", "k_anonymous", "l_diverse", "t_close")}
+    assert {name for name in names if not name.endswith(".py")} >= {f"anonkit/{name}" for name in more}
 
 
 def test_the_source_distribution_can_be_tested(repository: Path, built: Path) -> None:

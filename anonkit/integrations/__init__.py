@@ -7,6 +7,8 @@
     Operators that release and validate.
 ``prefect``
     Tasks that release and validate, with the report as an artifact.
+``dbt``
+    Python models that release and validate; tests of k, l and t in SQL.
 ``pipeline_step``
     What these share: a step that releases or validates, what it hands on, and whether a failure may be retried.
 

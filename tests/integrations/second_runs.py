@@ -93,6 +93,17 @@ TOOLS: dict[str, Tool] = {
         environment={"XDG_CACHE_HOME": "{project}/.cache"},
         distribution="snakemake",
     ),
+    "dbt": Tool(
+        command=("dbt", "build"),
+        prepare=(("dbt", "deps"),),
+        environment={
+            "DBT_ANONKIT": str(REPOSITORY / "anonkit" / "integrations" / "dbt_project"),
+            "DBT_PROFILES_DIR": "{project}",
+            "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+        },
+        distribution="dbt-core",
+        retries=False,
+    ),
 }
 
 
