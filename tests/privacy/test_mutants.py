@@ -414,7 +414,10 @@ def check_recoding() -> None:
     """What `apply` makes of the source by the published recoding is what was released."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "out.parquet"
-        RUNS["rfka of numbers"](output)
+        anonkit.release(
+            # no row is left out, which `apply` would keep by merging it with others
+            NUMBERS, method="rfka", k=5, trees=5, max_suppression=0, target="customer_value", output=output, ledger=None,
+        )  # fmt: skip
         again = anonkit.apply(output, NUMBERS, ledger=None).to_pandas()
         first = anonkit.load(output).to_pandas()
     columns = list(first.columns)
