@@ -414,10 +414,9 @@ def check_recoding() -> None:
     """What `apply` makes of the source by the published recoding is what was released."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "out.parquet"
-        anonkit.release(
-            # no row is left out, which `apply` would keep by merging it with others
-            NUMBERS, method="rfka", k=5, trees=5, max_suppression=0, target="customer_value", output=output, ledger=None,
-        )  # fmt: skip
+        # no row is left out: `apply` would keep it, merged with others
+        whole = {"method": "rfka", "k": 5, "trees": 5, "max_suppression": 0, "target": "customer_value"}
+        anonkit.release(NUMBERS, output=output, ledger=None, **whole)
         again = anonkit.apply(output, NUMBERS, ledger=None).to_pandas()
         first = anonkit.load(output).to_pandas()
     columns = list(first.columns)
