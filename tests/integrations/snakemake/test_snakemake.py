@@ -75,6 +75,20 @@ def test_an_edited_policy_leaves_the_old_release_where_the_output_is_an_update(p
     assert project.files() == (released if update else {})
 
 
+def test_a_refusal_is_said_once(project: Project) -> None:
+    """The release that Snakemake put back counts as new to it; `--forcerun` is refused again, and it stands."""
+    assert project.run()[0] == 0
+    released = project.files()
+    project.edit("policy.toml", "[18, 90]", "[18, 99]")
+    assert project.run()[0] != 0
+    code, said = project.run()
+    assert (code, "exists" in said) == (0, False)
+    code, said = project.run("--forcerun", "release")
+    assert code != 0
+    assert "exists" in said
+    assert project.files() == released
+
+
 def test_a_rule_that_is_forced_uses_its_release_again(project: Project) -> None:
     """`--forceall` runs everything, and draws nothing."""
     assert project.run()[0] == 0
