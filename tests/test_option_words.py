@@ -30,6 +30,8 @@ PACKAGE = Path(anonkit.__file__).parent
 DASHED = re.compile(r"(?:^|[^\w<!-])--[a-z]")
 WHOLE_COMMANDS = {"report/review.py": "anonkit report --diff"}
 """Texts that name a command of the shell with its option: the page of a report says what its reader may type."""
+COMMAND = "integrations/github_action.py"
+"""The one module out of `cli` that is a command itself: the options are its own."""
 STYLES = "comparing/frontier.py"
 """The one module with a style sheet, whose variables begin with dashes."""
 
@@ -37,7 +39,7 @@ STYLES = "comparing/frontier.py"
 def _library() -> Iterator[tuple[str, ast.Module]]:
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
-        if not name.startswith("cli/"):
+        if not name.startswith("cli/") and name != COMMAND:
             yield name, ast.parse(path.read_text(encoding="utf-8"))
 
 

@@ -57,7 +57,8 @@ def test_words_among_numbers_are_counted_for_the_owner_and_never_quoted(words: i
     assert note.startswith(f"{words} of {N_ROWS} cells ({share}) of column 'age' ")
     assert 'missing_values = ["", "TEXT"]' in note
     assert WORD not in str(release.owner)
-    assert note in notes_of(release)
+    assert note in notes_of(release, owner=True)
+    assert note not in notes_of(release)
     assert note not in release.report["notes"]
     files = [path.read_text() for path in tmp_path.glob("out.*") if path.suffix != ".parquet"]
     assert not any(FIGURE in text or NOTES in text or "read as categories" in text for text in files)

@@ -92,7 +92,8 @@ def said(make: Make, policy: Policy, folder: Path) -> str:
                 pass
             notes = unusable_cells(opened, policy.resolve(opened.schema.names), engine).get("reading_notes", [])
     except AnonkitError as error:
-        return " ".join(f"{error.message}. Hint: {error.hint}".replace(f"{folder}/", "").split())
+        message, hint = error.for_command_line()
+        return " ".join(f"{message}. Hint: {hint}".replace(f"{folder}/", "").split())
     return " ".join(notes) or NOTHING
 
 
