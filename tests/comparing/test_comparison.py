@@ -60,6 +60,7 @@ def test_a_release_with_noise_is_used_as_it_is_meant(compared: Comparison) -> No
     assert "AUC, reconstructed" not in frontier_page(document)
 
 
+@pytest.mark.slow
 def test_looking_at_private_rows_has_a_price(compared: Comparison) -> None:
     """It is said, with the sum of what was looked at; on public rows it is free."""
     assert compared.price is not None

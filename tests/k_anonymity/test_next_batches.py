@@ -12,6 +12,7 @@ from benchmarks.next_batch import DATA, K, halved, halvings, summary, tables
 LOADED: dict[str, Callable[[], tuple[pa.Table, str]]] = tables(DATA, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["rfka", "mondrian"])
 def test_the_other_half_passes(method: str, tmp_path: Path) -> None:
     """Two halvings of a small table: no row is lost, no group has fewer than k rows."""
