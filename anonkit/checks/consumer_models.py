@@ -119,22 +119,7 @@ def _linear() -> Any:
 
 
 def scores_of_shares(shares: NDArray[np.float64], truth: NDArray[np.int64]) -> dict[str, float]:
-    """Score a model by the share it gives every class.
-
-    Parameters
-    ----------
-    shares : array, shape (n, n_classes)
-        Probability of each class, row by row.
-    truth : array, shape (n,)
-        True class of each row; two classes occur, or more. One from n_classes on is a class that the model does not
-        know: it never guesses it, and tells it from others no better than a coin.
-
-    Returns
-    -------
-    dict
-        `auc`, `balanced_accuracy`, `accuracy`, each in [0, 1]. With several classes `auc` is the mean of each
-        against the rest, weighted by its rows, over the classes that occur.
-    """
+    """Score a model by the share it gives every class: `class_scores`, each rounded to four digits."""
     return {name: round(score, 4) for name, score in class_scores(shares, truth).items()}
 
 
