@@ -20,7 +20,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 OPTIONAL_AT_RUN_TIME = {
-    "postgres": {"psycopg"},
+    "excel": {"fastexcel", "xlsxwriter"},
+    "geo": {"h3"},
+    "lake": {"deltalake", "pyiceberg"},
+    "postgres": {"adbc_driver_manager", "adbc_driver_postgresql", "psycopg"},
+    "stats": {"pyreadstat"},
     "spark": {"pyspark", "py4j", "grpc"},
     "validate": {"great_expectations", "sqlalchemy"},
 }
