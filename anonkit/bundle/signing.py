@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonkit.bundle.stored_release import DATA, SIDECARS, SIGNATURE, Place, read_key, sha256, to_json
+from anonkit.bundle.json_documents import to_json
+from anonkit.bundle.stored_release import DATA, SIDECARS, SIGNATURE, Place, read_key, sha256
 from anonkit.errors import EngineError, ReleaseFormatError
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from anonkit.bundle.data_files import count_rows, read_schema
-from anonkit.bundle.stored_release import DATA, REPORT, Place, Release, load, read_json
+from anonkit.bundle.json_documents import read_json
+from anonkit.bundle.stored_release import DATA, REPORT, Place, Release, load
 from anonkit.checks.agreement import agreement_checks, row_checks
 from anonkit.checks.catalogued import catalogue_checks
 from anonkit.checks.class_promise import Evidence

@@ -10,17 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from anonkit.bundle.stored_release import (
-    DATA,
-    DESCRIPTOR,
-    METADATA_KEY,
-    PAGE,
-    PARAMS,
-    REPORT,
-    Place,
-    parse_json,
-    sha256,
-)
+from anonkit.bundle.json_documents import parse_json
+from anonkit.bundle.stored_release import DATA, DESCRIPTOR, METADATA_KEY, PAGE, PARAMS, REPORT, Place, sha256
 from anonkit.bundle.stored_release import FORMAT as RELEASE_FORMAT
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check

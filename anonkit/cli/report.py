@@ -68,7 +68,8 @@ def command(
     sheet of the page is what a reviewer reads first; with --audit it is for the owner, and kept out of the release.
     """
     from anonkit.bundle.atomic import recover
-    from anonkit.bundle.stored_release import REPORT, Place, read_json
+    from anonkit.bundle.json_documents import read_json
+    from anonkit.bundle.stored_release import REPORT, Place
     from anonkit.cli.summary import report_text
     from anonkit.report.document import FORMAT
 
@@ -150,7 +151,8 @@ def _write_page(
     page: Path, place: Place, report: dict[str, Any], older: str | None, audit: str | None, force: bool
 ) -> None:
     """Render a page anew, never over a file of the release; one with an audit never beside it, for the owner alone."""
-    from anonkit.bundle.stored_release import PAGE, REPORT, Place, read_json
+    from anonkit.bundle.json_documents import read_json
+    from anonkit.bundle.stored_release import PAGE, REPORT, Place
     from anonkit.pipeline.release_output import refuse_within_release
     from anonkit.report.page import render_page
 
@@ -170,7 +172,8 @@ def _write_page(
 
 def _audit_of(place: Place, path: str) -> dict[str, Any]:
     """Return what an audit found, when it is one of this release."""
-    from anonkit.bundle.stored_release import DATA, read_json, sha256
+    from anonkit.bundle.json_documents import read_json
+    from anonkit.bundle.stored_release import DATA, sha256
 
     document = read_json(Path(path))
     if not isinstance(document.get("audit"), dict) or document.get("data_sha256") != sha256(place.file(DATA)):
@@ -181,7 +184,8 @@ def _audit_of(place: Place, path: str) -> dict[str, Any]:
 
 def _difference(newer: str, older: str) -> Outcome:
     """Return what differs between two reports, the promise first."""
-    from anonkit.bundle.stored_release import REPORT, Place, read_json
+    from anonkit.bundle.json_documents import read_json
+    from anonkit.bundle.stored_release import REPORT, Place
     from anonkit.report.differences import diff_reports
     from anonkit.report.wording import number
 

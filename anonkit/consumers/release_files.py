@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.csv as pc_csv
 
 from anonkit.bundle.data_files import iter_batches, read_rows
-from anonkit.bundle.stored_release import DATA, PARAMS, Place, read_json, refuse_changed
+from anonkit.bundle.json_documents import read_json
+from anonkit.bundle.stored_release import DATA, PARAMS, Place, refuse_changed
 from anonkit.domains.attribute_domains import Categories
 from anonkit.errors import ParameterError, ReleaseFormatError, SourceError
 from anonkit.published.randomized_table import FORMAT, PublishedTable

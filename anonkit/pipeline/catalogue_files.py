@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping
 
 from anonkit.bundle.atomic import Staging, reason_of
 from anonkit.bundle.data_files import read_schema
+from anonkit.bundle.json_documents import to_json
 from anonkit.bundle.signing import Signer
-from anonkit.bundle.stored_release import DATA, DESCRIPTOR, EMITTED, SIGNATURE, Place, load, sha256, to_json
+from anonkit.bundle.stored_release import DATA, DESCRIPTOR, EMITTED, SIGNATURE, Place, load, sha256
 from anonkit.checks.catalogued import public_files
 from anonkit.checks.written_files import manifest_of, read_descriptor
 from anonkit.errors import EngineError, ParameterError, option

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit import __version__
-from anonkit.bundle.stored_release import to_json
+from anonkit.bundle.json_documents import to_json
 from anonkit.engines.reading.settled_tables import settled
 from anonkit.ledger.source_rows import SourceRows
 from anonkit.pipeline.column_changes import BeforeAndAfter

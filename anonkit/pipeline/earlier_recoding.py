@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from anonkit.bundle.stored_release import PARAMS, Place, read_json, refuse_changed
+from anonkit.bundle.json_documents import read_json
+from anonkit.bundle.stored_release import PARAMS, Place, refuse_changed
 from anonkit.k_anonymity.stored_recoding import Recoded
 
 

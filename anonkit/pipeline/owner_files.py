@@ -10,7 +10,7 @@ from typing import Any
 
 from anonkit import __version__
 from anonkit.bundle.atomic import Staging, reason_of
-from anonkit.bundle.stored_release import to_json
+from anonkit.bundle.json_documents import to_json
 from anonkit.errors import EngineError
 from anonkit.report.document import build_owner_report
 

@@ -14,6 +14,7 @@ from typing import Any
 from anonkit import __version__
 from anonkit.bundle.atomic import Staging, reason_of
 from anonkit.bundle.data_files import parts_of
+from anonkit.bundle.json_documents import to_json
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.signing import Signer, write_signature
 from anonkit.bundle.stored_release import (
@@ -32,7 +33,6 @@ from anonkit.bundle.stored_release import (
     load,
     package_name,
     sha256,
-    to_json,
 )
 from anonkit.checks.disclosure import Disclosure
 from anonkit.checks.people import PeopleCounts

@@ -139,7 +139,7 @@ def test_an_internal_error_names_the_line_and_the_way_to_the_traceback(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The innermost line of anonkit that the exception came through, its type, and the debug variable."""
-    from anonkit.bundle.stored_release import to_json
+    from anonkit.bundle.json_documents import to_json
 
     monkeypatch.delenv("ANONKIT_DEBUG", raising=False)
     assert run(command_that(lambda: to_json({"x": float("nan")})), [], "test") == 3

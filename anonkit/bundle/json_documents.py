@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JSON documents of a release: written one way, and read as documents that somebody may have forged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from anonkit.errors import ReleaseFormatError
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a sidecar.
+
+    Raises
+    ------
+    ReleaseFormatError
+        It is no JSON object, or lacks the `format` key.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise ReleaseFormatError(f"{str(path)!r} does not exist") from None
+    raw = parse_json(content, repr(str(path)))
+    if not isinstance(raw, dict) or not str(raw.get("format", "")).startswith("anonkit-"):
+        raise ReleaseFormatError(f"{str(path)!r} is not a file of an anonkit release")
+    return raw
+
+
+def parse_json(content: bytes, what: str) -> Any:
+    """Read JSON that somebody may have forged: each key once, no NaN or infinity, no deeper than Python reads.
+
+    Parameters
+    ----------
+    content : bytes
+    what : str
+        What it is called when it is refused.
+
+    Raises
+    ------
+    ReleaseFormatError
+        It is no such JSON.
+    """
+    try:
+        return json.loads(content.decode("utf-8"), object_pairs_hook=_once_each, parse_constant=_no_number)
+    except RecursionError:
+        raise ReleaseFormatError(f"{what} is nested too deeply for a file of anonkit") from None
+    except ValueError:  # also a number of thousands of digits, and bytes that are no text
+        raise ReleaseFormatError(f"{what} is not JSON that anonkit writes") from None
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a key that stands twice: one reader would take the first, another the last."""
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
+        raise ValueError("a key stands twice")
+    return mapping
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def to_json(document: Mapping[str, Any]) -> bytes:
+    """Return a document as the bytes of a sidecar: UTF-8, two spaces, keys in order, no NaN."""
+    return (json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
