@@ -41,25 +41,6 @@ USUAL_EIGHT = (
 """The eight quasi-identifiers of Adult that the literature uses."""
 
 
-MEASURED = (
-    "checks",
-    "mechanisms",
-    "published",
-    "consumers/comparators",
-    "bundle/test_signing.py",
-    "promises/test_approximate_dp.py",
-)
-"""Tests of the rooms whose every branch the gate asks for (`make test`)."""
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Trace the tests of the measured rooms alone when these rooms alone are measured: tracing costs 40 to 60 %."""
-    if config.pluginmanager.hasplugin("_cov") and all("/" in str(each) for each in config.getoption("cov_source")):
-        for item in items:
-            if not str(item.path.relative_to(REPOSITORY / "tests")).startswith(MEASURED):
-                item.add_marker(pytest.mark.no_cover)
-
-
 @pytest.fixture(scope="session")
 def repository() -> Path:
     """The root of the repository."""
