@@ -25,6 +25,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Option = Callable[[Any], Any]
 
 MISSING = ("category", "drop", "error")
+TASKS = ("classification", "regression")
 
 
 def option_group(name: str, build: Callable[..., object], *options: _Option) -> Callable[[_Command], _Command]:
@@ -114,12 +115,21 @@ encoding_option = click.option(
 """What the text files of a command are written in."""
 
 
+task_option = click.option(
+    "--task",
+    type=click.Choice(TASKS),
+    help="What is done with the target: classes are told apart, or a number is predicted. [default: by its values]",
+)
+
+
 # --- what the owner declares ------------------------------------------------------------------------------------------
 
 
 def _policy(
     policy: str | None,
     target: str | None,
+    no_target: bool,
+    task: str | None,
     unit: str | None,
     identifier: tuple[str, ...],
     sensitive: tuple[str, ...],
@@ -136,7 +146,13 @@ def _policy(
     declared = declared if missing is None else replace(declared, missing=Missing(missing))
     declared = declared if encoding is None else replace(declared, encoding=encoding)
     return declared.with_roles(
-        target=target, unit=unit, identifiers=identifier, sensitive=sensitive, insensitive=insensitive
+        target=target,
+        no_target=no_target,
+        task=task,
+        unit=unit,
+        identifiers=identifier,
+        sensitive=sensitive,
+        insensitive=insensitive,
     )
 
 
@@ -144,7 +160,9 @@ policy_options = option_group(
     "policy",
     _policy,
     click.option("--policy", metavar="FILE", help="What the owner declares (TOML); `anonkit init` drafts one."),
-    click.option("--target", metavar="COLUMN", help="The class label; default: the last column without a role."),
+    click.option("--target", metavar="COLUMN", help="What is predicted; default: the last column without a role."),
+    click.option("--no-target", is_flag=True, help="Nothing is predicted: detail is kept for all columns together."),
+    task_option,
     click.option("--unit", metavar="COLUMN", help="Which person a row belongs to: k then counts people."),
     click.option("--identifier", metavar="COLUMN", multiple=True, help="Names a person, never released; repeatable."),
     click.option(

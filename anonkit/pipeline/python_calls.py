@@ -30,6 +30,8 @@ def release(
     preset: str | None = None,
     policy: Policy | str | Path | None = None,
     target: str | None = None,
+    no_target: bool = False,
+    task: str | None = None,
     unit: str | None = None,
     identifiers: Iterable[str] = (),
     sensitive: Iterable[str] = (),
@@ -72,6 +74,11 @@ def release(
         What the owner declares. Undeclared columns are quasi-identifiers, the last one the target.
     target, unit, identifiers, sensitive, insensitive
         Roles on top of the policy.
+    no_target : bool
+        Nothing is predicted: no column is taken for the target, and detail is kept for all columns together.
+    task : str, optional
+        "classification" or "regression": what consumers do with the target; by default the policy's, else found from
+        the values of the target, or under differential privacy from what is declared of it.
     engine : str, Local, Spark or Engine
         "local", "spark", a value such as `anonkit.engines.Spark(master="yarn")`, or an engine that is open; it stays
         open. A Spark data frame is released by its own session.
@@ -155,7 +162,13 @@ def release(
     request = ReleaseRequest(
         method=method,
         policy=declared.with_roles(
-            target=target, unit=unit, identifiers=identifiers, sensitive=sensitive, insensitive=insensitive
+            target=target,
+            no_target=no_target,
+            task=task,
+            unit=unit,
+            identifiers=identifiers,
+            sensitive=sensitive,
+            insensitive=insensitive,
         ),
         preset=preset,
         domains_min_people=domains_min_people if domains_from_data else None,

@@ -24,6 +24,8 @@ from anonkit.policy.bookkeeping import Bookkeeping, bookkeeping_of, joint_floor_
 from anonkit.policy.encodings import UTF8, declared_encoding
 from anonkit.policy.generalization_trees import check_tree, declared_tree
 from anonkit.policy.publication import Publication, declared_publication
+from anonkit.policy.target_task import KEYS as TARGET_KEYS
+from anonkit.policy.target_task import Task, declared_task, declares_no_target, named_task, refuse_contradicting
 from anonkit.policy.toml_values import expect, member, numbers, optional_text, refuse_unknown, texts
 
 
@@ -39,7 +41,7 @@ class Role(StrEnum):
     INSENSITIVE = "insensitive"
     """Neither known nor wanted; released unchanged."""
     TARGET = "target"
-    """The class label consumers predict; released unchanged by the k-anonymous methods."""
+    """What consumers predict, a class or a number; released unchanged by the k-anonymous methods."""
     UNIT = "unit"
     """Which person a row belongs to, when one person has many rows; counted, never released."""
 
@@ -73,6 +75,8 @@ class TargetUse(StrEnum):
 
     REQUIRED = "required"
     """The last column without a role is taken; a table without one is refused."""
+    EXPECTED = "expected"
+    """As required, unless the policy says that there is no target."""
     OPTIONAL = "optional"
     """The last column without a role is taken, if there is one."""
     AS_DECLARED = "as declared"
@@ -92,6 +96,7 @@ class ColumnType(StrEnum):
     DATE = "date"
 
 
+_NO_TARGET_HINT = "mondrian, rfka, datafly and incognito release without one; so do rr, errph and trr"
 RELEASED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.INSENSITIVE, Role.TARGET)
 
 
@@ -214,6 +219,10 @@ class Policy:
     publication: Publication = field(default_factory=Publication)  # for the page that the owner signs
     joint_k: int | None = None
     """Smallest k allowed when a release is combined with earlier ones of the dataset; None: the release's own k."""
+    task: Task | None = None
+    """What consumers do with the target; None: found by `anonkit.policy.target_task`, as far as a promise allows."""
+    without_target: bool = False
+    """True when no column is the target, and none is to be taken for it (`target = false`)."""
     bookkeeping: Bookkeeping = field(default_factory=Bookkeeping)
     """Where the ledger of the dataset is, whether it must be there, and the budget."""
     optional: frozenset[str] = frozenset()
@@ -226,6 +235,10 @@ class Policy:
     """Columns that were taken for identifiers by their cells, under a claim that rests on it. Not from a file."""
     domains_min_people: int = 10
     """How many people at least share a category that was read from the table, or lie beyond a bound that was."""
+
+    def __post_init__(self) -> None:
+        target = None if self.target is None else self.columns[self.target]
+        refuse_contradicting(target, self.task, without_target=self.without_target)
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
@@ -248,7 +261,7 @@ class Policy:
             "dataset", "columns", "missing", "missing_values", "encoding", "declared_by", "license", "joint_k",
             "publication",
         )  # fmt: skip
-        refuse_unknown("policy", raw, (*known, *BOOKKEEPING_KEYS))
+        refuse_unknown("policy", raw, (*known, *BOOKKEEPING_KEYS, *TARGET_KEYS))
         columns = expect("policy", "columns", raw.get("columns", {}), dict)
         return cls(
             dataset=optional_text("policy", "dataset", raw),
@@ -259,6 +272,8 @@ class Policy:
             declared_by=optional_text("policy", "declared_by", raw),
             license=optional_text("policy", "license", raw),
             joint_k=joint_floor_of(raw),
+            task=declared_task(raw),
+            without_target=declares_no_target(raw),
             bookkeeping=bookkeeping_of(raw, folder),
             publication=declared_publication(raw),
         )
@@ -320,13 +335,17 @@ class Policy:
         self,
         *,
         target: str | None = None,
+        no_target: bool = False,
+        task: str | None = None,
         unit: str | None = None,
         identifiers: Iterable[str] = (),
         sensitive: Iterable[str] = (),
         insensitive: Iterable[str] = (),
         quasi_identifiers: Iterable[str] = (),
     ) -> Policy:
-        """Return the policy with roles from command options on top; a target may also be sensitive."""
+        """Return the policy with roles and task from command options on top; a target may also be sensitive."""
+        if target is not None and no_target:
+            raise PolicyError(f"{option('target')} and {option('no_target')} exclude each other")
         columns = dict(self.columns)
 
         def assign(name: str, role: Role) -> None:
@@ -351,7 +370,9 @@ class Policy:
                 columns[name] = replace(columns[name], sensitive=True)
             else:
                 assign(name, Role.SENSITIVE)
-        return replace(self, columns=columns)
+        without_target = no_target or (self.without_target and target is None)
+        task_given = self.task if task is None else named_task(task)
+        return replace(self, columns=columns, task=task_given, without_target=without_target)
 
     def resolve(self, names: Sequence[str], *, target_use: TargetUse = TargetUse.REQUIRED) -> Policy:
         """Return the policy for a table with these columns, in table order, every column declared.
@@ -372,7 +393,9 @@ class Policy:
             if len(holders) > 1:
                 raise PolicyError(f"columns {', '.join(map(repr, holders))} all have role {role}: one at most")
         resolved = replace(self, columns=columns)
-        if resolved.target is None and target_use is not TargetUse.AS_DECLARED:
+        if self.without_target and target_use is TargetUse.REQUIRED:
+            raise PolicyError("this method needs a target, and there shall be none", _NO_TARGET_HINT)
+        if resolved.target is None and not self.without_target and target_use is not TargetUse.AS_DECLARED:
             free = [name for name in names if name not in self.columns]
             if not free and target_use is TargetUse.OPTIONAL:
                 return resolved
