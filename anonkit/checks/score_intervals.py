@@ -15,7 +15,9 @@ GAIN, LOSS, NOTHING_SHOWN = "gain", "loss", "no difference that these rows can s
 _DIGITS = 4
 
 
-def score_interval(scores: Sequence[float], test_per_train: float, *, least: float = 0.0) -> tuple[float, float]:
+def score_interval(
+    scores: Sequence[float], test_per_train: float, *, least: float = 0.0, most: float = 1.0
+) -> tuple[float, float]:
     """Return the 95 % interval of the mean of scores from several parts: the corrected resampled t interval.
 
     Scores of folds are not independent: their models are trained on mostly the same rows. The variance of the mean is
@@ -27,13 +29,13 @@ def score_interval(scores: Sequence[float], test_per_train: float, *, least: flo
         Score of each part, two or more; for a comparison the difference of two models on the same part.
     test_per_train : float
         Rows of a part by rows the model was trained on, in (0, inf): 1/4 for five folds.
-    least : float
-        Least value the mean can have: 0 for a score, -1 for a difference. The largest is 1.
+    least, most : float
+        Least and largest value that the mean can have: 0 and 1 for a share, -1 and 1 for a difference of shares.
 
     Returns
     -------
     tuple of float
-        Ends rounded outwards to four digits.
+        Ends rounded outwards to four digits behind the point; of small numbers to five significant ones.
 
     References
     ----------
@@ -44,12 +46,24 @@ def score_interval(scores: Sequence[float], test_per_train: float, *, least: flo
     values = np.asarray(scores, dtype=np.float64)
     spread = math.sqrt((1 / values.size + test_per_train) * values.var(ddof=1))
     half, middle = float(stdtrit(values.size - 1, 0.975)) * spread, float(values.mean())
-    unit = 10**_DIGITS
+    unit = 10 ** _digits(abs(middle) if most > 1 else 1.0)
     low, high = (math.floor((middle - half) * unit + 1e-6) / unit, math.ceil((middle + half) * unit - 1e-6) / unit)
-    return max(low, least), min(high, 1.0)
+    return max(low, least), min(high, most)
 
 
-def paired_difference(scores: Sequence[float], others: Sequence[float], test_per_train: float) -> dict[str, Any]:
+def _digits(size: float) -> int:
+    """Return how many digits behind the point a number of this size is told with."""
+    return _DIGITS if size == 0 else max(_DIGITS, _DIGITS - math.floor(math.log10(size)))
+
+
+def paired_difference(
+    scores: Sequence[float],
+    others: Sequence[float],
+    test_per_train: float,
+    *,
+    bounded: bool = True,
+    less_is_better: bool = False,
+) -> dict[str, Any]:
     """Compare two models by their scores on the same parts of the same rows.
 
     Parameters
@@ -58,6 +72,10 @@ def paired_difference(scores: Sequence[float], others: Sequence[float], test_per
         Scores of either model, part by part; shape (n_parts,) each.
     test_per_train : float
         As for `score_interval`.
+    bounded : bool
+        Whether scores are in [0, 1], so that their difference is in [-1, 1].
+    less_is_better : bool
+        Whether the scores are errors: then a lower one is a gain.
 
     Returns
     -------
@@ -66,6 +84,9 @@ def paired_difference(scores: Sequence[float], others: Sequence[float], test_per
         first against the second, or that the interval includes 0.
     """
     differences = [one - other for one, other in zip(scores, others, strict=True)]
-    low, high = score_interval(differences, test_per_train, least=-1.0)
-    shows = GAIN if low > 0 else LOSS if high < 0 else NOTHING_SHOWN
-    return {"value": round(float(np.mean(differences)), _DIGITS), "ci": [low, high], "shows": shows}
+    largest = 1.0 if bounded else math.inf
+    low, high = score_interval(differences, test_per_train, least=-largest, most=largest)
+    above, below = (LOSS, GAIN) if less_is_better else (GAIN, LOSS)
+    shows = above if low > 0 else below if high < 0 else NOTHING_SHOWN
+    value = float(np.mean(differences))
+    return {"value": round(value, _DIGITS if bounded else _digits(abs(value))), "ci": [low, high], "shows": shows}

@@ -94,3 +94,17 @@ def test_the_interval_of_a_real_loss_covers_it() -> None:
     truth = float(np.mean([one["value"] for one in found]))
     assert truth < -0.005
     assert sum(one["ci"][0] <= truth <= one["ci"][1] for one in found) >= 186  # 95 % less two standard errors
+
+
+def test_errors_beyond_one_have_intervals_too() -> None:
+    """An interval of errors is not cut at 1; a lower error is a gain, and one of tiny numbers does not vanish."""
+    low, high = score_interval([40.0, 50.0, 60.0], 0.25, most=float("inf"))
+    assert 0 < low < 50 < high
+    less = paired_difference([10.0, 11.0, 10.5], [20.0, 21.0, 20.6], 0.25, bounded=False, less_is_better=True)
+    more = paired_difference([20.0, 21.0, 20.6], [10.0, 11.0, 10.5], 0.25, bounded=False, less_is_better=True)
+    assert (less["shows"], more["shows"]) == (GAIN, LOSS)
+    assert less["value"] == pytest.approx(-10.0333, abs=1e-3)
+    assert less["ci"][0] < less["value"] < less["ci"][1] < 0
+    tiny = score_interval([1e-6, 1.1e-6, 0.9e-6], 0.25, most=float("inf"))
+    assert 0 <= tiny[0] < 1e-6 < tiny[1] < 2e-6
+    assert score_interval([1.0, -1.0], 0.25, least=-float("inf"), most=float("inf"))[0] < 0
