@@ -87,13 +87,15 @@ def run(command: click.Command, args: Sequence[str], name: str) -> int:
 
 def _work(command: click.Command, args: Sequence[str], name: str) -> Outcome | AnonkitError | int:
     """Do what the command line says; what goes wrong is a result too."""
+    received: list[int] = []
     try:
-        with _signals_interrupt(), warnings.catch_warnings():
+        with _signals_interrupt(received), warnings.catch_warnings():
             if not os.environ.get(DEBUG):
                 warnings.simplefilter("ignore")  # libraries warn in their own words, which may quote cells
             result = _invoke(command, list(args), name)
     except (Exception, KeyboardInterrupt) as error:
-        return _refusal(error)
+        # compiled libraries turn the interruption into an error of their own
+        return _refusal(KeyboardInterrupt() if received else error)
     return result if isinstance(result, Outcome | int) else 0
 
 
@@ -265,26 +267,33 @@ def _place(error: BaseException) -> str:
 
 
 @contextmanager
-def _signals_interrupt() -> Iterator[None]:
-    """Let the end of a job or a terminal clean up like Ctrl-C does."""
-    previous = {}
-    for name in ("SIGTERM", "SIGHUP"):
+def _signals_interrupt(received: list[int]) -> Iterator[None]:
+    """Let the end of a job or a terminal clean up like Ctrl-C does; `received` gets the signals that came."""
+    previous: dict[int, Any] = {}
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        received.append(number)
+        # what Ctrl-C does at this moment: where Spark works, its handler cancels jobs, which may wait for ever
+        as_ctrl_c = signal.getsignal(signal.SIGINT)
+        as_ctrl_c = previous.get(signal.SIGINT) if as_ctrl_c is interrupt else as_ctrl_c
+        if callable(as_ctrl_c):
+            as_ctrl_c(signal.SIGINT, frame)
+        raise KeyboardInterrupt
+
+    for name, usual in (
+        ("SIGINT", signal.default_int_handler),
+        ("SIGTERM", signal.SIG_DFL),
+        ("SIGHUP", signal.SIG_DFL),
+    ):
         number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+        if number is not None and signal.getsignal(number) is usual:
             try:
-                previous[number] = signal.signal(number, _interrupt)
+                previous[number] = signal.signal(number, interrupt)
             except ValueError:  # not the main thread: signals are somebody else's business
                 break
     try:
         yield
     finally:
         for number, handler in previous.items():
-            signal.signal(number, handler)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    """Do what Ctrl-C does at this moment: where Spark works, its handler cancels the jobs, which may wait for ever."""
-    as_ctrl_c = signal.getsignal(signal.SIGINT)
-    if callable(as_ctrl_c):
-        as_ctrl_c(signal.SIGINT, frame)
-    raise KeyboardInterrupt
+            if signal.getsignal(number) is interrupt:
+                signal.signal(number, handler)

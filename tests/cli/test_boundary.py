@@ -112,6 +112,27 @@ def test_every_error_has_its_exit_code_and_word(
     assert document["code"] == word
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("error", [SystemError("a result with an exception set"), ImportError("x"), SourceError("x")])
+def test_an_interruption_that_a_library_made_an_error_of_is_one(
+    error: Exception, number: signal.Signals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A signal that arrives in compiled code comes out as any error: the command was interrupted all the same."""
+
+    @click.command()
+    def command() -> None:
+        try:
+            signal.raise_signal(number)
+        except KeyboardInterrupt:
+            raise error from None
+
+    before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+
+    assert run(command, [], "test") == 130
+    assert capsys.readouterr().err.startswith("Error: interrupted")
+    assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -145,7 +166,7 @@ def test_an_internal_error_names_the_line_and_the_way_to_the_traceback(
     assert run(command_that(lambda: to_json({"x": float("nan")})), [], "test") == 3
     error, hint = capsys.readouterr().err.splitlines()
 
-    assert error.startswith("Error: internal error in anonkit.bundle.stored_release:")
+    assert error.startswith("Error: internal error in anonkit.bundle.json_documents:")
     assert error.endswith("(ValueError)")
     assert "ANONKIT_DEBUG=1" in hint
 
