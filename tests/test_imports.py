@@ -43,6 +43,7 @@ TOOLS = {"airflow", "dagster", "dbt", "dvc", "prefect", "snakemake"}
 HOME_OF_HEAVY: dict[str, set[str]] = {
     "consumers/forest.py": {"sklearn"},
     "consumers/naive_bayes.py": {"sklearn"},
+    "consumers/release_features.py": {"sklearn"},
     "consumers/comparators/dtpd.py": {"sklearn"},
     "consumers/comparators/dtcrd.py": {"sklearn"},
     "checks/batch_counts.py": {"great_expectations"},

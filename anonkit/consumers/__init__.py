@@ -3,6 +3,7 @@
 
 To train on a randomized table:      `NaiveBayes`.
 To predict by a published forest:    `Forest`.
+To train on a k-anonymous table:     `ReleaseFeatures`.
 To do so from files and score it:    `reconstruct`.
 To choose a model on released rows:  `release_scorer`.
 To read tables off it:               `frequencies`, `histogram`, `moments`, `two_way`, `by_class`.
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from anonkit.consumers.forest import Forest as Forest
     from anonkit.consumers.naive_bayes import NaiveBayes as NaiveBayes
     from anonkit.consumers.reconstruction import reconstruct as reconstruct
+    from anonkit.consumers.release_features import ReleaseFeatures as ReleaseFeatures
     from anonkit.consumers.release_scoring import release_scorer as release_scorer
     from anonkit.consumers.tables import by_class as by_class
     from anonkit.consumers.tables import frequencies as frequencies
@@ -31,6 +33,7 @@ _HOME = {
     "AdditiveNoiseDecisionTree": "comparators.dtcrd",
     "Forest": "forest",
     "NaiveBayes": "naive_bayes",
+    "ReleaseFeatures": "release_features",
     "WarnerDecisionTree": "comparators.dtpd",
     "by_class": "tables",
     "frequencies": "tables",

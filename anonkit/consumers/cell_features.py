@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cells of one released column as numbers: ends and middle of an interval, shares of a set, missing for `*`.
+
+A label stands for a set of parts of its column (`anonkit.published.recoding.axes`). An interval becomes its lowest and
+its highest value and the middle of the two; a set of categories, a group of a tree too, becomes the share that each
+of its m members has when nothing else is known, 1/m. What a label does not tell is missing, NaN. A cell in the
+original values is the interval, or the set, of this one value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonkit.domains.array_types import FloatArray
+from anonkit.domains.arrow_values import is_ordered
+from anonkit.domains.cell_keys import cell_texts
+from anonkit.domains.interval_ends import Point, place, point_from_text
+from anonkit.errors import SourceError
+from anonkit.published.recoding import MASK, CategoryAxis, GlobalRecoding, Grouping, IntervalAxis, Recoding
+
+Labels = Mapping[str | None, frozenset[int]]
+"""The parts of its axis that each label of a column stands for."""
+_DAY = 86_400_000_000
+"""Microseconds of a day: dates and times become days since 1970."""
+_ENDS = ("low", "high", "mid")
+
+
+class Cells(Protocol):
+    """How the cells of one column become numbers."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column."""
+        ...
+
+    def names(self, column: str) -> tuple[str, ...]:
+        """Return the name of every feature of a column that is called so."""
+        ...
+
+    def features(self, array: pa.Array) -> FloatArray:
+        """Return the features of every cell, shape (len(array), n_features)."""
+        ...
+
+
+def labels_of(recoding: Recoding) -> dict[str, tuple[IntervalAxis | CategoryAxis, Labels]]:
+    """Return the axis of every recoded column, and what its labels stand for; kept columns are left out.
+
+    The labels of coarser steps are among them where rows may show such.
+    """
+    if isinstance(recoding, GlobalRecoding):
+        return {
+            column.name: (column.axis, _parts_of_labels([column.labels, *(column.coarser or ())]))
+            for column in recoding.columns
+            if isinstance(column, Grouping)
+        }
+    shown: list[dict[str | None, frozenset[int]]] = [{} for _ in recoding.axes]
+    # a box further up has labels of its own, which rows of the next batch may show: all nodes are looked at
+    regions = _all_regions(recoding.axes, recoding.nodes)
+    for region in regions:
+        for at, (axis, parts) in enumerate(zip(recoding.axes, region, strict=True)):
+            label = axis.label(sorted(parts))
+            shown[at][label] = shown[at].get(label, frozenset()) | parts
+    return {axis.name: (axis, labels) for axis, labels in zip(recoding.axes, shown, strict=True)}
+
+
+def _parts_of_labels(levels: Iterable[Sequence[str | None]]) -> Labels:
+    found: dict[str | None, frozenset[int]] = {}
+    for level in levels:
+        of_level: dict[str | None, set[int]] = {}
+        for part, label in enumerate(level):
+            of_level.setdefault(label, set()).add(part)
+        for label, parts in of_level.items():  # the finest level that has a label says what it stands for
+            found.setdefault(label, frozenset(parts))
+    return found
+
+
+def _all_regions(
+    axes: Sequence[IntervalAxis | CategoryAxis], nodes: Sequence[Any]
+) -> Iterable[tuple[frozenset[int], ...]]:
+    waiting = [(0, tuple(frozenset(range(axis.size)) for axis in axes))]
+    while waiting:
+        number, region = waiting.pop()
+        yield region
+        node = nodes[number]
+        if node is None:
+            continue
+        left = frozenset(node.left)
+        for child, side in zip(node.children, (region[node.axis] & left, region[node.axis] - left), strict=True):
+            if side:
+                waiting.append((child, (*region[: node.axis], side, *region[node.axis + 1 :])))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class IntervalCells:
+    """Intervals of numbers, dates or times: the lowest value, the highest, and the middle."""
+
+    name: str
+    axis: IntervalAxis
+    labels: Labels
+    whole: bool
+    """True: the column holds whole numbers, or days, so that the highest value below 40 is 39."""
+    bounds: tuple[float, float] | None
+    """Declared bounds, which end the outermost intervals; without them these end at the outermost cuts."""
+    missing: frozenset[str] = frozenset()
+    """Texts that stood for missing in the source."""
+
+    def names(self, column: str) -> tuple[str, ...]:
+        """Return the names of low, high and middle."""
+        return tuple(f"{column}_{end}" for end in _ENDS)
+
+    def features(self, array: pa.Array) -> FloatArray:
+        """Return low, high and middle of every cell, shape (len(array), 3).
+
+        Raises
+        ------
+        SourceError
+            A cell is neither a label of the release nor a number (a date).
+        """
+        if isinstance(array, pa.DictionaryArray):
+            array = array.dictionary_decode()
+        if is_ordered(array.type) and not (self._is_calendar and not pa.types.is_temporal(array.type)):
+            values = _numbers(array, self.name)
+            return np.column_stack([values, values, values])
+        return _by_text(array, self._of_text, len(_ENDS), self.name, "labels of this release nor numbers or dates")
+
+    @property
+    def _is_calendar(self) -> bool:
+        return any(isinstance(cut, date) for cut in self.axis.cuts)
+
+    def _of_text(self, text: str | None) -> Sequence[float] | None:
+        if text == MASK:
+            return (math.nan,) * len(_ENDS)
+        if text in self.labels:
+            return self._of_parts(self.labels[text])
+        if text is None or text in self.missing:
+            return (math.nan,) * len(_ENDS)
+        try:
+            value = _as_number(point_from_text(text.strip()))
+        except ValueError:
+            return None
+        return None if math.isinf(value) else (value,) * len(_ENDS)
+
+    def _of_parts(self, parts: frozenset[int]) -> Sequence[float]:
+        cuts, n_intervals = [_as_number(cut) for cut in self.axis.cuts], len(self.axis.cuts) + 1
+        inside = [part for part in parts if part < n_intervals]
+        if not inside or len(inside) == n_intervals:
+            return (math.nan,) * len(_ENDS)
+        first, last = min(inside), max(inside)
+        low = cuts[first - 1] if first > 0 else None
+        high = cuts[last] if last < len(cuts) else None
+        if high is not None and self.whole:
+            high = math.ceil(high) - 1.0
+        if low is not None and self.whole:
+            low = float(math.ceil(low))
+        if low is None:
+            low = min(cuts[0] if self.bounds is None else self.bounds[0], math.inf if high is None else high)
+        if high is None:
+            high = max(cuts[-1] if self.bounds is None else self.bounds[1], low)
+        return low, high, (low + high) / 2
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SetCells:
+    """Sets of categories: the share of each listed value, of all others, and of missing."""
+
+    name: str
+    axis: CategoryAxis
+    labels: Labels
+    missing: frozenset[str] = frozenset()
+    """Texts that stood for missing in the source."""
+
+    def names(self, column: str) -> tuple[str, ...]:
+        """Return a name for each value, then for others and for missing where there are such."""
+        axis = self.axis
+        others = (axis.other_label,) if axis.has_other else ()
+        values = (*axis.values, *others, *((axis.missing_label,) if axis.has_missing else ()))
+        return tuple(f"{column}={value}" for value in values)
+
+    def features(self, array: pa.Array) -> FloatArray:
+        """Return the shares of every cell, shape (len(array), n_features), each row of sum 1, or 0, or missing.
+
+        A value that the release does not list has a share of the others; where there are none, it has none of any.
+        """
+        return _by_text(cell_texts(array), self._of_text, self.axis.size, self.name, "")
+
+    def _of_text(self, text: str | None) -> FloatArray:
+        shares = np.zeros(self.axis.size)
+        if text == MASK:
+            shares[:] = math.nan
+        elif text in self.labels:
+            shares[list(self.labels[text])] = 1 / len(self.labels[text])
+        elif text in self.axis.values:
+            shares[self.axis.values.index(text)] = 1.0
+        elif text is None or text in self.missing:
+            shares[:] = 0.0 if self.axis.has_missing else math.nan
+            shares[-1] = 1.0 if self.axis.has_missing else math.nan
+        elif self.axis.has_other:
+            shares[len(self.axis.values)] = 1.0
+        return shares
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NumberCells:
+    """A column of numbers, dates or truth values that was not recoded: itself."""
+
+    name: str
+
+    def names(self, column: str) -> tuple[str, ...]:
+        """Return the name of the column itself."""
+        return (column,)
+
+    def features(self, array: pa.Array) -> FloatArray:
+        """Return the number of every cell, missing as NaN, shape (len(array), 1).
+
+        Raises
+        ------
+        SourceError
+            A cell is no number.
+        """
+        if isinstance(array, pa.DictionaryArray):
+            array = array.dictionary_decode()
+        kind = array.type
+        if pa.types.is_boolean(kind) or pa.types.is_null(kind):
+            array = array.cast(pa.float64()) if pa.types.is_null(kind) else array.cast(pa.int8())
+        elif not is_ordered(kind):
+            return _by_text(cell_texts(array), _number_of, 1, self.name, "numbers, as it was fitted on, nor dates")
+        return _numbers(array, self.name)[:, np.newaxis]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TextCells:
+    """A column of texts that was not recoded: one indicator for each of some values."""
+
+    name: str
+    values: tuple[str, ...]
+
+    def names(self, column: str) -> tuple[str, ...]:
+        """Return a name for each value."""
+        return tuple(f"{column}={value}" for value in self.values)
+
+    @classmethod
+    def learned(cls, name: str, array: pa.Array, most: int | None) -> TextCells:
+        """Take the values of a column, the commonest ones where there are more than `most`, in their order as text."""
+        counts = pc.value_counts(cell_texts(array).drop_null())
+        seen = sorted(zip((-counts.field(1).to_numpy()).tolist(), counts.field(0).to_pylist(), strict=True))
+        return cls(name=name, values=tuple(sorted(value for _, value in seen[:most])))
+
+    def features(self, array: pa.Array) -> FloatArray:
+        """Return 1 where a cell has a value and 0 elsewhere, missing in every column where it is; (n, n_values)."""
+        places = {value: at for at, value in enumerate(self.values)}
+
+        def of_text(text: str | None) -> FloatArray:
+            row = np.zeros(len(self.values)) if text is not None else np.full(len(self.values), math.nan)
+            if text in places:
+                row[places[text]] = 1.0
+            return row
+
+        return _by_text(cell_texts(array), of_text, len(self.values), self.name, "")
+
+
+Row = Sequence[float] | FloatArray
+
+
+def _by_text(
+    array: pa.Array, row_of: Callable[[str | None], Row | None], width: int, name: str, kinds: str
+) -> FloatArray:
+    """Return the features of every cell by its text, each distinct one looked up once."""
+    texts = array if pa.types.is_string(array.type) else cell_texts(array)
+    encoded = pc.dictionary_encode(texts)
+    rows = [row_of(text) for text in (*encoded.dictionary.to_pylist(), None)]
+    indices = pc.fill_null(encoded.indices, len(rows) - 1).to_numpy(zero_copy_only=False)
+    strange = [at for at, row in enumerate(rows) if row is None]
+    if strange:
+        count = int(np.isin(indices, strange).sum())
+        raise SourceError(f"column {name!r} has {count} cells that are neither {kinds}", "make them missing")
+    table = np.array([row for row in rows if row is not None], dtype=np.float64).reshape(len(rows), width)
+    return np.asarray(table[indices.astype(np.int64)])
+
+
+def _numbers(array: pa.Array, name: str) -> FloatArray:
+    """Return cells as floats, dates and times as days since 1970, missing as NaN."""
+    kind = array.type
+    if pa.types.is_date(kind):
+        array = array.cast(pa.date32()).cast(pa.int32())
+    elif pa.types.is_timestamp(kind):
+        array = pc.divide(array.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()).cast(pa.float64()), _DAY)
+    floats = pc.fill_null(array.cast(pa.float64(), safe=False), math.nan).to_numpy(zero_copy_only=False)
+    values = np.asarray(floats, dtype=np.float64)
+    if np.isinf(values).any():
+        raise SourceError(f"column {name!r} holds infinite numbers", "make them missing, or the bound they passed")
+    return values
+
+
+def _number_of(text: str | None) -> tuple[float] | None:
+    if text is None or not text.strip():
+        return (math.nan,)
+    try:
+        value = _as_number(point_from_text(text.strip()))
+    except ValueError:
+        return None
+    return None if math.isinf(value) else (value,)
+
+
+def _as_number(point: Point) -> float:
+    if isinstance(point, datetime) and point.tzinfo is None:
+        point = point.replace(tzinfo=UTC)
+    return float(place(point)) / _DAY if isinstance(point, date) else float(point)
+
+
+def recoded_cells(params: Mapping[str, Any], recoding: Recoding) -> dict[str, Cells]:
+    """Return how the cells of each recoded column become numbers, by the params of its release.
+
+    Raises
+    ------
+    LookupError, TypeError, ValueError
+        The params are damaged.
+    """
+    declared = {column["name"]: column for column in params["columns"]}
+    missing = frozenset(params["missing_values"])
+    cells: dict[str, Cells] = {}
+    for name, (axis, labels) in labels_of(recoding).items():
+        if isinstance(axis, CategoryAxis):
+            cells[name] = SetCells(name=name, axis=axis, labels=labels, missing=missing)
+            continue
+        bounds = declared[name].get("domain", {}).get("bounds")
+        cells[name] = IntervalCells(
+            name=name,
+            axis=axis,
+            labels=labels,
+            whole=str(declared[name]["type"]).startswith(("int", "uint", "date")),
+            bounds=None if bounds is None else (float(bounds[0]), float(bounds[1])),
+            missing=missing,
+        )
+    return cells

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Features of a k-anonymous release: a scikit-learn transformer from released cells, or original values, to numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from anonkit.bundle.stored_release import Release
+from anonkit.consumers.cell_features import Cells, NumberCells, TextCells, labels_of, recoded_cells
+from anonkit.consumers.columns import Columns
+from anonkit.consumers.original_rows import shown_as_released
+from anonkit.consumers.release_files import read_params
+from anonkit.domains.array_types import FloatArray
+from anonkit.domains.arrow_values import is_ordered
+from anonkit.errors import ParameterError, SourceError, refusing_damage
+from anonkit.published.recoding import Recoding, recoding_from_dict
+
+_NEVER_FEATURES = ("identifier", "unit", "target")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Published:
+    """What the params of a release say of its columns."""
+
+    cells: Mapping[str, Cells] = field(default_factory=dict)
+    """How each recoded column becomes numbers."""
+    ignored: frozenset[str] = frozenset()
+    """Columns that are no features."""
+    recoding: Recoding | None = None
+    missing: frozenset[str] = frozenset()
+    """Texts that stood for missing in the source."""
+
+    def shown(self, data: Columns) -> Mapping[str, pa.Array]:
+        """Return the recoded columns of rows, recoded where they hold original values."""
+        if self.recoding is None:
+            return {}
+        return shown_as_released(data, self.recoding, labels_of(self.recoding), self.missing)
+
+
+class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turn the cells of a k-anonymous release, or original values, into numbers that a model can learn from.
+
+    An interval becomes three features: its lowest value, its highest value and the middle (`age_low`, `age_high`,
+    `age_mid`). A set of categories, or a group of a tree, becomes a share of each value of the column
+    (`job=clerk`): of m members each has 1/m. `*` is missing, NaN. A value that was not generalized, such as a cell of a
+    test table, is the interval (the set) of this one value: 37 has low, high and middle 37. Numbers and dates that were
+    released as they are stay one feature (a date: days since 1970), other texts become indicators of their values.
+
+    Parameters
+    ----------
+    params : path, mapping or Release, optional
+        The release: any of its files, its params, or the release itself. Without any, nothing was recoded: every
+        column is taken as numbers or as texts.
+    max_categories : int, optional
+        Most indicators of a column of texts that was not recoded, 1 or more: its commonest values when fitted. All
+        of them by default. Recoded columns have a feature for each value that the release lists.
+    recode : bool
+        Rows in the original values are first recoded as the release was, whether or not k holds among them, and
+        have the features that a released row has.
+
+    Attributes
+    ----------
+    cells_ : tuple
+        How each column becomes numbers, in the order of the table it was fitted on.
+    n_features_in_ : int
+        Columns of that table.
+    feature_names_in_ : array of str
+        Their names, where they have names.
+
+    Notes
+    -----
+    The lowest (highest) interval of a column has an open end: it ends at the declared bound, and at the column's
+    outermost cut when none is declared. Whole numbers of [30, 40) reach from 30 to 39, dates to the day before.
+    Columns are found by name: others, such as identifiers or the target, are left out of the features, and a test table
+    may have more columns than the release, in any order. Text that is a label of the release is read as this label.
+
+    A model that was fitted on released rows predicts well from what looks like them: set `recode`, or recode the test
+    rows by `anonkit apply`. Original values stand inside the intervals that the model knows, and on places where it has
+    seen no row; docs/how-to/learn-from-a-k-anonymous-release.md has what each scores.
+
+    Privacy
+    -------
+    A function of the release alone, or of rows that the receiver holds anyway: it costs nothing and tells nothing more.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import HistGradientBoostingClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> import anonkit
+    >>> table = anonkit.datasets.bank_customers(500, seed=1)
+    >>> release = anonkit.release(table, k=5, target="customer_value", seed=1)
+    >>> frame = release.to_pandas()
+    >>> model = make_pipeline(
+    ...     anonkit.consumers.ReleaseFeatures(release, recode=True), HistGradientBoostingClassifier(max_iter=5)
+    ... )
+    >>> model.fit(frame, frame["customer_value"]).predict(table.to_pandas().head(2)).shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        params: str | Path | Mapping[str, Any] | Release | None = None,
+        *,
+        max_categories: int | None = None,
+        recode: bool = False,
+    ) -> None:
+        self.params = params
+        self.max_categories = max_categories
+        self.recode = recode
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Learn which columns there are, and the values of texts that were not recoded.
+
+        Parameters
+        ----------
+        X : pandas, Polars or Arrow table, or array
+            Released rows; the columns of an array have no names, so that none of them is recoded.
+        y : object
+            Ignored.
+
+        Raises
+        ------
+        ParameterError
+            The release is not a k-anonymous one, or has been given as something else.
+        SourceError
+            X is no table, or a cell is neither a label nor a value of its column.
+        ReleaseFormatError, GuaranteeError
+            The params are damaged, or were changed after the release.
+        """
+        if self.max_categories is not None and self.max_categories < 1:
+            raise ParameterError(f"max_categories ({self.max_categories}) must be 1 or more")
+        self.published_ = self._published()
+        recoded, ignored = self.published_.cells, self.published_.ignored
+        data = self._columns(X, fitting=True)
+        self.cells_ = tuple(
+            recoded.get(name) or self._learned(name, data.array(name)) for name in data.names if name not in ignored
+        )
+        self._features(data)  # what cannot be read is refused here, not when a model is used
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the features of every row, shape (n_rows, n_features), missing as NaN.
+
+        Parameters
+        ----------
+        X : pandas, Polars or Arrow table, or array
+            Released rows, rows that `anonkit apply` recoded, or rows in the original values.
+        """
+        check_is_fitted(self)
+        return self._features(self._columns(X, fitting=False))
+
+    def _features(self, data: Columns) -> FloatArray:
+        shown = self.published_.shown(data) if self.recode else {}
+        features = [
+            cells.features(shown[cells.name] if cells.name in shown else data.array(cells.name))
+            for cells in self.cells_
+        ]
+        return np.concatenate([np.empty((data.n_rows, 0)), *features], axis=1)
+
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]:
+        """Return the name of every feature, shape (n_features,); one that is taken is numbered.
+
+        Parameters
+        ----------
+        input_features : sequence of str, optional
+            Names of the columns, for what was fitted on an array; else they must be those it was fitted on.
+        """
+        check_is_fitted(self)
+        given = None if input_features is None else [str(name) for name in input_features]
+        fitted = getattr(self, "feature_names_in_", None)
+        if given is not None and len(given) != self.n_features_in_:
+            raise ValueError("input_features should have length equal to number of features")
+        if given is not None and fitted is not None and given != list(fitted):
+            raise ValueError("input_features is not equal to feature_names_in_")
+        renamed = {f"x{at}": name for at, name in enumerate(given or ())} if fitted is None else {}
+        names: dict[str, None] = {}
+        for cells in self.cells_:
+            column = renamed.get(cells.name, cells.name)
+            for name in cells.names(column):
+                names[next(free for free in _numbered(name) if free not in names)] = None
+        return np.array(list(names), dtype=object)
+
+    def _published(self) -> _Published:
+        """Return what the params say of the columns."""
+        if self.params is None:
+            return _Published()
+        given = self.params
+        if isinstance(given, str | Path):
+            params: Mapping[str, Any] = read_params(given)
+        elif isinstance(given, Release):
+            params = given.params
+        elif isinstance(given, Mapping):
+            params = given
+        else:
+            raise ParameterError(f"params ({type(given).__name__}) must be a path, a mapping or a release")
+        if "recoding" not in params:
+            raise ParameterError(
+                "this release is not k-anonymous: its cells are no intervals and sets",
+                "NaiveBayes and Forest learn from releases with noise",
+            )
+        with refusing_damage("the params of the release are damaged"):
+            return _Published(
+                cells=recoded_cells(params, recoding_from_dict(params["recoding"])),
+                ignored=frozenset(raw["name"] for raw in params["columns"] if raw["role"] in _NEVER_FEATURES),
+                recoding=recoding_from_dict(params["recoding"]),
+                missing=frozenset(params["missing_values"]),
+            )
+
+    def _learned(self, name: str, array: pa.Array) -> Cells:
+        kind = array.type.value_type if isinstance(array, pa.DictionaryArray) else array.type
+        if is_ordered(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
+            return NumberCells(name=name)
+        return TextCells.learned(name, array, self.max_categories)
+
+    def _columns(self, X: Any, *, fitting: bool) -> Columns:
+        """Return a table by name, an array by position."""
+        if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "shape"):
+            X = pa.table(X)
+        if isinstance(X, pa.RecordBatch):
+            X = pa.Table.from_batches([X])
+        is_table = not isinstance(X, np.ndarray) and (hasattr(X, "columns") or isinstance(X, pa.Table))
+        if not is_table:
+            X = check_array(X, dtype=None, ensure_all_finite="allow-nan", estimator=self)
+        if fitting or not is_table:
+            validate_data(self, X, reset=fitting, skip_check_array=True)
+        if not is_table:
+            names = list(getattr(self, "feature_names_in_", [f"x{at}" for at in range(X.shape[1])]))
+            return Columns({name: X[:, at] for at, name in enumerate(names)})
+        data = Columns(X)
+        if not data.names or not data.n_rows:
+            raise SourceError(f"0 {'rows' if data.names else 'columns'} are given, where at least 1 is needed")
+        if all(isinstance(name, str) for name in data.names):
+            return data
+        if not fitting:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return Columns({f"x{at}": X.iloc[:, at] for at in range(len(data.names))})
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    for number in count(2):
+        yield f"{name} ({number})"
