@@ -79,7 +79,8 @@ def table_name(source: object) -> str:
         if named is not None:
             return named[1]
         text = re.split("[?#]", text.split("://", 1)[1].rpartition("@")[2], maxsplit=1)[0]
-    return PurePath(text).name.split(".")[0] or "table"
+    # of a pattern, what stands before its first wildcard; of standard input nothing
+    return re.split(r"[.*?\[]", PurePath(text).name, maxsplit=1)[0].strip("-_ ") or "table"
 
 
 def source_names(source: object) -> tuple[str, str]:

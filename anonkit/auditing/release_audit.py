@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,8 @@ from anonkit.bundle.data_files import read_rows
 from anonkit.bundle.stored_release import Place, Release, load
 from anonkit.domains.cell_keys import cell_keys
 from anonkit.engines import open_engine
+from anonkit.engines.snapshots.addresses import ReadAs, source_at
+from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import AnonkitError, ParameterError, PolicyError
 from anonkit.policy.declaration import Column, ColumnType, Policy, Role
 from anonkit.policy.encodings import UTF8, encoding_named
@@ -40,6 +42,7 @@ def audit(
     attacks: int = ATTACKS,
     runs: int | None = None,
     seed: int = 0,
+    **how: Unpack[ReadAs],
 ) -> Audit:
     """Attack a release with the knowledge of its source.
 
@@ -65,6 +68,8 @@ def audit(
         of small tables, or answers for each of two rows. By default as many as some seconds allow; 0 leaves it out.
     seed : int
         Which people are drawn.
+    **how
+        `query`, `sheet`, `format` and `header_row`, of the source and the control; see `anonkit.release`.
 
     Raises
     ------
@@ -85,8 +90,9 @@ def audit(
     with closing(open_engine("local")) as engine:
 
         def read(source: object) -> pa.Table:
-            opened = engine.scan(source, policy)
-            return pa.Table.from_batches(opened.batches(), schema=opened.schema)
+            with snapshot(source_at(source, **how)) as stays:
+                opened = stays.scan(engine, policy)
+                return pa.Table.from_batches(opened.batches(), schema=opened.schema)
 
         released = _released(release) if loaded is None else loaded.to_arrow()
         roles = {column["name"]: column for column in report.get("columns", ())}

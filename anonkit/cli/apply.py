@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +16,7 @@ from anonkit.cli.options import (
     next_output_options,
     owner_option,
     quiet_option,
+    reading_options,
 )
 from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import notes_at_once, progress_bars
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     "--utility", is_flag=True, help="Train models to say how well the batch predicts the target; it takes seconds."
 )
 @encoding_option
+@reading_options
 @account_without_budget_options
 @engine_options
 @next_output_options
@@ -51,6 +54,7 @@ def command(
     max_suppression: float | None,
     utility: bool,
     encoding: str | None,
+    how: Mapping[str, Any],
     account: Account,
     engine: Local | Spark,
     output: Output,
@@ -67,6 +71,7 @@ def command(
     batch alone: batches of the same people can be combined.
     """
     from anonkit.cli.summary import notes_of, release_document, release_text
+    from anonkit.engines.snapshots.addresses import source_at
     from anonkit.pipeline.earlier_recoding import earlier_recoding
     from anonkit.pipeline.release_path import release_table
     from anonkit.pipeline.release_request import ReleaseRequest
@@ -82,7 +87,7 @@ def command(
             utility=utility,
             progress=progress,
         )
-        release = release_table(source, request)
+        release = release_table(source_at(source, **how), request)
     return Outcome(
         text=release_text(release, owner=owner),
         document=release_document(release, owner=owner),

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from anonkit.cli.boundary import one_line
-from anonkit.cli.options import encoding_option, json_option, quiet_option
+from anonkit.cli.options import encoding_option, json_option, quiet_option, reading_options
 from anonkit.cli.outcome import Outcome
 from anonkit.errors import EngineError, ParameterError, SourceError
 
@@ -27,6 +28,7 @@ OWNER_FILE = "audit.owner.report.json"
 @click.option("--original", metavar="IN", required=True, help="The table the release was made from.")
 @click.option("--control", metavar="C", help="Rows of the same population that were not released.")
 @encoding_option
+@reading_options
 @click.option("--sensitive", metavar="COLUMN", multiple=True, help="Infer this column too; repeatable.")
 @click.option("--qi", metavar="A,B", multiple=True, help="What a weaker attacker knows; default: the release's own.")
 @click.option("--attacks", type=click.IntRange(min=10), default=500, show_default=True, help="People attacked.")
@@ -45,6 +47,7 @@ def command(
     original: str,
     control: str | None,
     encoding: str | None,
+    how: Mapping[str, Any],
     sensitive: tuple[str, ...],
     qi: tuple[str, ...],
     attacks: int,
@@ -69,12 +72,15 @@ def command(
     randomization is run again on neighbouring inputs, in memory, for a lower bound beside the claim.
     """
     from anonkit.auditing import audit
+    from anonkit.engines.snapshots.addresses import refuse_absent
     from anonkit.pipeline.owner_files import write_owner_document
     from anonkit.report.document import OWNER_BANNER
 
-    for path in (release, original, control):
-        if path is not None and not Path(path).exists():
-            raise SourceError(f"{path!r} does not exist")
+    if not Path(release).exists():
+        raise SourceError(f"{release!r} does not exist")
+    for source in (original, control):
+        if source is not None:
+            refuse_absent(source)
     folder = None if owner_report is None else _owner_folder(Path(owner_report), Path(release))
     names = [name.strip() for column in qi for name in column.split(",")]
     audited = audit(
@@ -87,6 +93,7 @@ def command(
         attacks=attacks,
         runs=runs,
         seed=seed,
+        **how,
     )
     written = None
     if folder is not None:

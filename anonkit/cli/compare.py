@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,7 +11,14 @@ import click
 
 from anonkit.cli.boundary import one_line
 from anonkit.cli.files import refuse_existing, write_text
-from anonkit.cli.options import budget_option, domains_min_people_option, force_option, json_option, quiet_option
+from anonkit.cli.options import (
+    budget_option,
+    domains_min_people_option,
+    force_option,
+    json_option,
+    quiet_option,
+    reading_options,
+)
 from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.cli.progress import progress_bars
 from anonkit.errors import on_command_line
@@ -27,6 +35,7 @@ _Number = TypeVar("_Number", int, float)
 @click.option("--methods", metavar="A,B", required=True, help="Methods to compare: `anonkit methods` lists them.")
 @click.option("--k", "k_", metavar="A,B", default="2,5,10,50", show_default=True, help="Values of k.")
 @click.option("--epsilon", metavar="A,B", default="0.5,1,2,4", show_default=True, help="Values of epsilon.")
+@reading_options
 @click.option("--policy", metavar="FILE", help="What the owner declares (TOML).")
 @click.option("--identifier", metavar="COLUMN", multiple=True, help="Names a person, never released; repeatable.")
 @click.option("--domains-from-data", is_flag=True, help="Read undeclared domains from the table.")
@@ -50,6 +59,7 @@ def command(
     k_: str,
     epsilon: str,
     identifier: tuple[str, ...],
+    how: Mapping[str, Any],
     output: str | None,
     force: bool,
     quiet: bool,
@@ -80,6 +90,7 @@ def command(
             epsilon=_numbers("--epsilon", epsilon, float),
             identifiers=identifier,
             progress=progress,
+            **how,
             **given,
         )
     document = comparison.to_dict()

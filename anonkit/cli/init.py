@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from anonkit.cli.files import refuse_existing, write_text
-from anonkit.cli.options import encoding_option, force_option, json_option, quiet_option
+from anonkit.cli.options import encoding_option, force_option, json_option, quiet_option, reading_options
 from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import progress_bars
 
@@ -19,13 +21,23 @@ STDOUT = "-"
 @click.argument("source", metavar="IN")
 @click.option("--target", metavar="COLUMN", help="The class label; default: the last column that is no identifier.")
 @encoding_option
+@reading_options
 @click.option(
     "-o", "--output", metavar="FILE", default="policy.toml", show_default=True, help="Where to write; - shows it."
 )
 @force_option
 @quiet_option
 @json_option
-def command(source: str, *, target: str | None, encoding: str | None, output: str, force: bool, quiet: bool) -> Outcome:
+def command(
+    source: str,
+    *,
+    target: str | None,
+    encoding: str | None,
+    how: Mapping[str, Any],
+    output: str,
+    force: bool,
+    quiet: bool,
+) -> Outcome:
     """Draft a policy.toml to read and correct.
 
     \b
@@ -44,7 +56,7 @@ def command(source: str, *, target: str | None, encoding: str | None, output: st
 
     sweep()
     with progress_bars(quiet) as progress:
-        draft = draft_policy(source, target=target, encoding=encoding, progress=progress)
+        draft = draft_policy(source, target=target, encoding=encoding, progress=progress, **how)
     if output == STDOUT:
         return Outcome(text=draft.rstrip("\n"), document={"file": None, "policy": draft})
     write_text(path, draft, force=force, private=True)  # it tells of the rows until its owner has read it

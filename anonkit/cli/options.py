@@ -122,6 +122,30 @@ task_option = click.option(
 )
 
 
+# --- how a source is read ---------------------------------------------------------------------------------------------
+
+
+reading_options = option_group(
+    "how",
+    dict,
+    click.option("--query", metavar="SQL", help="What a database is asked, in place of ?table= in its address."),
+    click.option("--sheet", metavar="NAME", help="Sheet of a workbook; default: its only one."),
+    click.option(
+        "--header-row",
+        type=click.IntRange(min=1),
+        metavar="ROW",
+        help="Row of the sheet that holds the names of the columns. [default: 1]",
+    ),
+    click.option(
+        "--format",
+        metavar="NAME",
+        help="Format of a source whose name does not say it, and of `-`: csv, tsv, jsonl, parquet, arrow, excel, sav, "
+        "por, dta, sas7bdat, xpt, delta, iceberg.",
+    ),
+)
+"""The argument `how`: `ReadAs`, with which `source_at` makes the source of a path or an address."""
+
+
 # --- what the owner declares ------------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +17,7 @@ from anonkit.cli.options import (
     owner_option,
     policy_options,
     quiet_option,
+    reading_options,
     table_domains_options,
 )
 from anonkit.cli.outcome import Outcome, WrongUsage
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 @click.argument("source", metavar="IN")
 @click.option("--method", metavar="NAME", default="rfka", show_default=True, help="How: `anonkit methods` lists them.")
 @click.option("--preset", metavar="NAME", help="A named set of parameters, such as paper; options go on top.")
+@reading_options
 @policy_options
 @table_domains_options
 @account_options
@@ -47,6 +50,7 @@ def command(
     *,
     method: str,
     preset: str | None,
+    how: Mapping[str, Any],
     policy: Policy,
     domains_min_people: int | None,
     account: Account,
@@ -66,12 +70,14 @@ def command(
     anonkit release --method mondrian --policy policy.toml --dry-run in.parquet out.parquet
     anonkit release --method rr --epsilon 4 --policy policy.toml in.csv out.parquet
 
-    IN is CSV, TSV or JSON Lines (also .gz, .zst), or a Parquet file or folder. OUT ends in .parquet, its sidecars get
+    IN is CSV, TSV or JSON Lines (also .gz, .zst), a pattern or folder of them, a Parquet file or folder, a workbook, a
+    file of SPSS, SAS or Stata, Arrow IPC, - for standard input, or an address. OUT ends in .parquet, its sidecars get
     the same stem; or in / for a folder. Columns without a role are quasi-identifiers: known to an attacker.
     """
     if (seed is not None) != not_for_release:
         raise WrongUsage("--seed and --not-for-release go together", "who knows the seed can undo the noise")
     from anonkit.cli.summary import notes_of, release_document, release_text
+    from anonkit.engines.snapshots.addresses import source_at
     from anonkit.methods import make_method
     from anonkit.pipeline.owner_files import OWNER_REPORT
     from anonkit.pipeline.release_path import release_table
@@ -89,7 +95,7 @@ def command(
             seed=seed,
             progress=progress,
         )
-        release = release_table(source, request)
+        release = release_table(source_at(source, **how), request)
     folder = None if output.dry_run else output.owner_report
     owner_report = None if folder is None else folder / OWNER_REPORT
     return Outcome(

@@ -11,7 +11,7 @@ import click
 
 from anonkit.cli.boundary import one_line
 from anonkit.cli.files import write_text
-from anonkit.cli.options import encoding_option, examples_option, force_option, json_option
+from anonkit.cli.options import encoding_option, examples_option, force_option, json_option, reading_options
 from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.errors import ParameterError, ReleaseFormatError
 
@@ -36,6 +36,7 @@ _LONGEST = 80
     "--policy", metavar="FILE", help="With --dossier: what the owner declared; default: what the release tells."
 )
 @encoding_option
+@reading_options
 @examples_option
 @click.option(
     "--owner-report",
@@ -77,7 +78,7 @@ def command(
         if page is not None or older is not None:
             raise WrongUsage("--dossier is a page of its own, without --html and --diff")
         return _dossier(release, audit, **given)
-    _refuse_without_dossier(given)
+    _refuse_without_dossier({**given.pop("how"), **given})
     if audit is not None and page is None:
         raise WrongUsage("--audit is shown on a page", "--html private/review.html")
     if older is not None and page is None:
@@ -111,11 +112,13 @@ def _dossier(
     original: str | None,
     policy: str | None,
     encoding: str | None,
+    how: Mapping[str, Any],
     examples: int,
     owner_report: str | None,
 ) -> Outcome:
     """Make the owner's page of a stored release, in a folder that is not handed out."""
     from anonkit.bundle.stored_release import load
+    from anonkit.engines.snapshots.addresses import source_at
     from anonkit.pipeline.release_output import refuse_within_release
     from anonkit.pipeline.stored_dossier import stored_dossier, write_stored_dossier
     from anonkit.policy.declaration import Policy
@@ -134,7 +137,7 @@ def _dossier(
     refuse_within_release(folder, place)
     made = stored_dossier(
         loaded,
-        original,
+        source_at(original, **how),
         policy=None if policy is None else Policy.load(policy),
         encoding=encoding,
         examples=examples,

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,8 @@ from anonkit.comparing.rebuilt_model import scores_of_reconstruction
 from anonkit.domains.cell_keys import cell_keys
 from anonkit.drafting.table_domains import MIN_PEOPLE
 from anonkit.engines import open_engine
+from anonkit.engines.snapshots.addresses import ReadAs, source_at
+from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import AnonkitError, ParameterError, PolicyError, in_python, spoken
 from anonkit.ledger.account import Account, Where
 from anonkit.ledger.standing import total
@@ -177,6 +179,7 @@ def compare(
     attacks: int = ATTACKS,
     seed: int = 0,
     progress: Progress = no_progress,
+    **how: Unpack[ReadAs],
 ) -> Comparison:
     """Release half of a table in several ways, attack each release, and train models on it.
 
@@ -199,6 +202,8 @@ def compare(
         People attacked in each release.
     seed : int
         Which rows and people are drawn.
+    **how
+        `query`, `sheet`, `format` and `header_row`, as for `release`, of the table that is compared.
 
     Raises
     ------
@@ -214,7 +219,7 @@ def compare(
         raise ParameterError("compare needs methods and 100 rows or more", _METHODS)
     declared = policy if isinstance(policy, Policy) else Policy() if policy is None else Policy.load(policy)
     declared = declared.with_roles(target=target, identifiers=identifiers)
-    first, second = _halves(source if public is None else public, declared, rows, seed)
+    first, second = _halves(source_at(source if public is None else public, **how), declared, rows, seed)
     halves = _Halves(released=first, held_out=second, target=target, attacks=attacks, seed=seed)
     account = Account(ledger=Where.NOWHERE if charge is None else charge, dataset=dataset, budget=budget)
     settings = [setting for name in methods for setting in _settings(name, k, epsilon)]
@@ -253,8 +258,8 @@ def _loss(point: Point) -> float | None:
 
 
 def _halves(source: object, policy: Policy, rows: int, seed: int) -> tuple[pa.Table, pa.Table]:
-    with closing(open_engine("local")) as engine:
-        opened = engine.scan(source, policy)
+    with closing(open_engine("local")) as engine, snapshot(source) as stays:
+        opened = stays.scan(engine, policy)
         table = pa.Table.from_batches(opened.batches(), schema=opened.schema)
     policy.resolve(table.column_names)  # what is wrong for every method is no point on the frontier
     if table.num_rows < 100:

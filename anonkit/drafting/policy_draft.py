@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 
@@ -28,6 +29,8 @@ from anonkit.drafting.profiling import (
     profile_columns,
 )
 from anonkit.engines import open_engine
+from anonkit.engines.snapshots.addresses import ReadAs, source_at
+from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import PolicyError, did_you_mean
 from anonkit.policy.declaration import Policy, Role
 from anonkit.policy.encodings import UTF8, encoding_named
@@ -61,6 +64,7 @@ def draft_policy(
     encoding: str | None = None,
     engine: Engine | None = None,
     progress: Progress = no_progress,
+    **how: Unpack[ReadAs],
 ) -> str:
     """Draft a commented `policy.toml` from a table.
 
@@ -76,6 +80,8 @@ def draft_policy(
         Where the values are counted; a new local engine by default.
     progress : callable
         Called with the step and the share done.
+    **how
+        `query`, `sheet`, `format` and `header_row`, as for `anonkit.release`.
 
     Returns
     -------
@@ -99,9 +105,17 @@ def draft_policy(
     """
     if engine is None:
         with closing(open_engine("local")) as opened:
-            return draft_policy(table, target=target, encoding=encoding, engine=opened, progress=progress)
+            return draft_policy(table, target=target, encoding=encoding, engine=opened, progress=progress, **how)
     written_in = UTF8 if encoding is None else encoding_named(encoding)
-    source = engine.scan(table, Policy(encoding=written_in))
+    with snapshot(source_at(table, **how)) as stays:
+        source = stays.scan(engine, Policy(encoding=written_in))
+        return _drafted(table, source, target, written_in, engine, progress)
+
+
+def _drafted(
+    table: object, source: Source, target: str | None, written_in: str, engine: Engine, progress: Progress
+) -> str:
+    """Return the draft of a table that is open."""
     names = source.schema.names
     if target is not None and target not in names:
         raise PolicyError(f"column {target!r} is not in the table", did_you_mean(target, names))

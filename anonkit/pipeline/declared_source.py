@@ -10,9 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from anonkit.bundle.private_files import PrivateFolder
 from anonkit.drafting.table_domains import with_domains_of
 from anonkit.drafting.undeclared import Undeclared, judge_undeclared
 from anonkit.engines.reading.settled_tables import declared_table
+from anonkit.engines.snapshots.dispatch import Snapshot
 from anonkit.errors import ParameterError, option
 from anonkit.ledger.repeated_requests import Asked
 from anonkit.ledger.source_rows import SourceRows
@@ -93,7 +95,9 @@ class DeclaredSource:
         }
 
 
-def declared_source(source: object, request: ReleaseRequest, declared: Policy, engine: Engine) -> DeclaredSource:
+def declared_source(
+    source: object, request: ReleaseRequest, declared: Policy, engine: Engine, private: PrivateFolder
+) -> DeclaredSource:
     """Open a source, settle the role of every column, state the promise, and settle the cells.
 
     Undeclared columns are judged by their cells only where no promise of differential privacy without a condition
@@ -102,9 +106,11 @@ def declared_source(source: object, request: ReleaseRequest, declared: Policy, e
 
     Parameters
     ----------
-    source : path or table
+    source : path, address or table
     declared : Policy
         That of `request.declared()`.
+    private : PrivateFolder
+        Where a source that may change or end is copied to.
 
     Raises
     ------
@@ -114,7 +120,8 @@ def declared_source(source: object, request: ReleaseRequest, declared: Policy, e
         The policy contradicts the table or the method.
     """
     (name, file), method, min_people = source_names(source), request.method, request.domains_min_people
-    table = engine.scan(source, declared)
+    snapshot = Snapshot(source=source, private=private)
+    table = snapshot.scan(engine, declared)
     schema = table.schema
     columns = schema.names
     unknown = [] if declared.cell_by_cell else [column for column in columns if not declared.declares(column)]
@@ -131,7 +138,7 @@ def declared_source(source: object, request: ReleaseRequest, declared: Policy, e
                 f"method {method.name!r} needs no public domains", f"leave {option('domains_from_data')} out"
             )
         policy = replace(policy, cell_by_cell=True)
-        table = table if isinstance(source, pa.RecordBatchReader) else engine.scan(source, policy)
+        table = table if isinstance(source, pa.RecordBatchReader) else snapshot.scan(engine, policy)
     return DeclaredSource(
         name=name,
         file=file,

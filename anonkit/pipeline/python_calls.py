@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from anonkit.bundle.stored_release import Release
 from anonkit.drafting.table_domains import MIN_PEOPLE
 from anonkit.engines.engine_choice import EngineChoice, Local, OpenEngine, Spark, engine_choice, is_spark_frame
+from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.errors import ParameterError
 from anonkit.ledger.account import Account, Where
 from anonkit.methods import make_method
@@ -55,15 +56,21 @@ def release(
     budget: float | None = None,
     accept_joint_k: int | None = None,
     progress: Progress = no_progress,
+    query: str | None = None,
+    sheet: str | None = None,
+    format: str | None = None,  # noqa: A002 - the name that the option has everywhere
+    header_row: int | None = None,
     **parameters: object,
 ) -> Release:
     """Release a table: perturb it, check the promise on the output, and write all files together.
 
     Parameters
     ----------
-    source : path or table
-        CSV, TSV, JSON Lines (also gzip, zstd), Parquet file or folder, or anything with the Arrow interface; on Spark
-        also a data frame of it, a table of its catalog by name, or a place it can name (`s3a://…`).
+    source : path, address or table
+        CSV, TSV, JSON Lines (also gzip, zstd), Parquet file or folder, a pattern or folder of text files, a workbook, a
+        file of SPSS, SAS or Stata, Arrow IPC, `-` for standard input, an address, or anything with the Arrow interface;
+        on Spark also a data frame of it, a table of its catalog by name, or a place it can name (`s3a://…`). What may
+        change or end while it is read is copied once into a private folder, which is deleted at the end.
     method : str or Method
         Name of a method (see `anonkit methods`), or a method value.
     output : path, optional
@@ -127,6 +134,15 @@ def release(
         default the policy's `joint_k`, else its own k. Below k, every file says so.
     progress : callable
         Called with the step and the share done.
+    query : str, optional
+        SQL that is asked of a database instead of reading one of its tables.
+    sheet : str, optional
+        Sheet of a workbook; by default its only one.
+    format : str, optional
+        What a source is written in whose name does not say so, and standard input: "csv", "tsv", "jsonl", "parquet",
+        "arrow", "excel", "sav", "por", "dta", "sas7bdat", "xpt", "delta", "iceberg".
+    header_row : int, optional
+        Row of the sheet in which the columns have their names, 1 or more; by default the first one.
     **parameters
         Parameters of the method.
 
@@ -187,7 +203,7 @@ def release(
         seed=seed,
         progress=progress,
     )
-    return release_table(source, request)
+    return release_table(source_at(source, query=query, sheet=sheet, format=format, header_row=header_row), request)
 
 
 def _engine(
@@ -229,6 +245,7 @@ def apply(
     dataset: str | None = None,
     accept_joint_k: int | None = None,
     progress: Progress = no_progress,
+    **how: Unpack[ReadAs],
 ) -> Release:
     """Recode the next batch of a table as an earlier k-anonymous release was recoded, and check its promise anew.
 
@@ -263,4 +280,4 @@ def apply(
         utility=utility,
         progress=progress,
     )
-    return release_table(source, request)
+    return release_table(source_at(source, **how), request)

@@ -13,6 +13,7 @@ from anonkit.bundle.stored_release import Place, Release
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.drafting.table_domains import MIN_PEOPLE
 from anonkit.engines.engine_choice import Local, Spark, engine_choice
+from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.errors import PolicyError, did_you_mean
 from anonkit.ledger.account import Account
 from anonkit.methods import make_method
@@ -25,9 +26,10 @@ from anonkit.protocols import Progress, no_progress
 
 _OF_ENGINES = tuple(Local.__dataclass_fields__)
 _OF_ACCOUNTS = ("accept_joint_k",)
+_OF_SOURCES = tuple(ReadAs.__annotations__)
 _KEYS = (
     *("method", "preset", "input", "simulate", "output", "policy", "engine", "spark", "parameters"),
-    *("domains_from_data", "domains_min_people", *_OF_ENGINES, *Output.IN_RECIPES, *_OF_ACCOUNTS),
+    *("domains_from_data", "domains_min_people", *_OF_ENGINES, *Output.IN_RECIPES, *_OF_ACCOUNTS, *_OF_SOURCES),
 )
 _WORDS = ("emit",)
 """Keys that are lists of words."""
@@ -50,6 +52,8 @@ class Recipe:
     """The table; None when simulated customers are released."""
     simulate: Mapping[str, int] | None
     """`rows` and `seed` of simulated bank customers."""
+    how: ReadAs = field(default_factory=ReadAs)
+    """How the table is read: `query`, `sheet`, `format`, `header_row`."""
     output: Output
     """Where the release goes, and in what form."""
     policy: Policy
@@ -101,6 +105,7 @@ class Recipe:
             preset=raw.get("preset"),
             input=raw.get("input"),
             simulate=simulate,
+            how=_how(raw, path),
             output=Output.at(_in(path, raw["output"]), **_settings(raw, path, Output.IN_RECIPES)),
             policy=_policy(raw.get("policy"), path.parent, simulated=simulate is not None),
             engine=engine_choice(
@@ -115,10 +120,10 @@ class Recipe:
 
     @property
     def source(self) -> object:
-        """The table that is released: the path of the input, or simulated customers."""
+        """The table that is released: the place of the input, or simulated customers."""
         if self.simulate is not None:
             return bank_customers(self.simulate.get("rows", 5_000), self.simulate.get("seed", 0))
-        return self.folder / str(self.input)
+        return source_at(str(self.input), in_folder=self.folder, **self.how)
 
     def run(
         self,
@@ -209,6 +214,17 @@ def _settings(raw: Mapping[str, Any], path: Path, keys: Collection[str]) -> dict
         **dict.fromkeys(_WORDS, _words),
     }
     return {key: readers.get(key, _whole)(key, value, path) for key, value in given.items()}
+
+
+def _how(raw: Mapping[str, Any], path: Path) -> ReadAs:
+    """Return what a recipe says of how its table is read."""
+    for key in ("query", "sheet", "format"):
+        if not isinstance(raw.get(key, ""), str):
+            raise PolicyError(f"recipe {path.name!r}: {key} must be a text", f'{key} = "…"')
+    how: ReadAs = {"query": raw.get("query"), "sheet": raw.get("sheet"), "format": raw.get("format")}
+    if "header_row" in raw:
+        how["header_row"] = _whole("header_row", raw["header_row"], path)
+    return how
 
 
 def _words(key: str, value: object, path: Path) -> list[str]:

@@ -78,7 +78,7 @@ def _released(source: object, request: ReleaseRequest) -> Release:
         output.refuse_existing()
     with request.engine.opened() as engine, _workspace() as workspace:
         request.progress("reading", 0.0)
-        opened = declared_source(source, request, declared, engine)
+        opened = declared_source(source, request, declared, engine, workspace.private)
         output.refuse_unfit(opened.promise)
         spending = Spending(account, opened.promise, opened.rows, opened.name, opened.asked(request))
         making = _Making(
@@ -98,8 +98,13 @@ class _Workspace:
 
     files: Engine
     """Reads the files of this machine: from the draft on, all there is are these."""
-    draft: Path
-    """The private Parquet file, or folder, of the draft's rows."""
+    private: PrivateFolder
+    """Of the draft, and of the source's copy where it has one."""
+
+    @property
+    def draft(self) -> Path:
+        """The private Parquet file, or folder, of the draft's rows."""
+        return self.private.path / "draft.parquet"
 
     def released(self, draft: VerifiedDraft) -> ReleasedRows | None:
         """Return the draft's rows as they were counted; None where its promise is about no equivalence classes."""
@@ -119,7 +124,7 @@ class _Workspace:
 def _workspace() -> Iterator[_Workspace]:
     """Yield a workspace whose private files are deleted in the end, whatever happens."""
     with closing(Local().open()) as files, closing(PrivateFolder()) as private:
-        yield _Workspace(files=files, draft=private.path / "draft.parquet")
+        yield _Workspace(files=files, private=private)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

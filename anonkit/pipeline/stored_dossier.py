@@ -13,6 +13,7 @@ import pyarrow as pa
 from anonkit.bundle.stored_release import DATA, PARAMS, REPORT, Release, refuse_changed, sha256
 from anonkit.engines.engine_choice import Local
 from anonkit.engines.reading.settled_tables import settled
+from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import ParameterError, SourceError, option
 from anonkit.k_anonymity.recoded_sample import as_published, released_names
 from anonkit.k_anonymity.stored_recoding import Recoded
@@ -75,8 +76,8 @@ def stored_dossier(
     refuse_changed(release.place, DATA, PARAMS, REPORT)
     declared = _declared(release, policy)
     declared = declared if encoding is None else replace(declared, encoding=encoding_named(encoding))
-    with Local().opened() as reading:
-        table = reading.scan(original, declared)
+    with Local().opened() as reading, snapshot(original) as stays:
+        table = stays.scan(reading, declared)
         resolved = _with_roles(release, declared, table.schema.names)
         rows = SourceRows(table=table, engine=reading, policy=resolved)
         names = source_names(original)[1]

@@ -97,7 +97,7 @@ def walks_of(tree: Path, method_name: str) -> dict[str, Walk]:
         tables = Tables(str(Path(folder) / "in.csv"))
         asked = parameters.get("epsilon")
         others = [
-            Follower("source", package, tables),
+            Follower("source", package, tables, homes=frozenset({str(package / "engines/snapshots/addresses.py")})),
             Follower("method", package, lambda value: value is method),
             *([Follower("epsilon", package, lambda value: type(value) is float and value == asked)] if asked else []),
         ]

@@ -13,6 +13,7 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,8 @@ from anonkit.engines.reading.untyped import Untyped
 from anonkit.errors import SourceError
 from anonkit.policy.declaration import Policy
 
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+"""What stands between the cells of a format, unless its header plainly uses another one."""
 _DELIMITERS = (",", ";", "\t", "|")
 _BLOCK = 8 << 20  # bytes parsed at a time; also the longest row
 _QUOTES = "double the quotes inside quoted cells"
@@ -46,6 +49,35 @@ def open_delimited(file: TextFile, delimiter: str, policy: Policy) -> Untyped:
     table = _Delimited.of(file, delimiter, policy.missing_values)
     cells = {name: TextCells.of(policy.column(name), cell_by_cell=policy.cell_by_cell) for name in table.names}
     return Untyped(names=table.names, open=table.batches, cells_of=cells.__getitem__, knows_missing=True)
+
+
+class CellTexts(Protocol):
+    """A file as texts: the names of its columns, and its rows, with no text missing."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the columns, in order."""
+        ...
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Read the file."""
+        ...
+
+
+def cell_texts_of(file: TextFile, kind: str) -> CellTexts:
+    """Open a CSV or TSV file for the texts of its cells; which of them mean missing is asked later.
+
+    Parameters
+    ----------
+    kind : str
+        `csv` or `tsv`.
+
+    Raises
+    ------
+    SourceError
+        As `open_delimited`.
+    """
+    return _Delimited.of(file, DELIMITERS[kind], ())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,13 +6,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from anonkit.engines.reading.delimited import open_delimited
+from anonkit.engines.reading.delimited import DELIMITERS, open_delimited
 from anonkit.engines.reading.failures import shielded
+from anonkit.engines.reading.file_tables import TEXTS, FileTable
 from anonkit.engines.reading.frames import CanonicalStream, open_frame
 from anonkit.engines.reading.json_lines import open_json_lines
-from anonkit.engines.reading.parquet_tables import open_parquet
+from anonkit.engines.reading.parquet_tables import open_parquet, open_parquet_copy
 from anonkit.engines.reading.sources import ParquetRows
 from anonkit.engines.reading.text_files import TextFile
+from anonkit.engines.reading.text_rows import open_text_rows
 from anonkit.engines.reading.untyped import Untyped
 from anonkit.errors import SourceError
 from anonkit.policy.declaration import Policy
@@ -34,6 +36,8 @@ def open_table(data: object, policy: Policy) -> ParquetRows | Untyped | Canonica
     SourceError
         There is no such file, its format is not known, or it is not a well-formed table.
     """
+    if isinstance(data, FileTable):
+        return _open_files(data, policy)
     if not isinstance(data, str | os.PathLike):
         return open_frame(data, policy)
     path = Path(data)
@@ -50,3 +54,15 @@ def open_table(data: object, policy: Policy) -> ParquetRows | Untyped | Canonica
     if kind in _JSON:
         return open_json_lines(file, policy)
     raise SourceError(f"the format of {str(path)!r} is not known by its name", f"known formats: {FORMATS}")
+
+
+def _open_files(table: FileTable, policy: Policy) -> ParquetRows | Untyped:
+    """Open a table by its format, whatever the names of its files."""
+    if table.format == TEXTS:
+        return open_text_rows(table, policy)
+    if table.format == "parquet":
+        return open_parquet_copy(table.paths, policy)
+    file = TextFile(str(table.path), table.compression, encoding_named(table.encoding or policy.encoding), table.shown)
+    if table.format == "jsonl":
+        return open_json_lines(file, policy)
+    return open_delimited(file, DELIMITERS[table.format], policy)

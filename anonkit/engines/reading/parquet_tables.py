@@ -48,7 +48,7 @@ def open_parquet(path: Path, policy: Policy) -> ParquetRows:
         )
     if not path.is_dir():
         return _rows([path], [{}], policy)
-    files = _files(path)
+    files = data_files(path)
     if not files:
         raise SourceError(f"{str(path)!r} holds no Parquet file")
     keys = [_keys(file.parent.relative_to(path)) for file in files]
@@ -57,7 +57,13 @@ def open_parquet(path: Path, policy: Policy) -> ParquetRows:
     return _rows(files, keys, policy)
 
 
-def _files(folder: Path) -> list[Path]:
+def open_parquet_copy(paths: Sequence[Path], policy: Policy) -> ParquetRows:
+    """Open Parquet files that were written or found by a snapshot, in their order, as one table."""
+    return _rows(paths, [{} for _ in paths], policy)
+
+
+def data_files(folder: Path) -> list[Path]:
+    """Return the files of a folder and its subfolders, in the order of their names, markers of other tools left out."""
     paths: list[Path] = []
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith((".", "_"))]

@@ -18,15 +18,17 @@ _PART = 8 << 20  # bytes looked at a time
 
 @dataclass(frozen=True)
 class TextFile:
-    """A file of text, compressed or not, read as UTF-8. As text it is its path in quotes, for messages."""
+    """A file of text, compressed or not, read as UTF-8. As text it is what messages call it: its path in quotes."""
 
     path: str
     compression: str | None
     encoding: str = UTF8
     """What the file is written in, one of `anonkit.policy.encodings.ENCODINGS`."""
+    shown: str | None = None
+    """What messages call it, where it is a private copy of something else."""
 
     def __str__(self) -> str:
-        return repr(self.path)
+        return repr(self.path) if self.shown is None else self.shown
 
     def open(self) -> pa.NativeFile:
         """Open the file at its start, decompressed, as UTF-8."""

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A table in files of this machine whose format is told by more than their names: a copy, or what `--format` names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+TEXTS = "texts"
+"""A Parquet file in which every cell is a text or missing: typed as the cells of a text file are."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FileTable:
+    """A table that the readers open by its format, as often as they need to.
+
+    Privacy
+    -------
+    Its paths may lie in a private folder: messages show `named`.
+    """
+
+    paths: Sequence[Path]
+    """One file or folder; several files of Parquet are one table in their order."""
+    format: str
+    """`csv`, `tsv`, `jsonl`, `parquet`, or `TEXTS`."""
+    named: str
+    """What the owner called the table, for messages and for its dataset; secrets of an address are still in it."""
+    compression: str | None = None
+    """`gzip` or `zstd`, of text formats."""
+    encoding: str | None = None
+    """Of text formats, one of `anonkit.policy.encodings.ENCODINGS`; None: the policy's."""
+
+    def __repr__(self) -> str:
+        return f"<FileTable of {self.format}>"
+
+    @property
+    def shown(self) -> str:
+        """What messages call the table."""
+        return "standard input" if self.named == "-" else repr(self.named)
+
+    @property
+    def path(self) -> Path:
+        """The file or folder, where there is one."""
+        return self.paths[0]

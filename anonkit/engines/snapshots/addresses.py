@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a source is named: a path, a pattern of paths, `-`, or an address, with the options that say how it is read.
+
+The same strings and options mean the same on the command line, in recipes and in Python.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypedDict
+from urllib.parse import parse_qsl, unquote
+
+from anonkit.errors import ParameterError, SourceError, did_you_mean, option
+
+STANDARD_INPUT = "-"
+
+SUFFIXES: Mapping[str, str] = {
+    ".csv": "csv",
+    ".txt": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".ipc": "arrow",
+    ".feather": "arrow",
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "excel"),
+    ".sav": "sav",
+    ".zsav": "sav",
+    ".por": "por",
+    ".dta": "dta",
+    ".sas7bdat": "sas7bdat",
+    ".xpt": "xpt",
+}
+"""What the end of a file's name says of its format."""
+
+LAKES = ("delta", "iceberg")
+FORMATS: tuple[str, ...] = (*dict.fromkeys(SUFFIXES.values()), *LAKES)
+"""Formats by the name that `--format` takes."""
+TEXT_FORMATS = ("csv", "tsv", "jsonl")
+
+_OTHER_NAMES = {
+    "ndjson": "jsonl",
+    "json": "jsonl",
+    "feather": "arrow",
+    "ipc": "arrow",
+    "zsav": "sav",
+    **dict.fromkeys(("xlsx", "xlsm", "xlsb", "xls", "ods"), "excel"),
+}
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://")
+_WILD = re.compile(r"[*?[]")
+
+
+class ReadAs(TypedDict, total=False):
+    """Options of a source, by the names that they have in Python, in recipes and on the command line."""
+
+    query: str | None
+    sheet: str | None
+    format: str | None
+    header_row: int | None
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SourceAddress(os.PathLike[str]):
+    """A source as its owner names it; as a path it is the place that was given.
+
+    Raises
+    ------
+    ParameterError
+        A format is not known, or a row is below 1.
+
+    Privacy
+    -------
+    The place of a database may have a password in it, and a query names people: neither stands in its `repr`.
+    """
+
+    place: str
+    """What was given: a path, a pattern, `-`, or an address with user, password and parameters."""
+    query: str | None = None
+    """SQL that is asked instead of reading a table."""
+    sheet: str | None = None
+    """Sheet of a workbook."""
+    format: str | None = None
+    """One of `FORMATS`; None: the name says it."""
+    header_row: int | None = None
+    """Row of the sheet in which the columns have their names, from 1; None: the first one."""
+    fetched: Path | None = None
+    """A private copy of its bytes, where a module has fetched them for another one to read."""
+
+    def __post_init__(self) -> None:
+        if self.format is not None:
+            named = self.format.lower().lstrip(".")
+            named = _OTHER_NAMES.get(named, named)
+            if named not in FORMATS:
+                raise ParameterError(f"format ({self.format}) is not known", did_you_mean(named, FORMATS))
+            object.__setattr__(self, "format", named)
+        row = self.header_row
+        if row is not None and (isinstance(row, bool) or not isinstance(row, int) or row < 1):
+            raise ParameterError("header_row must be an integer in [1, inf)", "rows are counted from 1, as sheets show")
+
+    def __fspath__(self) -> str:
+        return self.place
+
+    def __repr__(self) -> str:
+        return f"<SourceAddress of {self.scheme or 'a path'}>"
+
+    @property
+    def scheme(self) -> str:
+        """What stands before `://`, in lower case; empty for a path, a pattern and standard input."""
+        found = _SCHEME.match(self.place)
+        return "" if found is None else found["scheme"].lower()
+
+    @property
+    def bare(self) -> str:
+        """The place without its parameters; a path is as it was given."""
+        return self.place if not self.scheme else self.place.partition("?")[0]
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """Parameters after the `?` of an address, decoded; none of a path."""
+        return dict(parse_qsl(self.place.partition("?")[2], keep_blank_values=True)) if self.scheme else {}
+
+    @property
+    def file_path(self) -> Path:
+        """The file of an address such as `sqlite:///people.db?table=people`; the path itself where it is one."""
+        if self.fetched is not None or not self.scheme:
+            return self.fetched or Path(self.place)
+        # three slashes and a relative path, four and an absolute one, as database addresses are commonly written
+        return Path(unquote(self.bare.partition("://")[2].partition("/")[2]))
+
+    @property
+    def shown(self) -> str:
+        """What messages call the source; what an address may not show is taken out by the error."""
+        return "standard input" if self.is_standard_input else repr(self.place)
+
+    @property
+    def is_standard_input(self) -> bool:
+        """Tell whether rows come through a pipe."""
+        return self.place == STANDARD_INPUT
+
+    @property
+    def is_pattern(self) -> bool:
+        """Tell whether it is a pattern of paths; a file of that very name goes first."""
+        return not self.scheme and _WILD.search(self.place) is not None and not os.path.lexists(self.place)
+
+    @property
+    def named_format(self) -> str | None:
+        """The format that was asked for, or that the name ends in; None where neither says it."""
+        return self.format or format_of_name(self.bare)
+
+    def refuse(self, *options: str, of: str) -> None:
+        """Refuse options that mean nothing for a kind of source.
+
+        Parameters
+        ----------
+        *options : str
+            Names of fields.
+        of : str
+            What kind it is, for the message.
+
+        Raises
+        ------
+        ParameterError
+            One of them was given.
+        """
+        given = next((name for name in options if getattr(self, name) is not None), None)
+        if given is not None:
+            raise ParameterError(f"{given} means nothing for {of}", f"leave {option(given)} out")
+
+
+def address_of(source: str | os.PathLike[str]) -> SourceAddress:
+    """Return a place as an address, whether options were given for it or not."""
+    return source if isinstance(source, SourceAddress) else SourceAddress(place=os.fspath(source))
+
+
+def source_at(source: object, *, in_folder: Path | None = None, **how: Any) -> object:
+    """Return a source with the options that say how it is read; a table in memory has none.
+
+    Parameters
+    ----------
+    source : path, address or table
+    in_folder : Path, optional
+        What a relative path is relative to, instead of the working folder.
+    **how
+        `query`, `sheet`, `format`, `header_row`; those that are None are not given.
+
+    Raises
+    ------
+    ParameterError
+        An option is out of its range, or the source is a table in memory.
+    """
+    given = {name: value for name, value in how.items() if value is not None}
+    if not isinstance(source, str | os.PathLike):
+        if given:
+            raise ParameterError(f"{next(iter(given))} means nothing for a table in memory", "leave it out")
+        return source
+    if not given and in_folder is None:
+        return source
+    address = address_of(source)
+    if in_folder is not None and not address.is_standard_input:
+        address = replace(address, place=_within(in_folder, address))
+    return replace(address, **given)
+
+
+def _within(folder: Path, address: SourceAddress) -> str:
+    """Return a place whose path, if it is relative, begins in a folder."""
+    if not address.scheme:
+        return str(folder / address.place)
+    if address.scheme not in ("sqlite", "duckdb") or address.file_path.is_absolute():
+        return address.place
+    mark = "?" if "?" in address.place else ""
+    return f"{address.scheme}:///{folder / address.file_path}{mark}{address.place.partition('?')[2]}"
+
+
+def refuse_absent(source: str) -> None:
+    """Refuse a path under which there is nothing; addresses, patterns and standard input are looked at later.
+
+    Raises
+    ------
+    SourceError
+        There is nothing.
+    """
+    address = SourceAddress(place=source)
+    if not (address.scheme or address.is_standard_input or address.is_pattern or os.path.exists(source)):
+        raise SourceError(f"{source!r} does not exist")
+
+
+def format_of_name(name: str) -> str | None:
+    """Return the format that a file's name ends in, compressed or not; None where it says nothing."""
+    suffixes = [suffix.lower() for suffix in Path(name).suffixes]
+    packed = bool(suffixes) and suffixes[-1] in _COMPRESSIONS
+    kind = "".join(suffixes[-2:-1] if packed else suffixes[-1:])
+    return SUFFIXES.get(kind)
+
+
+def compression_of_name(name: str) -> str | None:
+    """Return how a file is compressed by its name; None where it is not."""
+    return _COMPRESSIONS.get(Path(name).suffix.lower())

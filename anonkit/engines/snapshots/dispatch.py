@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a source to rows that stay: what must be copied is copied once, into a private folder of this command.
+
+A file that the readers open where it stands is not copied. Everything else is read once: recount, fingerprint and
+release then see the same rows, however often they read them.
+
+A module of a kind of source has one function, `live_table(address, policy) -> LiveTable | FileTable`. It is found here
+by the scheme of the address, or by the format of a file, and imported then.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol
+
+from anonkit.bundle.private_files import PrivateFolder
+from anonkit.engines.reading.failures import shielded
+from anonkit.engines.reading.file_tables import FileTable
+from anonkit.engines.reading.lake_folders import kind_of_folder, refuse_lake_table
+from anonkit.engines.reading.parquet_tables import data_files
+from anonkit.engines.snapshots.addresses import (
+    LAKES,
+    TEXT_FORMATS,
+    SourceAddress,
+    address_of,
+    compression_of_name,
+    format_of_name,
+)
+from anonkit.errors import SourceError, option
+from anonkit.policy.declaration import Policy
+from anonkit.policy.encodings import UTF8, encoding_named
+from anonkit.protocols import Engine, Source
+
+
+class LiveTable(Protocol):
+    """A source that is read once."""
+
+    def copy(self, folder: Path) -> FileTable:
+        """Read all rows into files of a private folder, in batches.
+
+        Raises
+        ------
+        SourceError
+            It cannot be read to its end; what was copied so far is deleted by whoever made the folder.
+        MissingDependencyError
+            A library is not installed.
+
+        Privacy
+        -------
+        No message holds a cell, a password or a query.
+        """
+        ...
+
+
+OF_SCHEME: Mapping[str, str] = {}
+"""Module of each scheme of an address. A scheme that is not here is left to the engine: Spark knows some places."""
+OF_FORMAT: Mapping[str, str] = {}
+"""Module of each format of a file that the readers do not open where it stands."""
+_MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
+_STANDARD_INPUT = "standard_input"
+_MANY_FILES = "many_files"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Snapshot:
+    """A source whose rows stay as they are, however often it is opened.
+
+    Privacy
+    -------
+    The copy stands in a folder of mode 0700, which goes when it is closed, with the process, or with the next run after
+    a kill.
+    """
+
+    source: object
+    """A path, an address, a `SourceAddress`, or a table in memory."""
+    private: PrivateFolder
+    """Where it is copied to, if it must be; whoever made the folder closes it when the rows are no longer needed."""
+    _copy: FileTable | None = field(default=None, init=False)
+
+    def __repr__(self) -> str:
+        return "<Snapshot>"
+
+    def scan(self, engine: Engine, policy: Policy) -> Source:
+        """Open the table with canonical values; the first call copies what must be copied.
+
+        Parameters
+        ----------
+        engine : Engine
+            Spark reads the places that it can name by itself.
+        policy : Policy
+            As for `Engine.scan`. Text files are copied in the encoding that the first one declares.
+
+        Raises
+        ------
+        SourceError, ParameterError
+            There is no such source, it cannot be read to its end, or an option means nothing for it.
+        MissingDependencyError
+            The library of this kind of source is not installed.
+        """
+        return engine.scan(self._readable(policy, of_spark=engine.name == "spark"), policy)
+
+    def _readable(self, policy: Policy, *, of_spark: bool) -> object:
+        """Return what an engine reads: the copy, or the source itself where nothing was copied."""
+        if self._copy is not None or not isinstance(self.source, str | os.PathLike):
+            return self._copy or self.source
+        address = address_of(self.source)
+        module = _module_of(address, of_spark=of_spark)
+        found = _in_place(address) if module is None else _module(module, address, policy)
+        if isinstance(found, str):
+            return found
+        self._copy = found if isinstance(found, FileTable) else found.copy(self._private.path)
+        return self._copy
+
+
+@contextmanager
+def snapshot(source: object) -> Iterator[Snapshot]:
+    """Yield a source whose copy, if there is one, is deleted in the end. See `Snapshot`."""
+    with closing(PrivateFolder()) as private:
+        yield Snapshot(source=source, private=private)
+
+
+def _module(name: str, address: SourceAddress, policy: Policy) -> LiveTable | FileTable:
+    """Return the table that a module finds at an address."""
+    if encoding_named(policy.encoding) != UTF8 and address.named_format not in (*TEXT_FORMATS, None):
+        raise SourceError(
+            f"{address.shown} says its own encoding", "leave the encoding out: it is for CSV, TSV and JSON Lines"
+        )
+    table: LiveTable | FileTable = import_module(f"{__package__}.{name}").live_table(address, policy)
+    return table
+
+
+def _in_place(address: SourceAddress) -> str | FileTable:
+    """Return what the engine opens where it stands."""
+    address.refuse("query", "sheet", "header_row", of="a file of text or Parquet")
+    path = Path(address.place)
+    if address.format is None or address.named_format == format_of_name(address.place):
+        return address.place
+    if not shielded(path.exists, lambda _: SourceError(f"{address.place!r} cannot be looked at")):
+        raise SourceError(f"{address.place!r} does not exist")
+    if path.is_dir():
+        return address.place
+    refuse_lake_table(path)
+    compression = compression_of_name(address.place)
+    return FileTable(paths=[path], format=address.format, named=address.place, compression=compression)
+
+
+def of_fetched(address: SourceAddress, path: Path, policy: Policy) -> FileTable:
+    """Return a table whose bytes were fetched into a private folder: as it stands there, or copied once more beside.
+
+    Parameters
+    ----------
+    address : SourceAddress
+        What it was fetched from; its `named_format` says how the bytes are read.
+    path : Path
+        Where they are, in a folder of their own.
+
+    Raises
+    ------
+    SourceError
+        Nothing says its format.
+    """
+    kind = address.named_format
+    if kind is None:
+        raise SourceError(f"nothing says the format of {address.shown}", option("format", "csv"))
+    if kind in OF_FORMAT:
+        table = _module(OF_FORMAT[kind], replace(address, fetched=path), policy)
+        return table if isinstance(table, FileTable) else table.copy(path.parent)
+    address.refuse("query", "sheet", "header_row", of="a file of text or Parquet")
+    packed = _compression_of(path) if kind in TEXT_FORMATS else None
+    return FileTable(paths=[path], format=kind, named=address.place, compression=packed)
+
+
+def _compression_of(path: Path) -> str | None:
+    """Return how a text is compressed by its first bytes, which no text begins with; None where it is not."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    return next((name for name, magic in _MAGIC.items() if start.startswith(magic)), None)
+
+
+def _module_of(address: SourceAddress, *, of_spark: bool) -> str | None:
+    """Return the module that copies a source; None where the engine opens it."""
+    if address.scheme:
+        return OF_SCHEME.get(address.scheme)
+    if address.is_standard_input:
+        return _STANDARD_INPUT
+    if address.is_pattern:
+        return _MANY_FILES
+    path = Path(address.place)
+    if path.is_dir():
+        if address.format in LAKES or kind_of_folder(path.resolve()) is not None:
+            return OF_FORMAT.get(address.format or "lake")
+        return _MANY_FILES if address.format in TEXT_FORMATS or _is_text_folder(address) else None
+    return OF_FORMAT.get(address.named_format or "")
+
+
+def _is_text_folder(address: SourceAddress) -> bool:
+    """Tell whether a folder, whose format nobody named, holds text files."""
+    kinds = {format_of_name(path.name) for path in data_files(Path(address.place))}
+    return address.format is None and "parquet" not in kinds and not kinds.isdisjoint(TEXT_FORMATS)
