@@ -113,7 +113,7 @@ class Snapshot:
         found = _in_place(address) if module is None else _module(module, address, policy)
         if isinstance(found, str):
             return found
-        self._copy = found if isinstance(found, FileTable) else found.copy(self._private.path)
+        self._copy = found if isinstance(found, FileTable) else found.copy(self.private.path)
         return self._copy
 
 
