@@ -13,7 +13,9 @@ from pathlib import PurePath
 
 HIDDEN = "***"
 
-_HARMLESS = frozenset({"table", "schema", "sheet", "format", "header", "delimiter", "encoding", "sslmode", "version"})
+_HARMLESS = frozenset(
+    {"table", "schema", "sheet", "format", "header", "delimiter", "encoding", "sslmode", "version", "snapshot"}
+)
 """Parameters of an address whose values are no secrets."""
 
 _END = r"\s'\"<>`"

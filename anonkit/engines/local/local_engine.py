@@ -104,7 +104,7 @@ class LocalEngine:
         return source if function is None else self.map_batches(source, function, function.schema, same_rows=True)
 
     def _typed(self, table: Untyped) -> LocalSource:
-        kinds: Kinds = dict.fromkeys(table.names)
+        kinds: Kinds = {**dict.fromkeys(table.names), **table.kinds}
         while True:
             batches = table.open()
             head, complete = gather(batches, _IN_MEMORY)

@@ -23,13 +23,13 @@ FOREIGN = (pa.ArrowException, OSError, EOFError, ArithmeticError, LookupError, T
 """What pyarrow, numpy and the file system raise over bad data; programming errors and signals pass."""
 
 
-def shielded(action: Callable[[], _T], explain: Explain) -> _T:
+def shielded(action: Callable[[], _T], explain: Explain, foreign: tuple[type[Exception], ...] = FOREIGN) -> _T:
     """Return what `action` returns; a foreign error is replaced by what `explain` makes of it."""
     try:
         return action()
     except AnonkitError:
         raise
-    except FOREIGN as error:
+    except foreign as error:
         failure = explain(error)
     raise failure
 

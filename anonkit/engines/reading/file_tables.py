@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TEXTS = "texts"
-"""A Parquet file in which every cell is a text or missing: typed as the cells of a text file are."""
+"""A Parquet file in which cells are texts or missing, in all or some columns: typed as those of a text file are."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -26,6 +26,8 @@ class FileTable:
     """`csv`, `tsv`, `jsonl`, `parquet`, or `TEXTS`."""
     named: str
     """What the owner called the table, for messages and for its dataset; secrets of an address are still in it."""
+    texts: frozenset[str] | None = None
+    """Of `TEXTS`: the columns whose cells are texts; None: all are. The others have the types of the file."""
     compression: str | None = None
     """`gzip` or `zstd`, of text formats."""
     encoding: str | None = None

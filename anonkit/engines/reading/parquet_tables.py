@@ -58,7 +58,9 @@ def open_parquet(path: Path, policy: Policy) -> ParquetRows:
 
 
 def open_parquet_copy(paths: Sequence[Path], policy: Policy) -> ParquetRows:
-    """Open Parquet files that were written or found by a snapshot, in their order, as one table."""
+    """Open Parquet files that were written or found by a snapshot, in their order, as one table; or one folder."""
+    if len(paths) == 1 and paths[0].is_dir():
+        return open_parquet(paths[0], policy)
     return _rows(paths, [{} for _ in paths], policy)
 
 

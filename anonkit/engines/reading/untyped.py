@@ -7,8 +7,8 @@ when a later cell does not fit, the rest is read for the types alone, and the ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import pyarrow as pa
@@ -54,6 +54,8 @@ class Untyped:
     """Reads the file from the start; a batch may lack columns (their cells are missing) or bring new ones."""
     cells_of: Callable[[str], Cells]
     """How the cells of a column become typed."""
+    kinds: Mapping[str, pa.DataType] = field(default_factory=dict)
+    """Canonical types of the columns that brought one; no cell changes it."""
     knows_missing: bool = False
     """True when what the policy lists as missing comes as missing."""
 

@@ -215,7 +215,7 @@ def _within(folder: Path, address: SourceAddress) -> str:
     """Return a place whose path, if it is relative, begins in a folder."""
     if not address.scheme:
         return str(folder / address.place)
-    if address.scheme not in ("sqlite", "duckdb") or address.file_path.is_absolute():
+    if address.scheme not in ("sqlite", "duckdb", *LAKES) or address.file_path.is_absolute():
         return address.place
     mark = "?" if "?" in address.place else ""
     return f"{address.scheme}:///{folder / address.file_path}{mark}{address.place.partition('?')[2]}"

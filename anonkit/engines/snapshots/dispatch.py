@@ -57,9 +57,19 @@ class LiveTable(Protocol):
         ...
 
 
-OF_SCHEME: Mapping[str, str] = {}
+OF_SCHEME: Mapping[str, str] = {
+    **dict.fromkeys(("postgresql", "postgres"), "postgresql_tables"),
+    "sqlite": "sqlite_files",
+    "duckdb": "duckdb_files",
+    "delta": "lake_tables",
+    "iceberg": "lake_tables",
+    **dict.fromkeys(("s3", "gs", "gcs", "abfs", "abfss"), "object_stores"),
+    **dict.fromkeys(("https", "http"), "web_files"),
+}
 """Module of each scheme of an address. A scheme that is not here is left to the engine: Spark knows some places."""
-OF_FORMAT: Mapping[str, str] = {}
+OF_SPARK = ("gs", "s3", "abfs", "abfss")
+"""Schemes of object stores that a cluster may know by its own connectors, with its own credentials."""
+OF_FORMAT: Mapping[str, str] = {**dict.fromkeys(("lake", *LAKES), "lake_tables")}
 """Module of each format of a file that the readers do not open where it stands."""
 _MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 _STANDARD_INPUT = "standard_input"
@@ -185,7 +195,7 @@ def _compression_of(path: Path) -> str | None:
 def _module_of(address: SourceAddress, *, of_spark: bool) -> str | None:
     """Return the module that copies a source; None where the engine opens it."""
     if address.scheme:
-        return OF_SCHEME.get(address.scheme)
+        return None if of_spark and address.scheme in OF_SPARK else OF_SCHEME.get(address.scheme)
     if address.is_standard_input:
         return _STANDARD_INPUT
     if address.is_pattern:

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,7 +30,9 @@ def new_file(folder: Path, name: str) -> Path:
     return path
 
 
-def typed_copy(folder: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], named: str) -> FileTable:
+def typed_copy(
+    folder: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], named: str, texts: Collection[str] = ()
+) -> FileTable:
     """Write rows with the types that their source gave them.
 
     Parameters
@@ -42,13 +45,16 @@ def typed_copy(folder: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch
         Errors of the source must be `AnonkitError` already: any other is taken for one of the disk.
     named : str
         What the owner called the source.
+    texts : collection of str
+        Columns of strings without a type of their own: they are typed as the cells of a CSV file are.
 
     Raises
     ------
     EngineError
         They cannot be written.
     """
-    return _copy(folder, schema, batches, named, "parquet")
+    copy = _copy(folder, schema, batches, named, TEXTS if texts else "parquet")
+    return replace(copy, texts=frozenset(texts)) if texts else copy
 
 
 def text_copy(folder: Path, names: list[str], batches: Iterable[pa.RecordBatch], named: str) -> FileTable:

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables, views and queries of DuckDB files, opened for reading alone, in one transaction.
+
+DuckDB's types are kept where Arrow has the same. Integers of 128 bits and more come as exact decimal texts, typed as
+the cells of a text file are; UUIDs, intervals, bit strings, times with a zone and enums as DuckDB spells them. Bytes,
+JSON, lists, structs, maps, unions and shapes are refused. Infinite days are missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from anonkit.engines.reading.batches import BATCH_ROWS
+from anonkit.engines.reading.failures import FOREIGN, shielded
+from anonkit.engines.reading.file_tables import FileTable
+from anonkit.engines.reading.names import check_names
+from anonkit.engines.snapshots.addresses import SourceAddress
+from anonkit.engines.snapshots.row_copies import written_copy
+from anonkit.engines.snapshots.sql_rows import asked_rows, in_quotes, refuse_parameters
+from anonkit.errors import ParameterError, SourceError
+from anonkit.policy.declaration import Policy
+
+_AS_IT_IS = "{0}"
+_SPELLED = "CAST({0} AS VARCHAR)"
+_FINITE = "CASE WHEN isfinite({0}) THEN {0} END"
+_WRITTEN: Mapping[str, str] = {
+    **dict.fromkeys(("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "VARCHAR", "FLOAT", "DOUBLE"), _AS_IT_IS),
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "DECIMAL", "TIME"), _AS_IT_IS),
+    **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS"), _FINITE),
+    **dict.fromkeys(("TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"), _FINITE),
+    **dict.fromkeys(("UUID", "INTERVAL", "BIT", "TIME WITH TIME ZONE", "ENUM"), _SPELLED),
+    '"NULL"': _SPELLED,
+}
+"""How a column of a type is selected; `{0}` is its name."""
+_DIGITS = ("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT")
+_SETTINGS = {"enable_external_access": "false", "memory_limit": "1GB", "threads": "2", "lock_configuration": "true"}
+"""A query reads this file and no other, and installs nothing."""
+_BY_WORDS: Sequence[tuple[str, str, str | None]] = (
+    ("set lock on file", "is held by another program", "DuckDB lets one program write, or many read: close that one"),
+    ("not a valid duckdb", "is no DuckDB database, or an encrypted one", None),
+    ("cannot open file", "cannot be opened", "may you read the file?"),
+    ("wal", "was not closed in order", "open it once with DuckDB, which then writes its log into the file"),
+    ("version number", "was written by another version of DuckDB", "pip install --upgrade duckdb"),
+    ("file system operations are disabled", "holds a view or a query that reads other files", "load them into a table"),
+    ("table with name", "has no such table", "schema.table, where it is not in the schema main"),
+    ("catalog error", "does not know what the query names", None),
+    ("referenced column", "has no column that the query names", None),
+    ("parser error", "does not understand the query", "try it with DuckDB's own client"),
+)
+
+
+def live_table(address: SourceAddress, policy: Policy) -> DuckdbTable:
+    """Return a table of a file; the file is not opened yet."""
+    refuse_parameters(address, "table")
+    return DuckdbTable(address=address, select=asked_rows(address, folds=False))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DuckdbTable:
+    """Rows of a DuckDB file; see `anonkit.engines.snapshots.dispatch.LiveTable`."""
+
+    address: SourceAddress
+    select: str
+    """A SELECT statement."""
+
+    def copy(self, folder: Path) -> FileTable:
+        """Read all rows; while the file is open no other program can write to it.
+
+        Raises
+        ------
+        SourceError
+            The file cannot be read, another program holds it, or the statement is refused.
+        ParameterError
+            The query is more than one statement, or none that selects.
+        """
+        import duckdb
+
+        foreign = (duckdb.Error, *FOREIGN)
+        path, named = self.address.file_path, self.address.place
+        if not shielded(path.is_file, self._refusal):
+            raise SourceError(f"{str(path)!r} does not exist", "duckdb:///people.duckdb is in this folder")
+        spilled = folder / "sorting"  # beside the file, where DuckDB would put them, rows of a query would be readable
+        settings = {**_SETTINGS, "temp_directory": str(spilled)}
+        connection = shielded(
+            lambda: duckdb.connect(str(path), read_only=True, config=settings), self._refusal, foreign
+        )
+        with closing(connection):
+            columns, texts = shielded(lambda: self._columns(connection, duckdb), self._refusal, foreign)
+            rows = f"SELECT {columns} FROM (\n{self.select}\n) AS rows"
+            reader = shielded(lambda: connection.sql(rows).to_arrow_reader(BATCH_ROWS), self._refusal, foreign)
+
+            def batches() -> Iterator[pa.RecordBatch]:
+                while (batch := shielded(lambda: next(reader, None), self._refusal, foreign)) is not None:
+                    yield batch
+
+            return written_copy(batches(), reader.schema, folder, named, texts)
+
+    def _columns(self, connection: Any, duckdb: Any) -> tuple[str, list[str]]:
+        """Return what is selected of the owner's rows, and which columns are texts without a type."""
+        statements = connection.extract_statements(self.select)
+        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+            raise ParameterError("the query is not one SELECT statement", "a source is read, and nothing in it changed")
+        rows = connection.sql(self.select)
+        check_names(rows.columns)
+        selected, texts = [], []
+        for name, given in zip(rows.columns, rows.types, strict=True):
+            kind = str(given)
+            base = "" if kind.endswith("]") else kind.partition("(")[0]
+            how = _SPELLED if base in _DIGITS else _WRITTEN.get(base)
+            if how is None:
+                raise SourceError(
+                    f"column {name!r} is of a type of DuckDB that is none of a cell",
+                    "leave it out, or spell it as text, by a query: SELECT name, other::VARCHAR FROM …",
+                )
+            if base in _DIGITS:
+                texts.append(name)
+            selected.append(f"{how.format(in_quotes(name))} AS {in_quotes(name)}")
+        return ", ".join(selected), texts
+
+    def _refusal(self, error: Exception) -> SourceError:
+        words = str(error).lower()
+        for part, what, hint in _BY_WORDS:
+            if part in words:
+                return SourceError(f"{self.address.shown} {what}", hint)
+        return SourceError(f"{self.address.shown} does not answer the query", "try it with DuckDB's own client")
