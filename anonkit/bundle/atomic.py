@@ -2,7 +2,7 @@
 """Atomic replacement of several files: either all of them appear or none.
 
 Files are written into a hidden folder beside their place; a mark says that they are complete; then each is
-renamed into place. Killed before the mark, nothing has happened; killed after it, `recover` finishes the renames.
+renamed into place. Killed before the mark, nothing has happened; killed after it, `finish` ends the renames.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Staging:
     def discard(self) -> None:
         """Delete what was prepared; what was interrupted among its renames is brought to its end instead."""
         if (self.folder / _MARK).exists():
-            with suppress(OSError):  # left as it is then, for `recover`
+            with suppress(OSError):  # left as it is then, for `finish`
                 _finish(self.folder, self.target)
         else:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -75,13 +75,22 @@ class Staging:
             raise EngineError(f"cannot write to {str(self.target)!r}: {reason_of(error)}") from None
 
 
-def recover(folder: Path, stem: str) -> None:
-    """Finish the renames of a process that was killed among them; delete what dead processes left unfinished."""
+def finish(folder: Path, stem: str) -> None:
+    """Finish the renames of a process that was killed among them, for whoever reads the files; nothing else is touched.
+
+    What a dead process left without a mark stays: by it the ledger sees that nothing was put in place.
+    """
     for staged in sorted(folder.glob(f"{_prefix(stem)}*")):
         if (staged / _MARK).exists():
             _finish(staged, folder)
+
+
+def recover(folder: Path, stem: str) -> None:
+    """Finish the renames, and delete what dead processes left unfinished: for whoever writes, or has the ledger told."""
+    finish(folder, stem)
+    for staged in unmarked(folder, stem):
         # without a mark, and its process may still be writing: only the folders of dead processes are deleted
-        elif not is_alive(staged.name.removeprefix(_prefix(stem)).split("-")[0]):
+        if not is_alive(staged.name.removeprefix(_prefix(stem)).split("-")[0]):
             shutil.rmtree(staged, ignore_errors=True)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
-from anonkit.bundle.atomic import Staging, recover
+from anonkit.bundle.atomic import Staging, finish
 from anonkit.bundle.data_files import SUFFIX, digest, is_data_folder, parts_of, read_rows
 from anonkit.bundle.json_documents import read_json, to_json
 from anonkit.errors import EngineError, GuaranteeError, ParameterError, ReleaseFormatError, option
@@ -303,7 +303,7 @@ def refuse_existing(place: Place, force: bool, difference: str | None = None) ->
         How the release that is there came to be, in words for the owner.
     """
     refuse_unwritable_folder(place)
-    recover(place.folder, place.stem)
+    finish(place.folder, place.stem)
     existing = place.existing()
     if existing and not force:
         hint = f"{option('force', True)} replaces the old release by the new one"
@@ -331,7 +331,7 @@ def load(path: str | Path) -> Release:
         A file is missing or is not of this format.
     """
     place = Place.of(path)
-    recover(place.folder, place.stem)
+    finish(place.folder, place.stem)
     for suffix in (DATA, PARAMS, REPORT):
         if not place.file(suffix).exists():
             raise ReleaseFormatError(

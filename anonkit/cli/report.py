@@ -68,7 +68,7 @@ def command(
     The claim, its limits and the key figures. `anonkit validate` tells whether the files still agree with it. The first
     sheet of the page is what a reviewer reads first; with --audit it is for the owner, and kept out of the release.
     """
-    from anonkit.bundle.atomic import recover
+    from anonkit.bundle.atomic import finish
     from anonkit.bundle.json_documents import read_json
     from anonkit.bundle.stored_release import REPORT, Place
     from anonkit.cli.summary import report_text
@@ -84,7 +84,7 @@ def command(
     if older is not None and page is None:
         return _difference(release, older)
     place = Place.of(release)
-    recover(place.folder, place.stem)
+    finish(place.folder, place.stem)
     path = place.file(REPORT)
     report = read_json(path)
     try:

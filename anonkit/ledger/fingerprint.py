@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import product
@@ -123,10 +123,6 @@ class Fingerprint:
         """Tell whether both are of the same table: rows, and names of columns."""
         return isinstance(other, Fingerprint) and self.exact == other.exact
 
-    def is_spelled_as(self, other: object) -> bool:
-        """Tell whether both are of the very same rows, every cell spelled alike, in any order, as often."""
-        return isinstance(other, Fingerprint) and bool(self.spelled) and self.spelled == other.spelled
-
     def likeness(self, other: Fingerprint) -> Likeness:
         """Tell how two tables resemble each other; the same from either side."""
         if self.exact == other.exact:
@@ -168,17 +164,36 @@ def fingerprint(table: Source, engine: Engine, key: bytes) -> Fingerprint:
     sketches = [sketch_of(part[LANES:], n_rows) for part in (named, whole, *(parts[at] for _, at in without))]
     in_columns = [sketch_of(counts[1:], int(counts[0])) for counts in of_columns.reshape(-1, 1 + BINS)]
     unique = [portion for portion in in_columns if portion is not None and portion.is_nearly_unique]
-    every_name = "\n".join(sorted(map(repr, names)))
     return Fingerprint(
         rows=n_rows,
-        exact=_digest(key, n_rows, named, every_name),
+        exact=_digest(key, n_rows, named, _every_name(names)),
         whole=_digest(key, n_rows, whole),
         without=tuple(mark for mark, _ in without),
         named_sketch=sketches[0],
         row_sketches=tuple(portion for portion in sketches[1:] if portion is not None),
         column_sketches=tuple(sorted(unique, key=lambda portion: portion.bits)),
-        spelled=_digest(key, n_rows, spelled, f"spelled\n{every_name}"),
+        spelled=_spelled_digest(key, n_rows, spelled, names),
     )
+
+
+SpelledRows = Callable[[bytes], bytes]
+"""Given the key of a ledger: `Fingerprint.spelled` of a table."""
+
+
+def spelled_rows(table: Source, engine: Engine, key: bytes) -> bytes:
+    """Return `Fingerprint.spelled` of a table alone, for a fraction of the work; parameters as for `fingerprint`."""
+    names = table.schema.names
+    sums = engine.add_up(table, SpelledMarks(key=key, names=tuple(names)), names, 1 + LANES)
+    return _spelled_digest(key, int(sums[0]), sums[1:], names)
+
+
+def _spelled_digest(key: bytes, n_rows: int, spelled: NDArray[np.int64], names: Sequence[str]) -> bytes:
+    return _digest(key, n_rows, spelled, f"spelled\n{_every_name(names)}")
+
+
+def _every_name(names: Sequence[str]) -> str:
+    """Return the names of all columns, in an order of their own."""
+    return "\n".join(sorted(map(repr, names)))
 
 
 def _digest(key: bytes, n_rows: int, part: NDArray[np.int64], names: str = "") -> bytes:
@@ -211,20 +226,12 @@ class RowMarks:
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64]:
         """Return the sums over a batch, shape (size,)."""
-        purposes = ("cell", "named cell", "row", "named row")
-        of_cells, of_named, of_rows, of_named_rows = (KeyedTags(self.key, purpose) for purpose in purposes)
-        names = of_named.of_texts(pa.array(self.names, pa.string()))
-        cells = [_Cells.of(batch.column(name), of_cells) for name in self.names]
-        n_rows = batch.num_rows
-        whole, named = np.zeros((2, n_rows, LANES), dtype=np.uint64)
-        otherwise = np.zeros((n_rows, LANES), dtype=np.uint64)
-        for column, name in zip(cells, names, strict=True):
+        of_rows, of_named_rows = KeyedTags(self.key, "row"), KeyedTags(self.key, "named row")
+        n_rows, cells = batch.num_rows, _cells_of(batch, self.names, self.key)
+        whole = np.zeros((n_rows, LANES), dtype=np.uint64)
+        for column in cells:
             whole += column.tags[column.codes]
-            of_column = of_named.of_tags(column.tags ^ name)
-            named += of_column[column.codes]
-            if column.spelled is not None:
-                changed = of_named.of_tags(column.spelled ^ name).astype(np.uint64) - of_column
-                otherwise += changed[column.codes]
+        named, otherwise = _named_sums(cells, self.names, self.key, n_rows)
         of_named_row = of_named_rows.of_sums(named)
         sums = [np.array([n_rows]), *_marked(of_named_row), *_marked(of_rows.of_sums(whole))]
         if self.n_row_parts > 2:
@@ -233,9 +240,47 @@ class RowMarks:
         for column in cells:
             sums += column.marked()
         # most tables spell every cell in its one form: then these are the rows that are known already
-        spelled = of_named_rows.of_sums(named + otherwise) if otherwise.any() else of_named_row
+        spelled = of_named_row if otherwise is None else of_named_rows.of_sums(named + otherwise)
         sums.append(spelled.sum(axis=0, dtype=np.int64))
         return np.concatenate(sums).astype(np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpelledMarks:
+    """What the rows of a batch add to `Fingerprint.spelled`: the first and the last of the sums of `RowMarks`."""
+
+    key: bytes = field(repr=False)
+    names: tuple[str, ...]
+
+    def __call__(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64]:
+        """Return the sums over a batch, shape (1 + LANES,): rows, and the tags of rows as they are spelled."""
+        cells = _cells_of(batch, self.names, self.key)
+        named, otherwise = _named_sums(cells, self.names, self.key, batch.num_rows)
+        spelled = KeyedTags(self.key, "named row").of_sums(named if otherwise is None else named + otherwise)
+        return np.concatenate([[batch.num_rows], spelled.sum(axis=0, dtype=np.int64)]).astype(np.int64)
+
+
+def _cells_of(batch: pa.RecordBatch, names: Sequence[str], key: bytes) -> list[_Cells]:
+    of_cells = KeyedTags(key, "cell")
+    return [_Cells.of(batch.column(name), of_cells) for name in names]
+
+
+def _named_sums(
+    cells: Sequence[_Cells], names: Sequence[str], key: bytes, n_rows: int
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64] | None]:
+    """Return the sums of the rows' cells under the names of their columns, shape (n_rows, LANES).
+
+    And what is added to them where cells are spelled otherwise than in their one form; None where none is.
+    """
+    of_named = KeyedTags(key, "named cell")
+    named, otherwise = np.zeros((n_rows, LANES), dtype=np.uint64), None
+    for column, name in zip(cells, of_named.of_texts(pa.array(names, pa.string())), strict=True):
+        of_column = of_named.of_tags(column.tags ^ name)
+        named += of_column[column.codes]
+        if column.spelled is not None:
+            changed = of_named.of_tags(column.spelled ^ name).astype(np.uint64) - of_column
+            otherwise = changed[column.codes] if otherwise is None else otherwise + changed[column.codes]
+    return named, otherwise
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

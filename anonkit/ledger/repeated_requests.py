@@ -2,8 +2,9 @@
 """Requests that the ledger knows: a release that is asked for again is told from any other.
 
 A release is the same as an earlier one when the same was asked (a digest of the request, under the ledger's key) of the
-very same rows (`Fingerprint.spelled`). Both are kept of every release that has files, beside the SHA-256 of its data.
-So its files are known again wherever they stand, and whoever edits them cannot make them another release's.
+very same rows (`Fingerprint.spelled`). Of every release that has files both are kept, sealed under that key together
+with the SHA-256 of its data. So its files are known again wherever they stand, and whoever edits them cannot make them
+another release's; nor can whoever edits the ledger's lines without its key.
 
 Privacy
 -------
@@ -15,11 +16,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from time import monotonic, sleep
 
 from anonkit.bundle.stored_release import Place
-from anonkit.ledger.fingerprint import Fingerprint
+from anonkit.ledger.fingerprint import Fingerprint, SpelledRows
 from anonkit.ledger.settling import PlaceTakenError, at_work, data_path, is_in_place
 from anonkit.ledger.standing import Entry, State
 from anonkit.ledger.store import Ledger
@@ -50,6 +52,44 @@ def request_digest(key: bytes, asked: bytes | None) -> bytes | None:
     return None if asked is None else hashlib.blake2b(asked, key=key, digest_size=_DIGEST, person=b"request").digest()
 
 
+def sealed(key: bytes, request: bytes | None, spelled: bytes, data_sha256: str) -> bytes | None:
+    """Return what binds a request, the rows it was asked of and the data that were made, 16 bytes; None for no request.
+
+    Parameters
+    ----------
+    key : bytes
+        Of the ledger, 32 bytes.
+    request : bytes, optional
+        As `request_digest` returns it.
+    spelled : bytes
+        Of the rows' fingerprint; empty in entries of older versions, which are never known again.
+    data_sha256 : str
+        Of the data, in hexadecimal.
+    """
+    if request is None or not spelled:
+        return None
+    parts = request + spelled + data_sha256.encode()
+    return hashlib.blake2b(parts, key=key, digest_size=_DIGEST, person=b"request sealed").digest()
+
+
+def wait_for(ledger: Ledger, place: Place) -> list[Entry]:
+    """Wait for whoever is making a release in a place; return every release of every dataset, by number.
+
+    Raises
+    ------
+    PlaceTakenError
+        They are not done after two minutes.
+    """
+    output, begun = data_path(place), monotonic()
+    entries = _entries(ledger)
+    while (open_one := at_work(output, entries)) is not None:
+        if monotonic() - begun > _WAIT:
+            raise PlaceTakenError(f"release {open_one.number} is still being made in {output!r} by another process")
+        sleep(_PAUSE)
+        entries = _entries(ledger)
+    return entries
+
+
 def knows_requests(ledger: Ledger) -> bool:
     """Tell whether a ledger could know a release again: it has its key, and what was asked of some release.
 
@@ -65,32 +105,48 @@ def knows_requests(ledger: Ledger) -> bool:
 class Earlier:
     """What the ledger knows of a request, and of the place where its release is to stand."""
 
+    key: bytes = field(repr=False)
+    """Of the ledger."""
     request: bytes | None
-    rows: Fingerprint
+    n_rows: int
+    spelled: SpelledRows = field(repr=False)
+    """Reads the rows, where it comes to that, for the mark by which they are known again."""
     published: Sequence[Entry]
     """Every release that counts and has files, oldest first."""
     here: Entry | None
     """The last of them that was made in the place."""
 
     @classmethod
-    def of(cls, ledger: Ledger, request: bytes | None, rows: Fingerprint, place: Place) -> Earlier:
+    def of(cls, ledger: Ledger, asked: Asked, n_rows: int, spelled: SpelledRows, place: Place) -> Earlier:
         """Look into a ledger, after waiting for whoever is making a release in the same place.
+
+        Parameters
+        ----------
+        ledger : Ledger
+        asked : callable
+            What is asked of the rows.
+        n_rows : int
+            How many there are.
+        spelled : callable
+            Given the key: their mark, `Fingerprint.spelled`.
+        place : Place
 
         Raises
         ------
         PlaceTakenError
             They are not done after two minutes.
         """
-        output, begun = data_path(place), monotonic()
-        entries = _entries(ledger)
-        while (open_one := at_work(output, entries)) is not None:
-            if monotonic() - begun > _WAIT:
-                raise PlaceTakenError(f"release {open_one.number} is still being made in {output!r} by another process")
-            sleep(_PAUSE)
-            entries = _entries(ledger)
+        output, entries, key = data_path(place), wait_for(ledger, place), ledger.key
         published = [entry for entry in entries if entry.data_sha256 is not None and entry.state in _WITH_FILES]
         here = [entry for entry in published if is_in_place(entry, output)]
-        return cls(request=request, rows=rows, published=published, here=here[-1] if here else None)
+        return cls(
+            key=key,
+            request=request_digest(key, asked(n_rows)),
+            n_rows=n_rows,
+            spelled=spelled,
+            published=published,
+            here=here[-1] if here else None,
+        )
 
     @property
     def here_again(self) -> Entry | None:
@@ -113,13 +169,28 @@ class Earlier:
         rows = "made of other rows"
         if self._has_rows_of(entry):
             return asked
-        return rows if entry.request == self.request else f"{rows}, and {asked}"
+        return rows if self._is_asked_alike(entry) else f"{rows}, and {asked}"
 
     def _is_same(self, entry: Entry) -> bool:
-        return self.request is not None and entry.request == self.request and self._has_rows_of(entry)
+        return self._is_asked_alike(entry) and self._has_rows_of(entry)
+
+    def _is_asked_alike(self, entry: Entry) -> bool:
+        """Tell whether a line says that the same was asked, as it was written under the key of the ledger."""
+        if self.request is None or entry.data_sha256 is None or not isinstance(entry.fingerprint, Fingerprint):
+            return False
+        seal = sealed(self.key, self.request, entry.fingerprint.spelled, entry.data_sha256)
+        return seal is not None and entry.request == seal
 
     def _has_rows_of(self, entry: Entry) -> bool:
-        return self.rows.is_spelled_as(entry.fingerprint)
+        """Tell whether the rows are the very same; they are read once, and not at all where their number differs."""
+        known = entry.fingerprint
+        if not isinstance(known, Fingerprint) or not known.spelled or known.rows != self.n_rows:
+            return False
+        return known.spelled == self._mark
+
+    @cached_property
+    def _mark(self) -> bytes:
+        return self.spelled(self.key)
 
 
 _WITH_FILES = (State.PUBLISHING, State.COMMITTED)

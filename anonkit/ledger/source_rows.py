@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from anonkit.ledger.fingerprint import Likeness
+from anonkit.ledger.fingerprint import Likeness, spelled_rows
 from anonkit.ledger.joint_view import JointView, joint_view
 from anonkit.ledger.recognition import Marks, Sighting
 from anonkit.ledger.standing import Entry
@@ -34,6 +34,12 @@ class SourceRows:
         if self._sighting is None:
             self._sighting = Sighting.of(self.table, self.engine, key, known)
         return self._sighting
+
+    def spelled(self, key: bytes) -> bytes:
+        """Return the mark by which the very same rows are known again, and nothing else of them."""
+        if self._sighting is not None:
+            return self._sighting.found.spelled
+        return spelled_rows(self.table, self.engine, key)
 
     def is_same_table(self, entry: Entry) -> bool:
         """Tell whether an earlier release was made of this table, so that rows of today are rows of then."""

@@ -15,7 +15,15 @@ from anonkit.ledger.account import Account
 from anonkit.ledger.joint_floor import JointFloor, numbers
 from anonkit.ledger.joint_view import pack
 from anonkit.ledger.recognition import Marks, Recognition, Sighting, recognised
-from anonkit.ledger.repeated_requests import Asked, Earlier, knows_requests, never_again, request_digest
+from anonkit.ledger.repeated_requests import (
+    Asked,
+    Earlier,
+    knows_requests,
+    never_again,
+    request_digest,
+    sealed,
+    wait_for,
+)
 from anonkit.ledger.settling import data_path
 from anonkit.ledger.source_rows import SourceRows
 from anonkit.ledger.standing import Claim, Entry, Standing, total
@@ -115,8 +123,20 @@ class Spending:
         if not may_know_requests(self._account):
             return None
         ledger = self._ledger()
-        found = self._seen(ledger).found
-        return Earlier.of(ledger, request_digest(ledger.key, self._asked(found.rows)), found, place)
+        if (refusal := ledger.forgotten) is not None:
+            raise refusal
+        return Earlier.of(ledger, self._asked, self._rows.table.n_rows, self._rows.spelled, place)
+
+    def wait_for(self, place: Place) -> None:
+        """Wait for whoever is making a release in a place, where a ledger tells.
+
+        Raises
+        ------
+        PlaceTakenError
+            They are not done after a while.
+        """
+        if self._is_booked:
+            wait_for(self._ledger(), place)
 
     def look(self) -> None:
         """Refuse what would be refused, before any work is done; nothing is written.
@@ -179,9 +199,9 @@ class Spending:
             recognitions.append(self._named_by(sighting, known, taken))
             return recognitions[-1].dataset
 
-        claim = self._claim(sighting, method, params, place)
+        claim, key, rows = self._claim(sighting, method, params, place), ledger.key, sighting.found
         if place is not None:  # what is in memory only is not there to be handed out again
-            claim = replace(claim, request=request_digest(ledger.key, self._asked(sighting.found.rows)))
+            claim = replace(claim, request=request_digest(key, self._asked(rows.rows)))
         # the loss counts from here on; if this process is killed, the ledger settles it by whether the files are there
         number = ledger.reserve(
             claim,
@@ -192,7 +212,10 @@ class Spending:
         )
         try:
             position = self._position(number, ledger.standing(recognitions[-1].dataset), params)
-            yield self._published(position, recognitions[-1]), lambda digest: ledger.publishing(number, digest)
+            yield (
+                self._published(position, recognitions[-1]),
+                lambda digest: ledger.publishing(number, digest, sealed(key, claim.request, rows.spelled, digest)),
+            )
         # an interrupt must settle the reservation, too
         except BaseException:
             with suppress(LedgerError):  # what cannot be told now is settled by the next reader

@@ -50,7 +50,8 @@ class Claim:
     """What the joint view needs of a k-anonymous release: its public parameters, compressed."""
     fingerprint: Marks
     request: bytes | None = None
-    """Digest of what was asked, the rows apart, under the ledger's key; None when it is not known again."""
+    """What was asked, under the ledger's key: the rows apart until there are data, then sealed with rows and data
+    (`repeated_requests.sealed`); None when it is not known again."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -215,8 +215,15 @@ class Ledger:
             self._backend.remember(number, digest)
         return number
 
-    def publishing(self, number: int, data_sha256: str) -> None:
+    def publishing(self, number: int, data_sha256: str, request: bytes | None = None) -> None:
         """Say that the files of a release are about to be put in place; `data_sha256` tells them from any others.
+
+        Parameters
+        ----------
+        number : int
+        data_sha256 : str
+        request : bytes, optional
+            What was asked, sealed together with these data (`repeated_requests.sealed`); None: not known again.
 
         Raises
         ------
@@ -226,8 +233,8 @@ class Ledger:
         """
         with self._backend.transaction() as connection:
             changed = connection.execute(
-                "UPDATE release SET state = ?, data_sha256 = ? WHERE id = ? AND state = ?",
-                (State.PUBLISHING.value, data_sha256, number, State.RESERVED.value),
+                "UPDATE release SET state = ?, data_sha256 = ?, request = ? WHERE id = ? AND state = ?",
+                (State.PUBLISHING.value, data_sha256, request, number, State.RESERVED.value),
             )
             if changed.rowcount != 1:
                 raise LedgerError(

@@ -16,7 +16,9 @@ from anonkit.errors import EngineError, ParameterError, option
 from anonkit.report.descriptor import entry_resource
 
 
-def add_entries(place: Place, words: Collection[str], standing: Mapping[str, str], signer: Signer | None) -> None:
+def add_entries(
+    place: Place, words: Collection[str], standing: Mapping[str, str], signer: Signer | None, *, anew: bool = False
+) -> None:
     """Write the entries that a release lacks, and name them in its descriptor.
 
     Parameters
@@ -29,6 +31,8 @@ def add_entries(place: Place, words: Collection[str], standing: Mapping[str, str
         Name of each file that was validated to its SHA-256, as `anonkit.bundle.signing.digests` returns them.
     signer : Signer, optional
         Signs the files anew: an entry changes the descriptor, and a signature is over all files.
+    anew : bool
+        True: entries that stand there are made again too.
 
     Raises
     ------
@@ -37,7 +41,8 @@ def add_entries(place: Place, words: Collection[str], standing: Mapping[str, str
     EngineError
         They cannot be written.
     """
-    missing = [word for word in EMITTED if word in words and not place.file(EMITTED[word]).exists()]
+    there = {word: place.file(EMITTED[word]).exists() for word in EMITTED}
+    missing = [word for word in EMITTED if (anew if there[word] else word in words)]
     if not missing:
         return
     if signer is None and place.file(SIGNATURE).exists():

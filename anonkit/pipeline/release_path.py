@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -151,8 +151,11 @@ class _Making:
                 self.spending.look()
                 say_what_is_replaced(output, earlier)
                 draft = self._drawn()
-            with suppress(PlaceTakenError):  # by another process, which was faster: what it made is looked at first
+            try:
                 return self._booked(draft)
+            except PlaceTakenError:  # by another process, which was faster: what it made is looked at first
+                if output.place is not None:
+                    self.spending.wait_for(output.place)
 
     def _drawn(self) -> VerifiedDraft:
         """Return a draft that keeps its promise, with the figures of the source."""

@@ -60,9 +60,9 @@ def test_a_ledger_of_version_2_is_brought_to_this_one(ledger: Ledger, where: Pat
         connection.execute("ALTER TABLE release DROP COLUMN request")
         connection.execute("PRAGMA user_version = 2")
     reopened = Ledger(where)
-    reopened.publishing(reopened.reserve(claim(request=b"asked"), free), "digest")
+    reopened.publishing(reopened.reserve(claim(request=b"asked"), free), "digest", b"sealed")
     entries = Ledger(where).standing("d").entries
-    assert [(entry.request, entry.data_sha256) for entry in entries] == [(None, None), (b"asked", "digest")]
+    assert [(entry.request, entry.data_sha256) for entry in entries] == [(None, None), (b"sealed", "digest")]
     assert Ledger(where).standing("d").epsilon == 0.2
 
 

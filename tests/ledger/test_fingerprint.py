@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from anonkit.datasets import bank_customers
 from anonkit.engines.local.local_engine import LocalEngine
-from anonkit.ledger.fingerprint import Fingerprint, Likeness, RowMarks, fingerprint
+from anonkit.ledger.fingerprint import Fingerprint, Likeness, RowMarks, fingerprint, spelled_rows
+from anonkit.ledger.repeated_requests import sealed
 from anonkit.ledger.sketch import LEAST, Sketch
 from anonkit.policy.declaration import Policy
 
@@ -28,6 +29,12 @@ def of(table: Any, key: bytes = KEY) -> Fingerprint:
     """Return the fingerprint of a table as the engine opens it."""
     with LocalEngine() as engine:
         return fingerprint(engine.scan(table, Policy()), engine, key)
+
+
+def spelled(table: Any, key: bytes = KEY) -> bytes:
+    """Return the mark of the very same rows alone."""
+    with LocalEngine() as engine:
+        return spelled_rows(engine.scan(table, Policy()), engine, key)
 
 
 def table_of(rows: list[tuple[str | None, ...]], names: str) -> pa.Table:
@@ -74,19 +81,21 @@ def test_cells_do_not_run_into_each_other() -> None:
 def test_spelled_alike_is_the_very_same_rows(one: list[Any], two: list[Any], chance: Any) -> None:
     """In any order, as often, every cell to the letter: 1, 1.0 and 01 are one number and three texts."""
     turned = chance.sample(one, len(one))
-    assert of(table_of(one, "ab")).is_spelled_as(of(table_of(turned, "ab")))
-    assert of(table_of(one, "ab")).is_spelled_as(of(table_of(two, "ab"))) == (Counter(one) == Counter(two))
+    mark = spelled(table_of(one, "ab"))
+    assert mark == of(table_of(one, "ab")).spelled == spelled(table_of(turned, "ab"))
+    assert (mark == spelled(table_of(two, "ab"))) == (Counter(one) == Counter(two))
     exchanged = Counter((second, first) for first, second in one)
-    assert of(table_of(one, "ab")).is_spelled_as(of(table_of(one, "ba"))) == (Counter(one) == exchanged)
+    assert (mark == spelled(table_of(one, "ba"))) == (Counter(one) == exchanged)
+    assert mark != spelled(table_of(one, "ab"), OTHER)
 
 
 def test_what_an_older_version_kept_spells_nothing() -> None:
-    """An entry without the sum of spelled rows is not the same as any table, itself among them."""
+    """An entry without the sum of spelled rows has no seal, so that no request is taken for it."""
     found = of(bank_customers(40, seed=1))
-    older = replace(found, spelled=b"")
-    assert found.is_spelled_as(Fingerprint.from_bytes(found.rows, found.to_bytes()))
-    assert not found.is_spelled_as(older)
-    assert not older.is_spelled_as(older)
+    older = Fingerprint.from_bytes(found.rows, replace(found, spelled=b"").to_bytes())
+    assert Fingerprint.from_bytes(found.rows, found.to_bytes()).spelled == found.spelled
+    assert sealed(KEY, b"asked", found.spelled, "ab") is not None
+    assert sealed(KEY, b"asked", older.spelled, "ab") is None
 
 
 @pytest.mark.parametrize("times", [2, 3, 256])

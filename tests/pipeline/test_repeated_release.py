@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import pickle
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -22,15 +22,18 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 import anonkit
 from anonkit.bundle.stored_release import Place, sha256
+from anonkit.checks import catalogued, described
 from anonkit.datasets import bank_customers, bank_customers_policy
-from anonkit.errors import BudgetError, GuaranteeError, ParameterError
-from anonkit.ledger import NAME, Ledger
+from anonkit.errors import BudgetError, GuaranteeError, ParameterError, ReleaseFormatError
+from anonkit.ledger import NAME, Ledger, fingerprint, repeated_requests
 from anonkit.ledger.private_key import key_file
+from anonkit.ledger.settling import PlaceTakenError
 from anonkit.ledger.standing import Entry, State
 from anonkit.pipeline import repeated_release
 from anonkit.pipeline.recipe import Recipe
 from anonkit.policy import Policy
 from anonkit.policy.declaration import Role
+from ledger.claims import claim, environment, free
 
 FAMILIES: dict[str, dict[str, Any]] = {
     "mondrian": {"k": 5},
@@ -420,10 +423,9 @@ print(ask(Path(sys.argv[1]), budget={budget}).reused)
 def test_processes_at_once_draw_once(tmp_path: Path, budget: float) -> None:
     """The same request by four processes at a time: one release, charged once; the others wait for it and reuse it."""
     code = _ASK.format(tests=str(Path(__file__).parent), budget=budget)
-    environment = {**os.environ, "PYTHONPATH": str(Path(anonkit.__file__).parents[1])}
     command = [sys.executable, "-c", code, str(tmp_path / "out.parquet")]
     running = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True)
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), text=True)
         for _ in range(4)
     ]
     said = [process.communicate() for process in running]
@@ -433,3 +435,98 @@ def test_processes_at_once_draw_once(tmp_path: Path, budget: float) -> None:
     assert all("BudgetError" in err for err in refused), said
     assert [entry.state for entry in booked(tmp_path)] == [State.COMMITTED]
     assert anonkit.validate(tmp_path / "out.parquet").passed
+
+
+def test_an_entry_of_another_version_that_was_edited_is_not_signed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of what another version wrote validation knows one sentence: it is made again before the owner's key is on it."""
+    output, entry = tmp_path / "out.parquet", tmp_path / "out.croissant.json"
+    ask(output, emit=["croissant"])
+    genuine = entry.read_bytes()
+    forged = genuine.replace(b'"creator"', b'"forger"', 1).replace(b'"license"', b'"forged"', 1)
+    forged = forged if forged != genuine else genuine.replace(b"{", b'{"forger": "x",', 1)
+    entry.write_bytes(forged)
+    descriptor = tmp_path / "out.datapackage.json"
+    descriptor.write_text(descriptor.read_text().replace(sha256(genuine), sha256(forged)))
+    for module in (catalogued, described):
+        monkeypatch.setattr(module, "__version__", "99")
+    monkeypatch.setattr(repeated_release, "__version__", "99", raising=False)
+    private, public = _key(tmp_path, "owner")
+    assert ask(output, sign=private).reused
+    assert entry.read_bytes() == genuine
+    assert anonkit.validate(output, signed_by=public).passed
+    signed = seen(tmp_path)
+    assert ask(output, sign=private).reused
+    assert seen(tmp_path) == signed
+
+
+def test_a_row_of_the_ledger_that_was_edited_vouches_for_no_other_file(output: Path) -> None:
+    """Whoever writes to the ledger, and has not its key, cannot make a file of theirs the owner's release."""
+    other = output.parent / "other" / "out.parquet"
+    ask(other, ledger=output.parent / "other.sqlite")
+    for name in FILES:
+        shutil.copyfile(other.with_name(name), output.with_name(name))
+    with sqlite3.connect(output.parent / NAME) as ledger:
+        ledger.execute("UPDATE release SET data_sha256 = ?", (sha256(output),))
+    ledger.close()
+    assert anonkit.validate(output).passed
+    with pytest.raises(ParameterError, match="exists"):
+        ask(output)
+
+
+def test_a_row_of_the_ledger_with_the_rows_of_another_vouches_for_nothing(output: Path) -> None:
+    """The mark of another table, moved into its line, does not make it a release of that table."""
+    ask(output.parent / "other.parquet", _another_cell(TABLE), budget=9)
+    with sqlite3.connect(output.parent / NAME) as ledger:
+        ledger.execute("UPDATE release SET sketch = (SELECT sketch FROM release WHERE id = 2) WHERE id = 1")
+    ledger.close()
+    with pytest.raises(ParameterError, match="exists"):
+        ask(output, _another_cell(TABLE), budget=9)
+
+
+def test_only_the_marks_that_are_needed_are_made_of_rows_that_are_known(
+    output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release that is handed back reads its rows for one sum; sketches are for tables that are booked."""
+    monkeypatch.setattr(fingerprint.RowMarks, "__call__", None)
+    assert ask(output).reused
+    with pytest.raises(ParameterError, match="made of other rows"):
+        ask(output, _another_cell(TABLE))
+
+
+def test_what_a_killed_process_left_is_kept_until_the_ledger_is_settled(tmp_path: Path) -> None:
+    """Whoever looks at the folder meanwhile does not take away by what it is seen that nothing was published."""
+    output = tmp_path / "out.parquet"
+    code = _DIES.format(tests=str(Path(__file__).parent))
+    died = subprocess.run(
+        [sys.executable, "-c", code, str(output)], env=environment(), capture_output=True, check=False
+    )
+    assert died.returncode == -9, died.stderr.decode()
+    with pytest.raises(ReleaseFormatError):
+        anonkit.load(output)
+    assert not ask(output, budget=2.0).reused
+    assert [entry.state for entry in booked(tmp_path)] == [State.COMMITTED]
+    assert [path.name for path in tmp_path.iterdir() if ".anonkit-" in path.name and NAME not in path.name] == []
+
+
+_DIES = """
+import os, sys
+sys.path.insert(0, {tests!r})
+from pathlib import Path
+from anonkit.bundle.atomic import Staging
+from test_repeated_release import ask
+Staging.commit = lambda *a, **m: os.kill(os.getpid(), 9)
+ask(Path(sys.argv[1]), budget=2.0)
+"""
+
+
+def test_a_place_is_waited_for_also_by_who_cannot_know_the_release_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A seeded release that somebody is making has no form: the next one waits for it, and asks only so often."""
+    output, ledger = tmp_path / "out.parquet", Ledger(tmp_path / NAME)
+    ledger.reserve(claim(output=str(output)), free)
+    monkeypatch.setattr(repeated_requests, "_WAIT", 0.0)
+    with pytest.raises(PlaceTakenError, match="still being made"):
+        ask(output, dataset="d", budget=9)
