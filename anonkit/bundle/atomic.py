@@ -86,7 +86,7 @@ def finish(folder: Path, stem: str) -> None:
 
 
 def recover(folder: Path, stem: str) -> None:
-    """Finish the renames, and delete what dead processes left unfinished: for whoever writes, or has the ledger told."""
+    """Finish the renames, and delete what dead processes left unfinished: for whoever writes, the ledger settled."""
     finish(folder, stem)
     for staged in unmarked(folder, stem):
         # without a mark, and its process may still be writing: only the folders of dead processes are deleted

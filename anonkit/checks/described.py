@@ -122,9 +122,8 @@ def _wrong_in(
         },
     }
     wrong = sum(not same(descriptor.get(key), value) for key, value in expected.items()) + len(set(descriptor) - _TOP)
-    titles = [resource.get("title") for resource in descriptor.get("licenses", [])]
-    wrong += titles != ([license_name] if license_name else [])
-    wrong += any(set(resource) != {"name", "title"} for resource in descriptor.get("licenses", []))
+    licenses = [{"name": _as_name(license_name), "title": license_name}] if license_name else []
+    wrong += not same(descriptor.get("licenses", []), licenses)
     resources = descriptor["resources"]
     forms = {**_FORMS, **{role: form for role, form in _ENTRIES.items() if place.file(form[0]).exists()}}
     wrong += [resource["name"] for resource in resources] != ["data", *forms]
@@ -139,6 +138,11 @@ def _wrong_in(
         elif resource["name"] == "data":
             wrong += _wrong_in_data(resource, place, schema, report)
     return wrong
+
+
+def _as_name(text: str) -> str:
+    """Return a text as the name of a licence: letters, digits, `-`, `.` and `_`, anything else a dash."""
+    return "".join(letter if letter in "-._" or letter.isalnum() else "-" for letter in text)
 
 
 def _wrong_in_data(resource: Mapping[str, Any], place: Place, schema: pa.Schema, report: Mapping[str, Any]) -> int:

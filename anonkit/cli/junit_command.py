@@ -49,14 +49,15 @@ class JunitCommand(click.Command):
 
 
 def _path(args: Sequence[str]) -> Path | None:
-    """Return the file that a command line names, which may be wrong otherwise."""
+    """Return the file that a command line names, the last one as of every option; it may be wrong otherwise."""
     options = args[: args.index("--")] if "--" in args else args
+    named = None
     for at, word in enumerate(options):
         if word.startswith(f"{_OPTION}="):
-            return Path(word.partition("=")[2])
-        if word == _OPTION and at + 1 < len(options):
-            return Path(options[at + 1])
-    return None
+            named = Path(word.partition("=")[2])
+        elif word == _OPTION and at + 1 < len(options):
+            named = Path(options[at + 1])
+    return named
 
 
 def _begin(path: Path, code: str, message: str) -> None:

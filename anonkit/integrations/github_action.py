@@ -19,7 +19,7 @@ from typing import Any
 
 import anonkit
 from anonkit.bundle.stored_release import DATA, DESCRIPTOR, PAGE, Place
-from anonkit.errors import AnonkitError
+from anonkit.errors import AnonkitError, ParameterError
 from anonkit.integrations.pipeline_step import refuse_failed, validate_release
 from anonkit.report.charts import safe_text
 from anonkit.report.markdown import escaped, report_markdown, validation_markdown
@@ -95,6 +95,8 @@ def judged(release: str, **asked: Any) -> Verdict:
     """
     checks: Sequence[Mapping[str, Any]] = ()
     try:
+        if not release.isprintable():  # a name that ends a line would write outputs of the step in its own words
+            raise ParameterError("the name of a release has characters that are no letters", "rename its folder")
         checks = validate_release(release, **asked)
         refuse_failed(checks, release)
         return Verdict(release=release, checks=checks, report=anonkit.load(release).report)

@@ -228,7 +228,7 @@ class RowMarks:
         """Return the sums over a batch, shape (size,)."""
         of_rows, of_named_rows = KeyedTags(self.key, "row"), KeyedTags(self.key, "named row")
         n_rows, cells = batch.num_rows, _cells_of(batch, self.names, self.key)
-        whole = np.zeros((n_rows, LANES), dtype=np.uint64)
+        whole: NDArray[np.uint64] = np.zeros((n_rows, LANES), dtype=np.uint64)
         for column in cells:
             whole += column.tags[column.codes]
         named, otherwise = _named_sums(cells, self.names, self.key, n_rows)
@@ -273,13 +273,14 @@ def _named_sums(
     And what is added to them where cells are spelled otherwise than in their one form; None where none is.
     """
     of_named = KeyedTags(key, "named cell")
-    named, otherwise = np.zeros((n_rows, LANES), dtype=np.uint64), None
+    named: NDArray[np.uint64] = np.zeros((n_rows, LANES), dtype=np.uint64)
+    otherwise: NDArray[np.uint64] | None = None
     for column, name in zip(cells, of_named.of_texts(pa.array(names, pa.string())), strict=True):
         of_column = of_named.of_tags(column.tags ^ name)
         named += of_column[column.codes]
         if column.spelled is not None:
-            changed = of_named.of_tags(column.spelled ^ name).astype(np.uint64) - of_column
-            otherwise = changed[column.codes] if otherwise is None else otherwise + changed[column.codes]
+            changed = (of_named.of_tags(column.spelled ^ name).astype(np.uint64) - of_column)[column.codes]
+            otherwise = changed if otherwise is None else otherwise + changed
     return named, otherwise
 
 

@@ -54,7 +54,8 @@ def at_work(output: str, entries: Iterable[Entry]) -> Entry | None:
     for entry in entries:
         if entry.state in _OPEN and is_in_place(entry, output):
             process = Process.from_text(entry.process)
-            is_recent = datetime.now(UTC) - datetime.fromisoformat(entry.created) < _PATIENCE
+            # one from the future was written by a clock that was wrong, and says nothing of now
+            is_recent = abs(datetime.now(UTC) - datetime.fromisoformat(entry.created)) < _PATIENCE
             if not process.is_surely_dead() and (process.is_on_this_machine or is_recent):
                 return entry
     return None

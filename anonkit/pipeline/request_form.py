@@ -59,6 +59,7 @@ def request_form(request: ReleaseRequest, columns: pa.Schema, engine: Engine, n_
             "joint_k": joint_k,
             "domains_min_people": request.domains_min_people,
             "data": request.output.form,
+            "utility": request.utility,
             "sample": sample_size(engine, n_rows),
             "columns": [[field.name, _type_name(field.type)] for field in columns],
         }

@@ -133,6 +133,13 @@ EVERY: dict[str, tuple[Edit, str]] = {
         lambda files: files.descriptor.update(licenses=[{"name": "CC0-1.0", "title": "CC0-1.0"}]),
         "descriptor",
     ),
+    "descriptor: another name of the licence": (
+        both(
+            lambda files: files.manifest.update(license="CC BY 4.0"),
+            lambda files: files.descriptor.update(licenses=[{"name": "CC0-1.0", "title": "CC BY 4.0"}]),
+        ),
+        "descriptor",
+    ),
     "descriptor: role": (
         at("descriptor", "resources", 0, "schema", "fields", 0, "anonkit:role", to="insensitive"),
         "descriptor",

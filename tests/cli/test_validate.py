@@ -277,6 +277,14 @@ def test_a_validation_that_is_killed_leaves_an_error(
     assert "q7secret9" not in path.read_text(encoding="utf-8")
 
 
+def test_the_junit_file_that_is_named_last_is_the_one(cli: Any, released: Path, tmp_path: Path) -> None:
+    """As of every option: a command line with two leaves none of last week's where its result belongs."""
+    other, path = tmp_path / "other.xml", tmp_path / "results.xml"
+    path.write_text(GREEN, encoding="utf-8")
+    assert cli("validate", released, "--junit", other, f"--junit={path}", "--kk", "3").code == 2
+    assert _told(path)[3] == "USAGE"
+
+
 def test_a_junit_file_that_cannot_be_written_is_said(cli: Any, released: Path, tmp_path: Path) -> None:
     """The job must not go on with an older file."""
     ran = cli("validate", released, "--junit", tmp_path / "no folder" / "results.xml")

@@ -109,6 +109,16 @@ def test_an_annotation_is_one_command() -> None:
     assert "\n" not in told
 
 
+def test_a_name_of_a_folder_writes_no_output_of_the_step(published: Path, run: dict[str, str], tmp_path: Path) -> None:
+    """Whoever adds a release to a repository names its folder: what ends the list of pages and begins another."""
+    folder = tmp_path / "a\nanonkit-pages\nchosen=1"
+    folder.mkdir()
+    anonkit.load(published / "one.parquet").save(folder / "one.parquet")
+    main([f"{published}/one.parquet", f"{folder}/one.parquet", f"{tmp_path}/a*/*.parquet"], run)
+    output = Path(run["GITHUB_OUTPUT"]).read_text(encoding="utf-8").splitlines()
+    assert output == ["pages<<anonkit-pages", f"{published}/one.report.html", "anonkit-pages"]
+
+
 def test_the_steps_of_the_action_run(published: Path, run: dict[str, str], tmp_path: Path, repository: Path) -> None:
     """The shell of the validating step, with the inputs as the runner sets them, in bash."""
     action: dict[str, Any] = yaml.safe_load((repository / ".github/actions/validate/action.yml").read_text("utf-8"))

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from ledger.claims import claim, environment, free
 
 import anonkit
 from anonkit.bundle.stored_release import Place, sha256
@@ -33,7 +34,6 @@ from anonkit.pipeline import repeated_release
 from anonkit.pipeline.recipe import Recipe
 from anonkit.policy import Policy
 from anonkit.policy.declaration import Role
-from ledger.claims import claim, environment, free
 
 FAMILIES: dict[str, dict[str, Any]] = {
     "mondrian": {"k": 5},

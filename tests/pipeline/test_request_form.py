@@ -68,6 +68,7 @@ OTHER: dict[str, dict[str, Any]] = {
     "form of the data": {"output": Output.at("x.parquet", part_rows=10)},
     "dataset": {"account": Account(dataset="bank")},
     "joint view": {"account": Account(accept_joint_k=3)},
+    "models that are trained": {"utility": False},
     "license": {"policy": replace(bank_customers_policy(), license="CC0")},
     "role": {"policy": bank_customers_policy().with_roles(insensitive=["age"])},
 }
