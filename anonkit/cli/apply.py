@@ -39,6 +39,11 @@ if TYPE_CHECKING:
 @click.option(
     "--utility", is_flag=True, help="Train models to say how well the batch predicts the target; it takes seconds."
 )
+@click.option(
+    "--policy",
+    metavar="FILE",
+    help="What the owner declares (TOML); of it hold `ledger`, `ledger_required`, `joint_k` and `encoding`.",
+)
 @encoding_option
 @reading_options
 @account_without_budget_options
@@ -53,6 +58,7 @@ def command(
     *,
     max_suppression: float | None,
     utility: bool,
+    policy: str | None,
     encoding: str | None,
     how: Mapping[str, Any],
     account: Account,
@@ -72,15 +78,16 @@ def command(
     """
     from anonkit.cli.summary import notes_of, release_document, release_text
     from anonkit.engines.snapshots.addresses import source_at
-    from anonkit.pipeline.earlier_recoding import earlier_recoding
+    from anonkit.pipeline.earlier_recoding import batch_policy, earlier_recoding
     from anonkit.pipeline.release_path import release_table
     from anonkit.pipeline.release_request import ReleaseRequest
+    from anonkit.policy.declaration import Policy
 
     with progress_bars(quiet) as progress, notes_at_once(quiet):
         method = earlier_recoding(params, max_suppression=max_suppression)
         request = ReleaseRequest(
             method=method,
-            policy=method.policy(encoding),
+            policy=batch_policy(method, None if policy is None else Policy.load(policy), encoding),
             engine=engine,
             output=output,
             account=account,

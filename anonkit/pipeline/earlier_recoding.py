@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from anonkit.bundle.json_documents import read_json
 from anonkit.bundle.stored_release import PARAMS, Place, refuse_changed
 from anonkit.k_anonymity.stored_recoding import Recoded
+from anonkit.policy.bookkeeping import Bookkeeping
+from anonkit.policy.declaration import Policy
 
 
 def earlier_recoding(params: str | Path, *, max_suppression: float | None = None) -> Recoded:
@@ -30,3 +33,22 @@ def earlier_recoding(params: str | Path, *, max_suppression: float | None = None
     place = Place.of(params)
     refuse_changed(place, PARAMS)
     return Recoded.from_params(read_json(place.file(PARAMS)), max_suppression=max_suppression)
+
+
+def batch_policy(method: Recoded, declared: Policy | None, encoding: str | None) -> Policy:
+    """Return the policy of the next batch: roles and types of the earlier release, and what its owner declares for it.
+
+    Parameters
+    ----------
+    method : Recoded
+    declared : Policy, optional
+        Of it hold where the ledger is and whether one is required, `joint_k`, and the encoding. Not its budget, since
+        nothing is spent, and not its name for the data: the next batch is of other people, and a dataset of its own.
+    encoding : str, optional
+        Of the batch, when it is a text file; the declared one, else UTF-8, by default.
+    """
+    if declared is None:
+        return method.policy(encoding)
+    bookkeeping = Bookkeeping(ledger=declared.bookkeeping.ledger, required=declared.bookkeeping.required)
+    read = method.policy(declared.encoding if encoding is None else encoding)
+    return replace(read, bookkeeping=bookkeeping, joint_k=declared.joint_k)

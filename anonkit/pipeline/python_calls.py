@@ -15,7 +15,7 @@ from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.errors import ParameterError
 from anonkit.ledger.account import Account, Where
 from anonkit.methods import make_method
-from anonkit.pipeline.earlier_recoding import earlier_recoding
+from anonkit.pipeline.earlier_recoding import batch_policy, earlier_recoding
 from anonkit.pipeline.release_output import Output
 from anonkit.pipeline.release_path import release_table
 from anonkit.pipeline.release_request import ReleaseRequest
@@ -230,6 +230,7 @@ def apply(
     output: str | Path | None = None,
     max_suppression: float | None = None,
     utility: bool = False,
+    policy: Policy | str | Path | None = None,
     encoding: str | None = None,
     engine: str | Engine | Local | Spark = "local",
     spark_master: str | None = None,
@@ -260,8 +261,11 @@ def apply(
     utility : bool
         Train models to predict the target, as `release` does, to say what the batch is worth. It takes longer than
         recoding a small batch.
+    policy : Policy or path, optional
+        What the owner declares. Of it hold where the ledger is and whether one is required, `joint_k`, and the
+        encoding; roles, types and domains are those of the earlier release.
     encoding : str, optional
-        What the next batch is written in, where it is a text file; UTF-8 by default.
+        What the next batch is written in, where it is a text file; the policy's, else UTF-8, by default.
 
     Other parameters, return value and errors are those of `release`.
 
@@ -270,9 +274,10 @@ def apply(
     k is counted in the new batch alone. Batches of the same people can be combined by an attacker.
     """
     method = earlier_recoding(params, max_suppression=max_suppression)
+    declared = policy if policy is None or isinstance(policy, Policy) else Policy.load(policy)
     request = ReleaseRequest(
         method=method,
-        policy=method.policy(encoding),
+        policy=batch_policy(method, declared, encoding),
         engine=_engine(engine, source, master=spark_master, conf=spark_conf, search_rows=search_rows),
         output=Output.at(output, part_rows=part_rows, force=force, dry_run=dry_run, sign=sign, emit=emit),
         account=Account(ledger=ledger, dataset=dataset, accept_joint_k=accept_joint_k),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,35 @@ def test_no_ledger_is_refused_where_one_is_required(cli: Any, table: Path, tmp_p
     refused = cli(*asked, "--no-ledger")
     assert refused.code == 2
     assert "ledger_required" in refused.err
+
+
+def test_the_next_batch_is_booked_where_the_policy_says(cli: Any, table: Path, tmp_path: Path) -> None:
+    """Ledger and joint k of `apply --policy` are the policy's; its name for the data is not: these are other people."""
+    text = 'dataset = "people"\nledger = "kept.sqlite"\nledger_required = true\njoint_k = 2\nbudget = 1.0\n'
+    (tmp_path / "policy.toml").write_text(text + '[columns]\nname = { role = "identifier" }\n', encoding="utf-8")
+    asked = ("--policy", tmp_path / "policy.toml", "--quiet")
+    first = ("release", table, tmp_path / "out.parquet", "--method", "mondrian", "--k", "3", *asked)
+    rows = table.read_text(encoding="utf-8").splitlines(keepends=True)
+    batch = tmp_path / "next.csv"
+    batch.write_text("".join([rows[0], *(line.replace("flu", "cold") for line in rows[1:50])]), encoding="utf-8")
+    then = ("apply", tmp_path / "out.parquet", batch, tmp_path / "next.parquet", "--max-suppression", "1", *asked)
+    assert cli(*first).code == 3
+    assert cli("ledger", "create", tmp_path / "kept.sqlite").code == 0
+    assert cli(*first).code == 0
+    (tmp_path / "kept.sqlite").rename(tmp_path / "away.sqlite")
+    refused = cli(*then)
+    assert refused.code == 3
+    assert "ledger_required" in refused.err
+    assert cli(*then, "--no-ledger").code == 2
+    (tmp_path / "away.sqlite").rename(tmp_path / "kept.sqlite")
+    ran = cli(*then, "--dataset", "next")
+    assert ran.code == 0, ran.err
+    assert not (tmp_path / NAME).exists()
+    shown = {told["dataset"]: told for told in cli("ledger", tmp_path / "kept.sqlite", "--json").document["datasets"]}
+    assert {name: told["budget"] for name, told in shown.items()} == {"people": 1, "next": None}
+    report = json.loads((tmp_path / "next.report.json").read_text(encoding="utf-8"))
+    assert report["ledger"]["joint_k_accepted"] == 2
+    assert report["dataset"] is None
 
 
 def test_a_recipe_books_where_its_policy_says(cli: Any, table: Path, tmp_path: Path) -> None:
