@@ -16,6 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anonkit.checks.calendar_labels import is_calendar_label
 from anonkit.checks.class_counts import quoted
 from anonkit.checks.disclosure import scanned
 from anonkit.checks.sameness import named, none_of, repeated
@@ -43,6 +44,8 @@ class Parts:
     has_other: bool = False
     groups: tuple[tuple[str, frozenset[int]], ...] | None = None
     """Declared groups with their names, the smaller first; a set of parts is called by the first that holds it."""
+    calendar: Mapping[str, Any] | None = None
+    """What the params state of a column of dates, moments or times of day."""
 
     @property
     def size(self) -> int:
@@ -50,8 +53,8 @@ class Parts:
         return len(self.names) + 1 + self.has_missing if self.intervals else len(self.names)
 
     @classmethod
-    def of(cls, axis: Mapping[str, Any]) -> Parts:
-        """Read an axis.
+    def of(cls, axis: Mapping[str, Any], calendar: Mapping[str, Any] | None = None) -> Parts:
+        """Read an axis, and what the params state of its calendar.
 
         Raises
         ------
@@ -65,7 +68,7 @@ class Parts:
         if "groups" in axis:
             groups = tuple((group["label"], frozenset(group["parts"])) for group in axis["groups"])
         if axis["kind"] == "intervals":
-            return cls(names=tuple(axis["cuts"]), intervals=True, has_missing=missing, groups=groups)
+            return cls(names=tuple(axis["cuts"]), intervals=True, has_missing=missing, groups=groups, calendar=calendar)
         values = axis["values"]
         added = [_free(name, values) for name, there in ((_OTHERS, other), (_MISSING, missing)) if there]
         stated = [axis[key] for key, there in (("other_label", other), ("missing_label", missing)) if there]
@@ -141,6 +144,7 @@ def label_checks(
         The recoding or the report is not one.
     """
     recoding, stated = params["recoding"], dict(named(report["columns"]))
+    calendars = {name: column["calendar"] for name, column in named(params["columns"]) if "calendar" in column}
     merged = recoding.get("merged", False)
     if merged not in (True, False):
         raise ValueError("neither yes nor no")
@@ -148,6 +152,9 @@ def label_checks(
         if recoding["kind"] == "local":
             axes = [name for name, _ in named(recoding["axes"])]
             there = [at for at, name in enumerate(axes) if name in names]
+            for axis in recoding["axes"]:
+                if axis["kind"] == "intervals" and "groups" in axis:
+                    yield none_of(f"labels:{axis['name']}", _wrong_groups(axis, calendars.get(axis["name"])))
             boxes = {tuple(box[at] for at in there) for box in boxes_of(recoding)}
             released = set(_distinct(connection, source, [axes[at] for at in there]))
             yield none_of("boxes", len(released - boxes))
@@ -166,7 +173,8 @@ def label_checks(
                 if column["kind"] != "kept":
                     levels = [column["labels"], *column.get("coarser", ())]
                     wrong = sum(
-                        _wrong_labels({**column, "labels": level}, declared.get(name) or ()) for level in levels
+                        _wrong_labels({**column, "labels": level}, declared.get(name) or (), calendars.get(name))
+                        for level in levels
                     )
                     yield none_of(f"labels:{name}", wrong + _torn_groups(levels))
         for name, labels in allowed.items():
@@ -235,15 +243,29 @@ def boxes_of(recoding: Mapping[str, Any]) -> set[tuple[str | None, ...]]:
     return boxes
 
 
-def _wrong_labels(column: Mapping[str, Any], declared: Sequence[str]) -> int:
+def _wrong_groups(axis: Mapping[str, Any], calendar: Mapping[str, Any] | None) -> int:
+    """Count the named groups of an axis of intervals that are not called by what they cover."""
+    parts = Parts.of({key: value for key, value in axis.items() if key != "groups"}, calendar)
+    within = range(parts.size - parts.has_missing)
+    wrong = 0
+    for group in axis["groups"]:
+        members = sorted(group["parts"])
+        known = bool(members) and set(members) <= set(within)
+        wrong += not (known and group["label"] != _EVERYTHING and _may_be(group["label"], members, parts))
+    return wrong
+
+
+def _wrong_labels(column: Mapping[str, Any], declared: Sequence[str], calendar: Mapping[str, Any] | None = None) -> int:
     """Count the groups of a global recoding whose label neither their parts nor a declared hierarchy can make.
 
     Parameters
     ----------
     declared : sequence of str
         The column's declared categories, or the values of its declared tree; empty without either.
+    calendar : mapping or None
+        What the params state of a column of dates, moments or times of day.
     """
-    parts, labels = Parts.of(column), column["labels"]
+    parts, labels = Parts.of(column, calendar), column["labels"]
     if len(labels) != parts.size:
         return parts.size
     groups: dict[str | None, list[int]] = {}
@@ -288,6 +310,8 @@ def _may_be(label: str | None, members: Sequence[int], parts: Parts) -> bool:
     if parts.intervals and len(members) == 1 and 0 < members[0] < len(parts.names):
         low, high = parts.names[members[0] - 1], parts.names[members[0]]
         possible |= {low} if _is_next(low, high) else set()
+    if parts.intervals and is_calendar_label(label, members, parts.names, parts.calendar):
+        return True
     return plain in possible or label in possible or (plain == _MISSING and None in possible)
 
 
@@ -298,8 +322,9 @@ def _is_next(low: str, high: str) -> bool:
         unit = Decimal(1).scaleb(min(int(first.as_tuple().exponent), int(second.as_tuple().exponent)))
         return second - first == unit or math.nextafter(float(low), math.inf) == float(high)
     except InvalidOperation:
-        gap = datetime.fromisoformat(high) - datetime.fromisoformat(low)
-        return gap == (timedelta(microseconds=1) if "T" in low else timedelta(days=1))
+        day = "1970-01-01T" if low[2:3] == ":" else ""  # a time of day stands alone
+        gap = datetime.fromisoformat(day + high) - datetime.fromisoformat(day + low)
+        return gap == (timedelta(microseconds=1) if ":" in low else timedelta(days=1))
 
 
 def _wrong_entry(entry: Mapping[str, Any], present: Collection[str | None]) -> int:

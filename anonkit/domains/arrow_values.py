@@ -12,13 +12,14 @@ import pyarrow.compute as pc
 
 
 def is_ordered(kind: pa.DataType) -> bool:
-    """Tell types whose values are cut at points: numbers, dates, timestamps; categories are not."""
+    """Tell types whose values are cut at points: numbers, dates, timestamps, times of day; categories are not."""
     return bool(
         pa.types.is_integer(kind)
         or pa.types.is_floating(kind)
         or pa.types.is_decimal(kind)
         or pa.types.is_date(kind)
         or pa.types.is_timestamp(kind)
+        or pa.types.is_time(kind)
     )
 
 

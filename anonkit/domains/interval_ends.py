@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import chain
 from typing import Any
@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Point = int | float | Decimal | date | datetime
-"""A place on an ordered column: a number, a date or a timestamp."""
+Point = int | float | Decimal | date | datetime | time
+"""A place on an ordered column: a number, a date, a timestamp or a time of day."""
 
 _SAFE, _SCALE = 10**15, 22  # decimals of fewer units, and of no more places, are distinguished by floats
 _LARGEST = 2**63 - 1
@@ -52,8 +52,8 @@ def gaps_between(values: Sequence[Any]) -> Gaps:
     Parameters
     ----------
     values : sequence
-        Distinct and ascending: integers, floats or decimals, or dates, or timestamps; the latter all with or all
-        without a time zone.
+        Distinct and ascending: integers, floats or decimals, or dates, or times of day, or timestamps; the latter all
+        with or all without a time zone.
 
     Raises
     ------
@@ -68,6 +68,8 @@ def gaps_between(values: Sequence[Any]) -> Gaps:
         return _gaps_of_dates(values)
     if all(isinstance(value, int | float | Decimal) for value in values):
         return _gaps_of_numbers(values)
+    if all(isinstance(value, time) for value in values):
+        return _gaps_of_day_times(values)
     raise TypeError("a date and a number have no point between them")
 
 
@@ -225,15 +227,36 @@ def _gaps_of_times(values: Sequence[datetime]) -> Gaps:
     return Gaps(levels, point)
 
 
+def _gaps_of_day_times(values: Sequence[time]) -> Gaps:
+    stamps = np.array([place(value) for value in values], dtype=np.int64)
+    levels = _first_difference((stamps // step for step in _TIMES), len(values))
+
+    def point(at: int) -> time:
+        step = _TIMES[int(levels[at])]
+        return _day_time(int(stamps[at + 1]) // step * step)
+
+    return Gaps(levels, point)
+
+
+def _day_time(stamp: int) -> time:
+    """Return the time of day so many microseconds after midnight."""
+    return (datetime(1970, 1, 1) + stamp * _MICROSECOND).time()
+
+
 def microseconds(moment: datetime) -> int:
     """Return the microseconds since 1970, in UTC where the moment has a time zone."""
     return (moment - datetime(1970, 1, 1, tzinfo=UTC if moment.tzinfo is not None else None)) // _MICROSECOND
 
 
 def place(point: Point) -> int | float | Decimal:
-    """Return where a point stands on one axis: a number as it is, dates and timestamps in microseconds since 1970."""
+    """Return where a point stands on one axis: a number as it is, dates and timestamps in microseconds since 1970.
+
+    A time of day stands so many microseconds after midnight.
+    """
     if isinstance(point, datetime):
         return microseconds(point)
+    if isinstance(point, time):
+        return ((point.hour * 60 + point.minute) * 60 + point.second) * 1_000_000 + point.microsecond
     return (point.toordinal() - 719_163) * _DAY if isinstance(point, date) else point
 
 
@@ -241,6 +264,8 @@ def successor(point: Point) -> Point:
     """Return the next point of its kind: what ends an interval that holds this point alone."""
     if isinstance(point, datetime):
         return point + _MICROSECOND
+    if isinstance(point, time):
+        return time.max if point == time.max else _day_time(int(place(point)) + 1)
     if isinstance(point, date):
         return point + timedelta(days=1)
     if isinstance(point, float):
@@ -256,7 +281,7 @@ def successor(point: Point) -> Point:
 
 def point_text(point: Point) -> str:
     """Return a point as text: the shortest that reads back as the same point."""
-    if isinstance(point, date):
+    if isinstance(point, date | time):
         return point.isoformat()
     if isinstance(point, int):
         return str(point)
@@ -276,9 +301,9 @@ def point_from_text(text: str) -> Point:
     Raises
     ------
     ValueError
-        The text is no number, date or timestamp.
+        The text is no number, date, timestamp or time of day.
     """
-    for parse in (int, _float_or_decimal, date.fromisoformat, datetime.fromisoformat):
+    for parse in (int, _float_or_decimal, date.fromisoformat, datetime.fromisoformat, time.fromisoformat):
         try:
             return parse(text)
         except ValueError:

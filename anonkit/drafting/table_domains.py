@@ -80,7 +80,10 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: 
     undeclared = [
         name
         for name in policy.names(*_RANDOMIZED)
-        if (column := policy.column(name)).categories is None and column.bounds is None and column.tree is None
+        if (column := policy.column(name)).categories is None
+        and column.bounds is None
+        and column.tree is None
+        and column.bins is None
     ]
     rows = source
     if is_too_large(source, engine):

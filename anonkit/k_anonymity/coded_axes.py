@@ -110,7 +110,7 @@ def global_recoding(prepared: Prepared, groups: Mapping[str, NDArray[np.integer[
         of_code, hierarchy = groups[column.name], prepared.hierarchies.get(column.name)
         if of_code is None:
             continue
-        if _is_full_detail(column, of_code):
+        if _is_full_detail(column, of_code) and (hierarchy is None or hierarchy.tells_all):
             recoded.append(KeptAxis(name=column.name))
         elif hierarchy is None:
             recoded.append(grouping_of(column, of_code))

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns with a declared generalization hierarchy: they are released as nodes of it, by name.
 
-A hierarchy of widths declares the bins [i w, (i + 1) w), a tree declares groups of values, `ladder = "none"` declares
-that a value is told as it is or not at all.
+A hierarchy of widths declares the bins [i w, (i + 1) w), a tree declares groups of values, dates have the parts of the
+calendar, `ladder = "none"` declares that a value is told as it is or not at all.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,24 @@ from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.interval_ends import Point, place, point_text, successor
+from anonkit.domains.named_parts import NamedParts
 from anonkit.errors import PolicyError
-from anonkit.k_anonymity.search.hierarchy_levels import Ladder, bin_of, full_detail, tree_ladder, width_ladder
+from anonkit.k_anonymity.search.hierarchy_levels import (
+    Ladder,
+    bin_of,
+    full_detail,
+    parts_ladder,
+    tree_ladder,
+    width_ladder,
+)
 from anonkit.policy.declaration import Column
 from anonkit.published.recoding import MASK, CategoryAxis, Grouping, IntervalAxis, unique_labels
 from anonkit.published.recoding.axes import Named
 
 Labels = tuple[str | None, ...]
 Tree = Sequence[Sequence[str]]
+Span = tuple[Point, Point | None, str]
+"""Both ends of a bin, the upper None where nothing lies beyond, and its name."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,6 +47,8 @@ class Hierarchy:
     """Level 0 is full detail."""
     widths: tuple[float, ...] = ()
     """Widths of the bins of level 1, 2, … of an ordered column."""
+    parts: NamedParts | None = None
+    """Parts of level 0, 1, … of an ordered column, where they have names of their own."""
     tree: Tree | None = None
     """Paths from a value to its coarsest group; level 0 is the value."""
 
@@ -49,6 +61,9 @@ class Hierarchy:
         PolicyError
             Bin widths are declared for a column that holds no numbers.
         """
+        named = declared.named_parts
+        if named is not None and column.ordered:
+            return cls(column=column, ladder=parts_ladder(column, named), parts=named)
         if declared.ladder is not None and not column.ordered:
             raise PolicyError(
                 f"column {column.name!r} has a ladder of bin widths but its cells are not numbers", "use tree"
@@ -62,6 +77,16 @@ class Hierarchy:
         return None
 
     @property
+    def tells_all(self) -> bool:
+        """True when full detail is all that a cell has: then the column may be released as it is."""
+        return self.parts is None or self.parts.exact
+
+    @property
+    def shows_gaps(self) -> bool:
+        """True when what lies between nodes is told by its ends, false when it is `*`."""
+        return self.parts is None or self.parts.shows_gaps
+
+    @property
     def first_bins(self) -> NDArray[np.int32]:
         """Bin of every code at the finest declared width, shape (column.size,); for ordered columns with widths."""
         return self.ladder.levels[1]
@@ -73,16 +98,29 @@ class Hierarchy:
                 return level
         return None
 
-    def span(self, codes: NDArray[np.integer[Any]]) -> tuple[Point, Point, str] | None:
-        """Return the lower and upper end of the bin that codes are, and its name; None when they are no one bin."""
+    def span(self, codes: NDArray[np.integer[Any]]) -> Span | None:
+        """Return the lower and upper end of the bin that codes are, and its name; None when they are no one bin.
+
+        The upper end is None where nothing lies beyond it.
+        """
         level = self.level_of(codes)
         if level is None:
             return None
         value: Any = self.column.values[int(codes[0])]
+        if self.parts is not None:
+            return self.parts.part(value, level)
         if level == 0:
             return value, successor(value), point_text(value)
         low, high = bin_of(value, self.widths[level - 1])
         return low, high, f"[{point_text(low)}, {point_text(high)})"
+
+    def wider_bins(self) -> Iterator[Callable[[Any], tuple[Point, Point | None, str | None]]]:
+        """Yield, for every level above full detail, what returns the bin of a point: its ends, its own name if any."""
+        if self.parts is not None:
+            for level in range(1, self.parts.n_levels):
+                yield partial(self.parts.part, level=level)
+        for width in self.widths:
+            yield partial(_bin_of_width, width=width)
 
     def members(self, codes: NDArray[np.integer[Any]]) -> tuple[int, str] | None:
         """Return level and name of the group of the tree that codes are; None when they are no one group."""
@@ -91,6 +129,10 @@ class Hierarchy:
             return None
         value = self.column.values[int(codes[0])]
         return level, next(path[level] for path in self.tree if path[0] == value)
+
+
+def _bin_of_width(value: Any, width: float) -> tuple[Point, Point | None, str | None]:
+    return *bin_of(value, width), None
 
 
 def declared_grouping(
@@ -132,8 +174,9 @@ def _bins(hierarchy: Hierarchy, nodes: Sequence[NDArray[Any]], masked: bool, mis
     """Return the recoding into some bins; what lies between them is a part without rows that are released."""
     spans = [span for codes in nodes if (span := hierarchy.span(codes)) is not None]
     axis = interval_axis(hierarchy, spans)
-    owners = [-1 if masked else part for part in range(axis.size)]
-    labels = [MASK if masked else axis.label([part]) for part in range(axis.size)]
+    unnamed = masked or not hierarchy.shows_gaps
+    owners = [-1 if unnamed else part for part in range(axis.size)]
+    labels = [MASK if unnamed else axis.label([part]) for part in range(axis.size)]
     others = set(range(len(axis.cuts) + 1))
     for low, _, name in spans:
         part = axis.cuts.index(low) + 1
@@ -142,6 +185,8 @@ def _bins(hierarchy: Hierarchy, nodes: Sequence[NDArray[Any]], masked: bool, mis
     if missing_told:
         owners[-1], labels[-1] = axis.size - 1, None
     told = unique_labels(labels, owners)
+    if axis.has_missing and not (missing_told or masked):
+        owners[-1], labels[-1] = axis.size - 1, None
     coarser = (*(() if masked else _wider_bins(hierarchy, axis, told)), (MASK,) * axis.size)
     return Grouping(axis=axis, labels=told, coarser=coarser, unreleased=frozenset(others))
 
@@ -152,18 +197,19 @@ def _wider_bins(hierarchy: Hierarchy, axis: IntervalAxis, labels: Labels) -> Ite
     What is wider than a width, or lies beyond the outermost cuts, keeps its label until nothing is told.
     """
     ends = [place(cut) for cut in axis.cuts]
-    for width in hierarchy.widths:
+    for bin_at in hierarchy.wider_bins():
         wider = list(labels)
-        for part, cut in enumerate(axis.cuts[:-1], start=1):
-            if not isinstance(cut, int | float | Decimal):
-                return  # widths are of numbers
-            low, high = map(place, bin_of(cut, width))
-            inside = range(bisect_left(ends, low) + 1, bisect_right(ends, high))
+        for part, cut in enumerate(axis.cuts, start=1):
+            first, last, name = bin_at(cut)
+            low, high = place(first), None if last is None else place(last)
+            # a bin that nothing lies beyond has the part beyond the last cut, too
+            stop = len(ends) + 1 if high is None else bisect_right(ends, high)
+            inside = range(bisect_left(ends, low) + 1, stop)
             if part not in inside or len({labels[at] for at in inside}) == 1:
                 continue
-            whole = low in ends and high in ends and all(labels[at] != MASK for at in inside)
+            whole = low in ends and (high is None or high in ends) and all(labels[at] != MASK for at in inside)
             for at in inside:
-                wider[at] = axis.label(inside) if whole else MASK
+                wider[at] = (name or axis.label(inside)) if whole else MASK
         if _is_coarser(wider, labels):
             labels = tuple(wider)
             yield labels
@@ -174,11 +220,17 @@ def _is_coarser(wider: Sequence[str | None], labels: Labels) -> bool:
     return len(set(zip(labels, wider, strict=True))) == len(set(labels)) > len(set(wider))
 
 
-def interval_axis(hierarchy: Hierarchy, spans: Sequence[tuple[Point, Point, str]]) -> IntervalAxis:
+def interval_axis(hierarchy: Hierarchy, spans: Sequence[Span]) -> IntervalAxis:
     """Return an axis that is cut at the ends of some bins and nowhere else."""
-    ends = {place(point): point for low, high, _ in spans for point in (low, high)}
+    ends = {place(point): point for low, high, _ in spans for point in (low, high) if point is not None}
     cuts = tuple(ends[at] for at in sorted(ends))
     return IntervalAxis(name=hierarchy.column.name, cuts=cuts, has_missing=hierarchy.column.missing is not None)
+
+
+def _parts_within(axis: IntervalAxis, span: Span) -> tuple[int, ...]:
+    """Return the parts of an axis that a bin holds."""
+    low, high, _ = span
+    return tuple(range(axis.cuts.index(low) + 1, len(axis.cuts) + 1 if high is None else axis.cuts.index(high) + 1))
 
 
 def _tree_groups(hierarchy: Hierarchy, nodes: Sequence[NDArray[Any]]) -> Grouping:
@@ -252,10 +304,7 @@ def declared_sides(
     if hierarchy.column.ordered:
         spans = [None if alone else hierarchy.span(codes) for codes, alone in zip(left, missing, strict=True)]
         axis = interval_axis(hierarchy, [span for span in spans if span is not None])
-        parts = [
-            tuple(range(axis.cuts.index(span[0]) + 1, axis.cuts.index(span[1]) + 1)) if span else (axis.size - 1,)
-            for span in spans
-        ]
+        parts = [_parts_within(axis, span) if span else (axis.size - 1,) for span in spans]
         names = {(span[2], held) for span, held in zip(spans, parts, strict=True) if span}
         return replace(axis, named=tuple(sorted(names, key=lambda name: (len(name[1]), name[1])))), parts
     if hierarchy.tree is not None:

@@ -40,6 +40,20 @@ class Preparation:
     """Merge the values of an ordered column into parts between cuts that may be published."""
     bins: int | None = None
     """Merge these parts further, into about so many bins of equal width, in [2, inf)."""
+    calendar: bool = True
+    """Tell dates, moments and times by parts of the calendar; else only where the policy declares which."""
+
+    def hierarchy(self, column: CodedColumn, declared: Column) -> Hierarchy | None:
+        """Return the levels of a column, None where the search is free.
+
+        Raises
+        ------
+        PolicyError
+            See `Hierarchy.of`.
+        """
+        calendar = declared.calendar
+        free = calendar is not None and calendar.levels is None and declared.generalize and not self.calendar
+        return None if free else Hierarchy.of(column, declared)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -105,7 +119,7 @@ def prepare(
     target = None if policy.target is None else engine.encode(usable, [policy.target])[0]
     labels, notes = _labels(target, coded[0].codes.size)
     declared = [policy.column(column.name) for column in coded]
-    levels = [Hierarchy.of(*pair) for pair in zip(coded, declared, strict=True)]
+    levels = [preparation.hierarchy(*pair) for pair in zip(coded, declared, strict=True)]
     columns = [
         _free_codes(column, declaration, preparation, model.k, units) if hierarchy is None else column
         for column, declaration, hierarchy in zip(coded, declared, levels, strict=True)

@@ -163,6 +163,11 @@ def _column_params(policy: Policy, column: Column, kind: pa.DataType) -> dict[st
         **({"missing_is_value": column.name in policy.missing_is_value} if column.is_sensitive else {}),
     }
     bounds, values = column.bounds, column.domain_values
+    if column.named_parts is not None and column.calendar is not None:
+        params["calendar"] = {
+            **column.calendar.to_params(),
+            **({} if column.outside is None else {"outside": str(column.outside)}),
+        }
     if bounds is None and values is None:
         return params
     return {

@@ -14,6 +14,7 @@ from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_draft import draft_recoded
 from anonkit.k_anonymity.recoded_rows import count_usable_rows
 from anonkit.parameters import parameter
+from anonkit.policy.calendar_columns import Calendar
 from anonkit.policy.declaration import Column, ColumnType, Missing, Outside, Policy, Role, TargetUse
 from anonkit.policy.encodings import UTF8, encoding_named
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
@@ -158,7 +159,7 @@ class Recoded(AnonymityModel):
 
 
 def _column(raw: Mapping[str, Any]) -> Column:
-    domain = raw.get("domain", {})
+    domain, calendar = raw.get("domain", {}), raw.get("calendar")
     bounds, categories = domain.get("bounds"), domain.get("categories")
     kind = _column_type(raw["type"])
     if categories is not None:  # its cells are compared with them, whatever type they were written in
@@ -170,7 +171,8 @@ def _column(raw: Mapping[str, Any]) -> Column:
         missing=Missing(raw["missing"]),
         bounds=None if bounds is None else (float(bounds[0]), float(bounds[1])),
         categories=None if categories is None else tuple(map(str, categories)),
-        outside=None if "outside" not in domain else Outside(domain["outside"]),
+        outside=None if "outside" not in (calendar or domain) else Outside((calendar or domain)["outside"]),
+        calendar=None if calendar is None else Calendar.from_params(calendar, f"column {raw['name']!r}"),
     )
     if not column.is_sensitive and not raw["sensitive"]:
         return column

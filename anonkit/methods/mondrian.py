@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonkit.k_anonymity.coded_axes import boxes_of
-from anonkit.k_anonymity.preparing import Prepared
+from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult
 from anonkit.k_anonymity.search.box_tree import grow_boxes
 from anonkit.policy.declaration import TargetUse
@@ -40,6 +40,11 @@ class Mondrian(RecodingMethod):
         "k-anonymity by local recoding into boxes that keep what predicts the target; nothing suppressed"
     )
     target_use: ClassVar[TargetUse] = TargetUse.OPTIONAL
+
+    @property
+    def preparation(self) -> Preparation:
+        """Dates are cut where a cut is worth most, at the roundest day there, unless their levels are declared."""
+        return Preparation(calendar=False)
 
     def find_recoding(self, prepared: Prepared, *, rng: Randomness, progress: Progress) -> SearchResult:
         """Cut the table into boxes."""

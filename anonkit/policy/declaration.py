@@ -15,12 +15,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from anonkit.domains.calendar_parts import CalendarKind
 from anonkit.domains.exact_decimals import exact_decimal
+from anonkit.domains.named_parts import NamedParts
 from anonkit.errors import PolicyError, did_you_mean, option
 from anonkit.policy.answer_design import KEYS as ANSWER_KEYS
 from anonkit.policy.answer_design import AnswerDesign, design_of
 from anonkit.policy.bookkeeping import KEYS as BOOKKEEPING_KEYS
 from anonkit.policy.bookkeeping import Bookkeeping, bookkeeping_of, joint_floor_of
+from anonkit.policy.calendar_columns import KEYS as CALENDAR_KEYS
+from anonkit.policy.calendar_columns import Calendar, PublicBins, declared_calendar
 from anonkit.policy.encodings import UTF8, declared_encoding
 from anonkit.policy.generalization_trees import check_tree, declared_tree
 from anonkit.policy.publication import Publication, declared_publication
@@ -94,6 +98,15 @@ class ColumnType(StrEnum):
     NUMBER = "number"
     BOOLEAN = "boolean"
     DATE = "date"
+    DATETIME = "datetime"
+    """A moment: a day and a time of day."""
+    TIME = "time"
+    """A time of day."""
+
+    @property
+    def calendar_kind(self) -> CalendarKind | None:
+        """What the cells tell of the calendar or the clock; None for the other types."""
+        return CalendarKind(str(self)) if str(self) in list(CalendarKind) else None
 
 
 _NO_TARGET_HINT = "mondrian, rfka, datafly and incognito release without one; so do rr, errph and trr"
@@ -126,6 +139,8 @@ class Column:
     """Overrides the policy's treatment of missing values."""
     outside: Outside | None = None
     """What a cell outside categories, tree or bounds means; None: as `Outside` says."""
+    calendar: Calendar | None = None
+    """Format, zone, levels and public bounds of a column of dates, moments or times of day."""
     answers: AnswerDesign | None = None
     """How answers about it are drawn when not evenly (`answer_weights`, `response_matrix`); for errph and ppnb."""
 
@@ -152,10 +167,29 @@ class Column:
     @property
     def is_read_by_cell(self) -> bool:
         """True when a cell means what it and the declaration say, whatever type the other cells seem to have."""
-        return self.role is Role.UNIT or self.bounds is not None or self.domain_values is not None
+        if self.role is Role.UNIT or self.bounds is not None or self.domain_values is not None:
+            return True
+        return self.calendar is not None and not (self.calendar.is_plain and self.outside is None)
+
+    @property
+    def named_parts(self) -> NamedParts | None:
+        """The parts of the calendar at which a column of dates, moments or times may be told."""
+        return None if self.calendar is None or self.domain_values is not None else self.calendar.parts
+
+    @property
+    def bins(self) -> PublicBins | None:
+        """The public bins of a column whose cells are dates, moments or times within declared bounds."""
+        return None if self.calendar is None or self.domain_values is not None else self.calendar.bins
 
     def __post_init__(self) -> None:
         where = f"column {self.name!r}"
+        kind = None if self.type is None or self.domain_values is not None else self.type.calendar_kind
+        if self.calendar is None and kind is not None and self.bounds is None:
+            object.__setattr__(self, "calendar", Calendar(kind=kind, where=where))
+        if self.calendar is not None and (self.ladder is not None or self.bounds is not None):
+            raise PolicyError(
+                f"{where}: bin widths and bounds in numbers are for numbers", 'levels = ["month", "year"]'
+            )
         if self.bounds is not None and self.categories is not None:
             raise PolicyError(f"{where}: bounds and categories exclude each other", "a domain is one or the other")
         if self.bounds is not None and not self.bounds[0] < self.bounds[1]:
@@ -182,11 +216,13 @@ class Column:
         listed = self.domain_values
         if self.bounds is not None and self.compares_texts:
             raise PolicyError(f'{where}: bounds are for numbers, type = "{self.type}" is for categories')
-        if self.missing is Missing.FIRST and self.bounds is None and listed is None:
+        days = self.calendar is not None
+        bounded = self.bounds is not None or (self.calendar is not None and self.calendar.limits is not None)
+        if self.missing is Missing.FIRST and not bounded and listed is None:
             raise PolicyError(f'{where}: missing = "first" needs declared categories or bounds')
-        if self.outside is not None and self.bounds is None and listed is None:
+        if self.outside is not None and not (bounded or days) and listed is None:
             raise PolicyError(f"{where}: outside says what lies outside declared categories or bounds", "declare them")
-        if self.outside is Outside.CLAMP and self.bounds is None:
+        if self.outside is Outside.CLAMP and not bounded:
             raise PolicyError(f'{where}: outside = "clamp" is for bounds', 'outside = "missing", or "refuse"')
         if listed is not None and not self.compares_texts:
             decimals = [decimal for decimal in map(exact_decimal, listed) if decimal is not None]
@@ -287,7 +323,7 @@ class Policy:
         column = self.columns.get(name)
         if column is None:
             return False
-        declarations = (column.categories, column.bounds, column.ladder, column.tree, column.answers)
+        declarations = (column.categories, column.bounds, column.ladder, column.tree, column.answers, column.calendar)
         return column.role_given or any(value is not None for value in declarations)
 
     def names(self, *roles: Role) -> tuple[str, ...]:
@@ -328,7 +364,7 @@ class Policy:
         """Return the treatment of missing values in a column; "first" needs a domain that has a first value."""
         column = self.column(name)
         treatment = column.missing or self.missing or Missing.CATEGORY
-        bare = column.bounds is None and column.domain_values is None
+        bare = column.bounds is None and column.domain_values is None and column.bins is None
         return Missing.CATEGORY if treatment is Missing.FIRST and bare else treatment
 
     def with_roles(
@@ -410,8 +446,14 @@ class Policy:
 
 def _column(name: str, spec: Mapping[str, Any], folder: Path | None) -> Column:
     where = f"column {name!r}"
-    known = ("role", "sensitive", "type", "categories", "bounds", "ladder", "tree", "missing", "outside", *ANSWER_KEYS)
+    known = (
+        *("role", "sensitive", "type", "categories", "bounds", "ladder", "tree", "missing", "outside"),
+        *CALENDAR_KEYS,
+        *ANSWER_KEYS,
+    )
     refuse_unknown(where, spec, known)
+    kind = None if "type" not in spec else member(ColumnType, where, "type", spec["type"])
+    calendar = _calendar(where, kind, spec)
     ladder = spec.get("ladder", "auto")
     widths: tuple[float, ...] | None = None
     if isinstance(ladder, str):
@@ -420,6 +462,8 @@ def _column(name: str, spec: Mapping[str, Any], folder: Path | None) -> Column:
     else:
         widths = tuple(numbers(where, "ladder", ladder))
     bounds = spec.get("bounds")
+    if calendar is not None:
+        bounds = None
     if bounds is not None:
         pair = numbers(where, "bounds", bounds)
         if len(pair) != 2:
@@ -431,7 +475,7 @@ def _column(name: str, spec: Mapping[str, Any], folder: Path | None) -> Column:
         role=member(Role, where, "role", spec.get("role", "quasi_identifier")),
         role_given="role" in spec,
         sensitive=expect(where, "sensitive", spec.get("sensitive", False), bool),
-        type=None if "type" not in spec else member(ColumnType, where, "type", spec["type"]),
+        type=kind,
         categories=None if categories is None else tuple(texts(where, "categories", categories)),
         bounds=bounds,
         ladder=widths,
@@ -439,5 +483,19 @@ def _column(name: str, spec: Mapping[str, Any], folder: Path | None) -> Column:
         generalize=ladder != "none",
         missing=None if "missing" not in spec else member(Missing, where, "missing", spec["missing"]),
         outside=None if "outside" not in spec else member(Outside, where, "outside", spec["outside"]),
+        calendar=calendar,
         answers=design_of(where, spec, folder),
     )
+
+
+def _calendar(where: str, kind: ColumnType | None, spec: Mapping[str, Any]) -> Calendar | None:
+    """Return what is declared of dates, moments or times; None where the column holds none, or lists its values."""
+    of_calendar = None if kind is None else kind.calendar_kind
+    listed = next((key for key in ("categories", "tree") if key in spec), None)
+    for key in CALENDAR_KEYS:
+        if key in spec and (of_calendar is None or listed):
+            raise PolicyError(
+                f"{where}: {key} is for dates, moments and times of day" + (f", not beside {listed}" if listed else ""),
+                'type = "date", "datetime" or "time"',
+            )
+    return None if of_calendar is None or listed else declared_calendar(where, of_calendar, spec)

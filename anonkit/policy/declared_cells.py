@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from anonkit.domains.cell_keys import NO_CATEGORY, category_codes, cell_keys, cell_numbers, cell_texts
 from anonkit.domains.domain_codes import refuse_kinds
 from anonkit.errors import PolicyError
+from anonkit.policy.calendar_settling import CalendarCells
 from anonkit.policy.declaration import Column, Missing, Outside, Policy, Role
 
 
@@ -143,7 +144,7 @@ class CategoryCells:
         return pa.DictionaryArray.from_arrays(places.cast(kind.index_type), names, ordered=kind.ordered)
 
 
-DeclaredCells = UnitCells | NumberCells | CategoryCells
+DeclaredCells = UnitCells | NumberCells | CategoryCells | CalendarCells
 
 
 def declared_cells(column: Column, policy: Policy) -> DeclaredCells | None:
@@ -159,7 +160,7 @@ def declared_cells(column: Column, policy: Policy) -> DeclaredCells | None:
     if bounds is not None:
         return NumberCells(name=column.name, bounds=bounds, outside=column.outside, first=first)
     if values is None:
-        return None
+        return _calendar_cells(column, policy, first=first)
     return CategoryCells(
         name=column.name,
         values=values,
@@ -167,6 +168,23 @@ def declared_cells(column: Column, policy: Policy) -> DeclaredCells | None:
         outside=column.outside,
         first=first,
         any_type=column.role is Role.QUASI_IDENTIFIER,
+    )
+
+
+def _calendar_cells(column: Column, policy: Policy, *, first: bool) -> CalendarCells | None:
+    """Return how dates, moments and times are read; None where nothing is declared of them, or no bins are public."""
+    calendar, by_cell = column.calendar, policy.cell_by_cell
+    if calendar is None or not column.is_released or (by_cell and column.bins is None):
+        return None
+    plain = calendar.bounds is None and column.outside is None
+    return CalendarCells(
+        name=column.name,
+        calendar=calendar,
+        outside=column.outside,
+        first=first,
+        binned=by_cell,
+        named=calendar.levels is not None and column.role is not Role.QUASI_IDENTIFIER,
+        refuses=not by_cell and (plain or column.outside is Outside.REFUSE),
     )
 
 
@@ -212,17 +230,26 @@ def settling(schema: pa.Schema, policy: Policy) -> SettleCells | None:
     columns = tuple(
         cells
         for kind, cells in declared
-        if cells is not None
-        and cells.settles(kind)
-        and (not policy.cell_by_cell or (isinstance(cells, NumberCells) and cells.outside is Outside.MISSING))
+        if cells is not None and cells.settles(kind) and (not policy.cell_by_cell or _settles_by_cell(cells))
     )
     if not columns:
         return None
     refuse_kinds(schema, [cells.name for cells in columns if isinstance(cells, NumberCells)])
+    for cells in columns:
+        if isinstance(cells, CalendarCells) and not cells.takes(schema.field(cells.name).type):
+            raise PolicyError(
+                f"column {cells.name!r} is declared a {cells.calendar.kind} but its cells are of another type",
+                'whole numbers such as 20210304 need their format = "%Y%m%d"',
+            )
     kinds = {cells.name: cells.settled_kind(schema.field(cells.name).type) for cells in columns}
     return SettleCells(
         columns=columns, schema=pa.schema([field.with_type(kinds.get(field.name, field.type)) for field in schema])
     )
+
+
+def _settles_by_cell(cells: DeclaredCells) -> bool:
+    """Tell whether cells are settled where differential privacy reads the others itself."""
+    return isinstance(cells, CalendarCells) or (isinstance(cells, NumberCells) and cells.outside is Outside.MISSING)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import PolicyError, option
 from anonkit.policy.answer_design import AnswerDesign
+from anonkit.policy.calendar_columns import Calendar
 from anonkit.policy.declaration import Column, Missing, Outside, Policy, Role
 
 _INIT_HINT = "`anonkit init` drafts a policy with public domains to fill in; role insensitive leaves a column out"
@@ -149,8 +150,11 @@ def public_attribute(column: Column, policy_missing: Missing | None = None) -> P
         shall be refused: the number of rows, or the refusal itself, would tell of a row.
     """
     values, bounds, missing = column.domain_values, column.bounds, column.missing or policy_missing
+    bins = column.bins
+    if bins is not None:
+        values = bins.labels
     if not values and bounds is None:
-        raise _without_domain(column.name)
+        raise _without_domain(column.name, column.calendar)
     _refuse_telling(column.name, missing, column.outside)
     if column.role is Role.TARGET:
         if missing is Missing.FIRST:
@@ -167,13 +171,18 @@ def public_attribute(column: Column, policy_missing: Missing | None = None) -> P
         return NumericAttribute(name=column.name, bounds=bounds, has_missing=has_missing, answers=column.answers)
     return CategoricalAttribute(
         name=column.name,
-        domain=Categories(values=values or (), has_missing=has_missing, texts_alone=column.compares_texts),
-        tree=column.tree or (),
+        domain=Categories(
+            values=values or (), has_missing=has_missing, texts_alone=column.compares_texts or bins is not None
+        ),
+        tree=column.tree or (() if bins is None else bins.tree),
         answers=column.answers,
     )
 
 
-def _without_domain(name: str) -> PolicyError:
+def _without_domain(name: str, calendar: Calendar | None = None) -> PolicyError:
+    if calendar is not None:
+        example = 'bounds = ["2020-01-01", "2024-12-31"]; levels = ["month", "year"] chooses its public bins'
+        return PolicyError(f"column {name!r} has no public domain: declare the bounds of its {calendar.kind}s", example)
     return PolicyError(f"column {name!r} has no public domain: declare its categories or bounds", _INIT_HINT)
 
 

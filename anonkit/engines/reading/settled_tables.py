@@ -12,6 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.engines.reading.number_columns import CountNumbers, mixed_notes, text_columns
+from anonkit.errors import PolicyError
+from anonkit.policy.calendar_settling import CalendarCells
 from anonkit.policy.declaration import Policy, Role
 from anonkit.policy.declared_cells import CountCells, DeclaredCells, UnitCells, declared_cells, settling
 from anonkit.protocols import Engine, Source, is_too_large
@@ -39,7 +41,22 @@ def declared_table(
     The counts are those of `unusable_cells`: covered by no promise, for the owner.
     """
     unusable = unusable_cells(source, policy, engine, taken=taken)
+    _refuse_unread(source.schema, policy, unusable)
     return settled(source, policy, engine), unusable
+
+
+def _refuse_unread(schema: pa.Schema, policy: Policy, unusable: dict[str, Any]) -> None:
+    """Refuse dates, moments or times that cannot be read, or lie beyond their bounds, where that is declared."""
+    for name, counts in unusable.get("cells_not_as_declared", {}).items():
+        cells = declared_cells(policy.column(name), policy)
+        if isinstance(cells, CalendarCells) and cells.refuses and (n_outside := counts.get("outside", 0)):
+            column = policy.column(name)
+            raise PolicyError(
+                f"column {name!r} has {n_outside} cells that are no {cells.calendar.kind} as it is declared",
+                'declare their format, as in format = "%d.%m.%Y"; outside = "missing" makes them missing'
+                if column.outside is None
+                else 'correct the policy or the table, or say outside = "missing"',
+            )
 
 
 def settled(source: Source, policy: Policy, engine: Engine) -> Source:

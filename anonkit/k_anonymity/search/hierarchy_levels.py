@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.interval_ends import Point, number_of, units_of
+from anonkit.domains.named_parts import NamedParts
 from anonkit.errors import ParameterError
 
 Groups = NDArray[np.int32]
@@ -95,6 +96,23 @@ def width_ladder(column: CodedColumn, widths: Sequence[float]) -> Ladder:
         bins = np.unique(numbers, return_inverse=True)[1].reshape(-1)
         apart = [len(values)] * (column.size - len(values))
         levels.append(number_groups(np.concatenate((bins, np.array(apart, dtype=np.int64)))))
+    return Ladder(column.name, tuple(levels))
+
+
+def parts_ladder(column: CodedColumn, parts: NamedParts) -> Ladder:
+    """Return the levels of named parts, such as month, quarter and year, the finest first; missing stays apart.
+
+    Parameters
+    ----------
+    column : CodedColumn
+        Ordered; its values are points of the parts.
+    """
+    values = [value for value in column.values if value is not None]
+    levels = []
+    for level in range(parts.n_levels):
+        numbers = parts.numbers(values, level)
+        apart = np.full(column.size - len(values), int(numbers.max(initial=0)) + 1, dtype=np.int64)
+        levels.append(number_groups(np.concatenate((numbers, apart))))
     return Ladder(column.name, tuple(levels))
 
 

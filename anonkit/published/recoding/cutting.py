@@ -26,7 +26,8 @@ def parts_of(array: pa.Array, cuts: Sequence[Point]) -> NDArray[np.int64]:
     Parameters
     ----------
     array : Array
-        Numbers, dates or timestamps. A time without a zone is taken for UTC where cuts have one, and the reverse.
+        Numbers, dates, times of day or timestamps. A timestamp without a zone is taken for UTC where cuts have one,
+        and the reverse.
     cuts : sequence of Point
         Ascending. A float beside decimals and integers is the decimal it is written as; beside floats every cut
         is the float nearest to it, as when the text of a label is read.
@@ -58,6 +59,8 @@ def _whole_numbers(array: pa.Array) -> tuple[NDArray[np.integer], Fraction]:
         array, scale = array.cast(pa.int64()), Fraction(_NANOSECONDS[kind.unit])
     elif pa.types.is_date(kind):
         array, scale = array.cast(pa.date32()).cast(pa.int32()), Fraction(_DAY)
+    elif pa.types.is_time(kind):
+        array, scale = array.cast(pa.time64("ns")).cast(pa.int64()), Fraction(1)
     return pc.fill_null(array, 0).to_numpy(zero_copy_only=False), scale
 
 

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns of dates, moments and times of day as the policy declares them: format, zone, levels and public bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, time
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from anonkit.domains.array_types import BoolArray, IntArray
+from anonkit.domains.calendar_cells import CalendarReader
+from anonkit.domains.calendar_parts import LEVELS, CalendarKind, CalendarParts, first_places, part_numbers
+from anonkit.domains.interval_ends import place
+from anonkit.errors import ParameterError, PolicyError
+from anonkit.policy.toml_values import optional_text, texts
+
+KEYS = ("format", "zone", "levels")
+"""Keys of a column that only a column of dates, moments or times may have."""
+
+_MOST_AUTOMATIC, _MOST_BINS = 64, 2000
+
+Moment = date | datetime | time
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicBins:
+    """The public parts of a declared range: what differential privacy takes for the categories of the column."""
+
+    paths: tuple[tuple[str, ...], ...]
+    """One a bin, in order: from its name to the name of its coarsest part."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the bins, in order."""
+        return tuple(path[0] for path in self.paths)
+
+    @property
+    def tree(self) -> tuple[tuple[str, ...], ...]:
+        """The hierarchy of the bins; empty where there is one level."""
+        return self.paths if len(self.paths[0]) > 1 else ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calendar:
+    """What is declared of a column of dates, moments or times of day.
+
+    Raises
+    ------
+    PolicyError
+        The format cannot be read by, the zone is not known, the levels are none of the kind, or the bounds are no two
+        ascending points of it.
+    """
+
+    kind: CalendarKind
+    format: str | None = None
+    """How a text is read; None for ISO 8601."""
+    zone: str | None = None
+    """The time zone in which moments with an offset are taken; UTC when None."""
+    levels: tuple[str, ...] | None = None
+    """The levels at which it may be told, finest first; None for all of them."""
+    bounds: tuple[Moment, Moment] | None = None
+    """Public bounds, inclusive."""
+    where: str = field(default="", repr=False, compare=False)
+    """The column in messages."""
+
+    def __post_init__(self) -> None:
+        try:
+            _ = (self.reader, self.parts)
+        except ParameterError as error:
+            raise PolicyError(f"{self.where}: {error.message}", error.hint) from None
+        if self.zone is not None:
+            _check_zone(self.where, self.kind, self.zone)
+        if self.bounds is not None and not place(self.bounds[0]) < place(self.bounds[1]):
+            raise PolicyError(f"{self.where}: bounds must be [first, last] with first < last")
+        if self.bounds is not None:
+            _ = self.bins
+
+    @cached_property
+    def reader(self) -> CalendarReader:
+        """What reads a cell."""
+        return CalendarReader(kind=self.kind, format=self.format, zone=self.zone)
+
+    @cached_property
+    def parts(self) -> CalendarParts:
+        """The levels at which a k-anonymous release may tell of it."""
+        return CalendarParts(kind=self.kind, levels=LEVELS[self.kind] if self.levels is None else self.levels)
+
+    @property
+    def is_plain(self) -> bool:
+        """True when nothing is declared but that it holds dates."""
+        declared = (self.format, self.zone, self.levels, self.bounds)
+        return self.kind is CalendarKind.DATE and all(value is None for value in declared)
+
+    @property
+    def limits(self) -> tuple[Moment, Moment] | None:
+        """The public bounds: those declared, or all hours of a day."""
+        if self.bounds is None and self.kind is CalendarKind.TIME:
+            return time.min, time.max
+        return self.bounds
+
+    @cached_property
+    def bins(self) -> PublicBins | None:
+        """The public bins between the bounds, at the finest declared level; None without bounds.
+
+        Where no levels are declared, the finest level of at most 64 bins, else the coarsest: a function of the bounds
+        alone.
+
+        Raises
+        ------
+        PolicyError
+            There are more than 2000.
+        """
+        limits = self.limits
+        if limits is None:
+            return None
+        names = self.bin_levels
+        first, last = self._bin_range
+        if last - first >= _MOST_BINS:
+            raise PolicyError(
+                f"{self.where}: its bounds hold more than {_MOST_BINS} public bins of a {names[0]}",
+                f'coarser levels: levels = ["{LEVELS[self.kind][-1]}"]',
+            )
+        parts = CalendarParts(kind=self.kind, levels=names)
+        point: Any = limits[0]
+        paths: list[tuple[str, ...]] = []
+        for _ in range(last - first + 1):
+            _, following, _ = parts.part(point, 0)
+            paths.append(tuple(parts.part(point, level)[2] for level in range(parts.n_levels)))
+            point = following
+        return PublicBins(paths=tuple(paths))
+
+    @cached_property
+    def bin_levels(self) -> tuple[str, ...]:
+        """The levels of the public bins, finest first."""
+        known = LEVELS[self.kind]
+        if self.levels is not None or self.limits is None:
+            return self.levels or known
+        for at, level in enumerate(known):
+            first, last = self._numbers_of_limits(level)
+            if last - first < _MOST_AUTOMATIC:
+                return known[at:]
+        return known[-1:]
+
+    @property
+    def _bin_range(self) -> tuple[int, int]:
+        return self._numbers_of_limits(self.bin_levels[0])
+
+    def _numbers_of_limits(self, level: str) -> tuple[int, int]:
+        limits = self.limits or (time.min, time.max)
+        ends = part_numbers(np.array([place(limit) for limit in limits], dtype=np.int64), level)
+        return int(ends[0]), int(ends[1])
+
+    def inside(self, places: IntArray) -> BoolArray:
+        """Tell which places are within the declared bounds, shape (n,)."""
+        if self.bounds is None:
+            return np.ones(places.size, dtype=bool)
+        low, high = self._ends
+        inside: BoolArray = (places >= low) & (places <= high)
+        return inside
+
+    def clamped(self, places: IntArray) -> IntArray:
+        """Return places with those beyond a declared bound at the bound, shape (n,)."""
+        return places if self.bounds is None else np.clip(places, *self._ends)
+
+    @property
+    def lowest(self) -> int:
+        """The place of the lower bound; 0 without one."""
+        return 0 if self.limits is None else int(place(self.limits[0]))
+
+    @property
+    def _ends(self) -> tuple[int, int]:
+        low, high = (int(place(bound)) for bound in self.bounds or (time.min, time.max))
+        return low, high
+
+    def bin_of(self, places: IntArray) -> IntArray:
+        """Return the public bin of each place, that of the nearest bound beyond them; shape (n,)."""
+        first, last = self._bin_range
+        return np.clip(part_numbers(places, self.bin_levels[0]), first, last) - first
+
+    def beginnings(self, places: IntArray) -> IntArray:
+        """Return where the finest part of each place begins, shape (n,): nothing finer is ever looked at."""
+        level = self.parts.levels[0]
+        return first_places(part_numbers(places, level), level)
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the declaration, ready for JSON."""
+        out: dict[str, Any] = {"kind": str(self.kind), "levels": list(self.parts.levels)}
+        out |= {key: value for key, value in (("format", self.format), ("zone", self.zone)) if value is not None}
+        return out if self.bounds is None else {**out, "bounds": [bound.isoformat() for bound in self.bounds]}
+
+    @classmethod
+    def from_params(cls, raw: Mapping[str, Any], where: str) -> Calendar:
+        """Rebuild the declaration from `to_params()`.
+
+        Raises
+        ------
+        PolicyError, KeyError, TypeError, ValueError
+            It is none.
+        """
+        kind = CalendarKind(raw["kind"])
+        bounds = None if "bounds" not in raw else declared_bounds(where, kind, list(raw["bounds"]))
+        return cls(
+            kind=kind,
+            format=raw.get("format"),
+            zone=raw.get("zone"),
+            levels=tuple(raw["levels"]),
+            bounds=bounds,
+            where=where,
+        )
+
+
+def declared_calendar(where: str, kind: CalendarKind, spec: Mapping[str, Any]) -> Calendar:
+    """Return what a column of the policy declares of its dates, moments or times.
+
+    Raises
+    ------
+    PolicyError
+        See `Calendar`.
+    """
+    return Calendar(
+        kind=kind,
+        format=optional_text(where, "format", spec),
+        zone=optional_text(where, "zone", spec),
+        levels=tuple(texts(where, "levels", spec["levels"])) if "levels" in spec else None,
+        bounds=declared_bounds(where, kind, spec["bounds"]) if "bounds" in spec else None,
+        where=where,
+    )
+
+
+def declared_bounds(where: str, kind: CalendarKind, raw: object) -> tuple[Moment, Moment]:
+    """Return declared bounds: two dates, moments or times of TOML, or texts of them in ISO 8601.
+
+    The last of two dates bounds a column of moments with the whole day.
+
+    Raises
+    ------
+    PolicyError
+        They are none.
+    """
+    if not isinstance(raw, list) or len(raw) != 2:
+        raise PolicyError(f"{where}: bounds must be [first, last]")
+    first, last = (_point(where, kind, bound, end=at == 1) for at, bound in enumerate(raw))
+    return first, last
+
+
+def _point(where: str, kind: CalendarKind, raw: object, *, end: bool) -> Moment:
+    try:
+        if kind is CalendarKind.TIME:
+            clock = raw if isinstance(raw, time) else time.fromisoformat(raw if isinstance(raw, str) else "")
+            if clock.tzinfo is None:
+                return clock
+        plain: Any = date.fromisoformat(raw) if isinstance(raw, str) and len(raw) == 10 else raw
+        plain = datetime.fromisoformat(plain) if isinstance(plain, str) else plain
+    except ValueError:
+        plain = None
+    if isinstance(plain, datetime) and kind is CalendarKind.DATETIME and plain.tzinfo is None:
+        return plain
+    if isinstance(plain, date) and not isinstance(plain, datetime):
+        return plain if kind is CalendarKind.DATE else datetime.combine(plain, time.max if end else time.min)
+    example = '["08:00", "18:00"]' if kind is CalendarKind.TIME else '["2020-01-01", "2024-12-31"]'
+    raise PolicyError(f"{where}: bounds of a {kind} are two of them, without an offset", f"bounds = {example}")
+
+
+def _check_zone(where: str, kind: CalendarKind, zone: str) -> None:
+    from zoneinfo import ZoneInfo
+
+    if kind is CalendarKind.TIME:
+        raise PolicyError(f"{where}: a time of day without its day has no time zone", "leave zone out")
+    try:
+        ZoneInfo(zone)
+    except (KeyError, ValueError, OSError):  # not found; no name of a zone; a folder of zones
+        raise PolicyError(f"{where}: zone is not a time zone that is known here", 'zone = "Europe/Berlin"') from None
