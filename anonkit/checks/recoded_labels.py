@@ -144,7 +144,7 @@ def label_checks(
         The recoding or the report is not one.
     """
     recoding, stated = params["recoding"], dict(named(report["columns"]))
-    calendars = {name: column["calendar"] for name, column in named(params["columns"]) if "calendar" in column}
+    calendars = {name: column["calendar"] for name, column in named(params.get("columns", ())) if "calendar" in column}
     merged = recoding.get("merged", False)
     if merged not in (True, False):
         raise ValueError("neither yes nor no")

@@ -83,7 +83,7 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: 
         if (column := policy.column(name)).categories is None
         and column.bounds is None
         and column.tree is None
-        and column.bins is None
+        and not column.has_bins
     ]
     rows = source
     if is_too_large(source, engine):

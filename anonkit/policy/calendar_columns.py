@@ -76,8 +76,6 @@ class Calendar:
             _check_zone(self.where, self.kind, self.zone)
         if self.bounds is not None and not place(self.bounds[0]) < place(self.bounds[1]):
             raise PolicyError(f"{self.where}: bounds must be [first, last] with first < last")
-        if self.bounds is not None:
-            _ = self.bins
 
     @cached_property
     def reader(self) -> CalendarReader:

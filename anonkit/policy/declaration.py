@@ -177,9 +177,20 @@ class Column:
         return None if self.calendar is None or self.domain_values is not None else self.calendar.parts
 
     @property
+    def has_bins(self) -> bool:
+        """True when the declaration makes public bins of dates, moments or times: they have bounds."""
+        return self.named_parts is not None and self.calendar is not None and self.calendar.limits is not None
+
+    @property
     def bins(self) -> PublicBins | None:
-        """The public bins of a column whose cells are dates, moments or times within declared bounds."""
-        return None if self.calendar is None or self.domain_values is not None else self.calendar.bins
+        """The public bins of a column whose cells are dates, moments or times within declared bounds.
+
+        Raises
+        ------
+        PolicyError
+            There are too many.
+        """
+        return self.calendar.bins if self.has_bins and self.calendar is not None else None
 
     def __post_init__(self) -> None:
         where = f"column {self.name!r}"
@@ -364,7 +375,7 @@ class Policy:
         """Return the treatment of missing values in a column; "first" needs a domain that has a first value."""
         column = self.column(name)
         treatment = column.missing or self.missing or Missing.CATEGORY
-        bare = column.bounds is None and column.domain_values is None and column.bins is None
+        bare = column.bounds is None and column.domain_values is None and not column.has_bins
         return Missing.CATEGORY if treatment is Missing.FIRST and bare else treatment
 
     def with_roles(

@@ -174,7 +174,7 @@ def declared_cells(column: Column, policy: Policy) -> DeclaredCells | None:
 def _calendar_cells(column: Column, policy: Policy, *, first: bool) -> CalendarCells | None:
     """Return how dates, moments and times are read; None where nothing is declared of them, or no bins are public."""
     calendar, by_cell = column.calendar, policy.cell_by_cell
-    if calendar is None or not column.is_released or (by_cell and column.bins is None):
+    if calendar is None or not column.is_released or (by_cell and not column.has_bins):
         return None
     plain = calendar.bounds is None and column.outside is None
     return CalendarCells(

@@ -41,11 +41,11 @@ def declared_table(
     The counts are those of `unusable_cells`: covered by no promise, for the owner.
     """
     unusable = unusable_cells(source, policy, engine, taken=taken)
-    _refuse_unread(source.schema, policy, unusable)
+    _refuse_unread(policy, unusable)
     return settled(source, policy, engine), unusable
 
 
-def _refuse_unread(schema: pa.Schema, policy: Policy, unusable: dict[str, Any]) -> None:
+def _refuse_unread(policy: Policy, unusable: dict[str, Any]) -> None:
     """Refuse dates, moments or times that cannot be read, or lie beyond their bounds, where that is declared."""
     for name, counts in unusable.get("cells_not_as_declared", {}).items():
         cells = declared_cells(policy.column(name), policy)

@@ -1,0 +1,181 @@
+"""Dates, moments and times read from cells: by the declared format, cell by cell, and never guessed."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonkit.domains.calendar_cells import CalendarReader, settled_type
+from anonkit.domains.calendar_parts import CalendarKind
+from anonkit.domains.interval_ends import place
+from anonkit.errors import ParameterError
+
+FORMATS = ["%d.%m.%Y", "%m/%d/%Y", "%Y%m%d", "%d %b %Y", "%B %d, %Y", "%Y-%m-%d", "100%% %d/%m/%Y"]
+CLOCKS = ["%H:%M", "%H:%M:%S", "%H%M", "%I:%M %p", "%H:%M:%S.%f"]
+
+
+def read(cells: pa.Array, kind: str, **declared: str) -> list[object]:
+    """What a reader makes of some cells: points, None where it reads nothing."""
+    reader = CalendarReader(kind=CalendarKind(kind), **declared)
+    places, there = reader.places(cells)
+    days = settled_type(reader.kind) == pa.date32()
+    typed = (places // 86_400_000_000).astype(np.int32) if days else places
+    return list(pa.array(typed, mask=~there).cast(settled_type(reader.kind)).to_pylist())
+
+
+def in_years(text: str, year: int) -> str:
+    """Fill in the year: `strftime` of this machine does not pad years below 1000."""
+    return text.replace("%Y", f"{year:04}")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@given(days=st.lists(st.dates(), max_size=8))
+def test_a_written_date_is_read_back(form: str, days: list[date]) -> None:
+    """Of every format, in all years from 1 to 9999; ISO 8601 without one."""
+    texts = pa.array([day.strftime(in_years(form, day.year)) for day in days], pa.string())
+    assert read(texts, "date", format=form) == days
+    assert read(pa.array([day.isoformat() for day in days], pa.string()), "date") == days
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+@given(moments=st.lists(st.datetimes(), max_size=8))
+def test_a_written_moment_is_read_back(clock: str, moments: list[datetime]) -> None:
+    """As far as the format tells: what it leaves out is 0."""
+    form = f"%d/%m/%Y {clock}"
+    texts = pa.array([moment.strftime(in_years(form, moment.year)) for moment in moments], pa.string())
+    second, fraction = "%S" in clock, "%f" in clock
+    expected = [
+        moment.replace(second=moment.second * second, microsecond=moment.microsecond * fraction) for moment in moments
+    ]
+    assert read(texts, "datetime", format=form) == expected
+    assert read(texts, "date", format=form) == [moment.date() for moment in moments]
+
+
+@given(times=st.lists(st.times(), max_size=8))
+def test_a_written_time_is_read_back(times: list[time]) -> None:
+    """ISO 8601, with or without seconds and their fractions."""
+    assert read(pa.array([each.isoformat() for each in times], pa.string()), "time") == times
+    assert read(pa.array(times, pa.time64("us")), "time") == times
+
+
+@given(st.lists(st.text(alphabet="0123456789-:./ TZ+", max_size=12) | st.dates().map(str), max_size=6), st.randoms())
+def test_a_cell_is_read_independently_of_all_others(texts: list[str], random: object) -> None:
+    """Whatever stands beside it, and in whatever order."""
+    together = read(pa.array(texts, pa.string()), "datetime")
+    assert together == [read(pa.array([text]), "datetime")[0] for text in texts]
+    assert read(pa.array(texts, pa.string()).dictionary_encode(), "datetime") == together
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *[
+            "2021-02-29",
+            "2021-04-31",
+            "2021-13-01",
+            "2021-00-10",
+            "0000-01-01",
+            "21-03-04",
+            "03/04/2021",
+            "2021-3-4",
+            "nan",
+        ],
+        *["20210304", "2021-03-04T25:00", "2021-03-04T10:60", "10000-01-01", "", " ", "2021-03-04x"],
+    ],
+)
+def test_what_is_no_day_of_the_calendar_is_not_read(text: str) -> None:
+    """31 April, 29 February 2021, years of two digits, day and month that could be each other."""
+    assert read(pa.array([text]), "date") == [None]
+
+
+def test_leap_days_early_days_and_blanks_are_read() -> None:
+    """29 February 2000 and 2024, days before 1970 and 1900, the last day there is, and blanks around them."""
+    texts = ["2000-02-29", "2024-02-29", "1969-12-31", "1899-12-31", "0001-01-01", "9999-12-31", " 2021-03-04 "]
+    assert read(pa.array(texts), "date") == [date.fromisoformat(text.strip()) for text in texts]
+
+
+def test_a_format_decides_between_day_and_month() -> None:
+    """03/04/2021 is the third of April or the fourth of March, as declared; one or two digits alike."""
+    assert read(pa.array(["03/04/2021", "3/4/2021"]), "date", format="%d/%m/%Y") == [date(2021, 4, 3)] * 2
+    assert read(pa.array(["03/04/2021", "13/4/2021"]), "date", format="%m/%d/%Y") == [date(2021, 3, 4), None]
+    assert read(pa.array([20210304, 2021]), "date", format="%Y%m%d") == [date(2021, 3, 4), None]
+    assert read(pa.array(["12:05 am", "12:05 PM", "13:00 pm"]), "time", format="%I:%M %p") == [
+        time(0, 5),
+        time(12, 5),
+        None,
+    ]
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Pacific/Auckland"])
+@given(
+    moments=st.lists(st.datetimes(min_value=datetime(1971, 1, 1), max_value=datetime(2036, 1, 1)), max_size=6),
+    minutes=st.integers(-12 * 4, 14 * 4).map(lambda quarter: quarter * 15),
+)
+def test_a_moment_with_an_offset_is_taken_in_the_declared_zone(
+    zone: str | None, moments: list[datetime], minutes: int
+) -> None:
+    """The clock of the zone shows it, UTC without one; in a text and in a typed column. Without offset it stays."""
+    offset = timezone(timedelta(minutes=minutes))
+    aware = [moment.replace(tzinfo=offset) for moment in moments]
+    there = UTC if zone is None else ZoneInfo(zone)
+    expected = [moment.astimezone(there).replace(tzinfo=None) for moment in aware]
+    declared = {} if zone is None else {"zone": zone}
+    assert read(pa.array([moment.isoformat() for moment in aware], pa.string()), "datetime", **declared) == expected
+    assert read(pa.array(aware, pa.timestamp("us", "Asia/Tokyo")), "datetime", **declared) == expected
+    assert read(pa.array([each.isoformat(" ") for each in moments], pa.string()), "datetime", **declared) == moments
+
+
+def test_what_is_finer_than_a_microsecond_is_cut_off() -> None:
+    """Nanoseconds before and after 1970, in every unit of a typed column, and in a text."""
+    for unit, value in (("ns", 1_600_000_000_123_456_789), ("us", 1_600_000_000_123_456), ("ms", 1_600_000_000_123)):
+        (moment,) = read(pa.array([value], pa.timestamp(unit)), "datetime")
+        assert str(moment).startswith("2020-09-13 12:26:40.123")
+    assert read(pa.array([-1], pa.timestamp("ns")), "datetime") == [datetime(1969, 12, 31, 23, 59, 59, 999_999)]
+    assert read(pa.array(["2020-09-13T12:26:40.123456789Z"]), "datetime") == [
+        datetime(2020, 9, 13, 12, 26, 40, 123_456)
+    ]
+    assert read(pa.array([10**12], pa.timestamp("s")), "datetime") == [None]  # the year 33658
+    assert read(pa.array([3600], pa.timestamp("s")), "time") == [time(1)]
+    assert read(pa.array([date(2020, 2, 2)]), "datetime") == [datetime(2020, 2, 2)]
+    assert read(pa.array([61_000], pa.time32("ms")), "time") == [time(0, 1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [
+        *[("date", "%d.%m.%y"), ("date", "%d.%m"), ("date", "%d.%m.%Y %b"), ("date", "%j %Y"), ("date", "%d%d%m%Y")],
+        *[("time", "%M"), ("time", "%I:%M"), ("datetime", "%Y-%m-%d %H %I %p"), ("date", "%Y-%m-%d%")],
+    ],
+)
+def test_a_format_that_would_have_to_guess_is_refused(kind: str, form: str) -> None:
+    """Two digits of a year, no year, two months, directives nobody knows, twelve hours without their half."""
+    with pytest.raises(ParameterError):
+        CalendarReader(kind=CalendarKind(kind), format=form)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given_type", "taken"),
+    [
+        *[("date", pa.string(), True), ("date", pa.int64(), False), ("date", pa.bool_(), False)],
+        *[("time", pa.date32(), False), ("time", pa.time32("ms"), True), ("date", pa.time64("us"), False)],
+        *[("datetime", pa.dictionary(pa.int32(), pa.string()), True)],
+    ],
+)
+def test_a_type_is_taken_or_not_without_a_look_at_a_cell(kind: str, given_type: pa.DataType, taken: bool) -> None:
+    """Whole numbers need a format; a day is no time of day."""
+    assert CalendarReader(kind=CalendarKind(kind)).takes(given_type) is taken
+
+
+def test_places_are_those_of_the_points() -> None:
+    """Microseconds since 1970, or since midnight."""
+    reader = CalendarReader(kind=CalendarKind.DATETIME)
+    moment = datetime(2021, 3, 4, 5, 6, 7)
+    places, there = reader.places(pa.array([moment, None]))
+    assert places.tolist() == [place(moment), 0]
+    assert there.tolist() == [True, False]

@@ -1,0 +1,188 @@
+"""Columns of dates, moments and times in a policy: what may be declared, what is refused, and their public bins."""
+
+from __future__ import annotations
+
+import tomllib
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonkit.domains.calendar_parts import CalendarKind
+from anonkit.domains.interval_ends import place
+from anonkit.errors import PolicyError
+from anonkit.policy.calendar_columns import Calendar
+from anonkit.policy.declaration import Column, ColumnType, Policy
+from anonkit.policy.declared_cells import declared_cells
+from anonkit.policy.public_domains import CategoricalAttribute, public_attribute
+
+
+def column(**spec: Any) -> Column:
+    """A column as a policy file declares it."""
+    return Policy.from_dict({"columns": {"born": spec}}).column("born")
+
+
+@pytest.mark.parametrize(
+    ("spec", "rule"),
+    [
+        ({"levels": ["month"]}, "levels is for dates"),
+        ({"type": "integer", "format": "%Y"}, "format is for dates"),
+        ({"type": "date", "levels": ["month"], "tree": [["a", "b"]]}, "not beside tree"),
+        ({"type": "date", "levels": ["year", "month"]}, "finest first"),
+        ({"type": "date", "levels": ["hour"]}, "levels of a date"),
+        ({"type": "date", "levels": []}, "levels of a date"),
+        ({"type": "date", "format": "%d.%m.%y"}, "two digits"),
+        ({"type": "date", "zone": "Mars/Olympus"}, "time zone"),
+        ({"type": "date", "zone": "../etc/passwd"}, "time zone"),
+        ({"type": "time", "zone": "UTC"}, "without its day"),
+        ({"type": "date", "bounds": [2020, 2024]}, "bounds of a date"),
+        ({"type": "date", "bounds": ["2020-01-01"]}, "first, last"),
+        ({"type": "date", "bounds": ["2024-01-01", "2020-01-01"]}, "first < last"),
+        ({"type": "date", "bounds": ["2020-01-01", "2020-13-01"]}, "bounds of a date"),
+        ({"type": "date", "bounds": ["2020-01-01T00:00", "2021-01-01T00:00"]}, "bounds of a date"),
+        ({"type": "datetime", "bounds": ["2020-01-01T00:00Z", "2021-01-01T00:00Z"]}, "bounds of a datetime"),
+        ({"type": "time", "bounds": ["08:00+02:00", "18:00"]}, "bounds of a time"),
+        ({"type": "date", "ladder": [5]}, "for numbers"),
+        ({"type": "date", "outside": "clamp"}, "for bounds"),
+        ({"type": "date", "missing": "first"}, "categories or bounds"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(spec: dict[str, Any], rule: str) -> None:
+    """Keys beside the wrong type, levels in the wrong order, two-digit years, offsets in bounds, too many bins."""
+    with pytest.raises(PolicyError, match=rule):
+        column(**spec)
+
+
+def test_bounds_may_be_days_of_toml_or_texts() -> None:
+    """TOML has dates and times of its own; the last day of a column of moments is a whole day."""
+    raw = tomllib.loads('type = "datetime"\nbounds = [2020-01-01, 2020-12-31]')
+    assert column(**raw) == column(type="datetime", bounds=["2020-01-01", "2020-12-31"])
+    calendar = column(**raw).calendar
+    assert calendar is not None
+    assert calendar.bounds == (datetime(2020, 1, 1), datetime(2020, 12, 31, 23, 59, 59, 999_999))
+    assert column(type="time", bounds=["08:00", "18:00"]).bins is not None
+
+
+@given(
+    first=st.dates(min_value=date(1701, 1, 1), max_value=date(2200, 1, 1)),
+    days=st.integers(1, 1500),
+    level=st.sampled_from(["day", "month", "quarter", "year"]),
+)
+def test_public_bins_are_the_periods_of_pandas_between_the_bounds(first: date, days: int, level: str) -> None:
+    """A function of the bounds alone, in order, none missing, every day of the range in its own."""
+    last = first + timedelta(days=days)
+    calendar = Calendar(kind=CalendarKind.DATE, levels=(level,), bounds=(first, last))
+    assert calendar.bins is not None
+    periods = pd.period_range(first, last, freq={"day": "D", "month": "M", "quarter": "Q", "year": "Y"}[level])
+    assert [label.replace("-Q", "Q") for label in calendar.bins.labels] == list(map(str, periods))
+    assert calendar.bins.tree == ()
+    each = [first + timedelta(days=at) for at in range(0, days + 1, max(days // 20, 1))]
+    bins = calendar.bin_of(np.array([place(day) for day in each], dtype=np.int64))
+    index = pd.PeriodIndex(pd.to_datetime(pd.Series(each)), freq=periods.freqstr)
+    assert bins.tolist() == periods.get_indexer(index).tolist()
+
+
+@pytest.mark.parametrize(
+    ("spec", "finest", "n_bins", "depth"),
+    [
+        ({"type": "date", "bounds": ["2020-01-01", "2020-02-28"]}, "2020-01-01", 59, 5),
+        ({"type": "date", "bounds": ["2020-01-01", "2024-12-31"]}, "2020-01", 60, 4),
+        ({"type": "date", "bounds": ["1930-01-01", "2024-12-31"]}, "1930s", 10, 1),
+        ({"type": "datetime", "bounds": ["2020-01-01", "2020-01-02"]}, "2020-01-01T00", 48, 6),
+        ({"type": "time"}, "00:00-00:59", 24, 2),
+        ({"type": "time", "levels": ["part"]}, "00:00-05:59", 4, 1),
+    ],
+)
+def test_without_levels_the_finest_of_at_most_64_bins_are_public(
+    spec: dict[str, Any], finest: str, n_bins: int, depth: int
+) -> None:
+    """Decided by the bounds and by nothing that is in the table; the coarser levels are their hierarchy."""
+    attribute = public_attribute(column(**spec))
+    assert isinstance(attribute, CategoricalAttribute)
+    assert (attribute.domain.values[0], len(attribute.domain.values)) == (finest, n_bins)
+    assert attribute.domain.has_missing
+    assert {len(path) for path in attribute.tree} == (set() if depth == 1 else {depth})
+
+
+def test_more_bins_than_anybody_can_count_are_refused_where_they_are_needed() -> None:
+    """Under differential privacy, before any data; k-anonymity does not ask for them."""
+    declared = column(type="date", levels=["day", "year"], bounds=["1950-01-01", "2020-01-01"])
+    with pytest.raises(PolicyError, match="more than 2000 public bins of a day"):
+        public_attribute(declared)
+
+
+def test_differential_privacy_needs_bounds_of_dates() -> None:
+    """The refusal says which."""
+    with pytest.raises(PolicyError, match="declare the bounds of its dates") as refused:
+        public_attribute(column(type="date"))
+    assert "bounds = [" in str(refused.value.hint)
+
+
+def settled(spec: dict[str, Any], cells: list[Any], *, cell_by_cell: bool) -> list[Any]:
+    """Cells of a text column as they are settled."""
+    policy = Policy.from_dict({"columns": {"born": spec}})
+    rule = declared_cells(policy.column("born"), Policy(columns=policy.columns, cell_by_cell=cell_by_cell))
+    assert rule is not None
+    array = pa.array(cells, pa.string())
+    return rule.settled(array, rule.settled_kind(array.type)).to_pylist()  # type: ignore[no-any-return]
+
+
+CELLS = ["01.02.1999", "15.03.2020", "31.12.9999", "31.02.2020", None, "15.03.20"]
+
+
+def test_cells_beyond_the_bounds_count_as_the_nearest_bin_or_are_missing() -> None:
+    """As numbers are clamped; what cannot be read is missing, and may count as the lower bound."""
+    spec = {"type": "date", "format": "%d.%m.%Y", "bounds": ["2020-01-01", "2020-06-30"], "levels": ["month"]}
+    assert settled(spec, CELLS, cell_by_cell=True) == ["2020-01", "2020-03", "2020-06", None, None, None]
+    assert settled({**spec, "outside": "missing"}, CELLS, cell_by_cell=True) == [None, "2020-03", *[None] * 4]
+    first = settled({**spec, "missing": "first"}, CELLS, cell_by_cell=True)
+    assert first == ["2020-01", "2020-03", "2020-06", *["2020-01"] * 3]
+
+
+def test_nothing_finer_than_the_finest_level_is_left_of_a_cell() -> None:
+    """Under k-anonymity a cell becomes the first day of its month; a column released as it is, the name of it."""
+    spec = {"type": "date", "format": "%d.%m.%Y", "levels": ["month", "year"], "outside": "missing"}
+    days = [date(1999, 2, 1), date(2020, 3, 1), date(9999, 12, 1), None, None, None]
+    assert settled(spec, CELLS, cell_by_cell=False) == days
+    names = ["1999-02", "2020-03", "9999-12", None, None, None]
+    assert settled({**spec, "role": "insensitive"}, CELLS, cell_by_cell=False) == names
+    hours = settled({"type": "datetime"}, ["2021-03-04T05:06:07.5Z", "2021-03-04 05:59"], cell_by_cell=False)
+    assert hours == [datetime(2021, 3, 4, 5)] * 2
+
+
+@given(cells=st.lists(st.sampled_from(CELLS) | st.dates().map(lambda day: f"{day:%d.%m}.{day.year:04}"), max_size=8))
+def test_a_bin_is_a_function_of_its_cell_alone(cells: list[str | None]) -> None:
+    """Under differential privacy no other row has a part in it, and none is refused."""
+    spec = {"type": "date", "format": "%d.%m.%Y", "bounds": ["2020-01-01", "2020-06-30"], "levels": ["month"]}
+    together = settled(spec, cells, cell_by_cell=True)
+    assert together == [settled(spec, [cell], cell_by_cell=True)[0] for cell in cells]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"type": "date", "format": "%d.%m.%Y", "levels": ["month", "year"]},
+        {"type": "datetime", "zone": "Europe/Berlin", "bounds": ["2020-01-01", "2021-01-01"]},
+        {"type": "time", "bounds": ["08:00", "18:30"]},
+        {"type": "date"},
+    ],
+)
+def test_a_declaration_comes_back_from_the_params(spec: dict[str, Any]) -> None:
+    """`anonkit apply` reads the next batch by what the params say."""
+    calendar = column(**spec).calendar
+    assert calendar is not None
+    again = Calendar.from_params(calendar.to_params(), "column 'born'")
+    assert again.to_params() == calendar.to_params()
+    assert (again.reader, again.parts, again.bounds) == (calendar.reader, calendar.parts, calendar.bounds)
+
+
+def test_a_column_of_dates_made_in_python_has_its_calendar() -> None:
+    """As one of a policy file has."""
+    made = Column(name="born", type=ColumnType.DATE)
+    assert made.calendar == column(type="date").calendar
+    assert Column(name="born", type=ColumnType.DATE, categories=("2020-01-01",)).named_parts is None
