@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from typing import Any, Protocol
 
 import numpy as np
@@ -286,12 +286,14 @@ def _by_text(
 
 
 def _numbers(array: pa.Array, name: str) -> FloatArray:
-    """Return cells as floats, dates and times as days since 1970, missing as NaN."""
+    """Return cells as floats, dates and timestamps as days since 1970, times of day in days, missing as NaN."""
     kind = array.type
     if pa.types.is_date(kind):
         array = array.cast(pa.date32()).cast(pa.int32())
     elif pa.types.is_timestamp(kind):
         array = pc.divide(array.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()).cast(pa.float64()), _DAY)
+    elif pa.types.is_time(kind):
+        array = pc.divide(array.cast(pa.time64("us"), safe=False).cast(pa.int64()).cast(pa.float64()), _DAY)
     floats = pc.fill_null(array.cast(pa.float64(), safe=False), math.nan).to_numpy(zero_copy_only=False)
     values = np.asarray(floats, dtype=np.float64)
     if np.isinf(values).any():
@@ -312,7 +314,7 @@ def _number_of(text: str | None) -> tuple[float] | None:
 def _as_number(point: Point) -> float:
     if isinstance(point, datetime) and point.tzinfo is None:
         point = point.replace(tzinfo=UTC)
-    return float(place(point)) / _DAY if isinstance(point, date) else float(point)
+    return float(place(point)) / _DAY if isinstance(point, date | time) else float(point)
 
 
 def recoded_cells(params: Mapping[str, Any], recoding: Recoding) -> dict[str, Cells]:

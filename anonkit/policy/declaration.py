@@ -140,7 +140,8 @@ class Column:
     outside: Outside | None = None
     """What a cell outside categories, tree or bounds means; None: as `Outside` says."""
     calendar: Calendar | None = None
-    """Format, zone, levels and public bounds of a column of dates, moments or times of day."""
+    """Format, zone, levels and public bounds of a column of dates, moments or times of day; a column of dates that is
+    made in Python without it has type alone, as one of a table that brings its own types."""
     answers: AnswerDesign | None = None
     """How answers about it are drawn when not evenly (`answer_weights`, `response_matrix`); for errph and ppnb."""
 
@@ -195,7 +196,7 @@ class Column:
     def __post_init__(self) -> None:
         where = f"column {self.name!r}"
         kind = None if self.type is None or self.domain_values is not None else self.type.calendar_kind
-        if self.calendar is None and kind is not None and self.bounds is None:
+        if self.calendar is None and kind not in (None, CalendarKind.DATE) and self.bounds is None:
             object.__setattr__(self, "calendar", Calendar(kind=kind, where=where))
         if self.calendar is not None and (self.ladder is not None or self.bounds is not None):
             raise PolicyError(

@@ -181,8 +181,11 @@ def test_a_declaration_comes_back_from_the_params(spec: dict[str, Any]) -> None:
     assert (again.reader, again.parts, again.bounds) == (calendar.reader, calendar.parts, calendar.bounds)
 
 
-def test_a_column_of_dates_made_in_python_has_its_calendar() -> None:
-    """As one of a policy file has."""
-    made = Column(name="born", type=ColumnType.DATE)
-    assert made.calendar == column(type="date").calendar
-    assert Column(name="born", type=ColumnType.DATE, categories=("2020-01-01",)).named_parts is None
+def test_a_column_made_in_python_has_a_calendar_as_one_of_a_file_has() -> None:
+    """Moments and times of themselves; dates with the value, since their type alone was there before it."""
+    assert Column(name="born", type=ColumnType.TIME).calendar == column(type="time").calendar
+    dates = Calendar(kind=CalendarKind.DATE)
+    assert Column(name="born", type=ColumnType.DATE, calendar=dates).calendar == column(type="date").calendar
+    assert Column(name="born", type=ColumnType.DATE).named_parts is None
+    listed = Column(name="born", type=ColumnType.DATE, calendar=dates, categories=("2020-01-01",))
+    assert listed.named_parts is None
