@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated tables: the bank-card customers of paper 004, with any number of rows, and their policy.
+"""Simulated tables: the bank-card customers of paper 004 with their policy, and patients with their hospital visits.
 
 Nothing here is private, so `numpy.random` is used. A row is a function of the seed and its number alone: the
 same whatever the number of rows and the size of the batches.
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.errors import ParameterError
+from anonkit.errors import ParameterError, did_you_mean
 from anonkit.policy.declaration import Policy, Role
 
 _FloatArray = NDArray[np.float64]
@@ -25,7 +25,8 @@ _IntArray = NDArray[np.int64]
 
 _VALUES = ("high", "mid", "low")
 _VALUE_SHARES = (17, 33, 50)  # percent
-_PER_CUSTOMER, _PER_ROW = 0, 1  # streams of the generator
+_PER_CUSTOMER, _PER_ROW, _PER_PATIENT, _PER_VISIT = 0, 1, 2, 3  # streams of the generator
+_MOST_VISITS = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,6 +240,95 @@ def bank_customers_policy_toml(*, customer_id: Role | None = None) -> str:
         role = roles.get(attribute.name, Role.QUASI_IDENTIFIER)
         lines.append(f'{attribute.name:<{width}} = {{ role = "{role}", {attribute.domain()} }}')
     return "\n".join(lines) + "\n"
+
+
+# --- two tables ------------------------------------------------------------------------------------------------------
+
+
+def hospital_patients(n: int = 1_000, seed: int = 0) -> pa.Table:
+    """Simulate patients, one row each: `patient_id`, `age` (18 to 97), `sex`, `region` (six).
+
+    Parameters
+    ----------
+    n : int
+        Patients, in [0, inf).
+    seed : int
+        Which population, in [0, inf).
+    """
+    uniforms = _patients(n, seed)
+    return pa.table(
+        {
+            "patient_id": _patient_ids(np.arange(n)),
+            "age": pa.array(18 + (uniforms[:, 0] * 80).astype(np.int64)),
+            "sex": pa.array(np.array(["f", "m"])[(uniforms[:, 1] * 2).astype(np.int64)]),
+            "region": pa.array(np.array(_REGIONS)[(uniforms[:, 2] ** 2 * len(_REGIONS)).astype(np.int64)]),
+        }
+    )
+
+
+def hospital_visits(n: int = 1_000, seed: int = 0) -> pa.Table:
+    """Simulate the visits of the patients of `hospital_patients` with the same parameters.
+
+    A third of the patients have none; the others have 1 to 12, older ones more. `patient` says whose a visit is. Its
+    columns are `ward` (five), `month` (1 to 12), `days` (1 to 20) and whether the patient was `readmitted` (`yes`,
+    `no`), which depends on age, ward and days.
+
+    Parameters
+    ----------
+    n, seed : int
+        As in `hospital_patients`: the patients, not the visits.
+    """
+    uniforms = _patients(n, seed)
+    often = 0.25 + 0.5 * uniforms[:, 0]
+    drawn = np.floor(np.log1p(-np.maximum(uniforms[:, 3] - 1 / 3, 0) * 1.5) / np.log(often))
+    number = np.where(uniforms[:, 3] < 1 / 3, 0, np.minimum(1 + drawn, _MOST_VISITS)).astype(np.int64)
+    patient = np.repeat(np.arange(n), number)
+    of_visit = (np.cumsum(number) - number)[patient]
+    # a visit is drawn by its patient and its place among the patient's visits: more patients change no visit
+    words = _uniforms(seed, _PER_VISIT, 4 * _MOST_VISITS, 0, n).reshape(n, _MOST_VISITS, 4)
+    visits = words[patient, np.arange(patient.size) - of_visit]
+    ward = (visits[:, 0] * len(_WARDS)).astype(np.int64)
+    days = 1 + (19 * visits[:, 2] ** 2).astype(np.int64)
+    chance = 0.1 + 0.35 * uniforms[patient, 0] + np.array([0.3, 0.15, 0.0, -0.05, 0.0])[ward] + 0.01 * days
+    return pa.table(
+        {
+            "patient": _patient_ids(patient),
+            "ward": pa.array(np.array(_WARDS)[ward]),
+            "month": pa.array(1 + (12 * visits[:, 1]).astype(np.int64)),
+            "days": pa.array(days),
+            "readmitted": pa.array(np.where(visits[:, 3] < chance, "yes", "no")),
+        }
+    )
+
+
+def simulated_table(name: str, people: int, seed: int) -> pa.Table:
+    """Return a simulated table by its name: `patients` or `visits`.
+
+    Raises
+    ------
+    ParameterError
+        There is no such table, or a number is below 0.
+    """
+    tables = {"patients": hospital_patients, "visits": hospital_visits}
+    if name not in tables:
+        raise ParameterError(f"no table {name!r} is simulated", did_you_mean(name, list(tables)))
+    if people < 0 or seed < 0:
+        raise ParameterError(f"people ({people}) and seed ({seed}) must be in [0, inf)")
+    return tables[name](people, seed)
+
+
+_REGIONS = ("north", "south", "east", "west", "islands", "abroad")
+_WARDS = ("cardiology", "surgery", "maternity", "eyes", "emergency")
+
+
+def _patients(n: int, seed: int) -> _FloatArray:
+    """Return four uniform numbers a patient, shape (n, 4)."""
+    return _uniforms(seed, _PER_PATIENT, 4, 0, n)
+
+
+def _patient_ids(numbers: _IntArray) -> pa.Array:
+    digits = pc.utf8_lpad(pc.cast(pa.array(numbers), pa.string()), width=7, padding="0")
+    return pc.binary_join_element_wise("P", digits, "")
 
 
 def _schema(identified: bool) -> pa.Schema:

@@ -21,7 +21,7 @@ _ALWAYS = (
     "alpha_k_anonymity:",
 )  # fmt: skip
 """Beginnings of the names of checks that every release of their kind was written with."""
-_DROPPED = ("dropped_missing", "dropped_without_unit")
+_DROPPED = ("dropped_missing", "dropped_without_unit", "beyond_rows_per_person")
 SECURE = "secure"
 
 

@@ -20,6 +20,7 @@ from anonkit.promises.guarantee import Check
 AT_RISK = 0.2
 """Records whose re-identification risk is above this count as at risk."""
 _ROWS = {"in", "out", "suppressed", "suppressed_fraction", "suppression_limit", "dropped_missing"}
+_SOMETIMES = ("dropped_without_unit", "beyond_rows_per_person")
 _DETAILS = {"kept": ("full",), "generalized": ("generalized", "boxes"), "dropped": ()}
 _ALWAYS_KEPT = ("sensitive", "insensitive", "target")
 _NEVER_RELEASED = ("identifier", "unit")
@@ -127,10 +128,10 @@ def _pair(text: str) -> list[float]:
 
 def _wrong_rows(rows: Mapping[str, Any], limit: Any) -> int:
     """Count what the counts of rows contradict: each other, or the share that may be left out."""
-    dropped = counted(rows["dropped_missing"]) + counted(rows.get("dropped_without_unit", 0))
+    dropped = counted(rows["dropped_missing"]) + sum(counted(rows.get(name, 0)) for name in _SOMETIMES)
     usable = max(counted(rows["in"]) - dropped, 1)
     share = counted(rows["suppressed"]) / usable
-    wrong = len((set(rows) - {"dropped_without_unit"}) ^ _ROWS) + (not same_figure(share, rows["suppressed_fraction"]))
+    wrong = len((set(rows) - set(_SOMETIMES)) ^ _ROWS) + (not same_figure(share, rows["suppressed_fraction"]))
     return wrong + (not same(rows["suppression_limit"], limit)) + bool(share > limit + 1e-9)
 
 

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,10 +14,11 @@ from anonkit.checks.agreement import budget_checks, verification_checks
 from anonkit.checks.anonymity import figure_checks, model_checks, recounted, role_checks
 from anonkit.checks.recoded_labels import label_checks
 from anonkit.checks.requirements import Asked, Validation, refuse_unknown
-from anonkit.promises.anonymous_classes import KAnonymity
+from anonkit.checks.sameness import same
+from anonkit.promises.anonymous_classes import ALL_ROWS, WHOLE_SETS, KAnonymity
 from anonkit.promises.guarantee import Check
 
-UNCOUNTABLE = ("joint_k",)
+UNCOUNTABLE = ("joint_k", WHOLE_SETS)
 """Checks of a release that nobody can repeat from its files."""
 
 
@@ -47,10 +49,19 @@ def validate_classes(evidence: Evidence) -> Validation:
     counted = [*role_checks(params, report, schema), *model_checks(params, report)]
     counted += label_checks(data, schema.names, params, report)
     disclosure = recounted(data, schema, promise, given, watched, params)
-    promised = [*disclosure.checks, *promise.verify(disclosure)]
+    promised = [*disclosure.checks, *(check for check in promise.verify(disclosure) if check.name not in UNCOUNTABLE)]
     if given is None:
         counted += figure_checks(report, disclosure, promise)
         counted += verification_checks(report, [*promised, *evidence.repeated], UNCOUNTABLE)
+        if promise.rows_known == ALL_ROWS:
+            counted.append(_said_to_be_counted(report, promise.k))
     more = [check for check in requested.checks(disclosure, watched, promise.unit) if check not in promised]
     checks = (*evidence.checks, *budget_checks(report), *promised, *counted, *more)
     return Validation(checks=checks, disclosure=disclosure)
+
+
+def _said_to_be_counted(report: Mapping[str, Any], k: int) -> Check:
+    """Check that the report says that whole sets of rows were counted, for this k: nobody else can count them."""
+    entries = [entry for entry in report["verification"]["checks"] if entry["name"] == WHOLE_SETS]
+    said = [entry for entry in entries if same(entry["required"], k)]
+    return Check(name="whole_sets_counted_by_owner", passed=len(said) == 1, observed=len(said), required=1)

@@ -53,6 +53,8 @@ class Disclosure:
     """The people by class and value, when people are counted."""
     checks: tuple[Check, ...] = field(default=(), compare=False)
     """Whether the table can have the people it was said to have."""
+    alike: int | None = field(default=None, compare=False)
+    """Fewest people with one whole set of rows, where that was counted; nobody can without the unit column."""
 
     @property
     def sizes(self) -> tuple[tuple[int, int], ...]:

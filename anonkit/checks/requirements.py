@@ -68,6 +68,7 @@ class Asked:
 
 UNCOUNTABLE = {
     "joint_k": "The joint view with earlier releases was counted on the source; the files do not allow that.",
+    "k_anonymity_whole_sets": "Whole sets of rows were counted by the owner: the files do not tell whose a row is.",
 }
 """Checks of a release that nobody can repeat from its files, and why."""
 

@@ -22,6 +22,7 @@ from anonkit.k_anonymity.privacy_model import AnonymityModel, diversity_requirem
 from anonkit.k_anonymity.recoded_rows import RecodeRows, RowRules
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder, automatic_ladder, full_detail
+from anonkit.k_anonymity.search.shared_sets import SharedSets
 from anonkit.policy.declaration import Column, Policy
 from anonkit.protocols import Engine, Source
 from anonkit.published.recoding import GlobalRecoding, KeptAxis
@@ -172,6 +173,8 @@ def _requirements(
 ) -> list[Requirement]:
     """Return what every equivalence class must meet, k first."""
     at_least_k = AtLeastK(model.k, units)
+    if policy.person_rows is not None and policy.person_rows.whole_set and units is not None:
+        return [at_least_k, SharedSets(model.k, units)]
     if not model.diversity.asked():
         return [at_least_k]
     sensitive = engine.encode(source, policy.sensitive)

@@ -25,7 +25,9 @@ from anonkit.k_anonymity.search.equivalence import (
 )
 from anonkit.parameters import check_number, parameter
 from anonkit.policy.declaration import Policy
-from anonkit.promises.anonymous_classes import Diversity, KAnonymity
+from anonkit.promises.anonymous_classes import ALL_ROWS, ONE_ROW, Diversity, KAnonymity
+
+_ONE_ROW = ("An attacker knows one row of a person, not several of them.",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +118,12 @@ class AnonymityModel:
                 f"{requirements}: no column is sensitive",
                 f"{option('sensitive', ['NAME'])}; the target may be sensitive too",
             )
+        rows = policy.person_rows
+        if rows is not None and rows.whole_set and self.diversity.asked():
+            raise PolicyError(
+                f"{', '.join(self.diversity.asked())}: not covered where k holds for a person's whole set of rows",
+                "whole_person = false counts the sensitive values among the people who share one row",
+            )
         return KAnonymity(
             k=self.k,
             quasi_identifiers=policy.quasi_identifiers,
@@ -123,7 +131,11 @@ class AnonymityModel:
             missing_is_value=policy.missing_is_value,
             diversity=self.diversity,
             unit=policy.unit,
-            assumptions=("The quasi-identifiers are all that an attacker knows about a person.",),
+            rows_known=None if rows is None else ALL_ROWS if rows.whole_set else ONE_ROW,
+            assumptions=(
+                "The quasi-identifiers are all that an attacker knows about a person.",
+                *(_ONE_ROW if rows is not None and not rows.whole_set else ()),
+            ),
         )
 
 

@@ -83,6 +83,7 @@ def draft_recoded(
         needed=usable.needed,
         unit=policy.unit,
         suppressed=violating.classes if violating.classes.num_rows else None,
+        people=None if violating.people is None else violating.people.keys,
     )
     return Draft(
         data=engine.map_batches(source, recode, schema),

@@ -57,6 +57,8 @@ class RecodeRows:
     """Column that says whose a row is; the schema may have it, as keys."""
     suppressed: pa.Table | None = None
     """Equivalence classes to leave out: the released quasi-identifiers of each."""
+    people: pa.Array | None = None
+    """Keys of people to leave out with all their rows."""
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
         """Return the rows that are released, in the columns of the schema."""
@@ -67,6 +69,9 @@ class RecodeRows:
         arrays = [self._released(batch, recoded, name) for name in self.schema.names]
         if self.suppressed is not None:
             left_out = left_out | is_among(recoded, self.suppressed, batch.num_rows)
+        if self.people is not None and self.unit is not None:
+            keys = cell_keys(batch.column(self.unit))
+            left_out = left_out | pc.is_in(keys, value_set=self.people).to_numpy(zero_copy_only=False)
         released = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         return released.filter(pa.array(~left_out)) if left_out.any() else released
 

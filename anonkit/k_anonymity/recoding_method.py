@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from anonkit.errors import GuaranteeError
+from anonkit.k_anonymity.levelled_rows import levelled_rows
 from anonkit.k_anonymity.preparing import Preparation, Prepared, prepare
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_draft import draft_recoded
@@ -85,6 +86,8 @@ class RecodingMethod(AnonymityModel, ABC):
         A value is listed in the recoding of a sample when k rows of the sample hold it, so k rows of the table do.
         """
         progress("checking the table", 0.0)
+        levelled = levelled_rows(source, policy, engine, self.k, rng.child("rows of people"))
+        source = source if levelled is None else levelled.table
         usable = count_usable_rows(source, policy, engine)
         searched = searched_rows(source, engine, rng, progress)
         progress("coding", 0.0)
@@ -102,6 +105,7 @@ class RecodingMethod(AnonymityModel, ABC):
             column_facts=result.column_facts,
             notes=prepared.notes,
         )
+        draft = draft if levelled is None else levelled.told(draft)
         sample = {"sample": sample_details(searched, source)} if sampled else {}
         return replace(
             draft,

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from anonkit.domains.array_types import BoolArray, IntArray
 from anonkit.domains.coded_columns import CodedColumn, combine
 from anonkit.k_anonymity.privacy_model import AnonymityModel, diversity_requirements
+from anonkit.k_anonymity.rare_people import RarePeople, rare_people
 from anonkit.k_anonymity.recoded_rows import RecodeRows, RowRecoding, is_among
 from anonkit.k_anonymity.search.class_values import CountedPeople, at_most
 from anonkit.k_anonymity.search.equivalence import Partition
@@ -34,11 +35,14 @@ class ViolatingClasses:
     """Released quasi-identifiers of each class, and `count`, its rows."""
     n_recoded: int
     """Rows that the recoding has a place for, in these classes or in others."""
+    people: RarePeople | None = None
+    """Where k holds for whole sets of rows: the people who must go; then no class violates it besides."""
 
     @property
     def n_rows(self) -> int:
-        """Rows in the violating classes."""
-        return sum(self.classes.column("count").to_pylist())
+        """Rows in the violating classes, or of the people who must go."""
+        of_classes: int = sum(self.classes.column("count").to_pylist())
+        return of_classes + (0 if self.people is None else self.people.n_rows)
 
 
 def violating_classes(
@@ -65,6 +69,10 @@ def violating_classes(
     schema = pa.schema([(name, types.get(name) or source.schema.field(name).type) for name in kept])
     function = RecodeRows(recoding=recoding, schema=schema, needed=needed, unit=policy.unit)
     recoded = engine.map_batches(source, function, schema)
+    if policy.unit is not None and policy.person_rows is not None and policy.person_rows.whole_set:
+        people = rare_people(recoded, engine, names, policy.unit, model.k)
+        nothing = pa.schema([*(schema.field(name) for name in names), ("count", pa.int64())]).empty_table()
+        return ViolatingClasses(classes=nothing, n_recoded=recoded.n_rows, people=people)
     classes = _violating(model, recoded, policy, engine, names)
     return ViolatingClasses(classes=classes, n_recoded=recoded.n_rows)
 

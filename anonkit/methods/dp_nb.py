@@ -102,7 +102,7 @@ class DPNB(CentralMethod):
         self.check_unit(policy)
         schema = self.schema(policy)
         accounting = self._account_of(schema)
-        keep = self.used_rows(source, policy, engine)
+        keep = self.used_rows(source, policy, engine, rng)
         sizes = [schema.n_classes, *(schema.n_classes * attribute.codes for attribute in schema.attributes)]
         counts = counted(source, engine, schema, keep, partial(count, schema=schema), sum(sizes))
         by_class, *flat = np.split(counts, np.cumsum(sizes)[:-1])

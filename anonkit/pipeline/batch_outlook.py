@@ -8,20 +8,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from anonkit.checks.disclosure import Disclosure
+from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.protocols import Draft
 
 
-def batch_outlook(draft: Draft, counted: Disclosure | None, k: int) -> dict[str, Any]:
+def batch_outlook(draft: Draft, counted: Disclosure | None, classes: KAnonymity | None) -> dict[str, Any]:
     """Return what a batch of the same kind and size would ask of the limit of suppression; empty without a recoding.
+
+    Nothing is said where several tables were joined: groups of single rows do not tell what becomes of whole sets.
 
     Privacy
     -------
     A function of the released class sizes and of the rows left out, which the report tells: it adds nothing to them.
     """
-    if counted is None or "recoding" not in draft.params:
+    if counted is None or classes is None or classes.rows_known or "recoding" not in draft.params:
         return {}
     suppressed = draft.rows.get("suppressed")
-    share = expected_small_share(counted.sizes, k, suppressed if isinstance(suppressed, int) else 0)
+    share = expected_small_share(counted.sizes, classes.k, suppressed if isinstance(suppressed, int) else 0)
     return {
         "next_batch": {
             "expected_share_in_groups_too_small": round(share, 4),

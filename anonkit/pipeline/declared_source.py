@@ -12,12 +12,13 @@ import pyarrow as pa
 
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.drafting.table_domains import with_domains_of
-from anonkit.drafting.undeclared import Undeclared, judge_undeclared
+from anonkit.drafting.undeclared import Undeclared
 from anonkit.engines.reading.settled_tables import declared_table
 from anonkit.engines.snapshots.dispatch import Snapshot
 from anonkit.errors import ParameterError, option
 from anonkit.ledger.repeated_requests import Asked
 from anonkit.ledger.source_rows import SourceRows
+from anonkit.pipeline.flat_view import FlatView
 from anonkit.pipeline.output_measures import ReleasedRows, owner_measures
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.request_form import request_form
@@ -25,7 +26,6 @@ from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.randomness import Randomness
-from anonkit.redaction import source_names
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,6 +45,8 @@ class DeclaredSource:
     """Columns that nobody declared, as they were judged."""
     notes: Sequence[str]
     """What the owner should know of roles that nobody declared."""
+    joined: Mapping[str, Any]
+    """How several tables fit together, for the owner; nothing where there is one."""
 
     @property
     def policy(self) -> Policy:
@@ -89,6 +91,7 @@ class DeclaredSource:
         Covered by no promise: for the owner alone.
         """
         return {
+            **self.joined,
             **self._declared[1],
             **of_method,
             **owner_measures(self.promise, self.table, self.engine, self.policy, released, randomness),
@@ -96,7 +99,7 @@ class DeclaredSource:
 
 
 def declared_source(
-    source: object, request: ReleaseRequest, declared: Policy, engine: Engine, private: PrivateFolder
+    view: FlatView, request: ReleaseRequest, declared: Policy, engine: Engine, private: PrivateFolder
 ) -> DeclaredSource:
     """Open a source, settle the role of every column, state the promise, and settle the cells.
 
@@ -106,7 +109,8 @@ def declared_source(
 
     Parameters
     ----------
-    source : path, address or table
+    view : FlatView
+        The table, or what several tables were joined into.
     declared : Policy
         That of `request.declared()`.
     private : PrivateFolder
@@ -119,13 +123,14 @@ def declared_source(
     PolicyError, ParameterError
         The policy contradicts the table or the method.
     """
-    (name, file), method, min_people = source_names(source), request.method, request.domains_min_people
+    source, (name, file) = view.source, view.names
+    method, min_people = request.method, request.domains_min_people
     snapshot = Snapshot(source=source, private=private)
     table = snapshot.scan(engine, declared)
     schema = table.schema
     columns = schema.names
     unknown = [] if declared.cell_by_cell else [column for column in columns if not declared.declares(column)]
-    undeclared = judge_undeclared(table, unknown, engine) if unknown else Undeclared()
+    undeclared = view.judged(table, unknown, engine) if unknown else Undeclared()
     policy = undeclared.declared(declared).resolve(columns, target_use=method.target_use)
     if min_people is not None:
         policy = replace(policy, identifiers_from_data=tuple(undeclared.taken))
@@ -147,6 +152,7 @@ def declared_source(
         promise=promise,
         undeclared=undeclared,
         notes=[*_role_notes(declared, policy), *undeclared.notes(policy)],
+        joined=view.owner,
     )
 
 

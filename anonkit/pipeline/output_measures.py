@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,11 @@ from anonkit.checks.utility import (
     prediction_for_all_rows,
     predictive_utility,
 )
+from anonkit.checks.whole_sets import fewest_alike
 from anonkit.k_anonymity.recoded_sample import people_of, recoded_sample
 from anonkit.pipeline.rows_left_out import left_out_by_class
 from anonkit.policy.declaration import Policy
-from anonkit.promises.anonymous_classes import KAnonymity
+from anonkit.promises.anonymous_classes import ALL_ROWS, KAnonymity
 from anonkit.promises.guarantee import Check, Guarantee
 from anonkit.protocols import Draft, Engine, Recodes, Source
 from anonkit.randomness import Randomness
@@ -48,9 +49,10 @@ def recount(
         The people of a table whose unit column is gone already.
     """
     recursive = classes.diversity.recursive
-    return measure(
+    names = [name for name in classes.quasi_identifiers if name in schema.names]
+    found = measure(
         data,
-        [name for name in classes.quasi_identifiers if name in schema.names],
+        names,
         sensitive=[name for name in classes.sensitive if name in schema.names],
         missing_is_value=classes.missing_is_value,
         unit=classes.unit if people is None else None,
@@ -58,6 +60,9 @@ def recount(
         recursive=(2, 3) if recursive is None else tuple(sorted({2, 3, recursive[1]})),
         target=target if target in schema.names else None,
     )
+    if classes.rows_known != ALL_ROWS or classes.unit is None or people is not None:
+        return found
+    return replace(found, alike=fewest_alike(data, names, classes.unit))
 
 
 def answer_checks(

@@ -21,7 +21,9 @@ from anonkit.parameters import field_name
 from anonkit.pipeline.release_output import Output
 from anonkit.pipeline.release_path import release_table
 from anonkit.pipeline.release_request import ReleaseRequest
+from anonkit.pipeline.several_tables import SeveralTables, bounded
 from anonkit.policy.declaration import Policy
+from anonkit.policy.person_rows import PersonRows
 from anonkit.protocols import Progress, no_progress
 
 _OF_ENGINES = tuple(Local.__dataclass_fields__)
@@ -29,12 +31,14 @@ _OF_ACCOUNTS = ("accept_joint_k",)
 _OF_SOURCES = tuple(ReadAs.__annotations__)
 _KEYS = (
     *("method", "preset", "input", "simulate", "output", "policy", "engine", "spark", "parameters"),
+    *("tables", "whole_person", "rows_per_person"),
     *("domains_from_data", "domains_min_people", *_OF_ENGINES, *Output.IN_RECIPES, *_OF_ACCOUNTS, *_OF_SOURCES),
 )
 _WORDS = ("emit",)
 """Keys that are lists of words."""
 _PATHS = ("sign",)
 """Keys that are paths, relative to the recipe's folder."""
+_SOURCES = ("input", "simulate", "tables")
 _SIMULATE_KEYS = ("rows", "seed")
 
 
@@ -52,6 +56,8 @@ class Recipe:
     """The table; None when simulated customers are released."""
     simulate: Mapping[str, int] | None
     """`rows` and `seed` of simulated bank customers."""
+    tables: SeveralTables | None
+    """A table of people and one of their visits, in place of the one table."""
     how: ReadAs = field(default_factory=ReadAs)
     """How the table is read: `query`, `sheet`, `format`, `header_row`."""
     output: Output
@@ -88,8 +94,8 @@ class Recipe:
         for key in raw:
             if key not in _KEYS:
                 raise PolicyError(f"recipe {path.name!r}: unknown key {key!r}", did_you_mean(key, _KEYS))
-        if ("input" in raw) == ("simulate" in raw):
-            raise PolicyError(f"recipe {path.name!r} needs either input or simulate", 'input = "table.csv"')
+        if sum(key in raw for key in _SOURCES) != 1:
+            raise PolicyError(f"recipe {path.name!r} needs either input or simulate, or tables", 'input = "table.csv"')
         for key in ("method", "output"):
             if not isinstance(raw.get(key), str):
                 raise PolicyError(f"recipe {path.name!r}: {key} must be a text", f'{key} = "…"')
@@ -99,28 +105,36 @@ class Recipe:
         parameters = raw.get("parameters", {})
         if not isinstance(parameters, dict):
             raise PolicyError(f"recipe {path.name!r}: parameters must be a table", "[parameters]")
+        given = {field_name(name): value for name, value in parameters.items()}
+        policy = _policy(raw.get("policy"), path.parent, simulated=simulate is not None)
+        tables, rows = _tables(raw, path)
+        if tables is not None:
+            policy, given = tables.declared(policy, rows), bounded(raw["method"], given, rows)
         return cls(
             folder=path.parent,
             method=raw["method"],
             preset=raw.get("preset"),
+            tables=tables,
             input=raw.get("input"),
             simulate=simulate,
             how=_how(raw, path),
             output=Output.at(_in(path, raw["output"]), **_settings(raw, path, Output.IN_RECIPES)),
-            policy=_policy(raw.get("policy"), path.parent, simulated=simulate is not None),
+            policy=policy,
             engine=engine_choice(
                 raw.get("engine", Local.name),
                 **_spark(raw.get("spark", {}), path),
                 **_settings(raw, path, _OF_ENGINES),
             ),
-            parameters={field_name(name): value for name, value in parameters.items()},
+            parameters=given,
             account=Account(**_settings(raw, path, _OF_ACCOUNTS)),
             domains_min_people=_min_people(raw, path),
         )
 
     @property
     def source(self) -> object:
-        """The table that is released: the place of the input, or simulated customers."""
+        """What is released: the place of the input, simulated customers, or several tables."""
+        if self.tables is not None:
+            return self.tables
         if self.simulate is not None:
             return bank_customers(self.simulate.get("rows", 5_000), self.simulate.get("seed", 0))
         return source_at(str(self.input), in_folder=self.folder, **self.how)
@@ -168,6 +182,8 @@ class Recipe:
             account=self.account if account is None else account.over(self.account),
             progress=progress,
         )
+        if self.tables is not None:
+            self.tables.refuse_uncovered(request)
         return release_table(self.source, request)
 
 
@@ -225,6 +241,23 @@ def _how(raw: Mapping[str, Any], path: Path) -> ReadAs:
     if "header_row" in raw:
         how["header_row"] = _whole("header_row", raw["header_row"], path)
     return how
+
+
+def _tables(raw: Mapping[str, Any], path: Path) -> tuple[SeveralTables | None, PersonRows]:
+    """Return the tables of a recipe that has several, and what is said of the rows of a person."""
+    where, whole = f"recipe {path.name!r}", raw.get("whole_person", True)
+    if "tables" not in raw:
+        for key in ("whole_person", "rows_per_person"):
+            if key in raw:
+                raise PolicyError(f"{where}: {key} is for several tables", "[tables.people], [tables.visits]")
+        return None, PersonRows()
+    for key in _OF_SOURCES:
+        if key in raw:
+            raise PolicyError(f"{where}: {key} is for one table", f"give {key} in the table that it is of")
+    if not isinstance(whole, bool):
+        raise PolicyError(f"{where}: whole_person must be true or false", "whole_person = true")
+    most = _whole("rows_per_person", raw["rows_per_person"], path) if "rows_per_person" in raw else None
+    return SeveralTables.from_dict(raw["tables"], path.parent, where), PersonRows(whole_set=whole, most=most)
 
 
 def _words(key: str, value: object, path: Path) -> list[str]:

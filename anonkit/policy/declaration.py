@@ -27,6 +27,7 @@ from anonkit.policy.calendar_columns import KEYS as CALENDAR_KEYS
 from anonkit.policy.calendar_columns import Calendar, PublicBins, declared_calendar
 from anonkit.policy.encodings import UTF8, declared_encoding
 from anonkit.policy.generalization_trees import check_tree, declared_tree
+from anonkit.policy.person_rows import PersonRows
 from anonkit.policy.publication import Publication, declared_publication
 from anonkit.policy.target_task import KEYS as TARGET_KEYS
 from anonkit.policy.target_task import Task, declared_task, declares_no_target, named_task, refuse_contradicting
@@ -281,6 +282,7 @@ class Policy:
     """True when no cell may be read by the type of its column: under differential privacy. Not from a file."""
     identifiers_from_data: tuple[str, ...] = ()
     """Columns that were taken for identifiers by their cells, under a claim that rests on it. Not from a file."""
+    person_rows: PersonRows | None = None  # of several joined tables; set by a recipe, not from a policy file
     domains_min_people: int = 10
     """How many people at least share a category that was read from the table, or lie beyond a bound that was."""
 

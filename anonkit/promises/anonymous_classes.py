@@ -15,6 +15,11 @@ from typing import Any, ClassVar, Protocol
 from anonkit.promises.cautious_figures import exact_percent, exact_words
 from anonkit.promises.guarantee import CHECKED, Check, PrivacyLoss, guarantee_block
 
+ONE_ROW, ALL_ROWS = "one", "all"
+"""What an attacker may know of a person who has several rows: one of them, or all."""
+WHOLE_SETS = "k_anonymity_whole_sets"
+"""The check that k people have every whole set of rows: only the owner can make it, before the unit column goes."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Diversity:
@@ -57,6 +62,11 @@ class Measured(Protocol):
         ...
 
     @property
+    def alike(self) -> int | None:
+        """Fewest people that have one whole set of released rows, when that could still be counted."""
+        ...
+
+    @property
     def sensitive(self) -> Mapping[str, Mapping[str, float]]:
         """Per sensitive attribute: l, entropy_l, t, alpha, and recursive_c_<l> for each l asked."""
         ...
@@ -79,6 +89,8 @@ class KAnonymity:
     diversity: Diversity = field(default_factory=Diversity)
     unit: str | None = None
     """Name of the column whose distinct values are counted as people."""
+    rows_known: str | None = None
+    """`ONE_ROW` or `ALL_ROWS` of a person, where people have several rows since tables were joined; None: not said."""
     assumptions: tuple[str, ...] = ()
     """What has to be true besides, as said by the method."""
 
@@ -97,13 +109,30 @@ class KAnonymity:
 
     def statement(self) -> str:
         """Say the promise in plain words."""
+        if self.rows_known == ALL_ROWS:
+            return self._whole_set_statement()
+        known = "the quasi-identifiers of one row of a person" if self.rows_known else "a person's quasi-identifiers"
         text = (
-            f"Nobody who knows only a person's quasi-identifiers can narrow that person down to fewer than {self.k} "
+            f"Nobody who knows only {known} can narrow that person down to fewer than {self.k} "
             f"{self._who} in this table: every combination of quasi-identifiers that occurs in it is shared by at "
             f"least {self.k} {self._who}."
         )
+        if self.rows_known:
+            text += (
+                " Who knows several rows of a person may narrow that person down further: only one row of a person is "
+                "taken to be known."
+            )
         extra = self._diversity_words()
         return f"{text} {extra}" if extra else text
+
+    def _whole_set_statement(self) -> str:
+        return (
+            f"Nobody who knows the quasi-identifiers of a person, of all rows of that person together, can narrow that "
+            f"person down to fewer than {self.k} people in this table: whatever combinations of quasi-identifiers the "
+            f"rows of a person show in it, at least {self.k} people have exactly these, each equally often. The owner "
+            "counted this before publication. It cannot be counted again from the files, which do not tell which rows "
+            f"are one person's; that every single combination is shared by at least {self.k} people can be."
+        )
 
     def _diversity_words(self) -> str:
         d, parts = self.diversity, []
@@ -132,6 +161,12 @@ class KAnonymity:
             "For the released quasi-identifiers Q, every non-empty equivalence class of the table under Q holds at "
             f"least k = {self.k} {unit}"
         )
+        if self.rows_known == ALL_ROWS:
+            return (
+                f"For the released quasi-identifiers Q let S(p) be the multiset of the released rows of p, one of the "
+                f"{unit}, under Q. For every p that has a row in the table, S(p') = S(p) holds for at least k = "
+                f"{self.k} {unit} p'. So every non-empty equivalence class under Q holds at least k of them."
+            )
         extra = ", ".join(f"{name} = {value}" for name, value in self.diversity.asked().items())
         if not extra:
             return f"{text}."
@@ -171,7 +206,22 @@ class KAnonymity:
             "Other releases: two k-anonymous releases of the same people can be combined into groups smaller than k.",
             "Membership: that a person is in the table is not hidden.",
         ]
-        if self.unit is None:
+        if self.rows_known == ALL_ROWS:
+            out.append(
+                "Rows that were left out: who knows more rows of a person than are released looks for a set that is "
+                "in part of what he knows; the people who have that set are at least k again."
+            )
+            out.append(
+                "What is released unchanged beside the quasi-identifiers: who knows it of several rows of a person can "
+                "look for people of that set who show it in each of them."
+            )
+        elif self.rows_known == ONE_ROW:
+            out.append(
+                "Several rows of a person: they are protected one by one, not together. Who knows two or more can look "
+                "for the people whose rows are in all of their groups, and find one alone. What is released unchanged "
+                "and is the same in all rows of a person shows which rows are one person's."
+            )
+        elif self.unit is None:
             out.append(
                 "Rows are counted, not people: a person with several rows is covered only if a unit column is declared."
             )
@@ -196,6 +246,10 @@ class KAnonymity:
                     required=self.k,
                 )
             )
+        if self.rows_known == ALL_ROWS:
+            alike = measured.alike
+            passed = alike is not None and alike >= self.k
+            checks.append(Check(name=WHOLE_SETS, passed=passed, observed=alike, required=self.k))
         for name in self.sensitive:
             checks += self._diversity_checks(name, measured.sensitive.get(name, {}))
         return checks
@@ -231,13 +285,22 @@ class KAnonymity:
                 "sensitive": list(self.sensitive),
                 "missing_is_value": list(self.missing_is_value),
                 "unit": self.unit,
+                **({} if self.rows_known is None else {"rows_known": self.rows_known}),
                 **_jsonable(self.diversity.asked()),
             },
-            unit=f"one value of column {self.unit!r}" if self.unit else "one row",
+            unit=self._unit_words,
             adjacency=None,
             assumptions=self.assumptions,
             basis=CHECKED,
         )
+
+    @property
+    def _unit_words(self) -> str:
+        """Say whose data the promise covers."""
+        if self.unit is None:
+            return "one row"
+        of_person = {ALL_ROWS: ", with all its rows together", ONE_ROW: ", of whom one row is known"}
+        return f"one value of column {self.unit!r}{of_person.get(self.rows_known or '', '')}"
 
     @classmethod
     def from_dict(cls, block: Mapping[str, Any]) -> KAnonymity:
@@ -250,6 +313,7 @@ class KAnonymity:
             sensitive=tuple(parameters["sensitive"]),
             missing_is_value=tuple(parameters.get("missing_is_value", ())),
             unit=parameters["unit"],
+            rows_known=_known(parameters.get("rows_known")),
             diversity=Diversity(
                 l=parameters.get("l_diversity"),
                 entropy_l=parameters.get("entropy_l_diversity"),
@@ -263,3 +327,10 @@ class KAnonymity:
 
 def _jsonable(requirements: Mapping[str, Any]) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in requirements.items()}
+
+
+def _known(word: str | None) -> str | None:
+    """Return how many rows of a person may be known; a word that says neither is damage."""
+    if word not in (None, ONE_ROW, ALL_ROWS):
+        raise ValueError
+    return word

@@ -29,6 +29,7 @@ _NAMES = {
     "suppressed": "rows left out (suppressed)",
     "dropped_missing": "rows left out for missing values",
     "dropped_without_unit": "rows left out without a unit",
+    "beyond_rows_per_person": "rows of people who have more than are used",
     "missing_is_value": "missing is a value in",
     "one_answer_per_row": "one answer a row",
     "clear": "released as they are",

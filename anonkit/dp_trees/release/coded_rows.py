@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from anonkit.domains.attribute_domains import UNKNOWN
 from anonkit.domains.cell_keys import cell_keys
 from anonkit.domains.domain_codes import codes_of_cells, labels_of_cells, refuse_kinds
+from anonkit.domains.rows_of_people import drawn_rows
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch, Counter, Question, RowSums
 from anonkit.protocols import Engine, Source, is_too_large
 from anonkit.published.tree_attributes import TreeSchema
+from anonkit.randomness import keyed_words
 
 CodedCount = Callable[[CodedBatch], NDArray[np.int64]]
 """A pure, picklable function of a batch of codes: counts that add up."""
@@ -24,6 +26,7 @@ CodedCount = Callable[[CodedBatch], NDArray[np.int64]]
 KEPT_BYTES = 256 << 20
 """Codes that are kept in memory between passes."""
 _ROWS_AT_ONCE = 1 << 18
+_WORD_BITS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,6 +229,34 @@ def first_rows_of_units(engine: Engine, source: Source, unit: str, most: int) ->
     if column.missing is not None:
         keep &= codes != column.missing
     used = np.bincount(codes[keep] - codes.min(initial=0), minlength=1)
+    refuse_other_totals("rows of a unit", np.minimum(used, most), used)
+    return keep
+
+
+def drawn_rows_of_units(engine: Engine, source: Source, unit: str, most: int, key: bytes) -> NDArray[np.bool_]:
+    """Return which rows are used when so many are drawn of each unit that has more, shape (n_rows,).
+
+    Parameters
+    ----------
+    key : bytes
+        Secret key of the draw, 32 bytes: a function of key and row number.
+
+    Privacy
+    -------
+    As `first_rows_of_units`; which rows of a unit are drawn does not depend on their order in the table either. The
+    draws of different units are independent, so that leaving out a unit leaves the law of all others as it was.
+
+    Raises
+    ------
+    GuaranteeError
+        A unit would have more rows than are charged for, counted a second way; the code is wrong then.
+    """
+    column = engine.encode(engine.map_batches(source, UnitKeys(unit), pa.schema([(unit, pa.string())])), [unit])[0]
+    words = keyed_words(key, 0, 0, column.codes.size, word_bits=_WORD_BITS).reshape(-1)
+    keep = drawn_rows(column.codes, most, words.astype(np.uint64, copy=False))
+    if column.missing is not None:
+        keep &= column.codes != column.missing
+    used = np.bincount(column.codes[keep], minlength=1)
     refuse_other_totals("rows of a unit", np.minimum(used, most), used)
     return keep
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.dp_trees.release.coded_rows import first_rows_of_units
+from anonkit.dp_trees.release.coded_rows import drawn_rows_of_units, first_rows_of_units
 from anonkit.errors import ParameterError, option
 from anonkit.parameters import check_choice, check_integer, check_number, parameter, parameters_of
 from anonkit.policy.declaration import Policy, TargetUse
@@ -20,6 +20,7 @@ from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE, changed
 from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.protocols import Engine, Source
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
+from anonkit.randomness import Randomness
 
 ADJACENCIES = {"add-or-remove": ADD_OR_REMOVE, "replace": REPLACE}
 FORMS = ("microdata", "cells")
@@ -84,10 +85,13 @@ class CentralMethod:
         if policy.unit is None and self.rows_per_unit != 1:
             raise ParameterError("rows_per_unit needs a unit column", option("unit", "NAME"))
 
-    def used_rows(self, source: Source, policy: Policy, engine: Engine) -> NDArray[np.bool_] | None:
-        """Return which rows are used: the first of each unit; None for all."""
+    def used_rows(self, source: Source, policy: Policy, engine: Engine, rng: Randomness) -> NDArray[np.bool_] | None:
+        """Return which rows are used: the first of each unit, or drawn ones of joined tables; None for all."""
         if policy.unit is None:
             return None
+        if policy.person_rows is not None:
+            key = rng.child("rows of people").key("rows of people")
+            return drawn_rows_of_units(engine, source, policy.unit, self.rows_per_unit, key)
         return first_rows_of_units(engine, source, policy.unit, self.rows_per_unit)
 
     def promise(self, policy: Policy, epsilon: float, *bounds: str, published_claim: str | None = None) -> CentralDP:

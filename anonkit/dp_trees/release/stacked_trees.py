@@ -132,7 +132,7 @@ class StackedMethod(CellMethod):
     ) -> Draft:
         """Count, learn, and draw rows or write cells from what is noisy."""
         progress("growing", 0.0)
-        keep = self.used_rows(source, policy, engine)
+        keep = self.used_rows(source, policy, engine, rng)
         counted, rows = self._counting, float(self.n_rows)
         if counted is not None:
             exact = source.n_rows if keep is None else int(keep.sum())

@@ -133,7 +133,7 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         """Grow the forest from counts, and draw rows or write cells from what is noisy."""
         plan = self.plan(policy)
         progress("growing", 0.0)
-        counter = counter_of(source, engine, plan.schema, self.used_rows(source, policy, engine))
+        counter = counter_of(source, engine, plan.schema, self.used_rows(source, policy, engine, rng))
         forest = self.grow(plan, counter, rng, progress)
         accounted = self.no_guarantee() is None
         return forest_draft(forest, plan.accounting, policy, engine, rng, self.as_, self.told, accounted=accounted)

@@ -15,6 +15,7 @@ from anonkit.domains.coded_columns import CodedColumn, densify
 from anonkit.k_anonymity.search.box_division import divide
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder
+from anonkit.k_anonymity.search.shared_sets import GrowingSets, SharedSets
 
 LISTED = -2
 """Stands for the last code going left at a node that lists its codes."""
@@ -207,7 +208,9 @@ class Growth:
         self._rows = self._weights.astype(np.float64)
         self._guide = guide
         # k in rows is kept by the floor of every cut; only the other requirements have to be checked
-        self._requirements = [r for r in requirements if not isinstance(r, AtLeastK) or r.units is not None]
+        of_classes = [r for r in requirements if not isinstance(r, SharedSets)]
+        self._requirements = [r for r in of_classes if not isinstance(r, AtLeastK) or r.units is not None]
+        self._sets = [GrowingSets(r, self._weights) for r in requirements if isinstance(r, SharedSets)]
         self._min_rows = max((r.k for r in requirements if isinstance(r, AtLeastK)), default=1)
         self._declared = declared
         self._views = _views(columns, bool(self._requirements), declared)
@@ -315,7 +318,22 @@ class Growth:
         kept, broken = np.ones(classes.size, dtype=bool), np.zeros(n_parts + 1, dtype=bool)
         for requirement in self._requirements:
             broken |= requirement.violated(partition, kept)
-        return ~np.logical_or.reduceat(broken[1:], first)
+        allowed = ~np.logical_or.reduceat(broken[1:], first)
+        for sets in self._sets:
+            self._ask(sets, here, part, first, allowed)
+        return allowed
+
+    @staticmethod
+    def _ask(sets: GrowingSets, here: IntArray, part: IntArray, first: IntArray, allowed: BoolArray) -> None:
+        """Strike the cuts after which a set of rows would be too rare; one after the other, since cuts add up."""
+        cut = part >= 0
+        entries, sides = here[cut], part[cut]
+        box = np.searchsorted(first, sides, side="right") - 1
+        order = np.argsort(box, kind="stable")
+        boxes, begins = np.unique(box[order], return_index=True)
+        for number, mine in zip(boxes.tolist(), np.split(order, begins)[1:], strict=True):
+            if allowed[number]:
+                allowed[number] = sets.divide(entries[mine], sides[mine] - first[number])
 
     def _best_cuts(self, here: IntArray, box: IntArray, m: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """Return the best cut of each of m boxes.

@@ -104,6 +104,14 @@ class Requirement(Protocol):
         ...
 
 
+class PeopleRequirement(ABC):
+    """A condition on people with all their rows, which implies k people in every class and knows no diversity."""
+
+    @abstractmethod
+    def gone(self, partition: Partition) -> BoolArray:
+        """Mark the entries of the people who must go with all their rows, shape (n_entries,)."""
+
+
 @dataclass(frozen=True, eq=False)
 class AtLeastK:
     """k-anonymity (Sweeney 2002): every class has at least k rows, or k distinct people where `units` is given."""
@@ -409,8 +417,11 @@ def suppressed_rows(partition: Partition, requirements: Sequence[Requirement]) -
     """Mark the entries that must go so that every class left meets every requirement, shape (n_entries,).
 
     Whole classes go. t-closeness compares with the rows that stay, so classes are removed until nothing
-    more has to go.
+    more has to go. Where k holds for whole sets of rows, people go instead, and then all classes meet it.
     """
+    for requirement in requirements:
+        if isinstance(requirement, PeopleRequirement):
+            return requirement.gone(partition)
     kept = np.ones(partition.classes.size, dtype=bool)
     bad = np.zeros(partition.n_classes, dtype=bool)
     while True:

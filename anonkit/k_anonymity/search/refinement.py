@@ -19,6 +19,7 @@ from anonkit.k_anonymity.search.equivalence import (
     DistinctL,
     HistogramRequirement,
     Partition,
+    PeopleRequirement,
     Requirement,
     suppressed_rows,
 )
@@ -216,7 +217,8 @@ def split_prospects(
     everything = np.ones(cells.cell.size, dtype=bool)
     bad = np.zeros(cells.rows.size, dtype=bool)
     for requirement in state.requirements:
-        bad |= requirement.violated(finer, everything)
+        if not isinstance(requirement, PeopleRequirement):  # it sees all splits at once here; checked on the one chosen
+            bad |= requirement.violated(finer, everything)
     owner = np.empty(cells.rows.size, dtype=np.int64)
     owner[cells.cell] = group
     sides = _Sides(cells.rows, cells.guide, bad)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole sets of rows of people, counted in SQL on a draft that still says whose each row is.
+
+The method counts with arrays of codes. Here the rows of every person are listed by class and compared as lists, so that
+a mistake in one is seen by the other. Once the column that says whose a row is has gone, nobody can repeat the count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from anonkit.checks.class_counts import quoted
+from anonkit.checks.disclosure import scanned
+
+
+def fewest_alike(table: str | Path | pa.Table, quasi_identifiers: Sequence[str], unit: str) -> int:
+    """Return the fewest people who have one whole set of rows; 0 for a table without rows, or with rows of nobody.
+
+    Two people have one set when every combination of the quasi-identifiers stands equally often in their rows. Missing
+    is a value like any other.
+
+    Parameters
+    ----------
+    table : path or Arrow table
+        As for `anonkit.checks.disclosure.measure`.
+    quasi_identifiers : sequence of str
+        Columns whose combinations are counted; with none, only the numbers of rows.
+    unit : str
+        Column whose distinct values are people.
+    """
+    names = "".join(f", {quoted(name)} AS q{at}" for at, name in enumerate(quasi_identifiers))
+    order = ", ".join(f"q{at} NULLS LAST" for at in range(len(quasi_identifiers)))
+    number = f"dense_rank() OVER (ORDER BY {order})" if order else "1"
+    with scanned(table) as (connection, source):
+        (fewest, nobodys) = connection.execute(
+            f"WITH counted AS (SELECT {quoted(unit)} AS person{names}, count(*) AS n FROM {source} GROUP BY ALL), "
+            f"classes AS (SELECT person, {number} AS class, n FROM counted), "
+            "sets AS (SELECT person, list({'class': class, 'n': n} ORDER BY class) AS rows FROM classes "
+            "GROUP BY person), "
+            "alike AS (SELECT count(*) AS people FROM sets GROUP BY rows) "
+            "SELECT (SELECT min(people) FROM alike), (SELECT count(*) FROM sets WHERE person IS NULL)"
+        ).fetchall()[0]
+    return 0 if nobodys or fewest is None else int(fewest)

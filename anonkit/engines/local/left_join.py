@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The left join of two tables in private files: DuckDB does it under a memory limit and spills to the private folder.
+
+Every row of the first table stays, once for each row of the second that has its key, or once with missing cells. A
+missing key joins nothing. Rows come in the order of the first table, then of the second, on every engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from anonkit.domains.join_keys import join_keys
+from anonkit.engines.reading.batches import grouped
+from anonkit.engines.reading.carriers import carrier_type, from_carrier, to_carrier
+from anonkit.engines.writing.parquet_writer import write_parquet
+from anonkit.errors import EngineError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_KEY = "k"  # in a private file; its other columns are c0, c1, … since SQL does not tell `a` from `A`
+_MEMORY = "1GB"
+_PIECE = 64 << 20  # bytes of joined rows that are written at a time
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedRows:
+    """Batch function that gives a table the form in which it is joined: each row's key, and columns as carriers."""
+
+    key: Sequence[str]
+    """Columns that make up the key."""
+    names: Sequence[str]
+    """Columns that are joined, in order."""
+    schema: pa.Schema
+
+    @classmethod
+    def of(cls, schema: pa.Schema, key: Sequence[str], names: Sequence[str]) -> KeyedRows:
+        """Carry some columns of a table by its key."""
+        fields = [(f"c{at}", carrier_type(schema.field(name).type)) for at, name in enumerate(names)]
+        return cls(key=tuple(key), names=tuple(names), schema=pa.schema([(_KEY, pa.string()), *fields]))
+
+    def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
+        """Return the rows in the form to be joined."""
+        keys = join_keys([batch.column(name) for name in self.key])
+        columns = [to_carrier(batch.column(name)) for name in self.names]
+        return pa.RecordBatch.from_arrays([keys, *columns], schema=self.schema)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinCounts:
+    """How the keys of two tables fit together.
+
+    Privacy
+    -------
+    Exact counts of the source: for the owner, and for a refusal where no differential privacy is promised.
+    """
+
+    first_rows: int
+    first_without_key: int
+    repeated_keys: int
+    """Rows of the first table whose key an earlier row has."""
+    first_alone: int
+    """Rows of the first table that no row of the second belongs to, those without a key among them."""
+    second_rows: int
+    second_without_key: int
+    orphans: int
+    """Rows of the second table whose key no row of the first has."""
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the counts for the owner: the first table is one of people, the second one of their rows."""
+        return {
+            "people": self.first_rows,
+            "people_without_a_key": self.first_without_key,
+            "people_with_the_key_of_another": self.repeated_keys,
+            "people_without_rows": self.first_alone,
+            "rows": self.second_rows,
+            "rows_without_a_key": self.second_without_key,
+            "rows_of_nobody": self.orphans,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class LeftJoin:
+    """Two tables in private Parquet files, in the form of `KeyedRows`.
+
+    Parameters
+    ----------
+    first, second : Path
+        The files.
+    folder : Path
+        Private folder for what does not fit into memory.
+    """
+
+    first: Path
+    second: Path
+    folder: Path
+
+    def counts(self) -> JoinCounts:
+        """Count how the keys fit together.
+
+        Raises
+        ------
+        EngineError
+            There is no room for it.
+        """
+        first, second = _rows(self.first), _rows(self.second)
+        sql = (
+            f"SELECT (SELECT count(*) FROM {first}), (SELECT count(*) FROM {first} WHERE k IS NULL), "
+            f"(SELECT count(k) - count(DISTINCT k) FROM {first}), "
+            f"(SELECT count(*) FROM {first} AS a ANTI JOIN {second} AS b ON a.k = b.k), "
+            f"(SELECT count(*) FROM {second}), (SELECT count(*) FROM {second} WHERE k IS NULL), "
+            f"(SELECT count(*) FROM {second} AS b ANTI JOIN {first} AS a ON a.k = b.k WHERE b.k IS NOT NULL)"
+        )
+        with closing(self._connected()) as connection:
+            found = _asked(lambda: connection.execute(sql).fetchall()[0])
+        return JoinCounts(
+            first_rows=found[0],
+            first_without_key=found[1],
+            repeated_keys=found[2],
+            first_alone=found[3],
+            second_rows=found[4],
+            second_without_key=found[5],
+            orphans=found[6],
+        )
+
+    def write(self, path: Path, schema: pa.Schema, n_first: int) -> int:
+        """Write the joined rows as Parquet; return their number.
+
+        Parameters
+        ----------
+        schema : pyarrow.Schema
+            Names and canonical types of the result: the key, the columns of the first table, those of the second.
+        n_first : int
+            Columns of the first table.
+
+        Raises
+        ------
+        EngineError
+            There is no room for it.
+        """
+        columns = [f"a.c{at}" for at in range(n_first)]
+        columns += [f"b.c{at}" for at in range(len(schema) - 1 - n_first)]
+        sql = (
+            f"SELECT {', '.join(['a.k', *columns])} FROM {_rows(self.first)} AS a LEFT JOIN {_rows(self.second)} AS b "
+            "ON a.k = b.k ORDER BY a.file_row_number, b.file_row_number NULLS FIRST"
+        )
+        with closing(self._connected()) as connection:
+            reader = _asked(lambda: pa.RecordBatchReader.from_stream(connection.sql(sql)))
+            return write_parquet(grouped(_canonical(reader, schema), schema, _PIECE), schema, path, {})
+
+    def _connected(self) -> DuckDBPyConnection:
+        import duckdb
+
+        return duckdb.connect(
+            ":memory:",
+            config={
+                "memory_limit": _MEMORY,
+                "temp_directory": str(self.folder),
+                "preserve_insertion_order": False,
+                "autoload_known_extensions": False,
+                "autoinstall_known_extensions": False,
+            },
+        )
+
+
+def _rows(path: Path) -> str:
+    literal = "'" + str(path).replace("'", "''") + "'"
+    return f"read_parquet({literal}, file_row_number = true, hive_partitioning = false)"
+
+
+def _canonical(reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield joined rows in their canonical types."""
+    batches = iter(reader)
+    while True:
+        batch = _asked(lambda: next(batches, None))
+        if batch is None:
+            return
+        arrays = [
+            from_carrier(array.cast(carrier_type(field.type)), field.type)
+            for array, field in zip(batch.columns, schema, strict=True)
+        ]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _asked(question: Any) -> Any:
+    """Return what DuckDB answers; its own messages may hold cells."""
+    import duckdb
+
+    try:
+        return question()
+    except (duckdb.Error, pa.ArrowException, OSError):
+        hint = "is there room for temporary files? TMPDIR names their folder"
+        raise EngineError("joining the tables failed", hint) from None

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several tables read and joined into one flat view, in a private file that is deleted at the end of the release.
+
+Every person is there: with one row for each visit, or one row with missing cells. Both tables are read by the engine
+row by row; the join is out of core, on the machine that makes the release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from anonkit.bundle.private_files import PrivateFolder
+from anonkit.drafting.undeclared import Undeclared, judge_undeclared
+from anonkit.engines.local.left_join import JoinCounts, KeyedRows, LeftJoin
+from anonkit.engines.snapshots.dispatch import snapshot
+from anonkit.errors import PolicyError, SourceError, did_you_mean
+from anonkit.pipeline.several_tables import JoinedTable, Orphans, SeveralTables
+from anonkit.policy.declaration import Policy
+from anonkit.protocols import Engine, Source
+from anonkit.redaction import source_names
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OpenedTable:
+    """One of the tables, opened."""
+
+    rows: Source
+    columns: Mapping[str, str]
+    """Name in the flat view of every column that is no key, by its own name; in order."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FlatView:
+    """What is released in place of a table: the joined rows, and what the owner is told of the join."""
+
+    source: object
+    """The private file; or the table itself where there is one alone."""
+    names: tuple[str, str]
+    """What the dataset is called when nobody named it, and the files, for the owner."""
+    counts: JoinCounts | None = None
+    tables: Sequence[OpenedTable] = field(default_factory=tuple)
+
+    @property
+    def owner(self) -> dict[str, Any]:
+        """How the tables fit together: exact counts of the source, for the owner alone."""
+        return {} if self.counts is None else {"joined_tables": self.counts.to_dict()}
+
+    def judged(self, table: Source, unknown: Sequence[str], engine: Engine) -> Undeclared:
+        """Judge columns that nobody declared, each in its own table: a name that stands in ten visits is no less one.
+
+        Parameters
+        ----------
+        table : Source
+            The flat view.
+        unknown : sequence of str
+            Names in it, at least one.
+        """
+        if not self.tables:
+            return judge_undeclared(table, unknown, engine)
+        taken, nearly = {}, []
+        for opened in self.tables:
+            if names := [name for name, flat in opened.columns.items() if flat in unknown]:
+                judged = judge_undeclared(opened.rows, names, engine)
+                for name, profile in judged.taken.items():
+                    taken[opened.columns[name]] = replace(profile, name=opened.columns[name])
+                nearly += [opened.columns[name] for name in judged.nearly_unique]
+        return Undeclared(taken=taken, nearly_unique=tuple(nearly))
+
+
+@contextmanager
+def flat_view(source: object, policy: Policy, engine: Engine) -> Iterator[FlatView]:
+    """Yield what is released: several tables as one view, which is deleted in the end; any other source as it is.
+
+    Parameters
+    ----------
+    policy : Policy
+        That of the flat view (`SeveralTables.declared`).
+
+    Raises
+    ------
+    SourceError
+        A table cannot be read, a key is none of its columns, or the names of two columns of the view would be the same.
+    PolicyError
+        Two people have one key, or rows belong to nobody, where no differential privacy is promised.
+
+    Privacy
+    -------
+    The view holds raw rows in a folder of mode 0700. Under differential privacy (`Policy.cell_by_cell`) nothing of the
+    keys decides between a release and a refusal: rows of one key are one person's, however many they are in the table
+    of people, and rows that belong to nobody are left out.
+    """
+    if not isinstance(source, SeveralTables):
+        yield FlatView(source=source, names=source_names(source))
+        return
+    with ExitStack() as stack:
+        tables = (source.people, source.visits)
+        snapshots = [stack.enter_context(snapshot(table.source)) for table in tables]
+        private = stack.enter_context(closing(PrivateFolder()))
+        rows = [
+            one.scan(engine, table.reading_policy(policy, [other.name for other in tables if other is not table]))
+            for one, table in zip(snapshots, tables, strict=True)
+        ]
+        yield _joined(source, rows, policy, engine, private.path)
+
+
+def _joined(tables: SeveralTables, rows: Sequence[Source], policy: Policy, engine: Engine, folder: Path) -> FlatView:
+    both = (tables.people, tables.visits)
+    opened = _named(tables, rows)
+    paths = (folder / "people.parquet", folder / "visits.parquet")
+    for table, one, path in zip(both, opened, paths, strict=True):
+        keyed = KeyedRows.of(one.rows.schema, table.key, list(one.columns))
+        engine.write(
+            engine.map_batches(one.rows, keyed, keyed.schema, same_rows=True), path, metadata={}, randomness=None
+        )
+    spill = folder / "spill"
+    spill.mkdir(mode=0o700)
+    join = LeftJoin(first=paths[0], second=paths[1], folder=spill)
+    counts = join.counts()
+    if not policy.cell_by_cell:
+        _refuse_unfit(tables, counts)
+    fields = [pa.field(tables.unit, pa.string())]
+    for one in opened:
+        fields += [pa.field(flat, _plain(one.rows.schema.field(name).type)) for name, flat in one.columns.items()]
+    view = folder / "view.parquet"
+    join.write(view, pa.schema(fields), len(opened[0].columns))
+    for path in paths:
+        path.unlink()
+    named = [source_names(table.source) for table in both]
+    return FlatView(source=view, names=(named[0][0], f"{named[0][1]} with {named[1][1]}"), counts=counts, tables=opened)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Return the type in the view: categories become texts."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _named(tables: SeveralTables, rows: Sequence[Source]) -> list[OpenedTable]:
+    """Return the tables with the names of their columns in the flat view: a name of both gets its table's before it."""
+    both = (tables.people, tables.visits)
+    own = [_columns(table, source.schema.names) for table, source in zip(both, rows, strict=True)]
+    twice = {*own[0]} & {*own[1]} | {tables.unit}
+    opened = []
+    for table, source, names in zip(both, rows, own, strict=True):
+        flat = {name: f"{table.name}.{name}" if name in twice else name for name in names}
+        opened.append(OpenedTable(rows=source, columns=flat))
+    listed = [tables.unit, *opened[0].columns.values(), *opened[1].columns.values()]
+    if len(set(listed)) != len(listed):
+        name = next(name for name in listed if listed.count(name) > 1)
+        raise SourceError(f"two columns of the joined tables would be called {name!r}", "rename one of them")
+    return opened
+
+
+def _columns(table: JoinedTable, names: Sequence[str]) -> list[str]:
+    """Return the columns of a table that are no key."""
+    for key in table.key:
+        if key not in names:
+            raise SourceError(f"key {key!r} is no column of [tables.{table.name}]", did_you_mean(key, names))
+    return [name for name in names if name not in table.key]
+
+
+def _refuse_unfit(tables: SeveralTables, counts: JoinCounts) -> None:
+    """Refuse keys that do not fit together; counts may be told, since no differential privacy is promised."""
+    people, visits = tables.people, tables.visits
+    if counts.repeated_keys:
+        raise PolicyError(
+            f"[tables.{people.name}] has {counts.repeated_keys:,} rows whose key an earlier row has",
+            "one row a person: whose rows would the visits of two be?",
+        )
+    lost = counts.orphans + counts.second_without_key
+    if lost and tables.orphans is Orphans.REFUSE:
+        raise PolicyError(
+            f"[tables.{visits.name}] has {counts.orphans:,} rows whose key is not in [tables.{people.name}], and "
+            f"{counts.second_without_key:,} without a key",
+            'orphans = "drop" leaves them out',
+        )
