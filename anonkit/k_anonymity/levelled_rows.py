@@ -89,8 +89,8 @@ class LevelledRows:
 
 def levelled_rows(
     source: Source, policy: Policy, engine: Engine, k: int, randomness: Randomness
-) -> LevelledRows | None:
-    """Leave out the rows of people who have more than may stay; None where the policy limits nothing.
+) -> LevelledRows:
+    """Leave out the rows of people who have more than may stay; all stay where the policy limits nothing.
 
     Rows that are left out for another reason (a missing cell, no unit) count for nobody.
 
@@ -106,7 +106,7 @@ def levelled_rows(
     """
     asked, unit = policy.person_rows, policy.unit
     if asked is None or unit is None or not (asked.whole_set or asked.most is not None):
-        return None
+        return LevelledRows(table=source, n_rows=source.n_rows, n_left_out=0)
     if asked.whole_set and is_too_large(source, engine):
         raise GuaranteeError(
             "whole sets of rows are counted on as many rows as the engine may hold, the table has more",

@@ -86,8 +86,10 @@ class RecodingMethod(AnonymityModel, ABC):
         A value is listed in the recoding of a sample when k rows of the sample hold it, so k rows of the table do.
         """
         progress("checking the table", 0.0)
-        levelled = levelled_rows(source, policy, engine, self.k, rng.child("rows of people"))
-        source = source if levelled is None else levelled.table
+        levelled = None
+        if policy.person_rows is not None:
+            levelled = levelled_rows(source, policy, engine, self.k, rng.child("rows of people"))
+            source = levelled.table
         usable = count_usable_rows(source, policy, engine)
         searched = searched_rows(source, engine, rng, progress)
         progress("coding", 0.0)

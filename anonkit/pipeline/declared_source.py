@@ -12,20 +12,22 @@ import pyarrow as pa
 
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.drafting.table_domains import with_domains_of
-from anonkit.drafting.undeclared import Undeclared
+from anonkit.drafting.undeclared import Undeclared, judge_undeclared
 from anonkit.engines.reading.settled_tables import declared_table
 from anonkit.engines.snapshots.dispatch import Snapshot
 from anonkit.errors import ParameterError, option
 from anonkit.ledger.repeated_requests import Asked
 from anonkit.ledger.source_rows import SourceRows
-from anonkit.pipeline.flat_view import FlatView
+from anonkit.pipeline.flat_view import FlatView, flat_view
 from anonkit.pipeline.output_measures import ReleasedRows, owner_measures
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.request_form import request_form
+from anonkit.pipeline.several_tables import SeveralTables
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.randomness import Randomness
+from anonkit.redaction import source_names
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -99,7 +101,7 @@ class DeclaredSource:
 
 
 def declared_source(
-    view: FlatView, request: ReleaseRequest, declared: Policy, engine: Engine, private: PrivateFolder
+    source: object, request: ReleaseRequest, declared: Policy, engine: Engine, private: PrivateFolder
 ) -> DeclaredSource:
     """Open a source, settle the role of every column, state the promise, and settle the cells.
 
@@ -109,8 +111,7 @@ def declared_source(
 
     Parameters
     ----------
-    view : FlatView
-        The table, or what several tables were joined into.
+    source : path, address or table
     declared : Policy
         That of `request.declared()`.
     private : PrivateFolder
@@ -123,14 +124,17 @@ def declared_source(
     PolicyError, ParameterError
         The policy contradicts the table or the method.
     """
-    source, (name, file) = view.source, view.names
-    method, min_people = request.method, request.domains_min_people
+    (name, file), method, min_people = source_names(source), request.method, request.domains_min_people
+    view = None
+    if isinstance(source, SeveralTables):
+        view = flat_view(source, declared, engine, private)
+        source, (name, file) = view.path, view.names
     snapshot = Snapshot(source=source, private=private)
     table = snapshot.scan(engine, declared)
     schema = table.schema
     columns = schema.names
     unknown = [] if declared.cell_by_cell else [column for column in columns if not declared.declares(column)]
-    undeclared = view.judged(table, unknown, engine) if unknown else Undeclared()
+    undeclared = _judged(table, unknown, engine, view)
     policy = undeclared.declared(declared).resolve(columns, target_use=method.target_use)
     if min_people is not None:
         policy = replace(policy, identifiers_from_data=tuple(undeclared.taken))
@@ -152,8 +156,15 @@ def declared_source(
         promise=promise,
         undeclared=undeclared,
         notes=[*_role_notes(declared, policy), *undeclared.notes(policy)],
-        joined=view.owner,
+        joined={} if view is None else view.owner,
     )
+
+
+def _judged(table: Source, unknown: Sequence[str], engine: Engine, view: FlatView | None) -> Undeclared:
+    """Judge the columns that nobody declared; those of joined tables each in its own."""
+    if not unknown:
+        return Undeclared()
+    return judge_undeclared(table, unknown, engine) if view is None else view.judged(unknown, engine)
 
 
 def _role_notes(declared: Policy, policy: Policy) -> list[str]:

@@ -7,9 +7,9 @@ row by row; the join is out of core, on the machine that makes the release.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field, replace
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.drafting.undeclared import Undeclared, judge_undeclared
 from anonkit.engines.local.left_join import JoinCounts, KeyedRows, LeftJoin
-from anonkit.engines.snapshots.dispatch import snapshot
+from anonkit.engines.snapshots.dispatch import Snapshot
 from anonkit.errors import PolicyError, SourceError, did_you_mean
 from anonkit.pipeline.several_tables import JoinedTable, Orphans, SeveralTables
 from anonkit.policy.declaration import Policy
@@ -39,30 +39,22 @@ class OpenedTable:
 class FlatView:
     """What is released in place of a table: the joined rows, and what the owner is told of the join."""
 
-    source: object
-    """The private file; or the table itself where there is one alone."""
+    path: Path
+    """The private file."""
     names: tuple[str, str]
     """What the dataset is called when nobody named it, and the files, for the owner."""
-    counts: JoinCounts | None = None
-    tables: Sequence[OpenedTable] = field(default_factory=tuple)
+    owner: Mapping[str, Any]
+    """How the tables fit together: exact counts of the source, for the owner alone."""
+    tables: Sequence[OpenedTable]
 
-    @property
-    def owner(self) -> dict[str, Any]:
-        """How the tables fit together: exact counts of the source, for the owner alone."""
-        return {} if self.counts is None else {"joined_tables": self.counts.to_dict()}
-
-    def judged(self, table: Source, unknown: Sequence[str], engine: Engine) -> Undeclared:
+    def judged(self, unknown: Sequence[str], engine: Engine) -> Undeclared:
         """Judge columns that nobody declared, each in its own table: a name that stands in ten visits is no less one.
 
         Parameters
         ----------
-        table : Source
-            The flat view.
         unknown : sequence of str
-            Names in it, at least one.
+            Names in the view.
         """
-        if not self.tables:
-            return judge_undeclared(table, unknown, engine)
         taken, nearly = {}, []
         for opened in self.tables:
             if names := [name for name, flat in opened.columns.items() if flat in unknown]:
@@ -73,14 +65,15 @@ class FlatView:
         return Undeclared(taken=taken, nearly_unique=tuple(nearly))
 
 
-@contextmanager
-def flat_view(source: object, policy: Policy, engine: Engine) -> Iterator[FlatView]:
-    """Yield what is released: several tables as one view, which is deleted in the end; any other source as it is.
+def flat_view(tables: SeveralTables, policy: Policy, engine: Engine, private: PrivateFolder) -> FlatView:
+    """Read several tables, each once, and join them into one view.
 
     Parameters
     ----------
     policy : Policy
         That of the flat view (`SeveralTables.declared`).
+    private : PrivateFolder
+        Where the view stands, and the copies of tables that may change; whoever made it closes it in the end.
 
     Raises
     ------
@@ -95,29 +88,19 @@ def flat_view(source: object, policy: Policy, engine: Engine) -> Iterator[FlatVi
     keys decides between a release and a refusal: rows of one key are one person's, however many they are in the table
     of people, and rows that belong to nobody are left out.
     """
-    if not isinstance(source, SeveralTables):
-        yield FlatView(source=source, names=source_names(source))
-        return
-    with ExitStack() as stack:
-        tables = (source.people, source.visits)
-        snapshots = [stack.enter_context(snapshot(table.source)) for table in tables]
-        private = stack.enter_context(closing(PrivateFolder()))
-        rows = [
-            one.scan(engine, table.reading_policy(policy, [other.name for other in tables if other is not table]))
-            for one, table in zip(snapshots, tables, strict=True)
-        ]
-        yield _joined(source, rows, policy, engine, private.path)
-
-
-def _joined(tables: SeveralTables, rows: Sequence[Source], policy: Policy, engine: Engine, folder: Path) -> FlatView:
-    both = (tables.people, tables.visits)
+    folder, both = Path(tempfile.mkdtemp(dir=private.path)), (tables.people, tables.visits)
+    rows = [
+        Snapshot(source=table.source, private=PrivateFolder(folder)).scan(
+            engine, table.reading_policy(policy, [other.name for other in both if other is not table])
+        )
+        for table in both
+    ]
     opened = _named(tables, rows)
     paths = (folder / "people.parquet", folder / "visits.parquet")
     for table, one, path in zip(both, opened, paths, strict=True):
         keyed = KeyedRows.of(one.rows.schema, table.key, list(one.columns))
-        engine.write(
-            engine.map_batches(one.rows, keyed, keyed.schema, same_rows=True), path, metadata={}, randomness=None
-        )
+        carried = engine.map_batches(one.rows, keyed, keyed.schema, same_rows=True)
+        engine.write(carried, path, metadata={}, randomness=None)
     spill = folder / "spill"
     spill.mkdir(mode=0o700)
     join = LeftJoin(first=paths[0], second=paths[1], folder=spill)
@@ -132,7 +115,12 @@ def _joined(tables: SeveralTables, rows: Sequence[Source], policy: Policy, engin
     for path in paths:
         path.unlink()
     named = [source_names(table.source) for table in both]
-    return FlatView(source=view, names=(named[0][0], f"{named[0][1]} with {named[1][1]}"), counts=counts, tables=opened)
+    return FlatView(
+        path=view,
+        names=(named[0][0], f"{named[0][1]} with {named[1][1]}"),
+        owner={"joined_tables": counts.to_dict()},
+        tables=opened,
+    )
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

@@ -23,7 +23,6 @@ from anonkit.ledger.spending import Spending, may_know_requests
 from anonkit.pipeline.batch_outlook import batch_outlook
 from anonkit.pipeline.declared_source import DeclaredSource, declared_source
 from anonkit.pipeline.dossier import Released, held_rows, make_dossier
-from anonkit.pipeline.flat_view import flat_view
 from anonkit.pipeline.output_measures import ReleasedRows, answer_checks, recount, release_utility
 from anonkit.pipeline.owner_files import is_dossier_of
 from anonkit.pipeline.publishing import VerifiedDraft, method_block, publish
@@ -77,9 +76,9 @@ def _released(source: object, request: ReleaseRequest) -> Release:
     account = request.account.found(output.place, declared.bookkeeping)
     if request.seed is not None or not may_know_requests(account):
         output.refuse_existing()
-    with request.engine.opened() as engine, _workspace() as workspace, flat_view(source, declared, engine) as view:
+    with request.engine.opened() as engine, _workspace() as workspace:
         request.progress("reading", 0.0)
-        opened = declared_source(view, request, declared, engine, workspace.private)
+        opened = declared_source(source, request, declared, engine, workspace.private)
         output.refuse_unfit(opened.promise)
         spending = Spending(account, opened.promise, opened.rows, opened.name, opened.asked(request))
         making = _Making(

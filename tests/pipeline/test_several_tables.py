@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import anonkit
+from anonkit.bundle.private_files import PrivateFolder
 from anonkit.datasets import hospital_patients, hospital_visits
+from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import AnonkitError, GuaranteeError, ParameterError, PolicyError, SourceError
+from anonkit.pipeline.flat_view import flat_view
 from anonkit.pipeline.recipe import Recipe
+from anonkit.pipeline.several_tables import SeveralTables
 
 TABLES = """
 [tables.people]
@@ -188,9 +193,6 @@ def test_keys_that_do_not_fit_are_refused_with_a_count(tmp_path: Path) -> None:
 
 def test_the_flat_view_is_what_pandas_joins(tmp_path: Path) -> None:
     """With two keys of other names, a column of both tables and keys that differ by zeros alone: pandas' left join."""
-    from anonkit.engines.local.local_engine import LocalEngine
-    from anonkit.pipeline.flat_view import flat_view
-
     people = pd.DataFrame({"h": ["a", "a", "b", "b"], "n": ["7", "007", "7", "8"], "city": list("wxyz")})
     visits = pd.DataFrame(
         {"house": ["a", "a", "b", "c"], "no": ["7", "007", "7", "7"], "city": list("stuv"), "days": range(4)}
@@ -202,14 +204,15 @@ def test_the_flat_view_is_what_pandas_joins(tmp_path: Path) -> None:
         '[tables.visits]\nsource="visits.csv"\nof="people"\nkey=["house","no"]\norphans="drop"\n'
     )
     read = Recipe.load(tmp_path / "r.toml")
-    with LocalEngine() as engine, flat_view(read.source, read.policy, engine) as view:
-        table = engine.scan(view.source, read.policy)
+    assert isinstance(read.source, SeveralTables)
+    with LocalEngine() as engine, closing(PrivateFolder()) as private:
+        view = flat_view(read.source, read.policy, engine, private)
+        table = engine.scan(view.path, read.policy)
         rows = pd.concat([batch.to_pandas() for batch in table.batches()])
-        private_file = Path(str(view.source))
-        assert private_file.parent.stat().st_mode & 0o077 == 0
+        assert view.path.parent.stat().st_mode & 0o077 == 0
     merged = people.merge(visits, left_on=["h", "n"], right_on=["house", "no"], how="left", suffixes=("_p", "_v"))
 
-    assert not private_file.exists()
+    assert not view.path.exists()
     assert table.schema.names == ["h+n", "people.city", "visits.city", "days"]
     assert rows["people.city"].tolist() == merged["city_p"].tolist()
     assert rows["visits.city"].fillna("").tolist() == merged["city_v"].fillna("").tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from itertools import permutations, product
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from anonkit.auditing.epsilon_audit import lower_bound
+from anonkit.bundle.private_files import PrivateFolder
 from anonkit.domains.rows_of_people import drawn_rows
 from anonkit.dp_trees.release import coded_rows, declared_schema
 from anonkit.dp_trees.release.coded_rows import CodedRows
@@ -53,8 +55,8 @@ def laws(visits: list[tuple[str, str, str]], method: Any, most: int, people: pa.
     tables = tables_of(visits, people)
     policy = policy_of(tables, most)
     found: dict[Any, float] = {}
-    with LocalEngine() as engine, flat_view(tables, policy, engine) as view:
-        source = engine.scan(view.source, policy)
+    with LocalEngine() as engine, closing(PrivateFolder()) as private:
+        source = engine.scan(flat_view(tables, policy, engine, private).path, policy)
         units = engine.encode(source, [tables.unit])[0].codes
         orders = list(permutations(range(units.size)))
         for words in orders:
@@ -133,8 +135,8 @@ def answers(visits: list[tuple[str, str, str]], name: str, n: int) -> np.ndarray
     policy = policy_of(tables, 2).resolve(["id", "ward", "label"])
     method = make_method(name, {"epsilon": 1.0, "rows_per_unit": 2}, None)
     out = []
-    with LocalEngine() as engine, flat_view(tables, policy, engine) as view:
-        source = engine.scan(view.source, policy)
+    with LocalEngine() as engine, closing(PrivateFolder()) as private:
+        source = engine.scan(flat_view(tables, policy, engine, private).path, policy)
         for _ in range(n):
             draft = method.release(source, policy, engine=engine, rng=Randomness.secure())
             out.append(sum(batch.column(0).to_pylist().count("yes") for batch in draft.data.batches(["label"])))
