@@ -87,9 +87,7 @@ class LevelledRows:
         return replace(draft, rows=rows)
 
 
-def levelled_rows(
-    source: Source, policy: Policy, engine: Engine, k: int, randomness: Randomness
-) -> LevelledRows:
+def levelled_rows(source: Source, policy: Policy, engine: Engine, k: int, randomness: Randomness) -> LevelledRows:
     """Leave out the rows of people who have more than may stay; all stay where the policy limits nothing.
 
     Rows that are left out for another reason (a missing cell, no unit) count for nobody.
