@@ -44,6 +44,7 @@ HOME_OF_HEAVY: dict[str, set[str]] = {
     "consumers/forest.py": {"sklearn"},
     "consumers/naive_bayes.py": {"sklearn"},
     "consumers/release_features.py": {"sklearn"},
+    "consumers/regressor.py": {"sklearn"},
     "consumers/comparators/dtpd.py": {"sklearn"},
     "consumers/comparators/dtcrd.py": {"sklearn"},
     "checks/batch_counts.py": {"great_expectations"},

@@ -25,6 +25,7 @@ from anonkit.auditing.attacks.loss import REFUTED_ALPHA, Guesser, LossBound, eps
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.domain_codes import codes_of_cells
+from anonkit.domains.number_bins import classes_from_params
 from anonkit.engines import open_engine
 from anonkit.methods import make_method
 from anonkit.policy.declaration import Column, Missing, Policy, Role
@@ -208,7 +209,8 @@ def seen_of(records: pa.Table, draft: Draft) -> Seen:
     rows with its class and its value, column by column, whatever the method.
     """
     params: Mapping[str, Any] = draft.params
-    domains = {str(attribute["name"]): _domain(attribute) for attribute in (*params["attributes"], params["target"])}
+    domains = {str(attribute["name"]): _domain(attribute) for attribute in params["attributes"]}
+    domains[str(params["target"]["name"])] = classes_from_params(params["target"])
     batch = records.combine_chunks().to_batches()[0]
     codes = {name: codes_of_cells(batch, name, domain) for name, domain in domains.items()}
     label = codes.pop(str(params["target"]["name"]))
@@ -219,6 +221,9 @@ def seen_of(records: pa.Table, draft: Draft) -> Seen:
         parts.append((1, np.array(params["class_counts"])[label]))
         tables = [np.array(attribute["counts"]) for attribute in params["attributes"]]
         parts += [(1, table[label, own]) for table, own in zip(tables, codes.values(), strict=True)]
+    if "histogram" in params["target"]:
+        cells = codes_of_cells(batch, str(params["target"]["name"]), Grid.from_params(params["target"]["domain"]))
+        parts.append((1, np.array(params["target"]["histogram"]["counts"])[cells]))
     effects = np.array([effect for effect, _ in parts], dtype=np.float64)
     return Seen(features=np.column_stack([attribute for _, attribute in parts]).astype(np.float64), effects=effects)
 

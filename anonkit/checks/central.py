@@ -24,6 +24,7 @@ from anonkit.checks.central_params import PublicColumn, PublicFacts, domain_of, 
 from anonkit.checks.central_plans import expected_account
 from anonkit.checks.central_report import report_checks
 from anonkit.checks.central_rows import row_checks
+from anonkit.checks.central_target import target_checks
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
@@ -79,7 +80,7 @@ def _all_checks(
     domains = {str(column["name"]): column for column in params["columns"]}
     sound = True
     claims = _promise_checks(params, guarantee, facts) if is_promised else _no_account(params)
-    for check in (*claims, *_column_checks(params, facts)):
+    for check in (*claims, *target_checks(params, facts), *_column_checks(params, facts)):
         sound = sound and check.passed
         yield check
     for check in domain_checks(data, domains):
@@ -145,9 +146,15 @@ def _column_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Ch
 def _same_domain(listed: Mapping[str, Any], column: PublicColumn, facts: PublicFacts, *, generalized: bool) -> bool:
     """Tell whether a released column has the domain it was counted in, or labels of its cells."""
     domain = domain_of(listed["domain"], listed["type"])
+    own = column.domain
+    if own.fine:  # a target in bins: by name in cells, else at the cells of its grid
+        in_cells = facts.parameters.get("as_") == "cells"
+        released = (domain.labels(), None, len(own.ends)) if in_cells else (None, domain.bounds, domain.cells)
+        counted = (own.labels(), None, len(own.ends)) if in_cells else (None, own.bounds, own.fine)
+        known = (domain.categories is None) != in_cells
+        return known and released == counted and domain.has_missing == own.has_missing
     if generalized:
         return domain.categories is not None
-    own = column.domain
     steps = 16 if own.bounds is not None and facts.method in ("dp-forest", "dp-tree") else 1
     bins = facts.parameters.get("bins", 0)
     right = own.bounds is None or bins in (0, own.cells)

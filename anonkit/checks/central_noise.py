@@ -9,6 +9,7 @@ tables do not speak of the same rows. A true release fails once in a million.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ def noise_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Chec
     if "trees" not in params:
         deviations = list(_between(_of_tables(params), facts.n_classes))
     elif "histograms" in params:
-        deviations = list(_between(_of_histograms(params), facts.n_classes))
+        deviations = list(_between(_of_histograms(params, facts), facts.n_classes))
     else:
         deviations = list(_of_leaves(params))
     deviations = deviations[:_MOST]
@@ -66,19 +67,23 @@ def noise_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Chec
         yield Check(name=name, passed=chance >= _FALSE_ALARM, observed=chance, required=_FALSE_ALARM)
 
 
-Totals = tuple[list[int], Parts]
-"""The noisy rows of each class, and the noise of one."""
+Totals = tuple[list[int], Sequence[Parts]]
+"""The noisy rows of each class, and the noise of each."""
 
 
 def _of_tables(params: Mapping[str, Any]) -> Iterator[Totals]:
     """Yield the class totals of each table of dp-nb."""
-    yield params["class_counts"], ((params["class_rate"], 1),)
+    classes = len(params["class_counts"])
+    yield params["class_counts"], [((params["class_rate"], 1),)] * classes
     for attribute in params["attributes"]:
-        yield [sum(row) for row in attribute["counts"]], ((attribute["rate"], len(attribute["counts"][0])),)
+        noise = ((attribute["rate"], len(attribute["counts"][0])),)
+        yield [sum(row) for row in attribute["counts"]], [noise] * classes
 
 
-def _of_histograms(params: Mapping[str, Any]) -> Iterator[Totals]:
-    """Yield the class totals of all leaves, and of the histograms of each attribute."""
+def _of_histograms(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Totals]:
+    """Yield the class totals of the histogram of a numeric target, of all leaves, and of those of each attribute."""
+    if facts.target.domain.fine:
+        yield _of_target(params["target"]["histogram"], facts)
     rates = _rates(params, "class counts of a leaf")
     leaves = [
         (node["counts"], rates[level])
@@ -89,18 +94,26 @@ def _of_histograms(params: Mapping[str, Any]) -> Iterator[Totals]:
     by_rate: dict[int, int] = {}
     for _, rate in leaves:
         by_rate[rate] = by_rate.get(rate, 0) + 1
-    yield [sum(own) for own in zip(*(counts for counts, _ in leaves), strict=True)], tuple(by_rate.items())
+    noise_of_leaves = [tuple(by_rate.items())] * facts.n_classes
+    yield [sum(own) for own in zip(*(counts for counts, _ in leaves), strict=True)], noise_of_leaves
     (rate,) = (line["rate"] for line in params["accounting"] if line["purpose"] == "histograms by class")
     for at in range(len(params["attributes"])):
         rows = [row for region in params["histograms"] for row in region[at]]
-        yield [sum(own) for own in zip(*rows, strict=True)], ((rate, len(rows)),)
+        yield [sum(own) for own in zip(*rows, strict=True)], [((rate, len(rows)),)] * facts.n_classes
+
+
+def _of_target(histogram: Mapping[str, Any], facts: PublicFacts) -> Totals:
+    """Return the rows of each bin by the histogram of a numeric target, missing as the last."""
+    domain, counts, rate = facts.target.domain, histogram["counts"], histogram["rate"]
+    runs = [*itertools.pairwise((0, *domain.ends)), *([(domain.fine, domain.fine + 1)] if domain.has_missing else [])]
+    return [sum(counts[first:last]) for first, last in runs], [((rate, last - first),) for first, last in runs]
 
 
 def _between(totals: Iterator[Totals], classes: int) -> Iterator[Difference]:
     """Yield the differences of each class between pairs of tables, each in one pair: independent ones."""
     for (first, noise), (second, other) in zip(totals, totals, strict=False):
         for c in range(classes):
-            yield Difference(value=first[c] - second[c], parts=(*noise, *other))
+            yield Difference(value=first[c] - second[c], parts=(*noise[c], *other[c]))
 
 
 def _of_leaves(params: Mapping[str, Any]) -> Iterator[Difference]:

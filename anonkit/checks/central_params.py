@@ -6,9 +6,10 @@ Read strictly, with code that no method shares: whatever is of another kind than
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,10 @@ class PublicDomain:
     cells: int
     """Codes without missing."""
     has_missing: bool
+    fine: int = 0
+    """Of the bins of a numeric target: the cells of the grid that they are runs of; else 0."""
+    ends: tuple[int, ...] = ()
+    """For each of these bins the cell after its last one."""
 
     @property
     def size(self) -> int:
@@ -39,8 +44,14 @@ class PublicDomain:
         return self.cells + self.has_missing
 
     def labels(self) -> list[str | None]:
-        """Return the category of each code."""
-        return [*(self.categories or ()), *([None] if self.has_missing else [])]
+        """Return the category of each code, or the interval of each bin of a target."""
+        return [*(self.categories or self._intervals()), *([None] if self.has_missing else [])]
+
+    def _intervals(self) -> list[str]:
+        low, high = self.bounds or (math.nan, math.nan)
+        edges = [float(edge) for edge in np.linspace(low, high, self.fine + 1)[[0, *self.ends]]]
+        named = [f"[{first:.15g}, {last:.15g})" for first, last in itertools.pairwise(edges)]
+        return [*named[:-1], f"{named[-1][:-1]}]"]
 
     def edge(self, at: int) -> float:
         """Return where the cells after number `at` begin."""
@@ -137,7 +148,7 @@ def facts_of(params: Mapping[str, Any]) -> PublicFacts:
     return PublicFacts(
         method=str(params["method"]),
         parameters=dict(params["parameters"]),
-        target=PublicColumn(name=str(target["name"]), domain=domain_of(target["domain"], "category")),
+        target=PublicColumn(name=str(target["name"]), domain=_classes(target)),
         attributes=tuple(
             PublicColumn(
                 name=str(attribute["name"]),
@@ -147,6 +158,22 @@ def facts_of(params: Mapping[str, Any]) -> PublicFacts:
             for attribute in params["attributes"]
         ),
     )
+
+
+def _classes(target: Mapping[str, Any]) -> PublicDomain:
+    """Read the classes of the target: categories, or bins of a number, each a run of cells of a grid."""
+    domain = domain_of(target["domain"], kind := str(target.get("type", "category")))
+    if kind == "category":
+        return domain
+    ends = tuple(integers(target["domain"].get("ends", list(range(1, domain.cells + 1)))))
+    if (
+        not ends
+        or ends[0] < 1
+        or ends[-1] != domain.cells
+        or any(low >= high for low, high in itertools.pairwise(ends))
+    ):
+        raise ReleaseFormatError("the bins of the target are no runs of cells")
+    return replace(domain, cells=len(ends), fine=domain.cells, ends=ends)
 
 
 def domain_of(raw: Mapping[str, Any], kind: str) -> PublicDomain:

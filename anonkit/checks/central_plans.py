@@ -132,7 +132,8 @@ def _specialized(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccou
 def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     """Return the lines of trees, histograms and a step: a noisy number of rows divides, and all of epsilon is spent."""
     whole = row_epsilon(facts)
-    counted = () if facts.whole("n_rows") else (_line("number of rows", cost=whole / 50),)
+    counted = [] if facts.whole("n_rows") else [_line("number of rows", cost=whole / 50)]
+    counted += [_line("values of the target", cost=whole / 10)] if facts.target.domain.fine else []
     trees = facts.whole("trees", 0, 1000) or 1 if facts.method == "dp-forest" else 1
     depth = facts.whole("depth", 0, 12)
     deepest = max((int(line["level"] or 0) for line in params["accounting"]), default=0)

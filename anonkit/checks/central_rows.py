@@ -7,6 +7,7 @@ drawn, by Bernstein's inequality, so loosely that a true release fails once in a
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +22,8 @@ from numpy.typing import NDArray
 
 from anonkit.bundle.data_files import iter_batches, read_rows
 from anonkit.checks.central_forest import PublishedLeaf, leaves_of, region_of_nodes
-from anonkit.checks.central_params import TAXONOMY, BoolArray, PublicColumn, PublicFacts
+from anonkit.checks.central_params import TAXONOMY, BoolArray, PublicColumn, PublicDomain, PublicFacts
+from anonkit.checks.central_target import rows_of_cells
 from anonkit.promises.guarantee import Check
 
 IntArray = NDArray[np.int64]
@@ -112,10 +114,27 @@ def _codes(cells: pa.Array, column: PublicColumn, steps: int) -> IntArray:
     else:
         low, high = domain.bounds
         numbers = np.asarray(pc.fill_null(values.cast(pa.float64()), low).to_numpy(zero_copy_only=False))
+        if domain.fine:
+            return np.where(absent, _absent(domain), _bins(_places(numbers, domain), domain))
         places = np.floor((numbers - low) / (high - low) * domain.cells * steps)
         codes = np.where((places >= 0) & (places < domain.cells * steps), places, -1).astype(np.int64)
         codes = np.where(codes >= 0, codes // steps, -1)
-    return np.where(absent, domain.cells if domain.has_missing else -1, codes)
+    return np.where(absent, _absent(domain), codes)
+
+
+def _absent(domain: PublicDomain) -> int:
+    return domain.cells if domain.has_missing else -1
+
+
+def _places(numbers: FloatArray, domain: PublicDomain) -> IntArray:
+    """Return the cell of the grid of a target that each number is in; -1 outside the bounds."""
+    low, high = domain.bounds or (math.nan, math.nan)
+    places = np.floor((numbers - low) / (high - low) * domain.fine)
+    return np.where((places >= 0) & (places < domain.fine), places, -1).astype(np.int64)
+
+
+def _bins(places: IntArray, domain: PublicDomain) -> IntArray:
+    return np.where(places < 0, -1, np.searchsorted(np.array(domain.ends), places, side="right"))
 
 
 def _tally(data: Path, facts: PublicFacts, weigh: Callable[[list[IntArray]], FloatArray] | None, steps: int) -> Any:
@@ -311,6 +330,28 @@ def _labels_by_scores(data: Path, params: Mapping[str, Any], facts: PublicFacts)
     _, counts, sums = _tally(data, facts, chances, _STEPS_IN_A_CELL)
     for column, rows, mean in zip(facts.attributes, counts, sums, strict=True):
         yield _Compared(name=column.name, found=rows, expected=mean, allowed=np.zeros(rows.shape))
+    if facts.target.domain.fine:
+        yield _numbers_in_bins(data, params["target"]["histogram"], facts)
+
+
+def _numbers_in_bins(data: Path, histogram: Mapping[str, Any], facts: PublicFacts) -> _Compared:
+    """Compare where in their bins the numbers of a target stand with the published histogram of it."""
+    domain, found = facts.target.domain, np.zeros(facts.target.domain.fine, dtype=np.int64)
+    for batch in iter_batches(data, [facts.target.name], batch_rows=_BATCH_ROWS):
+        numbers = pc.drop_null(batch.column(0)).to_numpy(zero_copy_only=False)
+        places = _places(numbers, domain)
+        found += np.bincount(places[places >= 0], minlength=domain.fine)
+    rows, expected = rows_of_cells(histogram["counts"][: domain.fine], histogram["rate"]), np.zeros(domain.fine)
+    for first, last in itertools.pairwise((0, *domain.ends)):
+        own = rows[first:last] if rows[first:last].sum() > 0 else np.ones(last - first)
+        expected[first:last] = found[first:last].sum() * own / own.sum()
+    shape = (1, domain.fine)
+    return _Compared(
+        name=facts.target.name,
+        found=found.reshape(shape),
+        expected=expected.reshape(shape),
+        allowed=np.zeros(shape),
+    )
 
 
 def _leaf_of_rows(tree: Sequence[Mapping[str, Any]], facts: PublicFacts, codes: list[IntArray]) -> IntArray:

@@ -194,8 +194,8 @@ def _check_table(table: PublishedAnswers) -> None:
     joint = [attribute.joint for attribute in table.attributes]
     if table.joint != any(joint) or (table.joint and not (all(joint) and table.asked_column is not None)):
         raise ReleaseFormatError("the label of the params is hidden in all answers, one a row, or in none of them")
-    if table.target is not None and not isinstance(table.target.domain, Listed):
-        raise ReleaseFormatError("the target of a randomized table must be a category")
+    if table.target is not None and table.target.domain is None:
+        raise ReleaseFormatError("the target of a randomized table must be a category, or a number on a grid")
     for attribute in table.attributes:
         if attribute.domain is not None and attribute.words is not None:
             size = attribute.domain.size * (table.n_classes if attribute.joint else 1)

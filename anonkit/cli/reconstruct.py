@@ -13,7 +13,7 @@ from anonkit.cli.options import force_option, json_option, quiet_option
 from anonkit.cli.outcome import Outcome
 
 if TYPE_CHECKING:
-    from anonkit.consumers.reconstruction import Reconstruction, Scores
+    from anonkit.consumers.reconstruction import Reconstruction, RegressionScores, Scores
 
 ESTIMATORS = ("likelihood", "moment", "published")
 _ESTIMATORS = {
@@ -28,7 +28,7 @@ _ESTIMATORS = {
 @click.option(
     "--test", metavar="TABLE", help="True values to predict from (CSV, TSV, Parquet); scored when they hold the target."
 )
-@click.option("--predictions", metavar="FILE", help="Write class and probabilities of each test row there.")
+@click.option("--predictions", metavar="FILE", help="Write class, or number, and probabilities of each test row there.")
 @click.option("--model", metavar="FILE", help="Write the model there, as JSON.")
 @click.option(
     "--estimator",
@@ -87,16 +87,19 @@ def _text(release: str, reconstruction: Reconstruction, predictions: str | None,
     head = f"Learned {document['target']} from {release}{rows}"
     lines = [click.style(one_line(head), bold=True)]
     shares = ", ".join(f"{name} {percent(share['share'])}" for name, share in document["classes"].items())
-    lines.append(one_line(f"Classes    {shares}"))
+    lines.append(one_line(f"{'Bins' if reconstruction.is_regression else 'Classes':11}{shares}"))
     lines += [] if reconstruction.estimator is None else [f"Estimator  {_ESTIMATORS[reconstruction.estimator]}"]
     lines += [] if reconstruction.scores is None else _score_lines(reconstruction.scores, list(document["classes"]))
     lines += [f"Written    {path}" for path in (predictions, model) if path is not None]
     return "\n".join(lines)
 
 
-def _score_lines(scores: Scores, classes: list[str]) -> list[str]:
+def _score_lines(scores: Scores | RegressionScores, classes: list[str]) -> list[str]:
+    from anonkit.consumers.reconstruction import RegressionScores
     from anonkit.report.wording import number, percent
 
+    if isinstance(scores, RegressionScores):
+        return _number_lines(scores)
     area = "–" if scores.auc is None else f"{scores.auc:.3f}"
     lines = [
         f"Accuracy   {percent(scores.accuracy)} of {number(scores.n)} rows "
@@ -106,3 +109,16 @@ def _score_lines(scores: Scores, classes: list[str]) -> list[str]:
     ]
     table = zip(classes, scores.confusion, strict=True)
     return lines + [one_line(f"           {name}: {', '.join(number(count) for count in row)}") for name, row in table]
+
+
+def _number_lines(scores: RegressionScores) -> list[str]:
+    from anonkit.report.wording import number
+
+    def within(measure: str) -> str:
+        interval = scores.intervals.get(measure)
+        return "" if interval is None else f" (95 %: {interval[0]:.4g} to {interval[1]:.4g})"
+
+    return [
+        f"R²         {scores.r2:.4g}{within('r2')} on {number(scores.n)} rows (their mean alone: 0)",
+        f"Error      {scores.mae:.4g} on average{within('mae')} (their mean alone: {scores.mean_mae:.4g})",
+    ]

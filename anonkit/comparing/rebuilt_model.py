@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,13 +12,15 @@ import pyarrow as pa
 from anonkit.bundle.stored_release import Release
 from anonkit.checks.consumer_models import scores_of_shares
 from anonkit.consumers.columns import Columns
-from anonkit.consumers.reconstruction import learned_from
+from anonkit.consumers.reconstruction import learned_from, regression_scores
 from anonkit.domains.attribute_domains import UNKNOWN
+from anonkit.domains.cell_keys import cell_numbers
+from anonkit.domains.number_bins import NumberBins
 
 RECONSTRUCTED = "reconstructed"
 
 
-def scores_of_reconstruction(release: Release, test: pa.Table, target: str) -> dict[str, dict[str, float]]:
+def scores_of_reconstruction(release: Release, test: pa.Table, target: str) -> dict[str, dict[str, Any]]:
     """Learn what `anonkit reconstruct` learns from a release, and score it.
 
     Parameters
@@ -32,8 +35,9 @@ def scores_of_reconstruction(release: Release, test: pa.Table, target: str) -> d
     Returns
     -------
     dict
-        `auc`, `balanced_accuracy` and `accuracy` under `reconstructed`; empty when the release is an ordinary table, or
-        predicts another column, or fewer than two of its classes occur.
+        `auc`, `balanced_accuracy` and `accuracy` under `reconstructed`, of a numeric target `r2` and `mae`, with the
+        intervals of both under `ci`; empty when the release is an ordinary table, or predicts another column, or fewer
+        than two of its classes, or numbers, occur.
 
     Privacy
     -------
@@ -46,6 +50,14 @@ def scores_of_reconstruction(release: Release, test: pa.Table, target: str) -> d
         if learned is None or learned[1].target != target:
             return {}
         model, described = learned
+        if isinstance(described.domain, NumberBins):
+            numbers = cell_numbers(test.column(target).combine_chunks())
+            known = np.isfinite(numbers)
+            if np.unique(numbers[known]).size < 2:
+                return {}
+            predicted = described.domain.mean_of(model.predict_proba(test.filter(pa.array(known))))
+            scores = regression_scores(predicted, numbers[known])
+            return {RECONSTRUCTED: {"r2": scores.r2, "mae": scores.mae, "ci": dict(scores.intervals)}}
         truth = Columns(test).codes(target, described.domain)
         if np.unique(truth[truth != UNKNOWN]).size < 2:
             return {}

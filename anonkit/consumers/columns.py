@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.arrow_values import recode_array
 from anonkit.domains.attribute_domains import UNKNOWN, Categories
+from anonkit.domains.number_bins import NumberBins
 from anonkit.errors import SourceError, did_you_mean
 
 
@@ -67,7 +68,12 @@ class Columns:
         return converted.combine_chunks() if isinstance(converted, pa.ChunkedArray) else converted
 
     def codes(self, name: str, domain: Categories) -> IntArray:
-        """Return the code of each cell, `UNKNOWN` for a cell outside the domain, shape (n,)."""
+        """Return the code of each cell, `UNKNOWN` for a cell outside the domain, shape (n,).
+
+        Of the bins of a number, that of the nearest bound for a number beyond it.
+        """
+        if isinstance(domain, NumberBins):
+            return domain.bins_of(self.numbers(name))
         return recode_array(self.array(name), domain.codes_of, UNKNOWN, False)
 
     def numbers(self, name: str) -> FloatArray:

@@ -141,6 +141,7 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             types=column_types(
                 {split_attribute.name: split_attribute.is_number for split_attribute in schema.attributes},
                 schema.target,
+                schema.classes,
             ),
         )
 

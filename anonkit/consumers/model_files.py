@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
 from anonkit.consumers.release_files import Described, column_types
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.number_bins import NumberBins
 from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.published.randomized_table import PublishedTable
 
@@ -84,6 +86,8 @@ def from_json(kind: Callable[..., _Kind], text: str) -> _Kind:
 def to_pipeline(model: NaiveBayes) -> object:
     """Return the model as preprocessing by scikit-learn and a logistic regression with the weights written in.
 
+    Of a numeric target: preprocessing, the shares of its bins, and a linear regression whose weights are their means.
+
     ln P(class | row) is linear in indicators of categories and cells and in z and z² of numbers, so that naive Bayes
     is a logistic regression whose weights are differences of log-likelihoods.
     """
@@ -104,6 +108,9 @@ def to_pipeline(model: NaiveBayes) -> object:
     # two made-up rows give every part its state: the middle and unit of a number, the ends of a grid
     rows: Any = np.column_stack(list(first_rows.values())) if plain else _frame(first_rows)
     columns_part = ColumnTransformer(parts, sparse_threshold=0).fit(rows)
+    bins = None if model.table_.target is None else model.table_.target.domain
+    if isinstance(bins, NumberBins):
+        return Pipeline([("columns", columns_part), *_means_of_bins(bins, np.hstack(weights), constant)])
     classifier = LogisticRegression().fit(
         np.zeros((len(model.classes_), sum(w.shape[1] for w in weights))), model.classes_
     )
@@ -114,6 +121,23 @@ def to_pipeline(model: NaiveBayes) -> object:
     classifier.coef_ = table[1:] - table[:1] if binary else table
     classifier.intercept_ = constant[1:] - constant[:1] if binary else constant
     return Pipeline([("columns", columns_part), ("classifier", classifier)])
+
+
+def _means_of_bins(bins: NumberBins, weights: FloatArray, constant: FloatArray) -> list[tuple[str, Any]]:
+    """Return the steps from the columns of the preprocessing to the mean of the target."""
+    from scipy.special import softmax
+    from sklearn.linear_model import LinearRegression
+    from sklearn.preprocessing import FunctionTransformer
+
+    n = len(bins.means)  # the share of missing says nothing of the number
+    mean = LinearRegression().fit(np.eye(n), np.zeros(n))
+    mean.coef_, mean.intercept_ = np.array(bins.means), 0.0
+    return [
+        ("weights", FunctionTransformer(partial(np.einsum, "kj,ij->ik", weights[:n]))),
+        ("constants", FunctionTransformer(partial(np.add, constant[:n]))),
+        ("shares", FunctionTransformer(softmax, kw_args={"axis": 1})),
+        ("mean", mean),
+    ]
 
 
 def _frame(columns: dict[str, Any]) -> object:
@@ -248,5 +272,6 @@ def described(model: NaiveBayes) -> Described:
         types=column_types(
             {table_attribute.name: table_attribute.is_number for table_attribute in model.table_.attributes},
             target.name,
+            target.domain,
         ),
     )

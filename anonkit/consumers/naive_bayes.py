@@ -397,6 +397,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def to_sklearn(self) -> Any:
         """Return the same classifier as a scikit-learn pipeline that needs nothing of anonkit.
 
+        Of a numeric target it is a regressor: `predict` returns the mean of the bins by their shares.
+
         Its `classes_`, and so the columns of `predict_proba`, are in sorted order, as everywhere in scikit-learn.
 
         Its input is a data frame with the attributes by name (an array, when there were no params).

@@ -19,7 +19,9 @@ from anonkit.consumers.columns import Columns
 from anonkit.consumers.release_files import Described, read_params, read_true_table
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import UNKNOWN
+from anonkit.domains.number_bins import NumberBins
 from anonkit.errors import ParameterError, SourceError, option
+from anonkit.estimators.number_scores import number_scores, score_errors
 from anonkit.published.randomized_table import FORMAT as RANDOMIZED_FORMAT
 from anonkit.published.tree_model import FORMAT as FOREST_FORMAT
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from anonkit.consumers.forest import Forest
     from anonkit.consumers.learning_power import LearningPower
     from anonkit.consumers.naive_bayes import NaiveBayes
+    from anonkit.consumers.regressor import ReleaseRegressor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,20 +61,51 @@ class Scores:
         }
 
 
+@dataclass(frozen=True, kw_only=True)
+class RegressionScores:
+    """How well a model predicts the numbers of a table it has not seen."""
+
+    n: int
+    """Rows of the table."""
+    r2: float
+    """Share of the squared deviations from the mean of these rows that is explained; below 0: worse than the mean."""
+    mae: float
+    """Mean absolute error, in the unit of the target."""
+    intervals: Mapping[str, tuple[float, float]]
+    """95 % intervals of `r2` and `mae` over the rows; none for fewer than 30."""
+    mean_mae: float
+    """Mean absolute error of the mean of these rows, whose R² is 0: what needs no model."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the scores for `--json`."""
+        return {
+            "n": self.n,
+            "r2": self.r2,
+            "mae": self.mae,
+            **({"ci": {name: list(ends) for name, ends in self.intervals.items()}} if self.intervals else {}),
+            "of_mean": {"r2": 0.0, "mae": self.mean_mae},
+        }
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reconstruction:
     """A model learned from a release, with what was made of it."""
 
-    model: NaiveBayes | Forest
+    model: NaiveBayes | Forest | ReleaseRegressor
     described: Described
     estimator: str | None = None
     """How shares were estimated; None for a forest, whose counts are published."""
     power: LearningPower | None = None
     """Whether the rows tell anything of the target at this noise; None for a forest."""
-    scores: Scores | None = None
+    scores: Scores | RegressionScores | None = None
     """When a test table was given that holds the target."""
     predictions: pa.Table | None = None
-    """When a test table was given: the predicted class and the probability of every class, row by row."""
+    """When a test table was given: the predicted class, or number, and the probability of every class, or bin."""
+
+    @property
+    def is_regression(self) -> bool:
+        """True when the target is a number."""
+        return isinstance(self.described.domain, NumberBins)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome for `--json`."""
@@ -80,6 +114,7 @@ class Reconstruction:
             **({} if self.estimator is None else {"estimator": self.estimator}),
             "rows": self.described.rows,
             "target": self.described.target,
+            **({"task": "regression"} if self.is_regression else {}),
             "classes": dict(self.described.classes),
             "attributes": list(self.described.attributes),
             **({} if self.power is None else {"power": self.power.to_dict()}),
@@ -99,7 +134,8 @@ def reconstruct(
 ) -> Reconstruction:
     """Learn a model from a release with noise, and score it on a table of true values.
 
-    A randomized release gives a naive Bayes model, a release of differentially private trees its forest.
+    A randomized release gives a naive Bayes model, a release of differentially private trees its forest; where the
+    target is a number, the model is a regressor around either, whose classes are bins of the target.
 
     Parameters
     ----------
@@ -155,7 +191,7 @@ def reconstruct(
         text = learned.to_json() + "\n"
         _write(Path(model), lambda aside: aside.write_text(text, encoding="utf-8"))
     return Reconstruction(
-        model=learned,
+        model=_regressor(learned) if isinstance(described.domain, NumberBins) else learned,
         described=described,
         estimator=getattr(learned, "estimator", None),
         power=power,
@@ -184,6 +220,12 @@ def _learn(
     chosen = {} if estimator is None else {"estimator": estimator}
     learned = NaiveBayes.from_release(release, **chosen, **settings)
     return learned, described(learned)
+
+
+def _regressor(learned: NaiveBayes | Forest) -> ReleaseRegressor:
+    from anonkit.consumers.regressor import ReleaseRegressor
+
+    return ReleaseRegressor.of(learned)
 
 
 def _power_of(learned: NaiveBayes | Forest) -> LearningPower | None:
@@ -236,15 +278,21 @@ def learned_from(params: Mapping[str, Any], released: object) -> tuple[NaiveBaye
 
 def _predictions(described: Described, shares: FloatArray) -> pa.Table:
     labels = described.domain.labels()
-    columns: Mapping[str, Any] = {described.target: pa.array([labels[at] for at in shares.argmax(axis=1)], pa.string())}
+    if isinstance(described.domain, NumberBins):
+        predicted = pa.array(described.domain.mean_of(shares))
+    else:
+        predicted = pa.array([labels[at] for at in shares.argmax(axis=1)], pa.string())
+    columns: Mapping[str, Any] = {described.target: predicted}
     return pa.table({**columns, **{f"P({name})": shares[:, at] for at, name in enumerate(labels)}})
 
 
-def _scores(described: Described, test: object, shares: FloatArray) -> Scores | None:
+def _scores(described: Described, test: object, shares: FloatArray) -> Scores | RegressionScores | None:
     """Return the scores of predicted shares, or None when the table does not hold the target."""
     columns = Columns(test)
     if described.target not in columns:
         return None
+    if isinstance(described.domain, NumberBins):
+        return regression_scores(described.domain.mean_of(shares), columns.numbers(described.target))
     truth = columns.codes(described.target, described.domain)
     if (truth == UNKNOWN).any():
         count = int((truth == UNKNOWN).sum())
@@ -262,6 +310,34 @@ def _scores(described: Described, test: object, shares: FloatArray) -> Scores | 
         auc=_area(truth, shares),
         majority=float(rows.max() / truth.size),
         confusion=tuple(tuple(int(count) for count in row) for row in confusion),
+    )
+
+
+def regression_scores(predicted: FloatArray, truth: FloatArray) -> RegressionScores:
+    """Return the scores of predicted numbers.
+
+    Parameters
+    ----------
+    predicted, truth : float array, shape (n,)
+        NaN where the truth is missing.
+
+    Raises
+    ------
+    SourceError
+        A number is missing, or they are all the same: there is nothing to explain.
+    """
+    lost = int(np.isnan(truth).sum())
+    if lost:
+        raise SourceError(f"{lost} of {truth.size} rows of the test table hold no number to compare with")
+    scores = number_scores(predicted, truth)
+    if scores is None:
+        raise SourceError("the test table has no rows that differ in the target")
+    return RegressionScores(
+        n=int(truth.size),
+        r2=scores["r2"],
+        mae=scores["mae"],
+        intervals=score_errors(predicted, truth),
+        mean_mae=float(np.abs(truth - truth.mean()).mean()),
     )
 
 

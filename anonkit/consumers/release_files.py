@@ -15,6 +15,7 @@ from anonkit.bundle.data_files import iter_batches, read_rows
 from anonkit.bundle.json_documents import read_json
 from anonkit.bundle.stored_release import DATA, PARAMS, Place, refuse_changed
 from anonkit.domains.attribute_domains import Categories
+from anonkit.domains.number_bins import NumberBins
 from anonkit.errors import ParameterError, ReleaseFormatError, SourceError
 from anonkit.published.randomized_table import FORMAT, PublishedTable
 
@@ -40,10 +41,10 @@ class Described:
     """Arrow type of each column that a text file to predict from may hold."""
 
 
-def column_types(numbers: Mapping[str, bool], target: str) -> dict[str, pa.DataType]:
-    """Return the types of columns that are numbers or not, and of the target."""
+def column_types(numbers: Mapping[str, bool], target: str, classes: Categories) -> dict[str, pa.DataType]:
+    """Return the types of columns that are numbers or not, and of the target, a number where its classes are bins."""
     types = {name: pa.float64() if is_number else pa.string() for name, is_number in numbers.items()}
-    return {**types, target: pa.string()}
+    return {**types, target: pa.float64() if isinstance(classes, NumberBins) else pa.string()}
 
 
 def read_params(path: str | Path) -> dict[str, Any]:

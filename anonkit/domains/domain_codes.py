@@ -17,6 +17,7 @@ import pyarrow as pa
 from anonkit.domains.array_types import Codes, FloatArray
 from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
 from anonkit.domains.cell_keys import category_codes, cell_numbers
+from anonkit.domains.number_bins import NumberBins
 from anonkit.errors import PolicyError
 
 
@@ -46,7 +47,10 @@ def codes_of_cells(
         if not domain.has_missing:
             numbers = np.where(np.isnan(numbers), domain.lower, numbers)
         return domain.encode(numbers).astype(kind, copy=False)
-    codes = category_codes(array, domain.values, texts_alone=domain.texts_alone)
+    if isinstance(domain, NumberBins):
+        codes = domain.bins_of(cell_numbers(array))
+    else:
+        codes = category_codes(array, domain.values, texts_alone=domain.texts_alone)
     absent = len(domain.values) if domain.has_missing else 0
     return np.where(codes == UNKNOWN, absent, codes).astype(kind, copy=False)
 
@@ -55,8 +59,10 @@ def labels_of_cells(batch: pa.RecordBatch, name: str, classes: Categories) -> Co
     """Return the classes of rows, shape (n,); UNKNOWN for rows without one.
 
     A missing label is a class where the domain has missing. Else the row has no class, as a row with a label outside
-    the declared classes has none.
+    the declared classes has none. A number beyond its bounds is in the nearest bin; what is no number is missing.
     """
+    if isinstance(classes, NumberBins):
+        return classes.bins_of(cell_numbers(batch.column(name)))
     codes = category_codes(batch.column(name), classes.values, texts_alone=classes.texts_alone)
     return np.where(codes == UNKNOWN, len(classes.values), codes) if classes.has_missing else codes
 

@@ -23,6 +23,7 @@ from anonkit.domains.interval_ends import roundest_between
 from anonkit.errors import PolicyError, option
 from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.target_task import Task, as_numbers, task_from_declaration
 from anonkit.protocols import Engine, Source, is_too_large, sample_to_search
 from anonkit.randomness import Randomness
 
@@ -48,9 +49,9 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: 
     Numbers get bounds: round numbers at or beyond which at least so many people lie at either end, and at most twice
     as many where values allow it; what lies beyond is clamped. Everything else, and numbers for which there are no
     such bounds, gets the categories that at least so many people share; other values are outside the domain, and rows
-    with another class have no class. An undeclared column in which no value is so common is taken for an identifier.
-    People are the units where a unit is declared, else rows. Of a table larger than may be held, the same keyed sample
-    of rows is read each time.
+    with another class have no class. A target has categories, or bounds where it is declared to be a number to predict.
+    An undeclared column in which no value is so common is taken for an identifier. People are the units where a unit is
+    declared, else rows. Of a table larger than may be held, the same keyed sample of rows is read each time.
 
     Parameters
     ----------
@@ -94,6 +95,9 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: 
     for name in undeclared:
         column = columns[name]
         (coded,) = engine.encode(rows, [name])
+        if _is_number_to_predict(column, policy):
+            columns[name] = _with_bounds(column, coded, people, min_people)
+            continue
         columns[name] = _with_domain(column, coded, people, source.schema.field(name).type, min_people)
         if columns[name] is column:
             _refuse_declared(column, policy, min_people)
@@ -106,6 +110,11 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: 
         identifiers_from_data=(*policy.identifiers_from_data, *left_out),
         domains_min_people=min_people,
     )
+
+
+def _is_number_to_predict(column: Column, policy: Policy) -> bool:
+    """Tell whether the column is a target that is declared to be a number; its cells never decide on it."""
+    return column.role is Role.TARGET and task_from_declaration(column, policy.task) is Task.REGRESSION
 
 
 def _refuse_declared(column: Column, policy: Policy, min_people: int) -> None:
@@ -134,12 +143,7 @@ def _with_domain(
     column: Column, coded: CodedColumn, people: _Codes | None, kind: pa.DataType, min_people: int
 ) -> Column:
     """Return the column with a domain, or the very same when no value is common enough."""
-    present = len(coded.values) - (coded.missing is not None)
-    rows = np.flatnonzero(coded.codes < present)
-    codes = coded.codes[rows].astype(np.int64)
-    whose = rows if people is None else people[rows]
-    codes, whose = codes[whose >= 0], whose[whose >= 0]
-    values = list(coded.values[:present])
+    values, codes, whose = _of_people(coded, people)
     numbers = None if column.role is Role.TARGET else _numbers(values, kind)
     if numbers is not None:
         bounds = bounds_of_people(numbers[codes], whose, min_people)
@@ -148,6 +152,33 @@ def _with_domain(
     listed = _common(values, codes, whose, min_people, texts_alone=column.compares_texts)
     enough = len(listed) >= (2 if column.role is Role.TARGET else 1)
     return replace(column, categories=tuple(listed)) if enough else column
+
+
+def _with_bounds(column: Column, coded: CodedColumn, people: _Codes | None, min_people: int) -> Column:
+    """Return a target to predict with bounds of its numbers; cells that hold none do not count.
+
+    Raises
+    ------
+    PolicyError
+        Too few people lie at either end of any bounds.
+    """
+    values, codes, whose = _of_people(coded, people)
+    bounds = bounds_of_people(as_numbers(values)[codes], whose, min_people)
+    if bounds is None:
+        raise PolicyError(
+            f"target {column.name!r} has too few numbers to read bounds from that {min_people} people lie at or beyond",
+            "declare bounds = [low, high] in the policy",
+        )
+    return replace(column, bounds=bounds)
+
+
+def _of_people(coded: CodedColumn, people: _Codes | None) -> tuple[list[Any], _Codes, _Codes]:
+    """Return the values of a column, and of every row of somebody the code of its value and whose it is."""
+    present = len(coded.values) - (coded.missing is not None)
+    rows = np.flatnonzero(coded.codes < present)
+    codes = coded.codes[rows].astype(np.int64)
+    whose = rows if people is None else people[rows]
+    return list(coded.values[:present]), codes[whose >= 0], whose[whose >= 0]
 
 
 def _numbers(values: Sequence[Any], kind: pa.DataType) -> NDArray[np.float64] | None:

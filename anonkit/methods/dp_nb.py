@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from anonkit.domains.array_types import IntArray
+from anonkit.domains.number_bins import shown_classes
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.coded_rows import counted
@@ -157,7 +158,7 @@ def tables_draft(
     rows = DrawnPiece(
         rows=ClassRows(noisy),
         numbers=rows_by_class(noisy, Words(randomness)),
-        domains={noisy.target: noisy.classes} | {table.name: table.domain for table in noisy.tables},
+        domains={noisy.target: shown_classes(noisy.classes)} | {table.name: table.domain for table in noisy.tables},
         policy=policy,
         randomness=randomness,
     )

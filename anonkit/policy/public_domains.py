@@ -7,10 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.number_bins import NumberBins
 from anonkit.errors import PolicyError, option
 from anonkit.policy.answer_design import AnswerDesign
 from anonkit.policy.calendar_columns import Calendar
 from anonkit.policy.declaration import Column, Missing, Outside, Policy, Role
+from anonkit.policy.target_task import Task, task_from_declaration
+
+MOST_CLASSES = 1000
+"""Classes of a target at most: what methods hold grows with their number times the values of every attribute."""
+TARGET_BINS = 8
+"""Equal bins of a numeric target over its public bounds, unless a method has a rule of its own."""
 
 _INIT_HINT = "`anonkit init` drafts a policy with public domains to fill in; role insensitive leaves a column out"
 
@@ -65,6 +72,21 @@ class NumericAttribute:
         lower, upper = self.bounds
         return Grid(lower=lower, upper=upper, cells=cells, has_missing=self.has_missing)
 
+    def in_bins(self, bins: int) -> CategoricalAttribute:
+        """Return it as a target: so many equal bins over its bounds, which are its classes.
+
+        Raises
+        ------
+        PolicyError
+            Its answers are designed: a design is for categories.
+        """
+        if self.answers is not None:
+            raise PolicyError(
+                f"column {self.name!r}: {self.answers.key} is for categories, and this target has bounds",
+                "leave the key out, or declare categories",
+            )
+        return CategoricalAttribute(name=self.name, domain=NumberBins.equal(self.grid(bins)))
+
 
 PublicAttribute = CategoricalAttribute | NumericAttribute
 
@@ -76,7 +98,7 @@ class PublicDomains:
     attributes: tuple[PublicAttribute, ...]
     """The columns that are released with noise, sorted by name: quasi-identifiers and sensitive attributes."""
     target: CategoricalAttribute | None
-    """The column of classes, if there is one."""
+    """The column of classes, if there is one; of a numeric target the classes are equal bins of its public bounds."""
 
     @property
     def classes(self) -> CategoricalAttribute:
@@ -125,10 +147,46 @@ def public_domains(policy: Policy, *, target_required: bool = False) -> PublicDo
     attributes = tuple(public_attribute(policy.column(name), policy.missing) for name in names)
     if policy.target is None:
         return PublicDomains(attributes=attributes, target=None)
-    classes = public_attribute(policy.column(policy.target))
-    if isinstance(classes, NumericAttribute):
-        raise _without_domain(classes.name)
-    return PublicDomains(attributes=attributes, target=classes)
+    return PublicDomains(attributes=attributes, target=_classes_of(policy.column(policy.target), policy.task))
+
+
+def numeric_target(policy: Policy) -> NumericAttribute | None:
+    """Return the public domain of a target that is a number to predict; None where it has classes, or there is none.
+
+    Raises
+    ------
+    PolicyError
+        As `public_domains` does.
+    """
+    declared = None if policy.target is None else policy.column(policy.target)
+    if declared is None or task_from_declaration(declared, policy.task) is not Task.REGRESSION:
+        return None
+    target = public_attribute(declared)
+    return target if isinstance(target, NumericAttribute) else None
+
+
+def _classes_of(target: Column, task: Task | None) -> CategoricalAttribute:
+    """Return the public classes of the target: its categories, or equal bins of a number to predict."""
+    is_number = task_from_declaration(target, task) is Task.REGRESSION
+    if is_number and target.bounds is None:
+        raise PolicyError(
+            f"column {target.name!r} is a number to predict and has no public bounds",
+            f"bounds = [low, high] in the policy, or {option('task', 'classification')} with its categories",
+        )
+    if not is_number and target.bounds is not None:
+        raise PolicyError(
+            f"column {target.name!r} has bounds, and its task is classification: classes need categories",
+            f"declare its categories, or {option('task', 'regression')}",
+        )
+    declared = public_attribute(target)
+    classes = declared.in_bins(TARGET_BINS) if isinstance(declared, NumericAttribute) else declared
+    if classes.domain.size > MOST_CLASSES:
+        raise PolicyError(
+            f"column {target.name!r} has {classes.domain.size:,} classes; {MOST_CLASSES:,} are the most under "
+            "differential privacy, where each class takes noise of its own",
+            f"bounds and {option('task', 'regression')} for a number; else declare fewer, broader categories",
+        )
+    return classes
 
 
 def public_attribute(column: Column, policy_missing: Missing | None = None) -> PublicAttribute:

@@ -17,6 +17,7 @@ import numpy as np
 
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.number_bins import classes_from_params, classes_to_params
 from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
 from anonkit.published.exact_losses import RATE_BITS
 
@@ -115,7 +116,7 @@ class NoisyTables:
         """Return the tables, ready for JSON."""
         return {
             "format": FORMAT,
-            "target": {"name": self.target, "domain": self.classes.to_params()},
+            "target": classes_to_params(self.target, self.classes),
             "class_counts": self.class_counts.tolist(),
             "class_rate": self.class_rate,
             "attributes": [table.to_params() for table in self.tables],
@@ -135,7 +136,7 @@ class NoisyTables:
         with refusing_damage("the noisy tables lack a key or have one of the wrong kind", contradictions=True):
             return cls(
                 target=str(params["target"]["name"]),
-                classes=Categories.from_params(params["target"]["domain"]),
+                classes=classes_from_params(params["target"]),
                 class_counts=np.array(params["class_counts"], dtype=np.int64),
                 class_rate=int(params["class_rate"]),
                 tables=tuple(NoisyTable.from_params(attribute) for attribute in params["attributes"]),

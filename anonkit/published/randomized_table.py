@@ -41,6 +41,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.number_bins import NumberBins, classes_from_params, shown_classes
 from anonkit.errors import ParameterError, ReleaseFormatError, did_you_mean, refusing_damage
 from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
@@ -197,13 +198,25 @@ class PublishedTarget:
 
     name: str
     domain: Categories
-    """The public list of classes."""
+    """The public list of classes; of a number its bins, each a cell of a grid."""
     mechanism: Channel | None
     """What was done to the label; None when it is part of the attributes' answers."""
 
     def __post_init__(self) -> None:
+        if isinstance(self.domain, NumberBins) and not self.domain.are_cells:
+            raise ParameterError(f"target {self.name!r}: its bins must be the cells of its grid")
         if self.mechanism is not None and self.mechanism.n_inputs != self.domain.size:
             raise ParameterError(f"target {self.name!r}: the mechanism does not fit the classes")
+
+    @property
+    def is_number(self) -> bool:
+        """True when the published labels are numbers: middles of bins."""
+        return isinstance(self.domain, NumberBins)
+
+    @property
+    def shown(self) -> Categories | Grid:
+        """The domain of the published labels."""
+        return shown_classes(self.domain)
 
     @property
     def epsilon(self) -> float | None:
@@ -215,7 +228,7 @@ class PublishedTarget:
         mechanism = self.mechanism
         return {
             "name": self.name,
-            "type": "category",
+            "type": "number" if self.is_number else "category",
             "domain": self.domain.to_params(),
             "mechanism": None if mechanism is None else mechanism.mechanism,
             "parameters": None if mechanism is None else mechanism.to_params(),
@@ -227,11 +240,11 @@ class PublishedTarget:
         """Rebuild the description from `to_params()`; errors are those of `PublishedAttribute.from_params`."""
         joint = params.get("mechanism", "") is None
         if joint:
-            return cls(name=str(params["name"]), domain=Categories.from_params(params["domain"]), mechanism=None)
+            return cls(name=str(params["name"]), domain=classes_from_params(params), mechanism=None)
         alone = PublishedAttribute.from_params({**params, "joint_with_target": False})
-        if not isinstance(alone.domain, Categories) or not isinstance(alone.mechanism, Channel):
-            raise ReleaseFormatError("the target of a randomized table must be a category")
-        return cls(name=alone.name, domain=alone.domain, mechanism=alone.mechanism)
+        if alone.domain is None or not isinstance(alone.mechanism, Channel):
+            raise ReleaseFormatError("the target of a randomized table must be a category, or a number on a grid")
+        return cls(name=alone.name, domain=classes_from_params(params), mechanism=alone.mechanism)
 
 
 def _epsilon_text(epsilon: float) -> float | str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from anonkit.domains.array_types import BoolArray, IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.number_bins import shown_classes
 from anonkit.errors import ParameterError
 from anonkit.published.taxonomy import Paths, Taxonomy
 
@@ -164,8 +165,10 @@ class TreeSchema:
 
     @property
     def domains(self) -> dict[str, Categories | Grid]:
-        """Public domain of each column: the target's, then the attributes'."""
-        return {self.target: self.classes} | {attribute.name: attribute.domain for attribute in self.attributes}
+        """Public domain of each released column: the target's, then the attributes'."""
+        return {self.target: shown_classes(self.classes)} | {
+            attribute.name: attribute.domain for attribute in self.attributes
+        }
 
     @property
     def splittable(self) -> NDArray[np.bool_]:

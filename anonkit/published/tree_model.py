@@ -44,6 +44,7 @@ from numpy.typing import NDArray
 
 from anonkit.domains.array_types import IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.number_bins import classes_from_params, classes_to_params
 from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 
@@ -149,7 +150,7 @@ class PublishedForest:
         """Return the forest, ready for JSON; the layout is in the module's docstring."""
         return {
             "format": FORMAT,
-            "target": {"name": self.schema.target, "domain": self.schema.classes.to_params()},
+            "target": classes_to_params(self.schema.target, self.schema.classes),
             "attributes": [_attribute_params(attribute) for attribute in self.schema.attributes],
             "rows_per_tree": dict(self.rows_per_tree),
             "trees": [[_node_params(node, self.schema) for node in tree] for tree in self.trees],
@@ -170,7 +171,7 @@ class PublishedForest:
             schema = TreeSchema(
                 attributes=tuple(_attribute(raw) for raw in params["attributes"]),
                 target=str(params["target"]["name"]),
-                classes=Categories.from_params(params["target"]["domain"]),
+                classes=classes_from_params(params["target"]),
             )
             names = {attribute.name: at for at, attribute in enumerate(schema.attributes)}
             trees = tuple(tuple(_node(raw, names, schema) for raw in tree) for tree in params["trees"])

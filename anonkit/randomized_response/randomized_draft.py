@@ -151,6 +151,7 @@ def draft_randomized(
     if ASKED_COLUMN in policy.columns and table.asked_column is not None:
         raise PolicyError(f"column {ASKED_COLUMN!r} has a name that the release needs", "rename it")
     numbers = [attribute.name for attribute in table.attributes if attribute.is_number]
+    numbers += [table.target.name] if table.target is not None and table.target.is_number else []
     refuse_kinds(source.schema, numbers)
     types = _types(table)
     names = [name for name in (*policy.columns, ASKED_COLUMN) if name in types]
@@ -199,7 +200,7 @@ def _types(table: PublishedTable) -> dict[str, pa.DataType]:
     category = pa.dictionary(pa.int32(), pa.string())
     types = {attribute.name: pa.float64() if attribute.is_number else category for attribute in table.attributes}
     if table.target is not None:
-        types[table.target.name] = category
+        types[table.target.name] = pa.float64() if table.target.is_number else category
     if table.asked_column is not None:
         types[table.asked_column] = category
     return types

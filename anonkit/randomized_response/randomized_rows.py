@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.domains.array_types import Codes
-from anonkit.domains.attribute_domains import UNKNOWN, Categories
+from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
 from anonkit.domains.domain_codes import codes_of_cells, labels_of_cells, numbers_of_cells
 from anonkit.mechanisms.asked_attributes import ASKED_STREAM, asked_attribute
 from anonkit.mechanisms.code_randomizers import CodeRandomizer, randomizer_of
@@ -87,7 +87,7 @@ class RandomizeBatch:
                 small = labels.astype(_small(self._label_randomizer.channel))
                 drawn = self._label_randomizer.randomize(small, key=self.key, stream=_LABEL_STREAM, first_row=row)
                 classes = drawn.astype(np.int64)
-            yield table.target.name, _labelled(classes, list(table.target.domain.labels()), None)
+            yield table.target.name, _shown_of(table.target.shown, classes, None)
 
     def _labels(self, batch: pa.RecordBatch, row: int, target: PublishedTarget) -> Codes:
         """Return the class of each row; one that has none is given one by chance, every class alike.
@@ -160,9 +160,14 @@ def _small(mechanism: Channel) -> type[np.integer[Any]]:
 
 def _shown(attribute: PublishedAttribute, answers: Codes, blank: NDArray[np.bool_] | None) -> pa.Array:
     domain = attribute.answers()
+    assert domain is not None  # noqa: S101 - TRR has no codes
+    return _shown_of(domain, answers, blank)
+
+
+def _shown_of(domain: Categories | Grid, answers: Codes, blank: NDArray[np.bool_] | None) -> pa.Array:
+    """Return answers as cells: categories by name, cells of a grid by their middles."""
     if isinstance(domain, Categories):
         return _labelled(answers, domain.labels(), blank)
-    assert domain is not None  # noqa: S101 - TRR has no codes
     numbers = domain.decode(answers)
     return pa.array(numbers, mask=np.isnan(numbers) if blank is None else np.isnan(numbers) | blank)
 

@@ -97,6 +97,30 @@ def test_every_form_of_params_is_read(method: str) -> None:
     assert found.counts["runs"] == 20
 
 
+NUMBERS = Policy(
+    columns={
+        "a": Column(name="a", categories=("0", "1", "2", "3")),
+        "y": Column(name="y", role=Role.TARGET, bounds=(0.0, 64.0)),
+    }
+)
+OF_NUMBERS = pa.table({"a": [str(at % 4) for at in range(64)], "y": [float(at) for at in range(64)]})
+
+
+def test_the_histogram_of_a_number_to_predict_is_looked_at() -> None:
+    """Cells of the target, bins and rows of a release of numbers: something is shown, never more than the claim."""
+    found = audited(OF_NUMBERS, 120, NUMBERS, method="dp-forest", epsilon=20.0)
+    assert found.lower_bound > 0.1
+    assert found.surest <= found.claimed == 20.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["dp-forest", "dp-tree", "dp-nb", "edprf", "diffgen"])
+def test_no_method_is_refuted_by_numbers_to_predict(method: str) -> None:
+    """Many runs at epsilon 2."""
+    found = audited(OF_NUMBERS, 600, NUMBERS, method=method, epsilon=2.0)
+    assert found.surest <= found.claimed
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "method",

@@ -21,7 +21,7 @@ from anonkit.checks.central_forest import forest_checks
 from anonkit.checks.central_params import PublicColumn, domain_of, facts_of
 from anonkit.checks.central_plans import expected_account
 from anonkit.errors import ReleaseFormatError
-from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.declaration import Column, Missing, Policy, Role
 from anonkit.promises.neighbouring_tables import REPLACE
 from anonkit.promises.pure_central_dp import CentralDP
 
@@ -45,6 +45,21 @@ GROUPED = Policy.from_dict(
     }
 )
 """The same columns, the jobs in groups, and no missing age."""
+OF_NUMBERS = Policy(
+    columns={
+        **POLICY.columns,
+        "age": Column(name="age", role=Role.TARGET, bounds=(0.0, 64.0)),
+        "ill": Column(name="ill", categories=("no", "yes")),
+    }
+)
+"""The same columns with a number to predict."""
+OF_MISSING = Policy(
+    columns={
+        **OF_NUMBERS.columns,
+        "age": Column(name="age", role=Role.TARGET, bounds=(0.0, 64.0), missing=Missing.CATEGORY),
+    }
+)
+"""The number may be missing."""
 KINDS: dict[str, dict[str, Any]] = {
     "dp-nb": {},
     "dp-forest": {"depth": 3},
@@ -62,6 +77,10 @@ KINDS: dict[str, dict[str, Any]] = {
     "edprf ungrouped": {"trees": 1, "depth": 2, "policy": GROUPED},
     "edprf label": {"trees": 2, "depth": 2, "leaf": "label"},
     "edprf label cells": {"trees": 2, "depth": 2, "leaf": "label", "as_": "cells"},
+    "dp-forest numbers": {"depth": 3, "policy": OF_NUMBERS},
+    "dp-forest numbers cells": {"depth": 2, "as_": "cells", "policy": OF_MISSING},
+    "dp-nb numbers": {"policy": OF_NUMBERS},
+    "edprf label numbers cells": {"trees": 2, "depth": 2, "leaf": "label", "as_": "cells", "policy": OF_NUMBERS},
 }
 
 
@@ -86,6 +105,38 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
 
 
 # --- what a forger does ------------------------------------------------------------------------------------------
+
+
+def target(files: Files) -> dict[str, Any]:
+    """The target, as params tell it."""
+    return files.params["target"]
+
+
+def column_of(files: Files, name: str) -> dict[str, Any]:
+    """A released column, as params tell it."""
+    return next(one for one in files.params["columns"] if one["name"] == name)
+
+
+def move_bin(files: Files, cells: int) -> None:
+    """Move the end of the first bin."""
+    target(files)["domain"]["ends"][0] += cells
+
+
+def set_target(files: Files, change: Callable[[Any], Any]) -> None:
+    """Change the numbers of the target in the released rows."""
+    at = files.table.schema.get_field_index("age")
+    changed = pa.array(change(files.table.column("age").to_numpy()), pa.float64())
+    files.table = files.table.set_column(at, "age", changed)
+
+
+def first_cells_of_bins(files: Files) -> None:
+    """Put every number into the first cell of its bin."""
+    domain = target(files)["domain"]
+    starts, width = np.array([0, *domain["ends"][:-1]]), 64.0 / domain["cells"]
+    set_target(
+        files,
+        lambda ages: (starts[np.searchsorted(starts, np.floor(ages / width), side="right") - 1] + 0.5) * width,
+    )
 
 
 def in_line(files: Files) -> None:
@@ -404,6 +455,48 @@ FORGERIES: dict[str, tuple[str, Edit, str]] = {
             ),
         ),
         "cells_from_model"),
+    # --- a number to predict
+    "other means of bins": (
+        "dp-forest numbers", lambda files: target(files)["domain"]["means"].__setitem__(0, 9.5), "target_bins"),
+    "means of another kind": (
+        "dp-forest numbers", lambda files: target(files)["domain"]["means"].__setitem__(0, True), ""),
+    "no list of means": (
+        "dp-forest numbers", lambda files: target(files)["domain"].update(means="6"), ""),
+    "bins moved by a cell": ("dp-forest numbers", lambda files: move_bin(files, 1), "target_bins"),
+    "bins that are no runs": (
+        "dp-forest numbers", lambda files: target(files)["domain"]["ends"].__setitem__(0, 0), ""),
+    "bins that end before their grid": (
+        "dp-forest numbers", lambda files: target(files)["domain"]["ends"].__setitem__(-1, 60), ""),
+    "no bins at all": ("dp-forest numbers", lambda files: target(files)["domain"].update(ends=[]), ""),
+    "bins asked for that nobody asks for": (
+        "dp-forest numbers", lambda files: target(files)["histogram"].update(bins=9), "target_bins"),
+    "fewer bins asked for": (
+        "dp-forest numbers", lambda files: target(files)["histogram"].update(bins=1), "target_bins"),
+    "more bins asked for": (
+        "dp-forest numbers", lambda files: target(files)["histogram"].update(bins=8), "target_bins"),
+    "another rate of the histogram of the target": (
+        "dp-forest numbers", lambda files: target(files)["histogram"].update(rate=1 << 50), "target_bins"),
+    "a histogram of fewer cells": (
+        "dp-forest numbers", lambda files: target(files)["histogram"]["counts"].pop(), "target_bins"),
+    "no histogram of the target": (
+        "dp-forest numbers", lambda files: target(files).pop("histogram"), "target_bins"),
+    "a histogram of other rows": (
+        "dp-forest numbers cells",
+        lambda files: target(files)["histogram"]["counts"].__setitem__(-1, 10**6), "counts_agree"),
+    "a target of other cells than its rows": (
+        "dp-forest numbers", lambda files: column_of(files, "age")["domain"].update(cells=32), "counted_domains"),
+    "a target of classes in cells": (
+        "dp-forest numbers cells",
+        lambda files: column_of(files, "age")["domain"]["categories"].__setitem__(0, "[0, 1)"), "counted_domains"),
+    "numbers of a target elsewhere in their bins": (
+        "dp-forest numbers", lambda files: first_cells_of_bins(files), "rows_from_model:age"),
+    "numbers of a target outside its grid": (
+        "dp-nb numbers", lambda files: set_target(files, lambda ages: ages + 1000.0), "domain:age"),
+    "another number of equal bins": (
+        "dp-nb numbers", lambda files: target(files)["domain"].update(cells=4), ""),
+    "bins where there are equal ones": (
+        "dp-nb numbers",
+        lambda files: target(files)["domain"].update(ends=list(range(1, 9)), means=[4.0] * 8), "target_bins"),
 }  # fmt: skip
 """What is forged: in which release, how, and the check that must fail; nothing where the params cannot be read any more
 or several checks fail by turns."""

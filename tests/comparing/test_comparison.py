@@ -8,6 +8,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import anonkit
@@ -16,6 +18,7 @@ from anonkit.comparing.frontier import frontier_page
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import BudgetError, ParameterError, PolicyError
 from anonkit.ledger import Ledger
+from anonkit.policy.declaration import Column, Policy, Role
 
 FEW: dict[str, Any] = {"target": "customer_value", "policy": bank_customers_policy(), "attacks": 20}
 
@@ -136,3 +139,23 @@ def test_nothing_to_compare_is_refused() -> None:
         anonkit.compare(bank_customers(200), methods=[], target="customer_value")
     with pytest.raises(ParameterError, match="100 are needed"):
         anonkit.compare(bank_customers(50), methods=["mondrian"], target="customer_value")
+
+
+def test_methods_with_noise_are_scored_by_the_numbers_they_predict() -> None:
+    """R² and mean absolute error of what a receiver reconstructs, with their intervals, on rows nobody released."""
+    rng = np.random.default_rng(1)
+    x = rng.random(3_000)
+    table = pa.table({"x": x, "y": 10 * x + rng.normal(0, 1, x.size)})
+    policy = Policy(
+        columns={
+            "x": Column(name="x", bounds=(0.0, 1.0)),
+            "y": Column(name="y", role=Role.TARGET, bounds=(-5.0, 15.0)),
+        }
+    )
+    found = anonkit.compare(table, target="y", methods=["dp-forest", "rr"], epsilon=[8.0], policy=policy, attacks=20)
+    for point in found.points:
+        assert point.refused is None
+        scores = point.scores["reconstructed"]
+        assert 0.5 < scores["r2"] < 1
+        assert 0 < scores["mae"] < 3
+        assert scores["ci"]["r2"][0] < scores["r2"] < scores["ci"]["r2"][1]

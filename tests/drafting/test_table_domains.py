@@ -19,7 +19,8 @@ import anonkit
 from anonkit.drafting.table_domains import bounds_of_people, with_domains_of
 from anonkit.engines import open_engine
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.policy.declaration import Column, Policy, Role, TargetUse
+from anonkit.policy.declaration import Column, ColumnType, Policy, Role, TargetUse
+from anonkit.policy.target_task import Task
 from anonkit.protocols import Engine
 
 MARK = "Xqvwj"
@@ -246,3 +247,26 @@ def test_one_person_is_never_enough(least: int) -> None:
     """With one person a category would be that person's own."""
     with pytest.raises(ParameterError, match="domains_min_people"):
         anonkit.release(RARE, method="dp-nb", epsilon=1.0, domains_from_data=True, domains_min_people=least)
+
+
+def test_a_target_that_is_declared_a_number_gets_bounds_and_texts_among_it_none(engine: Engine) -> None:
+    """By its task or type alone: one text cell changes neither that nor the bounds; others get classes as before."""
+    numbers = [str(at % 100) for at in range(1_000)]
+    for cells in (numbers, [*numbers[:-1], "N"]):
+        source = engine.scan(pa.table({"y": cells, "a": ["x"] * 1_000}), Policy())
+        for task, kind in ((Task.REGRESSION, None), (None, ColumnType.NUMBER)):
+            target = Column(name="y", role=Role.TARGET, type=kind)
+            policy = Policy(columns={"a": Column(name="a"), "y": target}, task=task)
+            assert with_domains_of(policy, source, engine).columns["y"].bounds == (1.0, 98.0)
+        plain = Policy(columns={"a": Column(name="a"), "y": Column(name="y", role=Role.TARGET)})
+        assert with_domains_of(plain, source, engine).columns["y"].bounds is None
+
+
+def test_a_number_to_predict_without_enough_people_at_its_bounds_is_refused(engine: Engine) -> None:
+    """No bounds are made up; the message names the column and the remedy."""
+    source = engine.scan(pa.table({"y": ["N"] * 40, "a": ["x"] * 40}), Policy())
+    policy = Policy(columns={"a": Column(name="a"), "y": Column(name="y", role=Role.TARGET)}, task=Task.REGRESSION)
+    with pytest.raises(PolicyError, match="too few numbers to read bounds") as refused:
+        with_domains_of(policy, source, engine)
+    assert refused.value.hint is not None
+    assert "bounds" in refused.value.hint

@@ -8,10 +8,12 @@ import pyarrow as pa
 import pytest
 
 import anonkit
+from anonkit.domains.number_bins import NumberBins
 from anonkit.errors import PolicyError
 from anonkit.policy.answer_design import AnswerDesign
-from anonkit.policy.declaration import Column, Missing, Outside, Policy, Role
-from anonkit.policy.public_domains import CategoricalAttribute, public_attribute
+from anonkit.policy.declaration import Column, ColumnType, Missing, Outside, Policy, Role
+from anonkit.policy.public_domains import CategoricalAttribute, numeric_target, public_attribute, public_domains
+from anonkit.policy.target_task import Task
 
 TABLE = pa.table(
     {
@@ -96,3 +98,43 @@ def test_missing_is_a_value_whatever_the_table_holds() -> None:
         design = AnswerDesign(where="a", weights=(1.0,) * size)
         assert has_missing(categories=("x", "y"), answers=design) is found
     assert not has_missing(role=Role.TARGET, categories=("x", "y"))
+
+
+def with_target(task: Task | None = None, **declared: Any) -> Policy:
+    """A policy with one attribute and a target."""
+    target = Column(name="y", role=Role.TARGET, **declared)
+    return Policy(columns={"a": Column(name="a", categories=("0", "1")), "y": target}, task=task)
+
+
+def test_the_classes_of_a_number_to_predict_are_equal_bins_of_its_bounds() -> None:
+    """By its bounds or its task alone, as declared; missing is a class of its own where that is declared."""
+    (classes,) = (public_domains(with_target(bounds=(0.0, 16.0))).classes.domain,)
+    assert isinstance(classes, NumberBins)
+    assert (classes.ends, classes.size) == (tuple(range(1, 9)), 8)
+    counted = public_domains(with_target(Task.REGRESSION, bounds=(0.0, 16.0), missing=Missing.CATEGORY)).classes.domain
+    assert counted.size == 9
+    assert numeric_target(with_target(bounds=(0.0, 16.0))) == public_attribute(with_target(bounds=(0, 16)).columns["y"])
+    assert numeric_target(with_target(categories=("0", "1"))) is None
+    assert numeric_target(Policy(columns={"a": Column(name="a", categories=("0", "1"))})) is None
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        (with_target(Task.REGRESSION), "number to predict and has no public bounds"),
+        (with_target(type=ColumnType.NUMBER), "number to predict and has no public bounds"),
+        (with_target(Task.CLASSIFICATION, bounds=(0.0, 1.0)), "classes need categories"),
+        (with_target(bounds=(0.0, 1.0), answers=AnswerDesign(weights=(1.0, 2.0))), "is for categories"),
+        (with_target(categories=tuple(map(str, range(1001)))), "1,001 classes"),
+        (with_target(), "no public domain"),
+    ],
+)
+@pytest.mark.parametrize("method", ["dp-forest", "dp-nb", "edprf", "rr"])
+def test_a_target_without_a_public_domain_of_its_task_is_refused_with_the_remedy(
+    policy: Policy, said: str, method: str
+) -> None:
+    """Before any data is read, by every method; the hint names what to declare."""
+    table = pa.table({"a": ["0", "1"] * 50, "y": [0.5] * 100})
+    with pytest.raises(PolicyError, match=said) as refused:
+        anonkit.release(table, method=method, epsilon=1.0, policy=policy, ledger=None)
+    assert refused.value.hint

@@ -27,6 +27,7 @@ from anonkit.dp_trees.scores import ENTROPY, GINI, MAX_CLASS
 from anonkit.errors import GuaranteeError, ReleaseFormatError
 from anonkit.policy.declaration import Column, Policy, Role
 from tests.dp_trees import test_scores as scores
+from tests.dp_trees.additive_model import test_target_bins as bins
 from tests.mechanisms import test_discrete_laplace as laplace
 from tests.mechanisms import test_private_selection as selection
 
@@ -38,6 +39,14 @@ POLICY = Policy(
         "ill": Column(name="ill", role=Role.TARGET, categories=("no", "yes")),
     }
 )
+OF_NUMBERS = Policy(
+    columns={
+        **POLICY.columns,
+        "age": Column(name="age", role=Role.TARGET, bounds=(0.0, 64.0)),
+        "ill": Column(name="ill", categories=("no", "yes")),
+    }
+)
+"""The same columns with a number to predict."""
 
 
 def people() -> pa.Table:
@@ -68,6 +77,7 @@ class Mutant:
     method: str = ""
     """What is released with it."""
     parameters: dict[str, Any] = field(default_factory=dict)
+    policy: Policy = POLICY
 
 
 def mutate(monkeypatch: pytest.MonkeyPatch, mutant: Mutant) -> None:
@@ -178,7 +188,27 @@ REFUSED: dict[str, Mutant] = {
         where=RULE + "accounting", old="*trees.draws, self.histogram_draw, *learned",
         new="*trees.draws, self.histogram_draw", method="dp-forest", parameters={"epsilon": 20.0}),
     "the number of rows is free": Mutant(
-        where=RULE + "accounting", old="draws=(*counted, *trees", new="draws=(*trees", method="dp-forest"),
+        where=RULE + "accounting", old="draws=(*self.counted, *trees", new="draws=(*trees", method="dp-forest"),
+    "the histogram of the target is free": Mutant(
+        where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan",
+        old="left = self._row_units - sum(draw.units for draw in drawn)",
+        new="left = self._row_units - (0 if counting is None else counting.units)", method="dp-forest",
+        policy=OF_NUMBERS),
+    "no line tells of the histogram of the target": Mutant(
+        where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan",
+        old="counted=drawn,", new="counted=drawn[:1],",
+        method="dp-forest", policy=OF_NUMBERS),
+    "the histogram of the target has twice its rate": Mutant(
+        where="anonkit.dp_trees.additive_model.target_bins:histogram_draw",
+        old="int(row_units * TARGET_SHARE)", new="2 * int(row_units * TARGET_SHARE)", method="dp-forest",
+        policy=OF_NUMBERS),
+    "every row is counted twice in the histogram of the target": Mutant(
+        where="anonkit.dp_trees.additive_model.target_bins:TargetCounts.__call__", old="cells = np.bincount(",
+        new="cells = 2 * np.bincount(", method="dp-forest", policy=OF_NUMBERS),
+    "bins of the target follow from its exact rows": Mutant(
+        where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan", old="classes=numbers.classes)",
+        new="classes=replace(numbers, counts=np.cumsum(numbers.counts)).classes)",
+        method="dp-forest", policy=OF_NUMBERS),
     # --- counting
     "every row is counted twice in a table": Mutant(
         where="anonkit.methods.dp_nb:count",
@@ -249,7 +279,7 @@ def release_of(table: pa.Table, mutant: Mutant, output: Path) -> None:
         **({"depth": 2} if mutant.method in SMALL else {}),
         **mutant.parameters,
     }
-    anonkit.release(table, method=mutant.method, policy=POLICY, output=output, ledger=None, **given)
+    anonkit.release(table, method=mutant.method, policy=mutant.policy, output=output, ledger=None, **given)
     broken = [check.name for check in validate(output).checks if not check.passed]
     if broken:
         raise GuaranteeError(f"refused by validation: {broken}")
@@ -267,14 +297,17 @@ def test_a_mutant_is_refused_by_the_release_or_by_validation(
     print(f"MUTANT|{name}|{error.value.message}")
 
 
-@pytest.mark.parametrize("kind", sorted({(one.method, tuple(one.parameters.items())) for one in REFUSED.values()}))
+@pytest.mark.parametrize(
+    "kind",
+    sorted({(one.method, tuple(one.parameters.items()), one.policy is OF_NUMBERS) for one in REFUSED.values()}),
+)
 def test_the_same_releases_without_a_mutant_are_made(
-    kind: tuple[str, tuple[tuple[str, Any], ...]], table: pa.Table, tmp_path: Path
+    kind: tuple[str, tuple[tuple[str, Any], ...], bool], table: pa.Table, tmp_path: Path
 ) -> None:
     """So that it is the mutation that is refused."""
-    release_of(
-        table, Mutant(where="", old="", new="", method=kind[0], parameters=dict(kind[1])), tmp_path / "o.parquet"
-    )
+    policy = OF_NUMBERS if kind[2] else POLICY
+    mutant = Mutant(where="", old="", new="", method=kind[0], parameters=dict(kind[1]), policy=policy)
+    release_of(table, mutant, tmp_path / "o.parquet")
 
 
 # --- noise -------------------------------------------------------------------------------------------------------
@@ -371,6 +404,15 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
     "an entropy is not capped": (
         Mutant(where="anonkit.dp_trees.scores:_entropy", old="slope * beyond", new="8 * slope * beyond"),
         sensitivities),
+    "the histogram of a target has no noise": (
+        Mutant(where="anonkit.dp_trees.release.stacked_trees:StackedMethod._numbers",
+               old="noisy = noisy_counts(np.array(cells), draw.rate, Words(rng.child(\"values of the target\")))",
+               new="noisy = np.array(cells)"), bins.test_the_histogram_of_a_release_has_the_noise_of_its_rate),
+    "numbers are drawn in the lower half of their bins": (
+        Mutant(where="anonkit.dp_trees.additive_model.target_bins:TargetHistogram.cells_of",
+               old="share = words.fractions(labels.size) / (1 << 52)",
+               new="share = words.fractions(labels.size) / (1 << 53)"),
+        bins.test_numbers_are_drawn_by_the_rows_of_the_histogram),
     "Gini counts a child twice": (
         Mutant(where="anonkit.dp_trees.scores:_gini", old="-steps.sum(axis=-1)", new="-2 * steps.sum(axis=-1)"),
         sensitivities),

@@ -121,8 +121,8 @@ def _randomized(table: PublishedTable, released: pa.Table, original: pa.Table) -
             out[attribute.name] = _decoded(drawn, alone.answers() or alone.domain, blank)
     target = table.target
     if target is not None and target.mechanism is not None:
-        drawn = _draw(original.column(target.name), target.domain, target.mechanism, key, len(table.attributes))
-        out[target.name] = _decoded(drawn, target.domain, None)
+        drawn = _draw(original.column(target.name), target.shown, target.mechanism, key, len(table.attributes))
+        out[target.name] = _decoded(drawn, target.shown, None)
     return Aligned(table=pa.table(out), position=np.arange(n_rows))
 
 

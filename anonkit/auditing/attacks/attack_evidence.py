@@ -155,7 +155,7 @@ def columns_of(
         elif randomized is not None and randomized.target is not None and name == randomized.target.name:
             target = randomized.target
             evidence = (
-                None if target.mechanism is None else _answers(cells, original[name], target.domain, target.mechanism)
+                None if target.mechanism is None else _answers(cells, original[name], target.shown, target.mechanism)
             )
         else:
             evidence = _recoded(Values.of(cells), original[name])

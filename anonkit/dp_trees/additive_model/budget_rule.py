@@ -13,6 +13,8 @@ from fractions import Fraction
 
 ROWS_SHARE = Fraction(1, 50)
 """Share of epsilon for the noisy count of the rows, when their number is not public."""
+MOST_WEIGHED = 64
+"""Classes up to which weights are learned: the sums of the step, and their noise, grow with the square of classes."""
 _SPLITS = Fraction(9, 100)
 _DEEPER = (50_000, 100_000, 400_000)
 """Products of epsilon and rows from which on a tree with weights has one more level."""
@@ -69,7 +71,7 @@ def rule_for(*, epsilon: float, rows: float, attributes: int, classes: int, tree
     """
     strength = epsilon * max(rows, 1.0)
     per_cell = strength / (2 * attributes * classes)
-    learned = strength > 25 * attributes**2
+    learned = strength > 25 * attributes**2 and classes <= MOST_WEIGHED
     drowned = per_cell < 25
     few = drowned and not learned
     levels = 0 if strength < 5 else 1 if strength < 20 else 2

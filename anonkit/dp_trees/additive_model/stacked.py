@@ -41,6 +41,8 @@ from anonkit.randomness import Randomness
 _RATIO = Fraction(63, 50)
 """What a level gets of what the level above gets: the cube root of 2, since it has twice the nodes."""
 _PIECE = 1 << 14
+_PIECE_CELLS = 1 << 22
+"""Rows times features times classes that are worked on at once."""
 _FEWEST_UNITS = 1 << 12
 
 
@@ -52,11 +54,11 @@ class StackedPlan:
     schema: TreeSchema
     trees: int
     epsilon: Fraction
-    """For the unit of privacy, what was spent on counting rows taken off."""
+    """For the unit of privacy, what was spent before taken off."""
     rows_per_unit: int = 1
     adjacency: str = ADD_OR_REMOVE
-    counted: Draw | None = None
-    """The draw of the number of rows, where it was made."""
+    counted: tuple[Draw, ...] = ()
+    """What was drawn before: the number of rows, where it is not public; the histogram of a numeric target."""
 
     @cached_property
     def _units(self) -> list[int]:
@@ -108,10 +110,9 @@ class StackedPlan:
 
     def accounting(self, step: NoisyStep | None) -> Accounting:
         """Return the whole account."""
-        counted = () if self.counted is None else (self.counted,)
         learned = () if step is None else step.step.draws
         trees = self.trees_plan.accounting
-        return replace(trees, draws=(*counted, *trees.draws, self.histogram_draw, *learned))
+        return replace(trees, draws=(*self.counted, *trees.draws, self.histogram_draw, *learned))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -253,8 +254,10 @@ class StepSums:
     def count(self, batch: CodedBatch) -> IntArray:
         """Return the sums of a batch."""
         total = np.zeros(self.size, dtype=np.int64)
-        for start in range(0, batch.n_rows, _PIECE):
-            part = slice(start, start + _PIECE)
+        schema = self.combination.forest.schema
+        rows = max(1, min(_PIECE, _PIECE_CELLS // (self.step.features * schema.n_classes)))
+        for start in range(0, batch.n_rows, rows):
+            part = slice(start, start + rows)
             codes = batch.codes[:, part]
             features = self.combination.features(places_of(self.combination.forest, codes), codes)
             total[: self.step.features] += added_gradient(features, batch.labels[part], self.step.bounds.gradient)

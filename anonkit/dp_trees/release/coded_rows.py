@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from anonkit.domains.attribute_domains import UNKNOWN
 from anonkit.domains.cell_keys import cell_keys
 from anonkit.domains.domain_codes import codes_of_cells, labels_of_cells, refuse_kinds
+from anonkit.domains.number_bins import NumberBins
 from anonkit.domains.rows_of_people import drawn_rows
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch, Counter, Question, RowSums
@@ -54,7 +55,8 @@ class CodedRows:
 
 def _names(source: Source, schema: TreeSchema) -> list[str]:
     """Return the columns that are coded; refuse those whose type is not what is declared."""
-    refuse_kinds(source.schema, [attribute.name for attribute in schema.attributes if attribute.is_number])
+    numbers = [attribute.name for attribute in schema.attributes if attribute.is_number]
+    refuse_kinds(source.schema, [*numbers, *([schema.target] if isinstance(schema.classes, NumberBins) else [])])
     return [*(attribute.name for attribute in schema.attributes), schema.target]
 
 

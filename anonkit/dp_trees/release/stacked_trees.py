@@ -4,22 +4,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import repeat
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anonkit.domains.array_types import IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.number_bins import NumberBins
 from anonkit.dp_trees.additive_model.budget_rule import ROWS_SHARE, rule_for
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
 from anonkit.dp_trees.additive_model.synthetic_population import World
+from anonkit.dp_trees.additive_model.target_bins import (
+    TargetCounts,
+    TargetHistogram,
+    bins_for,
+    cells_for,
+    histogram_draw,
+)
+from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.leaf_cells import cells_of
 from anonkit.dp_trees.release import declared_schema
-from anonkit.dp_trees.release.coded_rows import counter_of
+from anonkit.dp_trees.release.coded_rows import counted, counter_of
 from anonkit.dp_trees.release.declared_schema import CellMethod
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece
 from anonkit.dp_trees.release.synthesized import column_entries
@@ -29,7 +39,12 @@ from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within, rounded_up
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy
-from anonkit.policy.public_domains import PublicDomains, conditions_of, public_domains
+from anonkit.policy.public_domains import (
+    PublicDomains,
+    conditions_of,
+    numeric_target,
+    public_domains,
+)
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.additive_scores import AdditiveScores, places_of
@@ -106,26 +121,51 @@ class StackedMethod(CellMethod):
         assumptions = (f"That there are about {self.n_rows:,} rows is public knowledge.",) if self.n_rows else ()
         return self.promise(policy, self._claim, *assumptions)
 
-    def plan(self, policy: Policy, rows: float, counted: Draw | None) -> StackedPlan:
-        """Return every draw, given the public or noisy number of rows."""
+    def plan(
+        self, policy: Policy, rows: float, counting: Draw | None, numbers: TargetHistogram | None = None
+    ) -> StackedPlan:
+        """Return every draw, given the public or noisy number of rows, and the noisy histogram of a numeric target."""
         domains = public_domains(policy, target_required=True)
-        left = self._row_units - (0 if counted is None else counted.units)
+        drawn = tuple(draw for draw in (counting, None if numbers is None else numbers.draw) if draw is not None)
+        left = self._row_units - sum(draw.units for draw in drawn)
+        schema = schema_of(domains, 1) if numbers is None else replace(schema_of(domains, 1), classes=numbers.classes)
         rule = rule_for(
             epsilon=left / (1 << 52),
             rows=rows,
             attributes=len(domains.attributes),
-            classes=domains.classes.domain.size,
+            classes=schema.n_classes,
             trees=self.n_trees,
         ).with_choices(depth=self.depth - 1 if self.depth else None, cells=self.bins or None)
         return StackedPlan(
             rule=rule,
-            schema=schema_of(domains, rule.cells),
+            schema=replace(schema_of(domains, rule.cells), classes=schema.classes),
             trees=self.n_trees,
             epsilon=Fraction(left * self.changed_rows, 1 << 52),
             rows_per_unit=self.rows_per_unit,
             adjacency=self.neighbours,
-            counted=counted,
+            counted=drawn,
         )
+
+    def _numbers(
+        self,
+        source: Source,
+        policy: Policy,
+        engine: Engine,
+        rng: Randomness,
+        keep: NDArray[np.bool_] | None,
+        rows: float,
+    ) -> TargetHistogram | None:
+        """Return the noisy histogram of the target; None where it has classes."""
+        target = numeric_target(policy)
+        if target is None:
+            return None
+        epsilon = self._row_units / (1 << 52)
+        grid, draw = target.grid(cells_for(epsilon, rows)), histogram_draw(self._row_units)
+        schema = TreeSchema(attributes=(), target=target.name, classes=NumberBins.equal(grid))
+        *cells, used = counted(source, engine, schema, keep, TargetCounts(schema=schema), grid.size + 1).tolist()
+        refuse_other_totals("values of the target", sum(cells), used)
+        noisy = noisy_counts(np.array(cells), draw.rate, Words(rng.child("values of the target")))
+        return TargetHistogram(grid=grid, counts=noisy, draw=draw, bins=bins_for(epsilon, rows))
 
     def release(
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
@@ -133,16 +173,17 @@ class StackedMethod(CellMethod):
         """Count, learn, and draw rows or write cells from what is noisy."""
         progress("growing", 0.0)
         keep = self.used_rows(source, policy, engine, rng)
-        counted, rows = self._counting, float(self.n_rows)
-        if counted is not None:
+        counting, rows = self._counting, float(self.n_rows)
+        if counting is not None:
             exact = source.n_rows if keep is None else int(keep.sum())
             words = Words(rng.child("number of rows"))
-            rows = float(noisy_counts(np.array([exact]), counted.rate, words)[0])
-        plan = self.plan(policy, rows, counted)
+            rows = float(noisy_counts(np.array([exact]), counting.rate, words)[0])
+        numbers = self._numbers(source, policy, engine, rng, keep, rows)
+        plan = self.plan(policy, rows, counting, numbers)
         counter = counter_of(source, engine, plan.schema, keep)
         levels = plan.rule.depth + 3
         learned = learn(plan, counter, rng, lambda level: progress("growing", level / levels))
-        return stacked_draft(learned, policy, engine, rng, self.as_, self._claim, self.told)
+        return stacked_draft(learned, policy, engine, rng, self.as_, self._claim, self.told, numbers)
 
 
 def schema_of(domains: PublicDomains, cells: int) -> TreeSchema:
@@ -158,6 +199,7 @@ def stacked_draft(
     form: str,
     claim: float,
     told: Mapping[str, Any],
+    numbers: TargetHistogram | None = None,
 ) -> Draft:
     """Return the draft of a learned model: synthetic rows or cells, params and budget.
 
@@ -176,19 +218,23 @@ def stacked_draft(
         The promised epsilon, at least the sum of the draws.
     told : mapping
         Public facts about the method for the params.
+    numbers : TargetHistogram, optional
+        The noisy histogram of a numeric target, whose bins are the classes of the model.
 
     Privacy
     -------
     Post-processing: nothing in the draft depends on a count of the source but through its noisy value.
     """
     if form == "microdata":
-        rows = microdata_of(learned, policy, rng)
+        rows = microdata_of(learned, policy, rng, numbers)
         data, columns = rows.source(engine), rows.described()
     else:
         table, columns = generalized(cells_of(learned.forest), policy)
         data = engine.hold(table)
     accounting, rule = learned.accounting, learned.plan.rule
     params = {**told, **learned.to_params(), **accounting.to_params(), "columns": columns}
+    if numbers is not None:
+        params["target"] = {**params["target"], "histogram": numbers.to_params()}
     if policy.is_conditional:
         params["conditions"] = list(conditions_of(policy))
     return Draft(
@@ -219,12 +265,17 @@ class StackedRows:
     forest: PublishedForest
     scores: AdditiveScores
     world: World
+    numbers: TargetHistogram | None = None
+    """Of a numeric target: where in its bin a number is drawn."""
 
     def __call__(self, numbers: IntArray, randomness: Randomness) -> list[IntArray]:
         """Return the labels and the codes of each attribute for so many rows of each leaf and class."""
         words = Words(randomness)
         codes = self.world.rows_of(numbers, words).codes
-        return [self._labels(codes, words), *map(self._within, self.forest.schema.attributes, codes, repeat(words))]
+        labels = self._labels(codes, words)
+        if self.numbers is not None:
+            labels = self.numbers.cells_of(labels, words)
+        return [labels, *map(self._within, self.forest.schema.attributes, codes, repeat(words))]
 
     def _labels(self, codes: IntArray, words: Words) -> IntArray:
         """Return a class for each row, drawn with the probabilities of the published scores."""
@@ -242,14 +293,17 @@ class StackedRows:
         return np.where(codes < domain.cells, codes * _STEPS_IN_A_CELL + within, domain.cells * _STEPS_IN_A_CELL)
 
 
-def microdata_of(learned: StackedForest, policy: Policy, rng: Randomness) -> DrawnPiece:
+def microdata_of(
+    learned: StackedForest, policy: Policy, rng: Randomness, numbers: TargetHistogram | None = None
+) -> DrawnPiece:
     """Return the function that draws the synthetic rows; post-processing, at no privacy loss."""
     schema, rng = learned.plan.schema, rng.child("released rows")
     world = learned.world if learned.step is not None else learned.world.blended()
+    domains = {name: domain if name == schema.target else _finer(domain) for name, domain in schema.domains.items()}
     return DrawnPiece(
-        rows=StackedRows(forest=learned.forest, scores=learned.scores, world=world),
+        rows=StackedRows(forest=learned.forest, scores=learned.scores, world=world, numbers=numbers),
         numbers=world.numbers(world.rows, Words(rng)),
-        domains={name: _finer(domain) for name, domain in schema.domains.items()},
+        domains=domains,
         policy=policy,
         randomness=rng,
     )

@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.domains.attribute_domains import Categories
+from anonkit.domains.number_bins import named_classes
 from anonkit.dp_trees.grower import grow
 from anonkit.dp_trees.leaf_cells import Cells, cells_of, label_of
 from anonkit.dp_trees.microdata import UniformRows, rows_by_cell
@@ -292,7 +293,7 @@ def generalized(cells: Cells, policy: Policy) -> tuple[pa.Table, list[dict[str, 
         columns[attribute.name] = described(attribute.name, known)
     labels = np.tile(np.arange(classes), cells.size)
     cells_of_columns[schema.target] = labelled(labels, schema.classes)
-    columns[schema.target] = described(schema.target, schema.classes)
+    columns[schema.target] = described(schema.target, named_classes(schema.classes))
     names = [name for name in policy.columns if name in cells_of_columns]
     counts = [
         None if content.counts is None else content.counts[label]
