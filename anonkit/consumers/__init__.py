@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from anonkit.consumers.forest import Forest as Forest
     from anonkit.consumers.naive_bayes import NaiveBayes as NaiveBayes
     from anonkit.consumers.reconstruction import reconstruct as reconstruct
-    from anonkit.consumers.release_features import ReleaseFeatures as ReleaseFeatures
     from anonkit.consumers.regressor import ReleaseRegressor as ReleaseRegressor
+    from anonkit.consumers.release_features import ReleaseFeatures as ReleaseFeatures
     from anonkit.consumers.release_scoring import release_scorer as release_scorer
     from anonkit.consumers.tables import by_class as by_class
     from anonkit.consumers.tables import frequencies as frequencies

@@ -22,6 +22,8 @@ BINS = (4, 8, 16, 32, 64)
 """Numbers of equal bins that are considered."""
 BAND_CELLS = 64
 """Cells of the grid under the square wave and the piecewise mechanism."""
+MOST_CODES = 2048
+"""Pairs of class and cell at most of a mechanism that is considered: judging one takes the cube of their number."""
 
 _ROWS_OF_A_CLASS = 1000  # answers about the number within a class that the rule has in mind
 _BELL_SPREAD = 1 / 8  # standard deviation of its bell, as a share of the bounds
@@ -42,6 +44,8 @@ def best_number_response(epsilon: float, *, segments: int, has_missing: bool) ->
     has_missing : bool
         Whether missing is one more value.
     """
+    if segments * BINS[1] > MOST_CODES:
+        return BINS[0], RandomizedResponse.from_epsilon(segments * (BINS[0] + has_missing), epsilon)
     scored = [
         (distribution_error(channel, cells, knots, segments=segments), -at, cells, channel)
         for at, (cells, knots, channel) in enumerate(_candidates(epsilon, segments, has_missing))
@@ -52,9 +56,9 @@ def best_number_response(epsilon: float, *, segments: int, has_missing: bool) ->
 
 def _candidates(epsilon: float, segments: int, has_missing: bool) -> Iterator[tuple[int, int, TruthOrBlind]]:
     """Yield cells of the grid, cells that are estimated, and mechanism."""
-    for cells in BINS:
+    for cells in (bins for bins in BINS if segments * bins <= MOST_CODES):
         yield cells, cells, RandomizedResponse.from_epsilon(segments * (cells + has_missing), epsilon)
-    if epsilon <= LARGEST_BAND_EPSILON:
+    if epsilon <= LARGEST_BAND_EPSILON and segments * BAND_CELLS <= MOST_CODES:
         for make in (BandResponse.square_wave, BandResponse.piecewise):
             yield BAND_CELLS, _KNOTS, make(epsilon, BAND_CELLS, has_missing=has_missing, segments=segments)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from anonkit.checks.validation import validate
 from anonkit.cli import anonkit as command
 from anonkit.cli.boundary import run
 from anonkit.consumers import Forest, ReleaseRegressor, reconstruct
+from anonkit.consumers.naive_bayes import ReconstructionWarning
 from anonkit.consumers.reconstruction import RegressionScores
 from anonkit.errors import ParameterError, SourceError
 from anonkit.policy.declaration import Column, Missing, Policy, Role
@@ -64,7 +66,10 @@ def test_a_release_of_numbers_validates_and_gives_a_regressor(outputs: dict[str,
     """Better than the mean on rows it has not seen, with the scores of scikit-learn within their intervals."""
     assert validate(outputs[method]).passed
     test = people(2_000, 2)
-    found = reconstruct(outputs[method], test=test)
+    with warnings.catch_warnings():
+        # bins at the ends hold few rows, and the noise drowns the spread of a number in them
+        warnings.simplefilter("ignore", ReconstructionWarning)
+        found = reconstruct(outputs[method], test=test)
     assert isinstance(found.model, ReleaseRegressor)
     assert is_regressor(found.model)
     assert isinstance(found.scores, RegressionScores)

@@ -124,7 +124,10 @@ def test_the_classes_of_a_number_to_predict_are_equal_bins_of_its_bounds() -> No
         (with_target(Task.REGRESSION), "number to predict and has no public bounds"),
         (with_target(type=ColumnType.NUMBER), "number to predict and has no public bounds"),
         (with_target(Task.CLASSIFICATION, bounds=(0.0, 1.0)), "classes need categories"),
-        (with_target(bounds=(0.0, 1.0), answers=AnswerDesign(weights=(1.0, 2.0))), "is for categories"),
+        (
+            with_target(bounds=(0.0, 1.0), answers=AnswerDesign(where="column 'y'", weights=(1.0, 2.0))),
+            "is for categories",
+        ),
         (with_target(categories=tuple(map(str, range(1001)))), "1,001 classes"),
         (with_target(), "no public domain"),
     ],
