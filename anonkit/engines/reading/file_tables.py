@@ -23,13 +23,13 @@ class FileTable:
     paths: Sequence[Path]
     """One file or folder; several files of Parquet are one table in their order."""
     format: str
-    """`csv`, `tsv`, `jsonl`, `parquet`, or `TEXTS`."""
+    """`csv`, `tsv`, `jsonl`, `parquet`, `arrow`, or `TEXTS`."""
     named: str
     """What the owner called the table, for messages and for its dataset; secrets of an address are still in it."""
     texts: frozenset[str] | None = None
     """Of `TEXTS`: the columns whose cells are texts; None: all are. The others have the types of the file."""
     compression: str | None = None
-    """`gzip` or `zstd`, of text formats."""
+    """`gzip` or `zstd`, of the whole file."""
     encoding: str | None = None
     """Of text formats, one of `anonkit.policy.encodings.ENCODINGS`; None: the policy's."""
 

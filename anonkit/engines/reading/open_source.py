@@ -6,12 +6,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from anonkit.engines.reading.arrow_files import open_arrow
 from anonkit.engines.reading.delimited import DELIMITERS, open_delimited
 from anonkit.engines.reading.failures import shielded
 from anonkit.engines.reading.file_tables import TEXTS, FileTable
 from anonkit.engines.reading.frames import CanonicalStream, open_frame
 from anonkit.engines.reading.json_lines import open_json_lines
-from anonkit.engines.reading.parquet_tables import open_parquet, open_parquet_copy
+from anonkit.engines.reading.parquet_tables import open_parquet, open_parquet_files
 from anonkit.engines.reading.sources import ParquetRows
 from anonkit.engines.reading.text_files import TextFile
 from anonkit.engines.reading.text_rows import open_text_rows
@@ -25,7 +26,10 @@ _JSON = (".jsonl", ".ndjson", ".json")
 _PARQUET = (".parquet", ".pq")
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
-FORMATS = "CSV, TSV, JSON Lines (each also .gz or .zst), Parquet files or folders, data frames with the Arrow interface"
+FORMATS = (
+    "CSV, TSV, JSON Lines (each also .gz or .zst), Parquet, Arrow IPC, workbooks, files of SPSS, SAS and Stata, data "
+    "frames with the Arrow interface"
+)
 
 
 def open_table(data: object, policy: Policy) -> ParquetRows | Untyped | CanonicalStream:
@@ -56,12 +60,14 @@ def open_table(data: object, policy: Policy) -> ParquetRows | Untyped | Canonica
     raise SourceError(f"the format of {str(path)!r} is not known by its name", f"known formats: {FORMATS}")
 
 
-def _open_files(table: FileTable, policy: Policy) -> ParquetRows | Untyped:
+def _open_files(table: FileTable, policy: Policy) -> ParquetRows | Untyped | CanonicalStream:
     """Open a table by its format, whatever the names of its files."""
     if table.format == TEXTS:
         return open_text_rows(table, policy)
     if table.format == "parquet":
-        return open_parquet_copy(table.paths, policy)
+        return open_parquet_files(table, policy)
+    if table.format == "arrow":
+        return open_arrow(table, policy)
     file = TextFile(str(table.path), table.compression, encoding_named(table.encoding or policy.encoding), table.shown)
     if table.format == "jsonl":
         return open_json_lines(file, policy)

@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 
 from anonkit.engines.reading.canonical import canonical_type
 from anonkit.engines.reading.failures import shielded
+from anonkit.engines.reading.file_tables import FileTable
 from anonkit.engines.reading.lake_folders import refuse_lake_table
 from anonkit.engines.reading.names import check_names
-from anonkit.engines.reading.sources import ParquetPart, ParquetRows, not_parquet
+from anonkit.engines.reading.sources import ParquetPart, ParquetRows, not_parquet_table
 from anonkit.engines.reading.text_cells import TextCells
 from anonkit.engines.reading.untyped import fit_column
 from anonkit.errors import SourceError
@@ -57,11 +58,12 @@ def open_parquet(path: Path, policy: Policy) -> ParquetRows:
     return _rows(files, keys, policy)
 
 
-def open_parquet_copy(paths: Sequence[Path], policy: Policy) -> ParquetRows:
-    """Open Parquet files that were written or found by a snapshot, in their order, as one table; or one folder."""
-    if len(paths) == 1 and paths[0].is_dir():
-        return open_parquet(paths[0], policy)
-    return _rows(paths, [{} for _ in paths], policy)
+def open_parquet_files(table: FileTable, policy: Policy) -> ParquetRows:
+    """Open Parquet files that a snapshot wrote or found, in their order, as one table; or one folder of them."""
+    if len(table.paths) == 1 and table.path.is_dir():
+        return open_parquet(table.path, policy)
+    named = table.shown if len(table.paths) == 1 else None
+    return _rows(table.paths, [{} for _ in table.paths], policy, named)
 
 
 def data_files(folder: Path) -> list[Path]:
@@ -78,8 +80,8 @@ def _keys(place: Path) -> Keys:
     return {unquote(key): None if value == _NO_VALUE else unquote(value) for key, _, value in pairs}
 
 
-def _rows(files: Sequence[Path], keys: Sequence[Keys], policy: Policy) -> ParquetRows:
-    stored, counts = zip(*map(_footer, files), strict=True)
+def _rows(files: Sequence[Path], keys: Sequence[Keys], policy: Policy, named: str | None = None) -> ParquetRows:
+    stored, counts = zip(*(_footer(file, named) for file in files), strict=True)
     schema = _merged(stored, policy)
     constants: list[dict[str, pa.Scalar]] = [{} for _ in files]
     for name in keys[0]:
@@ -93,18 +95,18 @@ def _rows(files: Sequence[Path], keys: Sequence[Keys], policy: Policy) -> Parque
             values[name] = cell
     check_names(schema.names)
     parts = [
-        ParquetPart(path=str(file), names=frozenset(own.names), n_rows=n_rows, constants=values)
+        ParquetPart(path=str(file), names=frozenset(own.names), n_rows=n_rows, constants=values, named=named)
         for file, own, n_rows, values in zip(files, stored, counts, constants, strict=True)
     ]
     return ParquetRows(parts=parts, schema=schema, stored_types=_stored_types(stored), cell_by_cell=policy.cell_by_cell)
 
 
-def _footer(path: Path) -> tuple[pa.Schema, int]:
+def _footer(path: Path, named: str | None) -> tuple[pa.Schema, int]:
     def read() -> tuple[pa.Schema, int]:
         with pq.ParquetFile(path) as file:
             return file.schema_arrow.remove_metadata(), file.metadata.num_rows
 
-    schema, n_rows = shielded(read, not_parquet(str(path)))
+    schema, n_rows = shielded(read, not_parquet_table(named or repr(str(path))))
     check_names(schema.names)
     return schema, n_rows
 

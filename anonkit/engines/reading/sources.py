@@ -155,6 +155,13 @@ class ParquetPart:
     n_rows: int
     constants: Mapping[str, pa.Scalar] = field(default_factory=dict)
     """Cells that stand in the names of the file's folders: column and value."""
+    named: str | None = None
+    """What messages call a private copy of something else."""
+
+    @property
+    def explain(self) -> Callable[[Exception], SourceError]:
+        """What explains a failure to read the file."""
+        return not_parquet_table(self.named or repr(self.path))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -199,7 +206,7 @@ class ParquetRows:
         self, part: ParquetPart, wanted: pa.Schema, start: int, stop: int
     ) -> tuple[int, Iterator[pa.RecordBatch]]:
         """Return the rows of the row groups that begin in [start, stop), after the number of the first one."""
-        explain = spill_is_gone if self.spilled else not_parquet(part.path)
+        explain = spill_is_gone if self.spilled else part.explain
         footer = shielded(lambda: pq.read_metadata(part.path), explain)
         firsts = [0, *accumulate(footer.row_group(at).num_rows for at in range(footer.num_row_groups))][:-1]
         groups = [at for at, first in enumerate(firsts) if start <= first < stop]
@@ -209,7 +216,7 @@ class ParquetRows:
         self, part: ParquetPart, projected: pa.Schema, groups: Sequence[int] | None = None
     ) -> Iterator[pa.RecordBatch]:
         stored = [name for name in projected.names if name in part.names]
-        explain = spill_is_gone if self.spilled else not_parquet(part.path)
+        explain = spill_is_gone if self.spilled else part.explain
         dictionaries = [name for name in stored if pa.types.is_dictionary(projected.field(name).type)]
         file = shielded(lambda: pq.ParquetFile(part.path, read_dictionary=dictionaries), explain)
         with file:
@@ -265,6 +272,6 @@ def spill_is_gone(error: Exception) -> EngineError:
     return EngineError("the engine's private files cannot be read", "was the engine closed before its table was used?")
 
 
-def not_parquet(path: str) -> Callable[[Exception], SourceError]:
-    """Return what explains a failure to read a Parquet file."""
-    return lambda _: SourceError(f"{path!r} is not a readable Parquet table", "was it copied to its end?")
+def not_parquet_table(shown: str) -> Callable[[Exception], SourceError]:
+    """Return what explains a failure to read a Parquet file, by what messages call it."""
+    return lambda _: SourceError(f"{shown} is not a readable Parquet table", "was it copied to its end?")

@@ -69,8 +69,14 @@ OF_SCHEME: Mapping[str, str] = {
 """Module of each scheme of an address. A scheme that is not here is left to the engine: Spark knows some places."""
 OF_SPARK = ("gs", "s3", "abfs", "abfss")
 """Schemes of object stores that a cluster may know by its own connectors, with its own credentials."""
-OF_FORMAT: Mapping[str, str] = {**dict.fromkeys(("lake", *LAKES), "lake_tables")}
+OF_FORMAT: Mapping[str, str] = {
+    "excel": "spreadsheets",
+    "arrow": "arrow_tables",
+    **dict.fromkeys(("sav", "por", "dta", "sas7bdat", "xpt"), "statistics_files"),
+    **dict.fromkeys(("lake", *LAKES), "lake_tables"),
+}
 """Module of each format of a file that the readers do not open where it stands."""
+_OWN_ENCODING = ("excel", "arrow", "parquet", *LAKES)
 _MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 _STANDARD_INPUT = "standard_input"
 _MANY_FILES = "many_files"
@@ -136,9 +142,9 @@ def snapshot(source: object) -> Iterator[Snapshot]:
 
 def _module(name: str, address: SourceAddress, policy: Policy) -> LiveTable | FileTable:
     """Return the table that a module finds at an address."""
-    if encoding_named(policy.encoding) != UTF8 and address.named_format not in (*TEXT_FORMATS, None):
+    if encoding_named(policy.encoding) != UTF8 and address.named_format in _OWN_ENCODING:
         raise SourceError(
-            f"{address.shown} says its own encoding", "leave the encoding out: it is for CSV, TSV and JSON Lines"
+            f"{address.shown} says its own encoding", "leave the encoding out: it is for text and statistics files"
         )
     table: LiveTable | FileTable = import_module(f"{__package__}.{name}").live_table(address, policy)
     return table

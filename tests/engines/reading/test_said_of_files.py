@@ -13,6 +13,7 @@ import pytest
 
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.engines.reading.settled_tables import unusable_cells
+from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import AnonkitError
 from anonkit.policy.declaration import Policy
 
@@ -77,7 +78,8 @@ CASES: dict[tuple[str, str], tuple[Make, Policy]] = {
     ("JSON Lines", "a list in a cell"): (_text("t.jsonl", LINES + '{"age":[1],"city":"Paris"}\n'), Policy()),
     ("folder", "a Delta table"): (_lake("_delta_log"), Policy()),
     ("folder", "a Hudi table"): (_lake(".hoodie"), Policy()),
-    ("Excel", "any"): (_text("t.xlsx", "PK"), Policy()),
+    ("workbook", "cut off"): (_text("t.xlsx", "PK"), Policy()),
+    ("other", "any"): (_text("t.docx", "PK"), Policy()),
 }
 
 
@@ -86,8 +88,8 @@ def said(make: Make, policy: Policy, folder: Path) -> str:
     folder.mkdir(exist_ok=True, parents=True)
     try:
         path = make(folder)
-        with LocalEngine() as engine:
-            opened = engine.scan(path, policy)
+        with LocalEngine() as engine, snapshot(path) as stays:
+            opened = stays.scan(engine, policy)
             for _ in opened.batches():
                 pass
             notes = unusable_cells(opened, policy.resolve(opened.schema.names), engine).get("reading_notes", [])
