@@ -76,7 +76,7 @@ CASES: dict[tuple[str, str], tuple[Make, Policy]] = {
     ("CSV", "nothing"): (_text("t.csv", ""), Policy()),
     ("CSV, gzip", "cut off"): (_text("t.csv.gz", ROWS), Policy()),
     ("JSON Lines", "a list in a cell"): (_text("t.jsonl", LINES + '{"age":[1],"city":"Paris"}\n'), Policy()),
-    ("folder", "a Delta table"): (_lake("_delta_log"), Policy()),
+    ("folder", "a Delta table with an empty log"): (_lake("_delta_log"), Policy()),
     ("folder", "a Hudi table"): (_lake(".hoodie"), Policy()),
     ("workbook", "cut off"): (_text("t.xlsx", "PK"), Policy()),
     ("other", "any"): (_text("t.docx", "PK"), Policy()),
