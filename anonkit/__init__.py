@@ -8,6 +8,7 @@ To learn from a randomized one: `reconstruct("out.parquet", test="test.csv")`.
 To choose a model by cross-validation on such a release: `release_scorer(params)`.
 To recode the next batch:       `apply("out.params.json", new)`.
 To look at a release:           `validate("out.parquet")`.
+To hand it out in another form: `export("out.parquet", "out.xlsx")`.
 To attack it, as its owner:     `audit("out.parquet", "in.csv")`.
 To compare methods:             `compare("in.csv", target="income", methods=["mondrian", "rfka"])`.
 To draft a policy:              `draft_policy(table)`.
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from anonkit.consumers.release_scoring import release_scorer as release_scorer
     from anonkit.drafting.policy_draft import draft_policy as draft_policy
     from anonkit.errors import AnonkitError as AnonkitError
+    from anonkit.pipeline.exporting import export as export
     from anonkit.pipeline.python_calls import apply as apply
     from anonkit.pipeline.python_calls import release as release
     from anonkit.policy.declaration import Column as Column
@@ -48,6 +50,7 @@ _HOME = {
     "audit": "anonkit.auditing",
     "compare": "anonkit.comparing.comparison",
     "draft_policy": "anonkit.drafting.policy_draft",
+    "export": "anonkit.pipeline.exporting",
     "load": "anonkit.bundle.stored_release",
     "reconstruct": "anonkit.consumers.reconstruction",
     "release": "anonkit.pipeline.python_calls",

@@ -12,6 +12,8 @@ command computes, and none prints or exits: the boundary does.
     Commands that make a release or a policy.
 ``validate``, ``audit``, ``compare``, ``reconstruct``, ``report``, ``ledger``, ``methods``
     Commands that read: a release, a table, the ledger, the list of methods.
+``export``
+    A release in another form.
 ``completion``, ``precommit``
     Shell completion and hooks for pre-commit.
 """
@@ -30,8 +32,8 @@ from anonkit.cli.outcome import WrongUsage
 from anonkit.errors import did_you_mean
 
 COMMANDS = (
-    "release", "reconstruct", "validate", "audit", "compare", "report", "init", "apply", "run", "ledger", "methods",
-    "demo", "completion",
+    "release", "reconstruct", "validate", "audit", "compare", "report", "export", "init", "apply", "run", "ledger",
+    "methods", "demo", "completion",
 )  # fmt: skip
 """Names of the commands, each a module here with the click command `command`, in the order of the work."""
 

@@ -14,7 +14,7 @@ from anonkit.cli.boundary import one_line
 from anonkit.cli.files import write_text
 from anonkit.cli.junit_command import JunitCommand
 from anonkit.cli.options import json_option, quiet_option
-from anonkit.cli.outcome import Outcome
+from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.errors import (
     AnonkitError,
     GuaranteeError,
@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 
 _FILE_CHECKS = ("hash:", "manifest", "signed_files")
 _MEANINGS = {
+    "exported_file": "it cannot be read in its form",
+    "exported_columns": "it has other columns than the release, or in another order",
+    "exported_types": "its columns are of other types than the release was exported with",
+    "exported_rows": "it has more or fewer rows than the release",
+    "exported_cells": "it has other rows than the release",
     "signature": "it is not signed by that key",
     "signed_files": "its files are not those that were signed",
     "identifiers_absent": "an identifier is among its columns",
@@ -125,6 +130,7 @@ _MEANINGS = {
 @click.option("--alpha", type=click.FloatRange(0, 1), metavar="NUMBER", help="Largest share of a value in a class.")
 @click.option("--beta", type=click.FloatRange(min=0), metavar="NUMBER", help="Basic beta-likeness asked for.")
 @click.option("--signed-by", metavar="PUBLIC_KEY", help="Public key (Ed25519, PEM) that must have signed the release.")
+@click.option("--against", metavar="OUT", help="Compare TARGET, which was exported, with its release OUT.")
 @click.option("--junit", metavar="FILE", help="Write the checks as JUnit test results too; rewritten whatever happens.")
 @quiet_option
 @json_option
@@ -139,6 +145,7 @@ def command(
     alpha: float | None,
     beta: float | None,
     signed_by: str | None,
+    against: str | None,
     junit: str | None,
     quiet: bool,
 ) -> Outcome:
@@ -150,6 +157,7 @@ def command(
     anonkit validate out.parquet --signed-by owner.pub
     anonkit validate table.csv --qi age,zip,sex --k 5
     anonkit validate table.csv --qi age,zip --sensitive illness --l 2 --alpha 0.5 --junit results.xml
+    anonkit validate out.csv --against out.parquet
 
     Exits with 1 when a check fails and with 3 when something promised could not be checked. The hashes of all files,
     the columns, k, l and t, and the figures of the report are looked at; the source table is not needed.
@@ -159,29 +167,37 @@ def command(
     from anonkit.checks.requirements import UNCOUNTABLE
     from anonkit.checks.validation import validate
     from anonkit.cli.summary import check_line
+    from anonkit.pipeline.exporting import validate_export
     from anonkit.report.wording import gathered
 
     sweep()
-    _refuse_absent(table)
     names = [name for column in qi for name in _names(column)]
-    validation = validate(
-        table,
-        quasi_identifiers=names or None,
-        sensitive=sensitive,
-        k=k,
-        l=l_,
-        t=t,
-        alpha=alpha,
-        beta=beta,
-        signed_by=signed_by,
-    )
+    if against is not None:
+        if names or sensitive or any(value is not None for value in (k, l_, t, alpha, beta, signed_by)):
+            raise WrongUsage(
+                "--against compares with the release alone", "anonkit validate OUT takes the other options"
+            )
+        validation = validate_export(table, against)
+    else:
+        _refuse_absent(table)
+        validation = validate(
+            table,
+            quasi_identifiers=names or None,
+            sensitive=sensitive,
+            k=k,
+            l=l_,
+            t=t,
+            alpha=alpha,
+            beta=beta,
+            signed_by=signed_by,
+        )
     if junit is not None:
         write_text(Path(junit), junit_xml(redacted(table), validation.checks, validation.unchecked), force=True)
     lines = [
         check_line(column) for column in gathered(check.to_dict() for check in sorted(validation.checks, key=_rank))
     ]
     passed = sum(check.passed for check in validation.checks)
-    head = click.style(f"{one_line(table)}: {passed} of {len(validation.checks)} checks passed", bold=True)
+    head = click.style(f"{one_line(redacted(table))}: {passed} of {len(validation.checks)} checks passed", bold=True)
     return Outcome(
         text="\n".join([head, *lines]),
         document=validation.to_dict(),

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables in SQLite and DuckDB files: one transaction for the rows and the sidecars, other tables stay as they are."""
+
+from __future__ import annotations
+
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonkit.bundle.atomic import Staging, recover
+from anonkit.bundle.exports.column_types import DUCKDB, SQLITE, sql_type
+from anonkit.bundle.exports.export_targets import SIDECAR_TABLE, Target
+from anonkit.bundle.exports.exported_form import BATCH_ROWS, Rows
+from anonkit.errors import EngineError, ParameterError, ReleaseFormatError
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL has it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+class EmbeddedTable(ABC):
+    """A table in the file of a database; a file that is not there yet is made aside and renamed into place."""
+
+    escapes_formulas: ClassVar[bool] = False
+    empty_is_missing: ClassVar[bool] = False
+    typed_cells: ClassVar[bool] = False
+    digits: ClassVar[int | None] = None
+    types: ClassVar[Mapping[str, str]]
+
+    def __init__(self, target: Target) -> None:
+        assert target.path is not None  # noqa: S101 - targets of files have one
+        self.target, self.path = target, target.path
+        self._staging: Staging | None = None
+        self._connection: Any = None
+
+    @abstractmethod
+    def connect(self, path: str, *, read_only: bool) -> Any:
+        """Open a database."""
+
+    @abstractmethod
+    def tables(self) -> set[str]:
+        """Return the names of tables and views."""
+
+    @abstractmethod
+    def insert(self, rows: Rows) -> None:
+        """Insert all rows."""
+
+    @abstractmethod
+    def columns(self) -> Sequence[tuple[str, str]]:
+        """Return name and type of every column."""
+
+    @abstractmethod
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows."""
+
+    suffix: ClassVar[str] = ""
+    """What stands behind the columns of a new table."""
+
+    def type_of(self, kind: pa.DataType) -> str:
+        """Return what the type of a column is called here."""
+        return sql_type(kind, self.types)
+
+    def exists(self) -> bool:
+        """Tell whether the table is there, or the one of its sidecars."""
+        if self.path.parent.is_dir():
+            recover(self.path.parent, self.path.name)
+        if not self.path.exists():
+            return False
+        with self.saying_what_failed():
+            self._connection = self.connect(str(self.path), read_only=True)
+            found = self.tables()
+        self.close()
+        return bool(found & {self.target.table, self.target.table + SIDECAR_TABLE})
+
+    def opened(self) -> Any:
+        """Return the connection, to read what is there when nothing was written."""
+        if self._connection is None:
+            if not self.path.exists():
+                raise ReleaseFormatError(f"{self.target.named!r} does not exist")
+            self._connection = self.connect(str(self.path), read_only=True)
+            if self.target.table not in self.tables():
+                raise ReleaseFormatError(f"{self.target.named!r} has no table {self.target.table!r}")
+        return self._connection
+
+    def write(self, rows: Rows, sidecars: Mapping[str, bytes]) -> None:
+        """Write the table, and one with its sidecars, in a transaction that is open until `commit`.
+
+        Raises
+        ------
+        EngineError
+            The file cannot be written.
+        ParameterError
+            The database cannot hold a value.
+        """
+        path = self.path
+        if not path.exists():
+            self._staging = Staging(path.parent, path.name)
+            path = self._staging.folder / path.name
+        table, beside = quoted(self.target.table), quoted(self.target.table + SIDECAR_TABLE)
+        with self.saying_what_failed():
+            self._connection = self.connect(str(path), read_only=False)
+            self._connection.execute("BEGIN")
+            self._connection.execute(f"DROP TABLE IF EXISTS {table}")
+            self._connection.execute(f"DROP TABLE IF EXISTS {beside}")
+            listed = ", ".join(f"{quoted(field.name)} {self.type_of(field.type)}" for field in rows.schema)
+            self._connection.execute(f"CREATE TABLE {table} ({listed}){self.suffix}")
+            self.insert(rows)
+            kind = self.types["string"]
+            self._connection.execute(f"CREATE TABLE {beside} (name {kind}, content {kind}){self.suffix}")
+            for name, content in sidecars.items():
+                self._connection.execute(f"INSERT INTO {beside} VALUES (?, ?)", [name, content.decode()])
+
+    def commit(self) -> None:
+        """End the transaction, and put a new file in place."""
+        with self.saying_what_failed():
+            self._connection.execute("COMMIT")
+            self._connection.close()
+            self._connection = None
+        if self._staging is not None:
+            self._staging.commit([self.path.name])
+
+    def close(self) -> None:
+        """Roll back what was not committed, and delete a file that was not put in place."""
+        if self._connection is not None:
+            with suppress(Exception):
+                self._connection.execute("ROLLBACK")
+            self._connection.close()
+            self._connection = None
+        if self._staging is not None:
+            self._staging.discard()
+            self._staging = None
+
+    @contextmanager
+    def saying_what_failed(self) -> Iterator[None]:
+        """Name the file when its database fails, and nothing of what the database says: it may quote cells."""
+        import duckdb
+
+        try:
+            yield
+        except (sqlite3.Error, duckdb.Error) as error:
+            raise EngineError(f"{self.target.named!r} failed as a database ({type(error).__name__})") from None
+
+
+class SqliteTable(EmbeddedTable):
+    """A strict table of SQLite: truth values are 0 and 1, dates and times are texts as in ISO 8601."""
+
+    types: ClassVar[Mapping[str, str]] = SQLITE
+    suffix: ClassVar[str] = " STRICT"
+
+    def connect(self, path: str, *, read_only: bool) -> sqlite3.Connection:
+        """Open the file; transactions begin where they are begun."""
+        uri = f"{Path(path).resolve().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+        return sqlite3.connect(uri, uri=True, isolation_level=None)
+
+    def tables(self) -> set[str]:
+        """Return the names of tables and views."""
+        return {row[0] for row in self._connection.execute("SELECT name FROM sqlite_master")}
+
+    def insert(self, rows: Rows) -> None:
+        """Insert all rows, batch by batch."""
+        marks = ", ".join("?" for _ in rows.schema)
+        for batch in rows.batches():
+            columns = [_as_sqlite(cells, batch.schema.names[at]).to_pylist() for at, cells in enumerate(batch.columns)]
+            self._connection.executemany(
+                f"INSERT INTO {quoted(self.target.table)} VALUES ({marks})", zip(*columns, strict=True)
+            )
+
+    def columns(self) -> Sequence[tuple[str, str]]:
+        """Return name and declared type of every column."""
+        with self.saying_what_failed():
+            rows = self.opened().execute(f"PRAGMA table_info({quoted(self.target.table)})")
+            return [(name, kind) for _, name, kind, *_ in rows]
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows; a column whose cells are not of one type is one of texts that no release has."""
+        with self.saying_what_failed():
+            cursor = self.opened().execute(f"SELECT * FROM {quoted(self.target.table)}")
+            names = [str(at) for at in range(len(cursor.description))]
+            while rows := cursor.fetchmany(BATCH_ROWS):
+                yield pa.RecordBatch.from_arrays([_as_array(cells) for cells in zip(*rows, strict=True)], names=names)
+
+
+def _as_sqlite(cells: pa.Array, name: str) -> pa.Array:
+    """Return cells as SQLite holds them."""
+    kind = cells.type
+    if pa.types.is_boolean(kind):
+        return cells.cast(pa.int8())
+    if pa.types.is_uint64(kind):
+        try:
+            return cells.cast(pa.int64())
+        except pa.ArrowInvalid:
+            raise ParameterError(
+                f"column {name!r} has whole numbers of 2⁶³ or more, which SQLite cannot hold"
+            ) from None
+    if pa.types.is_temporal(kind) or pa.types.is_decimal(kind):
+        return cells.cast(pa.string())
+    return cells
+
+
+def _as_array(cells: Sequence[Any]) -> pa.Array:
+    try:
+        return pa.array(cells)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return pa.array([None if cell is None else f"{type(cell).__name__}\x00{cell}" for cell in cells], pa.string())
+
+
+class DuckdbTable(EmbeddedTable):
+    """A table of DuckDB."""
+
+    types: ClassVar[Mapping[str, str]] = DUCKDB
+
+    def connect(self, path: str, *, read_only: bool) -> Any:
+        """Open the file, with a limit on its memory."""
+        import duckdb
+
+        return duckdb.connect(path, read_only=read_only, config={"memory_limit": "1GB", "threads": 2})
+
+    def tables(self) -> set[str]:
+        """Return the names of tables and views."""
+        return {row[0] for row in self._connection.execute("SHOW TABLES").fetchall()}
+
+    def insert(self, rows: Rows) -> None:
+        """Insert all rows from a stream of batches."""
+        reader = pa.RecordBatchReader.from_batches(rows.schema, rows.batches())
+        self._connection.register("anonkit_released_rows", reader)
+        self._connection.execute(f"INSERT INTO {quoted(self.target.table)} SELECT * FROM anonkit_released_rows")
+        self._connection.unregister("anonkit_released_rows")
+
+    def columns(self) -> Sequence[tuple[str, str]]:
+        """Return name and type of every column."""
+        with self.saying_what_failed():
+            rows = self.opened().execute(f"DESCRIBE {quoted(self.target.table)}").fetchall()
+            return [(row[0], row[1]) for row in rows]
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows as a stream."""
+        with self.saying_what_failed():
+            result = self.opened().sql(f"SELECT * FROM {quoted(self.target.table)}")
+            for batch in result.to_arrow_reader(BATCH_ROWS):
+                yield pa.RecordBatch.from_arrays(
+                    [pc.cast(cells, pa.string()) if pa.types.is_large_string(cells.type) else cells for cells in batch],
+                    names=batch.schema.names,
+                )

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a release is exported to: a file by its suffix, or a table of a database by its address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, unquote, urlencode
+
+from anonkit.errors import ParameterError
+from anonkit.redaction import is_address, redacted
+
+FILES = {".csv": "csv", ".tsv": "tsv", ".xlsx": "xlsx", ".arrow": "arrow", ".feather": "arrow"}
+"""Form by suffix; a feather file is an Arrow IPC file."""
+_EMBEDDED = ("sqlite", "duckdb")
+_SERVERS = ("postgresql", "postgres")
+_KNOWN = "out.csv, out.xlsx, out.arrow, sqlite:///f.db?table=t, duckdb:///f.duckdb?table=t, postgresql://user@host/db?table=t"
+_TABLE = "released"
+SIDECAR_TABLE = "_anonkit"
+"""What follows the name of a table in that of the table beside it, which holds the sidecars."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A place for a release in another form.
+
+    Privacy
+    -------
+    The address may hold a password; neither `repr` nor `str` shows it.
+    """
+
+    form: str
+    """"csv", "tsv", "xlsx", "arrow", "sqlite", "duckdb" or "postgresql"."""
+    path: Path | None = None
+    """The file, or the file of the database."""
+    address: str = ""
+    """Of a server, without the parameters that are about the table."""
+    table: str = _TABLE
+    schema: str | None = None
+    """Of the table, on a server."""
+    named: str = ""
+    """As it was given, without secrets."""
+
+    def __repr__(self) -> str:
+        return f"Target({self.named!r})"
+
+    def __str__(self) -> str:
+        return self.named
+
+    @property
+    def is_file(self) -> bool:
+        """True when the target is one file of its own, sidecars beside it."""
+        return self.form in FILES.values()
+
+    @classmethod
+    def of(cls, given: str | Path) -> Target:
+        """Read a target.
+
+        Raises
+        ------
+        ParameterError
+            It is no form that is known.
+        """
+        text = str(given)
+        named = redacted(text)
+        if not is_address(text):
+            path = Path(text)
+            if path.suffix.lower() not in FILES or not path.stem:
+                raise ParameterError(f"{named!r} is no form that a release is exported to", f"known: {_KNOWN}")
+            return cls(form=FILES[path.suffix.lower()], path=path, named=named)
+        scheme, _, rest = text.partition("://")
+        place, _, query = rest.partition("?")
+        parameters = dict(parse_qsl(query, keep_blank_values=True))
+        table, schema = parameters.pop("table", _TABLE), parameters.pop("schema", None)
+        if not table or table.endswith(SIDECAR_TABLE):
+            raise ParameterError(f"table {table!r} is no name for the released rows", "?table=released")
+        if scheme in _SERVERS:
+            rest = f"?{urlencode(parameters, quote_via=quote)}" if parameters else ""
+            address = f"postgresql://{place}{rest}"
+            return cls(form="postgresql", address=address, table=table, schema=schema, named=named)
+        if scheme in _EMBEDDED and place.startswith("/") and len(place) > 1 and not parameters and schema is None:
+            return cls(form=scheme, path=Path(unquote(place[1:])), table=table, named=named)
+        raise ParameterError(f"{named!r} is no form that a release is exported to", f"known: {_KNOWN}")

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The protocol of an exported form: written, read back cell by cell, then put in place or taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH_ROWS = 1 << 15
+"""Rows that are held at a time."""
+
+
+class Rows(Protocol):
+    """The rows of a release."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types; categories are texts."""
+        ...
+
+    @property
+    def n_rows(self) -> int:
+        """How many there are."""
+        ...
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield them, in order, from the first on at each call."""
+        ...
+
+
+class ExportedForm(Protocol):
+    """A release in another form, at one place."""
+
+    escapes_formulas: ClassVar[bool]
+    """True: a text that a spreadsheet would take for a formula has an apostrophe in front."""
+    empty_is_missing: ClassVar[bool]
+    """True: an empty text is no cell."""
+    typed_cells: ClassVar[bool]
+    """True: cells are read as texts behind a letter for their type, s, n or b."""
+    digits: ClassVar[int | None]
+    """Significant digits of a number that are kept; None: all of them."""
+
+    def exists(self) -> bool:
+        """Tell whether something stands there."""
+        ...
+
+    def write(self, rows: Rows, sidecars: Mapping[str, bytes]) -> None:
+        """Write rows and sidecars aside, or within a transaction."""
+        ...
+
+    def columns(self) -> Sequence[tuple[str, str]]:
+        """Return name and type of every column, as they are read back; the type is empty where a form has none."""
+        ...
+
+    def type_of(self, kind: pa.DataType) -> str:
+        """Return the type that a column of the release has in this form."""
+        ...
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows as they are read back, their cells as the form has them or as its texts."""
+        ...
+
+    def commit(self) -> None:
+        """Put what was written in place."""
+        ...
+
+    def close(self) -> None:
+        """Take back what was not put in place."""
+        ...

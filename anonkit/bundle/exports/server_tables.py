@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A table on a PostgreSQL server: rows and sidecars arrive by COPY in one transaction, or not at all."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from types import ModuleType
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.csv as pc_csv
+
+from anonkit.bundle.exports.column_types import POSTGRESQL, sql_type
+from anonkit.bundle.exports.export_targets import SIDECAR_TABLE, Target
+from anonkit.bundle.exports.exported_form import Rows
+from anonkit.errors import EngineError, MissingDependencyError, ParameterError, ReleaseFormatError
+
+_PATIENCE = {
+    "connect_timeout": "15",
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "60000",
+    "application_name": "anonkit",
+}
+"""What libpq is told where the address does not say: a server that is gone is noticed within about a minute."""
+_TIMES = "timestamp with time zone"
+
+
+class ServerTable:
+    """A table on a server; what libpq knows from its environment and its files (PGPASSWORD, .pgpass) holds here."""
+
+    escapes_formulas: ClassVar[bool] = False
+    empty_is_missing: ClassVar[bool] = False
+    typed_cells: ClassVar[bool] = False
+    digits: ClassVar[int | None] = None
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._driver = _driver()
+        self._open: Any = None
+        self._columns: list[tuple[str, str]] | None = None
+
+    def exists(self) -> bool:
+        """Tell whether the table is there, or the one of its sidecars."""
+        with self._saying_what_failed():
+            found = self._connection.execute(
+                "SELECT to_regclass(%s) IS NOT NULL OR to_regclass(%s) IS NOT NULL",
+                [self._name().as_string(None), self._name(SIDECAR_TABLE).as_string(None)],
+            ).fetchone()
+            return bool(found[0])
+
+    def write(self, rows: Rows, sidecars: Mapping[str, bytes]) -> None:
+        """Write the table, and one with its sidecars, in the transaction of this connection.
+
+        Raises
+        ------
+        EngineError
+            The server refuses, or is gone.
+        """
+        sql = self._driver.sql
+        listed = sql.SQL(", ").join(
+            sql.SQL("{} {}").format(sql.Identifier(field.name), sql.SQL(self.type_of(field.type)))
+            for field in rows.schema
+        )
+        with self._saying_what_failed():
+            for name in (self._name(), self._name(SIDECAR_TABLE)):
+                self._connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(name))
+            self._connection.execute(sql.SQL("CREATE TABLE {} ({})").format(self._name(), listed))
+            cursor = self._connection.cursor()
+            statement = sql.SQL("COPY {} FROM STDIN (FORMAT csv)").format(self._name())
+            with cursor.copy(statement) as copy:
+                for batch in rows.batches():
+                    copy.write(_as_csv(batch))
+            beside = self._name(SIDECAR_TABLE)
+            self._connection.execute(sql.SQL("CREATE TABLE {} (name text, content text)").format(beside))
+            for name, content in sidecars.items():
+                self._connection.execute(
+                    sql.SQL("INSERT INTO {} VALUES (%s, %s)").format(beside), [name, content.decode()]
+                )
+
+    def type_of(self, kind: pa.DataType) -> str:
+        """Return what the type of a column is called here."""
+        return sql_type(kind, POSTGRESQL)
+
+    def columns(self) -> Sequence[tuple[str, str]]:
+        """Return name and type of every column."""
+        if self._columns is None:
+            with self._saying_what_failed():
+                name = self._name().as_string(None)
+                found = self._connection.execute("SELECT to_regclass(%s)", [name]).fetchone()
+                if found[0] is None:
+                    raise ReleaseFormatError(f"{self.target.named!r} has no table {self.target.table!r}")
+                rows = self._connection.execute(
+                    "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
+                    "WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
+                    [name],
+                )
+                self._columns = [(str(column), str(kind)) for column, kind in rows]
+        return self._columns
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the cells as texts, times in UTC."""
+        sql = self._driver.sql
+        listed = sql.SQL(", ").join(
+            sql.SQL("({} AT TIME ZONE 'UTC')::text || 'Z'" if kind == _TIMES else "{}::text").format(
+                sql.Identifier(name)
+            )
+            for name, kind in self.columns()
+        )
+        statement = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT (FORMAT csv)").format(listed, self._name())
+        names = [str(at) for at in range(len(self.columns()))]
+        with self._saying_what_failed(), self._connection.cursor().copy(statement) as copy:
+            stream = _Stream(copy)
+            try:
+                reader = pc_csv.open_csv(
+                    pa.PythonFile(stream, mode="r"),
+                    read_options=pc_csv.ReadOptions(column_names=names, block_size=1 << 22, use_threads=False),
+                    parse_options=pc_csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(names) != 1),
+                    convert_options=pc_csv.ConvertOptions(
+                        column_types=dict.fromkeys(names, pa.string()),
+                        null_values=[""],
+                        strings_can_be_null=True,
+                        quoted_strings_can_be_null=False,
+                    ),
+                )
+                yield from reader
+            except pa.ArrowInvalid:
+                if stream.sent:  # no row at all is no error
+                    raise EngineError(f"{self.target.named!r} sent rows that cannot be read") from None
+
+    def commit(self) -> None:
+        """End the transaction."""
+        with self._saying_what_failed():
+            self._connection.commit()
+
+    def close(self) -> None:
+        """Roll back what was not committed; of a connection that is lost the server forgets all by itself."""
+        if self._open is not None:
+            with suppress(self._driver.Error):
+                self._open.rollback()
+            self._open.close()
+            self._open = None
+
+    @property
+    def _connection(self) -> Any:
+        if self._open is None:
+            try:
+                given = self._driver.conninfo.conninfo_to_dict(self.target.address)
+            except self._driver.Error:
+                raise ParameterError(
+                    f"{self.target.named!r} is no address of a database",
+                    "postgresql://user@host/database?table=released",
+                ) from None
+            settings = {**_PATIENCE, **{key: str(value) for key, value in given.items()}}
+            self._open = self._driver.connect(**settings, prepare_threshold=None)
+            self._open.execute("SET DateStyle = 'ISO'; SET extra_float_digits = 1; SET client_encoding = 'UTF8'")
+        return self._open
+
+    def _name(self, more: str = "") -> Any:
+        parts = [*([] if self.target.schema is None else [self.target.schema]), self.target.table + more]
+        return self._driver.sql.Identifier(*parts)
+
+    @contextmanager
+    def _saying_what_failed(self) -> Iterator[None]:
+        """Name the server and the kind of failure, and nothing of what it says: that may quote cells or secrets."""
+        try:
+            yield
+        except self._driver.Error as error:
+            what = "is not to be reached, or refused" if self._open is None else "failed"
+            kind = error.sqlstate or type(error).__name__
+            raise EngineError(
+                f"{self.target.named!r} {what} ({kind})", "nothing was changed: no transaction was ended"
+            ) from None
+
+
+class _Stream(io.RawIOBase):
+    """What a server sends, as a file to read from."""
+
+    def __init__(self, copy: Any) -> None:
+        self._copy, self._rest, self.sent = copy, b"", False
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        pieces, length = [self._rest], len(self._rest)
+        while size < 0 or length < size:
+            piece = self._copy.read()
+            if not piece:
+                break
+            pieces.append(bytes(piece))
+            length += len(piece)
+            self.sent = True
+        whole = b"".join(pieces)
+        self._rest = b"" if size < 0 else whole[size:]
+        return whole if size < 0 else whole[:size]
+
+
+def _as_csv(batch: pa.RecordBatch) -> bytes:
+    buffer = io.BytesIO()
+    pc_csv.write_csv(batch, buffer, pc_csv.WriteOptions(include_header=False, quoting_style="needed"))
+    return buffer.getvalue()
+
+
+def _driver() -> ModuleType:
+    try:
+        import psycopg
+        import psycopg.conninfo
+        import psycopg.sql
+    except ImportError:
+        raise MissingDependencyError.of_extra("psycopg, which tables on a server need,", "postgres") from None
+    driver: ModuleType = psycopg
+    return driver

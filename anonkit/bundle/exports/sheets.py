@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Excel sheets: texts are texts whatever they begin with, numbers have 15 digits, an empty text is an empty cell.
+
+Dates from March 1900 on are dates of Excel. Earlier ones and all times are texts as in ISO 8601; whole numbers of more
+than 15 digits, decimals and infinite numbers are texts too, because Excel cannot hold them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any, ClassVar
+from xml.etree import ElementTree
+from zipfile import ZipFile
+
+import pyarrow as pa
+
+from anonkit.bundle.exports.export_files import ExportFile
+from anonkit.bundle.exports.exported_form import BATCH_ROWS, Rows
+from anonkit.errors import MissingDependencyError, ParameterError
+
+MOST_ROWS, MOST_COLUMNS, MOST_LETTERS = 1_048_576, 16_384, 32_767
+"""Limits of a sheet; the header is one of its rows."""
+LARGEST = 10**15
+"""Whole numbers from here on have more digits than Excel keeps."""
+_DAY_0, _FIRST_DAY = date(1899, 12, 30), date(1900, 3, 1)
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
+_MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+_CSV_INSTEAD = "export to CSV or into a database instead"
+
+
+class Sheet(ExportFile):
+    """A release as an Excel file of one sheet."""
+
+    empty_is_missing: ClassVar[bool] = True
+    typed_cells: ClassVar[bool] = True
+    digits: ClassVar[int | None] = 15
+
+    def write_table(self, rows: Rows, path: Path) -> None:
+        """Write the rows, holding one at a time.
+
+        Raises
+        ------
+        ParameterError
+            There are more rows, columns or letters in a cell than a sheet can hold, or letters that it cannot.
+        MissingDependencyError
+            xlsxwriter is not installed.
+        """
+        try:
+            import xlsxwriter
+        except ImportError:
+            raise MissingDependencyError.of_extra("xlsxwriter, which Excel files need,", "excel") from None
+        _refuse_size(rows)
+        plain = {f"strings_to_{kind}": False for kind in ("numbers", "formulas", "urls")}
+        book = xlsxwriter.Workbook(str(path), {"constant_memory": True, "tmpdir": str(path.parent), **plain})
+        try:
+            sheet = book.add_worksheet("released")
+            text = book.add_format({"num_format": "@", "quote_prefix": True})
+            day = book.add_format({"num_format": "yyyy-mm-dd"})
+            for at, name in enumerate(rows.schema.names):
+                _refuse_text(f"the name of column {at + 1}", [name])
+                sheet.write_string(0, at, name, text)
+            number = 0
+            for batch in rows.batches():
+                writers = [_writer(sheet, field.type, text, day) for field in batch.schema]
+                for field, cells in zip(batch.schema, batch.columns, strict=True):
+                    if pa.types.is_string(field.type):
+                        _refuse_text(f"column {field.name!r}", cells.unique().to_pylist())
+                columns = [cells.to_pylist() for cells in batch.columns]
+                for row in zip(*columns, strict=True):
+                    number += 1
+                    for at, cell in enumerate(row):
+                        if cell is not None and cell != "":
+                            writers[at](number, at, cell)
+                    if all(cell is None or cell == "" for cell in row):
+                        sheet.write_blank(number, 0, None, text)  # else the row would not be there
+        finally:
+            book.close()
+
+    def columns(self) -> Sequence[tuple[str, str]]:
+        """Return the names of the first row; cells, not columns, have types."""
+        with self.refusing_unreadable():
+            header = next(self._rows(), {})
+            return [(header.get(at, ("", ""))[1], "") for at in range(max(header, default=-1) + 1)]
+
+    def type_of(self, kind: pa.DataType) -> str:
+        """Return no type."""
+        return ""
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the cells as texts behind a letter for their type: s a text, n a number, b a truth value."""
+        with self.refusing_unreadable():
+            rows = self._rows()
+            width, held = max(next(rows, {}), default=-1) + 1, []
+            for row in rows:
+                if row and max(row) >= width:
+                    row = {0: ("beside the table", "")}
+                held.append(row)
+                if len(held) == BATCH_ROWS:
+                    yield _batch(held, width)
+                    held = []
+            if held:
+                yield _batch(held, width)
+
+    def _rows(self) -> Iterator[dict[int, tuple[str, str]]]:
+        """Yield type and text of the cells of every row by column; rows that are not written have none."""
+        with ZipFile(self.readable) as archive:
+            shared: list[str] = []
+            if "xl/sharedStrings.xml" in archive.namelist():
+                with archive.open("xl/sharedStrings.xml") as file:
+                    shared = [_text_of(item) for item in _elements(file, "si")]
+            with archive.open("xl/worksheets/sheet1.xml") as file:
+                expected = 1
+                for row in _elements(file, "row"):
+                    number = int(row.get("r") or expected)
+                    yield from ({} for _ in range(min(number - expected, MOST_ROWS)))
+                    expected = number + 1
+                    cells = (_cell(cell, shared) for cell in row.iter(f"{_MAIN}c"))
+                    yield {at: (kind, text) for at, kind, text in cells if text or kind == "f"}
+
+
+def _elements(file: Any, tag: str) -> Iterator[ElementTree.Element]:
+    """Yield the elements of a name as they end; each is forgotten when the next one is asked for."""
+    above: list[ElementTree.Element] = []
+    # expat refuses entities that grow
+    for event, element in ElementTree.iterparse(file, events=("start", "end")):  # noqa: S314
+        if event == "start":
+            above.append(element)
+            continue
+        above.pop()
+        if element.tag == f"{_MAIN}{tag}":
+            yield element
+            above[-1].remove(element)
+
+
+def _cell(cell: ElementTree.Element, shared: Sequence[str]) -> tuple[int, str, str]:
+    at = 0
+    for letter in (cell.get("r") or "").rstrip("0123456789"):
+        at = at * 26 + ord(letter) - 64
+    kind = cell.get("t", "n")
+    if cell.find(f"{_MAIN}f") is not None:
+        return at - 1, "f", ""
+    if kind == "inlineStr":
+        return at - 1, "s", _text_of(cell)
+    value = cell.findtext(f"{_MAIN}v") or ""
+    if kind == "s":
+        return at - 1, "s", shared[int(value)]
+    return at - 1, {"str": "s"}.get(kind, kind), value
+
+
+def _text_of(element: ElementTree.Element) -> str:
+    text = "".join(part.text or "" for part in element.iter(f"{_MAIN}t"))
+    return _ESCAPED.sub(lambda code: chr(int(code[1], 16)), text)
+
+
+def _batch(rows: Sequence[dict[int, tuple[str, str]]], width: int) -> pa.RecordBatch:
+    """Return cells as texts behind their type."""
+    columns = [[kind + text for kind, text in (row.get(at, ("", "")) for row in rows)] for at in range(width)]
+    return pa.RecordBatch.from_arrays(
+        [pa.array([cell or None for cell in column], pa.string()) for column in columns],
+        names=[str(at) for at in range(width)],
+    )
+
+
+def _writer(sheet: Any, kind: pa.DataType, text: Any, day: Any) -> Callable[[int, int, Any], Any]:
+    """Return what writes a cell that is there, by the type of its column."""
+
+    def number(row: int, column: int, value: Any) -> None:
+        if (isinstance(value, int) and abs(value) >= LARGEST) or not math.isfinite(value):
+            sheet.write_string(row, column, str(value), text)
+        else:
+            sheet.write_number(row, column, value)
+
+    def calendar(row: int, column: int, value: date) -> None:
+        if value < _FIRST_DAY:
+            sheet.write_string(row, column, value.isoformat(), text)
+        else:
+            sheet.write_number(row, column, (value - _DAY_0).days, day)
+
+    def texts(row: int, column: int, value: Any) -> None:
+        sheet.write_string(row, column, value if isinstance(value, str) else str(value), text)
+
+    if pa.types.is_boolean(kind):
+        return lambda row, column, value: sheet.write_boolean(row, column, value)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return number
+    return calendar if pa.types.is_date(kind) else texts
+
+
+def _refuse_size(rows: Rows) -> None:
+    if rows.n_rows + 1 > MOST_ROWS:
+        raise ParameterError(
+            f"the release has {rows.n_rows} rows, a sheet of Excel holds {MOST_ROWS - 1} and a header", _CSV_INSTEAD
+        )
+    if len(rows.schema) > MOST_COLUMNS:
+        raise ParameterError(
+            f"the release has {len(rows.schema)} columns, a sheet of Excel holds {MOST_COLUMNS}", _CSV_INSTEAD
+        )
+
+
+def _refuse_text(where: str, texts: Sequence[str | None]) -> None:
+    long = sum(text is not None and _letters(text) > MOST_LETTERS for text in texts)
+    if long:
+        raise ParameterError(
+            f"{where} has texts of more than {MOST_LETTERS} letters, all that a cell of Excel holds", _CSV_INSTEAD
+        )
+    if any(text is not None and _ILLEGAL.search(text) for text in texts):
+        raise ParameterError(f"{where} has control characters, which a sheet cannot hold", _CSV_INSTEAD)
+
+
+def _letters(text: str) -> int:
+    """Return the letters of a text as Excel counts them: those beyond the first 65,536 of Unicode are two."""
+    return len(text) if len(text) * 2 <= MOST_LETTERS else len(text.encode("utf-16-le")) // 2

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`anonkit export`: a verified release in another form, or in a database."""
+
+from __future__ import annotations
+
+import click
+
+from anonkit.cli.boundary import one_line
+from anonkit.cli.options import force_option, json_option, quiet_option
+from anonkit.cli.outcome import Outcome
+from anonkit.cli.progress import progress_bars
+
+
+@click.command(name="export")
+@click.argument("release", metavar="OUT")
+@click.argument("target", metavar="TARGET")
+@force_option
+@quiet_option
+@json_option
+def command(release: str, target: str, *, force: bool, quiet: bool) -> Outcome:
+    """Write a verified release in another form, or into a database.
+
+    \b
+    anonkit export out.parquet out.csv
+    anonkit export out.parquet out.xlsx
+    anonkit export out.parquet "duckdb:///open.duckdb?table=people"
+    anonkit export out.parquet "postgresql://owner@host/db?table=released"
+
+    TARGET is a CSV, TSV, Excel (.xlsx) or Arrow (.arrow, .feather) file, or a table of SQLite, DuckDB or PostgreSQL.
+    The release is validated first, and what was written is read back and compared before it is put in place. Params,
+    report and descriptor stand beside a file, or in a table TABLE_anonkit. The Parquet file stays the release: `anonkit
+    validate TARGET --against OUT` tells whether the two still agree.
+    """
+    from anonkit.pipeline.exporting import export
+
+    with progress_bars(quiet) as progress:
+        made = export(release, target, force=force, progress=progress)
+    text = f"Wrote {made.rows:,} rows and {made.columns} columns to {one_line(made.target)}\nSidecars   {made.sidecars}"
+    return Outcome(text=text, document=made.to_dict(), quiet=quiet)
