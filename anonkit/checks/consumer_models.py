@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from anonkit.checks.class_scores import class_scores
 
 MODELS = ("random forest", "boosted trees", "logistic regression")
-_FEWEST = 20
+FEWEST = 20
+"""Released rows below which no model is trained."""
 _MOST_COLUMNS = 4000
 """Columns of the one-hot table the linear model gets; values beyond the commonest share one."""
 
@@ -41,9 +42,9 @@ def scores_of_models(train: pa.Table, test: pa.Table, target: str) -> dict[str, 
     """
     features = [name for name in train.column_names if name != target and name in test.column_names]
     labels, known = _labels(train, test, target)
-    if not features or known < 2 or np.bincount(labels[: train.num_rows]).min() < 2 or train.num_rows < _FEWEST:
+    if not features or known < 2 or np.bincount(labels[: train.num_rows]).min() < 2 or train.num_rows < FEWEST:
         return {}
-    ordinal, one_hot = _features(train, test, features)
+    ordinal, one_hot = model_features(train, test, features)
     cut = train.num_rows
     if np.unique(labels[cut:]).size < 2:
         return {}
@@ -76,7 +77,10 @@ def _texts(column: pa.ChunkedArray) -> list[str]:
     return [str(value) for value in plain.to_pylist()]
 
 
-def _features(train: pa.Table, test: pa.Table, names: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def model_features(
+    train: pa.Table, test: pa.Table, names: Sequence[str]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the features of released and then held-out rows: as codes and scaled numbers, and one-hot."""
     ordinal, parts = [], []
     for name in names:
         kind = train.column(name).type

@@ -20,12 +20,15 @@ SAMPLE = 10_000
 """Rows used, at most."""
 CLASSES = 20
 """Classes of a target, at most."""
-_FEWEST = 100  # rows below which a score says nothing
-_FOLDS, _TREES, _LEAF = 5, 30, 5
-_TEST_PER_TRAIN = 1 / (_FOLDS - 1)
+FEWEST = 100
+"""Rows below which a score says nothing."""
+FOLDS, TREES, LEAF = 5, 30, 5
+"""Of the cross-validation, of a forest, and rows of a leaf at least."""
+TEST_PER_TRAIN = 1 / (FOLDS - 1)
+"""Rows held out by rows learned from."""
 MODEL = "random forest"
 _HOW = (
-    f"{_FOLDS}-fold cross-validation of a random forest ({_TREES} trees, at least {_LEAF} rows a leaf), "
+    f"{FOLDS}-fold cross-validation of a random forest ({TREES} trees, at least {LEAF} rows a leaf), "
     f"quasi-identifiers alone, coded as integers; {INTERVAL}"
 )
 PROTOCOL = f"trained and scored on the rows of this table, {SAMPLE:,} at most; {_HOW}"
@@ -36,9 +39,9 @@ PROTOCOL_FOR_ALL_ROWS = (
     f"them; {_HOW}"
 )
 
-_Matrix = NDArray[np.float32]
+Matrix = NDArray[np.float32]
 _Labels = NDArray[np.int64]
-_Mask = NDArray[np.bool_]
+Mask = NDArray[np.bool_]
 _Scores = dict[str, list[float]]
 """Scores by measure, fold by fold."""
 
@@ -49,21 +52,21 @@ class RowsAsReleased:
 
     table: pa.Table
     """Released quasi-identifiers of every row, aligned with the source."""
-    released: _Mask
+    released: Mask
     """Rows that stand in the release, shape (n_rows,)."""
-    placed: _Mask
+    placed: Mask
     """Rows that the recoding has a place for, shape (n_rows,)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _View:
+class View:
     """One way to see the rows: what a model learns from, and what it is asked about."""
 
     table: pa.Table
     """The features."""
-    learned: _Mask
+    learned: Mask
     """Rows a model may learn from."""
-    placed: _Mask
+    placed: Mask
     """Rows it can be asked about; others are given the shares of the classes it has learned from."""
 
 
@@ -93,7 +96,7 @@ def predictive_utility(table: pa.Table, features: Sequence[str], target: str) ->
     """
     table = table.filter(pc.is_valid(table.column(target)))
     every = np.ones(table.num_rows, dtype=bool)
-    view = _View(table=table.select(list(features)), learned=every, placed=every)
+    view = View(table=table.select(list(features)), learned=every, placed=every)
     found = _measured(table, target, [view], None)
     if found is None:
         return None
@@ -141,8 +144,8 @@ def prediction_for_all_rows(
     people = None if people is None else people[known]
     released, every = as_released.released[known], np.ones(source.num_rows, dtype=bool)
     views = [
-        _View(table=source.select(list(features)), learned=every, placed=every),
-        _View(table=recoded, learned=released, placed=as_released.placed[known]),
+        View(table=source.select(list(features)), learned=every, placed=every),
+        View(table=recoded, learned=released, placed=as_released.placed[known]),
     ]
     found = _measured(source, target, views, people)
     if found is None:
@@ -157,50 +160,50 @@ def prediction_for_all_rows(
         "majority": majority,
         "from_source": of_source,
         "from_release": of_release,
-        "difference": {name: paired_difference(by_release[name], truly[name], _TEST_PER_TRAIN) for name in MEASURES},
+        "difference": {name: paired_difference(by_release[name], truly[name], TEST_PER_TRAIN) for name in MEASURES},
     }
 
 
 def _measured(
-    table: pa.Table, target: str, views: Sequence[_View], people: NDArray[np.int64] | None
+    table: pa.Table, target: str, views: Sequence[View], people: NDArray[np.int64] | None
 ) -> tuple[list[tuple[_Scores, dict[str, Any]]], float] | None:
     """Return the scores and the figures of each view, and the share of the commonest class.
 
     None where a score would say nothing: few rows, no feature in the first view, not 2 to 20 classes, a class that
     fewer than five rows (people) hold, or a fold of one class alone.
     """
-    if table.num_rows < _FEWEST or not views[0].table.num_columns:
+    if table.num_rows < FEWEST or not views[0].table.num_columns:
         return None
-    labels, sizes = _codes(table.column(target))
+    labels, sizes = codes_of(table.column(target))
     held = sizes if people is None else np.array([np.unique(people[labels == at]).size for at in range(sizes.size)])
-    if not 2 <= sizes.size <= CLASSES or held.min() < _FOLDS:
+    if not 2 <= sizes.size <= CLASSES or held.min() < FOLDS:
         return None
     scores = _cross_validated(labels, views, people)
     majority = round(float(sizes.max() / sizes.sum()), 4)
     return None if scores is None else ([(each, _figures(each)) for each in scores], majority)
 
 
-def _matrix(view: _View) -> _Matrix:
+def matrix_of(view: View) -> Matrix:
     """Return the features as codes, shape (n_rows, n_features); a view may have none."""
-    columns = [_codes(column)[0] for column in view.table.columns]
+    columns = [codes_of(column)[0] for column in view.table.columns]
     return np.column_stack([np.empty((view.learned.size, 0)), *columns]).astype(np.float32)
 
 
 def _figures(scores: _Scores) -> dict[str, Any]:
     means = {name: round(float(np.mean(scores[name])), 4) for name in MEASURES}
-    return {**means, "ci": {name: list(score_interval(scores[name], _TEST_PER_TRAIN)) for name in MEASURES}}
+    return {**means, "ci": {name: list(score_interval(scores[name], TEST_PER_TRAIN)) for name in MEASURES}}
 
 
-def _cross_validated(labels: _Labels, views: Sequence[_View], people: NDArray[np.int64] | None) -> list[_Scores] | None:
+def _cross_validated(labels: _Labels, views: Sequence[View], people: NDArray[np.int64] | None) -> list[_Scores] | None:
     """Return the scores of each view, fold by fold; None where a fold holds one class alone."""
     # the same folds whatever the order of the rows, and those of the first view whatever the others are
-    seen = [(_matrix(view), view.learned, view.placed) for view in views]
+    seen = [(matrix_of(view), view.learned, view.placed) for view in views]
     keys = [column for matrix, learned, placed in reversed(seen) for column in (*matrix.T, learned, placed)]
     order = np.lexsort((*keys, labels))
     labels, seen = labels[order], [(matrix[order], learned[order], placed[order]) for matrix, learned, placed in seen]
     folds = _folds(labels, None if people is None else people[order])
     scores: list[_Scores] = [{name: [] for name in MEASURES} for _ in views]
-    for fold in range(_FOLDS):
+    for fold in range(FOLDS):
         test = folds == fold
         if np.unique(labels[test]).size < 2:
             return None
@@ -221,12 +224,12 @@ def _folds(labels: _Labels, people: NDArray[np.int64] | None) -> NDArray[np.int6
         _, first, of_row = np.unique(people, return_index=True, return_inverse=True)
         kinds = labels[first]
     folds = np.empty(kinds.size, dtype=np.int64)
-    for fold, (_, test) in enumerate(StratifiedKFold(_FOLDS, shuffle=True, random_state=0).split(kinds, kinds)):
+    for fold, (_, test) in enumerate(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(kinds, kinds)):
         folds[test] = fold
     return folds[of_row]
 
 
-def _shares(matrix: _Matrix, labels: _Labels, train: _Mask, test: _Mask, placed: _Mask) -> NDArray[np.float64]:
+def _shares(matrix: Matrix, labels: _Labels, train: Mask, test: Mask, placed: Mask) -> NDArray[np.float64]:
     """Return the share of each class that a model of some rows gives to each row held out.
 
     Parameters
@@ -240,12 +243,12 @@ def _shares(matrix: _Matrix, labels: _Labels, train: _Mask, test: _Mask, placed:
     shares = np.zeros((placed.size, int(labels.max()) + 1))
     shares[:, known] = sizes / max(dense.size, 1)
     if known.size > 1 and matrix.shape[1] and placed.any():
-        forest = grow_trees(matrix[train], dense, trees=_TREES, seed=0, leaf=_LEAF)
+        forest = grow_trees(matrix[train], dense, trees=TREES, seed=0, leaf=LEAF)
         shares[np.ix_(placed, known)] = forest.predict_proba(matrix[test][placed])
     return shares
 
 
-def _codes(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def codes_of(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return codes in ascending order of the value, missing last, and how often each occurs."""
     plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
     encoded = pc.dictionary_encode(plain.combine_chunks())

@@ -144,7 +144,8 @@ def notes_of(release: Release, *, owner: bool = False) -> list[str]:
         return published
     of_ledger = release.owner.get("ledger", {}).get("notes", ())
     left_out = release.owner.get("rows_left_out", {})
-    of_rows = [left_out["note"]] if "note" in left_out else []
+    of_target = release.owner.get("target", {})
+    of_rows = [block["note"] for block in (of_target, left_out) if "note" in block]
     return [*published, *release.owner.get("reading_notes", ()), *of_rows, *of_ledger]
 
 

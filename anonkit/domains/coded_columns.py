@@ -79,6 +79,16 @@ def densify(codes: IntArray) -> tuple[IntArray, int]:
     return dense, int(number[-1]) + 1
 
 
+def commonest(codes: IntArray, limit: int) -> tuple[IntArray, int]:
+    """Renumber codes as 0..m-1 with m at most `limit`, the rarest of more as one; return them and m."""
+    dense, m = densify(codes)
+    if m <= limit:
+        return dense, m
+    place = np.empty(m, dtype=np.int64)
+    place[np.argsort(-np.bincount(dense), kind="stable")] = np.arange(m)
+    return np.minimum(place, limit - 1)[dense], limit
+
+
 def distinct_in_groups(groups: IntArray, n_groups: int, values: IntArray) -> IntArray:
     """Count the distinct values of each group, shape (n_groups,).
 

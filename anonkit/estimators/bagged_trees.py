@@ -28,10 +28,11 @@ class BaggedTrees:
     """A random forest: trees, and the rows that each was grown on. Attributes are named as scikit-learn has them."""
 
     estimators_: Sequence[Any]
-    """Fitted `sklearn.tree.DecisionTreeClassifier`."""
+    """Fitted `sklearn.tree.DecisionTreeClassifier`, or `DecisionTreeRegressor`."""
     estimators_samples_: Sequence[NDArray[np.int32]]
     """Rows drawn for each tree."""
     n_classes_: int
+    """0 for trees that predict a number."""
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -52,6 +53,17 @@ class BaggedTrees:
             return total
 
         return np.asarray(np.sum(self.in_threads(votes), axis=0) / len(self.estimators_), dtype=np.float64)
+
+    def predict_mean(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the mean of the numbers that the trees predict, shape (n_rows,)."""
+
+        def sums(trees: Iterable[int]) -> NDArray[np.float64]:
+            total = np.zeros(len(rows))
+            for tree in trees:
+                total += self.estimators_[tree].predict(rows, check_input=False)
+            return total
+
+        return np.asarray(np.sum(self.in_threads(sums), axis=0) / len(self.estimators_), dtype=np.float64)
 
     def in_threads(self, work: Callable[[Iterable[int]], _T]) -> list[_T]:
         """Run work on the numbers of the trees, in parts; trees predict without holding the interpreter."""
@@ -85,9 +97,57 @@ def grow_trees(
         Fewest rows of a leaf, in [1, inf).
     """
     from sklearn.tree import DecisionTreeClassifier
+
+    def tree(state: int) -> Any:
+        return DecisionTreeClassifier(max_features="sqrt", min_samples_leaf=leaf, random_state=state)
+
+    return _grown(tree, rows, labels, int(labels.max()) + 1, trees, seed, bootstrap_rows)
+
+
+def grow_number_trees(
+    rows: NDArray[np.float32],
+    numbers: NDArray[np.float64],
+    *,
+    trees: int,
+    seed: int,
+    bootstrap_rows: int | None = None,
+    leaf: int = 5,
+) -> BaggedTrees:
+    """Grow a forest that predicts a number: splits by squared error, bootstrap samples, a third of the features a node.
+
+    The same rows in the same order give the same forest, whatever the number of cores: that of scikit-learn's
+    `RandomForestRegressor(trees, min_samples_leaf=leaf, max_features=1 / 3, max_samples=bootstrap_rows,
+    random_state=seed)`.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_features)
+    numbers : ndarray of shape (n_rows,)
+        Finite.
+    trees, bootstrap_rows, leaf
+        As for `grow_trees`.
+    """
+    from sklearn.tree import DecisionTreeRegressor
+
+    def tree(state: int) -> Any:
+        return DecisionTreeRegressor(max_features=1 / 3, min_samples_leaf=leaf, random_state=state)
+
+    return _grown(tree, rows, numbers, 0, trees, seed, bootstrap_rows)
+
+
+def _grown(
+    tree_of: Callable[[int], Any],
+    rows: NDArray[np.float32],
+    target: NDArray[np.int64] | NDArray[np.float64],
+    n_classes: int,
+    trees: int,
+    seed: int,
+    bootstrap_rows: int | None,
+) -> BaggedTrees:
+    """Grow trees as scikit-learn's forests do, with its draws; `tree_of` makes one for a random state."""
     from sklearn.utils import check_random_state
 
-    n_rows = labels.size
+    n_rows = target.size
     drawn = n_rows if bootstrap_rows is None else bootstrap_rows
     state = check_random_state(seed)
     seeds = [int(state.randint(np.iinfo(np.int32).max)) for _ in range(trees)]
@@ -96,17 +156,17 @@ def grow_trees(
     def grown(numbers: Iterable[int]) -> list[tuple[Any, NDArray[np.int32]]]:
         grown_trees = []
         for number in numbers:
-            tree = DecisionTreeClassifier(max_features="sqrt", min_samples_leaf=leaf, random_state=seeds[number])
             sample = check_random_state(seeds[number]).randint(0, n_rows, drawn, dtype=np.int32)
             weights = np.bincount(sample, minlength=n_rows).astype(np.float64)
-            grown_trees.append((tree.fit(rows, labels, sample_weight=weights, check_input=False), sample))
+            tree = tree_of(seeds[number]).fit(rows, target, sample_weight=weights, check_input=False)
+            grown_trees.append((tree, sample))
         return grown_trees
 
     grown_trees = [grown_tree for part in _in_threads(grown, trees) for grown_tree in part]
     return BaggedTrees(
         estimators_=[tree for tree, _ in grown_trees],
         estimators_samples_=[sample for _, sample in grown_trees],
-        n_classes_=int(labels.max()) + 1,
+        n_classes_=n_classes,
     )
 
 

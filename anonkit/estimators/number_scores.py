@@ -77,9 +77,13 @@ def score_errors(predicted: FloatArray, truth: FloatArray) -> Mapping[str, tuple
     }
 
 
-def rounded_score(score: float) -> float:
-    """Return a score with five significant digits and four behind the point at least: a unit may be small or large."""
-    digits = 4 if score == 0 or not math.isfinite(score) else max(4, 4 - math.floor(math.log10(abs(score))))
+def rounded_score(measure: str, score: float) -> float:
+    """Return a score with four digits behind the point; of an error in a small unit, with five significant ones."""
+    digits = (
+        4
+        if measure == "r2" or score == 0 or not math.isfinite(score)
+        else max(4, 4 - math.floor(math.log10(abs(score))))
+    )
     return round(score, digits)
 
 

@@ -14,21 +14,22 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.domains.coded_columns import UNLABELLED, CodedColumn
+from anonkit.domains.array_types import FloatArray
+from anonkit.domains.coded_columns import CodedColumn
 from anonkit.errors import GuaranteeError, PolicyError
 from anonkit.k_anonymity.declared_detail import Hierarchy
 from anonkit.k_anonymity.found_detail import cut_parts, pool_rare
+from anonkit.k_anonymity.guiding_target import GuidingTarget, guiding_target
 from anonkit.k_anonymity.privacy_model import AnonymityModel, diversity_requirements
 from anonkit.k_anonymity.recoded_rows import RecodeRows, RowRules
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder, automatic_ladder, full_detail
 from anonkit.k_anonymity.search.shared_sets import SharedSets
 from anonkit.policy.declaration import Column, Policy
+from anonkit.policy.target_task import Task
 from anonkit.protocols import Engine, Source
 from anonkit.published.recoding import GlobalRecoding, KeptAxis
-
-_MANY_CLASSES = 20
-"""Numeric targets with more distinct values guide the search by their quartile."""
+from anonkit.report.blocks import JsonObject
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +42,8 @@ class Preparation:
     """Merge the values of an ordered column into parts between cuts that may be published."""
     bins: int | None = None
     """Merge these parts further, into about so many bins of equal width, in [2, inf)."""
+    guided: bool = True
+    """Whether the search looks at the target."""
     calendar: bool = True
     """Tell dates, moments and times by parts of the calendar; else only where the policy declares which."""
 
@@ -69,7 +72,13 @@ class Prepared:
     hierarchies: Mapping[str, Hierarchy]
     """Declared levels of detail of a column by its name; a column that is not in it may be divided freely."""
     labels: NDArray[np.int64]
-    """Target of each row, shape (n_rows,); UNLABELLED where it is missing."""
+    """Class of each row, of a numeric target its quarter, shape (n_rows,); UNLABELLED where it is missing."""
+    numbers: FloatArray | None = None
+    """A numeric target, shape (n_rows,), NaN where it is missing; None where the target is classes."""
+    task: Task | None = None
+    """What consumers do with the target; None without one."""
+    owner: JsonObject | None = None
+    """Exact figures of the target, for the owner alone."""
     units: NDArray[np.int64] | None
     """Person of each row, shape (n_rows,); None where every row is a person."""
     k: int
@@ -118,7 +127,11 @@ def prepare(
     units = None if policy.unit is None else engine.encode(usable, [policy.unit])[0].codes.astype(np.int64)
     _refuse_few(model.k, coded[0].codes.size, units)
     target = None if policy.target is None else engine.encode(usable, [policy.target])[0]
-    labels, notes = _labels(target, coded[0].codes.size)
+    guide = (
+        GuidingTarget.none(coded[0].codes.size)
+        if target is None
+        else guiding_target(target, policy.column(target.name), policy.task, guides=preparation.guided)
+    )
     declared = [policy.column(column.name) for column in coded]
     levels = [preparation.hierarchy(*pair) for pair in zip(coded, declared, strict=True)]
     columns = [
@@ -128,11 +141,14 @@ def prepare(
     return Prepared(
         columns=columns,
         hierarchies={hierarchy.column.name: hierarchy for hierarchy in levels if hierarchy is not None},
-        labels=labels,
+        labels=guide.labels,
+        numbers=guide.numbers,
+        task=guide.task,
+        owner=guide.owner,
         units=units,
         k=model.k,
         requirements=_requirements(usable, policy, engine, model, units),
-        notes=(*_blank_notes(columns), *notes),
+        notes=(*_blank_notes(columns), *guide.notes),
     )
 
 
@@ -179,21 +195,6 @@ def _requirements(
         return [at_least_k]
     sensitive = engine.encode(source, policy.sensitive)
     return [at_least_k, *diversity_requirements(model.diversity, sensitive, policy.missing_is_value, units=units)]
-
-
-def _labels(target: CodedColumn | None, n_rows: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Return the target as classes, shape (n_rows,), and what to say of it; rows without one guide nothing."""
-    if target is None:
-        return np.full(n_rows, UNLABELLED, dtype=np.int64), ()
-    codes = target.codes.astype(np.int64)
-    labels = codes if target.missing is None else np.where(codes == target.missing, UNLABELLED, codes)
-    present = np.sort(labels[labels != UNLABELLED])
-    if not target.ordered or len(np.unique(present)) <= _MANY_CLASSES:
-        return labels, ()
-    borders = np.unique(present[[present.size // 4, present.size // 2, 3 * present.size // 4]])
-    quartiles = np.searchsorted(borders, labels, side="right")
-    note = f"The target {target.name!r} is numeric: its quartiles guided the choice of detail."
-    return np.where(labels != UNLABELLED, quartiles, UNLABELLED), (note,)
 
 
 def _blank_notes(columns: Sequence[CodedColumn]) -> tuple[str, ...]:

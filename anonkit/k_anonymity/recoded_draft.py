@@ -19,6 +19,7 @@ from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_rows import RecodeRows, UsableRows
 from anonkit.k_anonymity.violating_classes import violating_classes
 from anonkit.policy.declaration import Column, Outside, Policy, Role
+from anonkit.policy.target_task import Task
 from anonkit.protocols import Draft, Engine, Progress, Source
 from anonkit.published.recoding import GlobalRecoding, Grouping, KeptAxis, Recoding
 from anonkit.report.blocks import Action, ColumnFacts, ReportColumn
@@ -141,6 +142,7 @@ def anonymity_params(policy: Policy, schema: pa.Schema, model: AnonymityModel, r
     """Return the part of `params.json` with which `anonkit apply` recodes the next batch in the same way."""
     return {
         "target": policy.target,
+        **({"task": str(policy.task)} if policy.task is Task.REGRESSION else {}),
         "unit": policy.unit,
         "missing_values": list(policy.missing_values),
         "model": {
@@ -202,7 +204,9 @@ def _column_entries(policy: Policy, recoding: Recoding, column_facts: Mapping[st
         if column.role in (Role.IDENTIFIER, Role.UNIT):
             entries.append(_entry(policy, name, "dropped", reason="identifiers are never released"))
         elif column.role is not Role.QUASI_IDENTIFIER:
-            entries.append(_entry(policy, name, "kept", reason=f"declared {column.role}"))
+            of_number = column.role is Role.TARGET and policy.task is Task.REGRESSION
+            role = "target, a number to predict" if of_number else column.role
+            entries.append(_entry(policy, name, "kept", reason=f"declared {role}"))
     return entries
 
 

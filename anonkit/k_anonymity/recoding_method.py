@@ -99,7 +99,7 @@ class RecodingMethod(AnonymityModel, ABC):
         draft = draft_recoded(
             self,
             source,
-            policy,
+            replace(policy, task=prepared.task),
             opened(result.recoding) if sampled else result.recoding,
             engine=engine,
             progress=progress,
@@ -112,7 +112,10 @@ class RecodingMethod(AnonymityModel, ABC):
         return replace(
             draft,
             details={"search": {**result.details, **sample}},
-            owner={"search": result.owner} if result.owner else {},
+            owner={
+                **({"search": result.owner} if result.owner else {}),
+                **({} if prepared.owner is None else {"target": prepared.owner}),
+            },
             notes=[*draft.notes, sample_note(searched, source)] if sampled else draft.notes,
         )
 

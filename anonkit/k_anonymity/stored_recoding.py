@@ -17,6 +17,7 @@ from anonkit.parameters import parameter
 from anonkit.policy.calendar_columns import Calendar
 from anonkit.policy.declaration import Column, ColumnType, Missing, Outside, Policy, Role, TargetUse
 from anonkit.policy.encodings import UTF8, encoding_named
+from anonkit.policy.target_task import Task
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.recoding import (
     CategoryAxis,
@@ -59,6 +60,8 @@ class Recoded(AnonymityModel):
     recoding: Recoding = field(default_factory=lambda: GlobalRecoding(columns=()))
     declared: tuple[Column, ...] = ()
     missing_values: tuple[str, ...] = ("",)
+    task: Task | None = None
+    """What consumers do with the target; None: it is classes, or there is none."""
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any], *, max_suppression: float | None = None) -> Recoded:
@@ -85,6 +88,7 @@ class Recoded(AnonymityModel):
                 recoding=recoding_from_dict(params["recoding"]),
                 declared=tuple(_column(raw) for raw in params["columns"]),
                 missing_values=tuple(params["missing_values"]),
+                task=Task(params["task"]) if "task" in params else None,
             )
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, ReleaseFormatError | PolicyError):
@@ -103,6 +107,7 @@ class Recoded(AnonymityModel):
         return Policy(
             columns={column.name: column for column in self.declared},
             missing_values=self.missing_values,
+            task=self.task,
             encoding=UTF8 if encoding is None else encoding_named(encoding),
             optional=frozenset(column.name for column in self.declared if column.role in absent),
         )

@@ -41,7 +41,7 @@ class Datafly(RecodingMethod):
     @property
     def preparation(self) -> Preparation:
         """Categories without a hierarchy are kept or dropped, not pooled."""
-        return Preparation(pool=False)
+        return Preparation(pool=False, guided=False)
 
     def find_recoding(self, prepared: Prepared, *, rng: Randomness, progress: Progress) -> SearchResult:
         """Climb the levels."""

@@ -53,7 +53,7 @@ class Incognito(RecodingMethod):
     @property
     def preparation(self) -> Preparation:
         """Categories without a hierarchy are kept or dropped, not pooled."""
-        return Preparation(pool=False)
+        return Preparation(pool=False, guided=False)
 
     def find_recoding(self, prepared: Prepared, *, rng: Randomness, progress: Progress) -> SearchResult:
         """Search the lattice of levels."""

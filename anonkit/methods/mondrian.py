@@ -50,7 +50,9 @@ class Mondrian(RecodingMethod):
         """Cut the table into boxes."""
         progress("cutting boxes", 0.0)
         ladders = {name: hierarchy.ladder for name, hierarchy in prepared.hierarchies.items()}
-        tree, boxes = grow_boxes(prepared.columns, prepared.labels, prepared.requirements, ladders)
+        tree, boxes = grow_boxes(
+            prepared.columns, prepared.labels, prepared.requirements, ladders, numbers=prepared.numbers
+        )
         recoding = boxes_of(prepared.columns, tree, prepared.hierarchies)
         facts = _column_facts([column.name for column in prepared.columns], recoding)
         return SearchResult(

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.checks.disclosure import Disclosure, measure
+from anonkit.checks.number_utility import number_for_all_rows, number_utility
 from anonkit.checks.people import PeopleCounts
 from anonkit.checks.promise_checkers import draft_checks
 from anonkit.checks.utility import (
@@ -21,8 +22,9 @@ from anonkit.checks.utility import (
 )
 from anonkit.checks.whole_sets import fewest_alike
 from anonkit.k_anonymity.recoded_sample import people_of, recoded_sample
-from anonkit.pipeline.rows_left_out import left_out_by_class
+from anonkit.pipeline.rows_left_out import by_quarter, left_out_by_class
 from anonkit.policy.declaration import Policy
+from anonkit.policy.target_task import Task, task_of_params
 from anonkit.promises.anonymous_classes import ALL_ROWS, KAnonymity
 from anonkit.promises.guarantee import Check, Guarantee
 from anonkit.protocols import Draft, Engine, Recodes, Source
@@ -117,7 +119,8 @@ def release_utility(
     names = [name for name in policy.quasi_identifiers if name in schema.names]
     sampled = engine.sample(engine.scan(spool, Policy()), SAMPLE, randomness.child(_DRAWN))
     rows = _rows(sampled, [*names, policy.target])
-    scores = predictive_utility(rows, names, policy.target)
+    scored = number_utility if policy.task is Task.REGRESSION else predictive_utility
+    scores = scored(rows, names, policy.target)
     return out if scores is None else {**out, "prediction_of_target": scores}
 
 
@@ -135,6 +138,8 @@ class ReleasedRows:
     """Quasi-identifiers that it recodes."""
     shown: Sequence[str]
     """Those of them that are published: columns that turned out to have one value are not."""
+    params: Mapping[str, Any]
+    """What is published of it beside the rows."""
 
     @property
     def classes(self) -> pa.Table:
@@ -164,6 +169,7 @@ def owner_measures(
     classes = promise.counted_classes
     if classes is None or released is None:
         return {}
+    policy = replace(policy, task=task_of_params(released.params))
     before = engine.class_sizes(table, classes.quasi_identifiers, classes.k, classes.unit)
     sizes = dict(before.histogram)
     source = {"rows": before.rows, "classes": before.classes, "k": before.smallest, "uniques": sizes.get(1, 0)}
@@ -171,7 +177,10 @@ def owner_measures(
     target, unit, columns_there = policy.target, policy.unit, released.rows.schema.names
     if target is not None and target in columns_there:
         counted = unit if unit in columns_there else None
-        lost = left_out_by_class(engine, table, released.files, released.rows, target, counted)
+        files, told = released.files, (table, released.rows)
+        if policy.task is Task.REGRESSION:
+            told = by_quarter(engine, table, files, released.rows, target)
+        lost = left_out_by_class(engine, told[0], files, told[1], target, counted)
         measures |= {} if lost is None else {"rows_left_out": lost}
         if randomness is not None:
             columns = [*policy.quasi_identifiers, target, *([] if unit is None else [unit])]
@@ -183,7 +192,8 @@ def owner_measures(
 def _of_target(rows: pa.Table, target: str, policy: Policy, released: ReleasedRows) -> dict[str, Any]:
     """Measure on rows of the source how well the target is predicted before and after."""
     recoded = recoded_sample(rows, policy, released.applied, released.classes, released.shown)
-    found = prediction_for_all_rows(
+    of_number = policy.task is Task.REGRESSION
+    found = (number_for_all_rows if of_number else prediction_for_all_rows)(
         rows,
         policy.quasi_identifiers,
         target,
@@ -192,7 +202,8 @@ def _of_target(rows: pa.Table, target: str, policy: Policy, released: ReleasedRo
     )
     if found is None:
         return {}
-    of_source = {key: found[key] for key in ("model", "protocol", "majority")} | found["from_source"]
+    beside = "of_mean" if of_number else "majority"
+    of_source = {key: found[key] for key in ("model", "protocol", beside)} | found["from_source"]
     return {"utility_of_source": {"prediction_of_target": of_source}, "prediction_for_all_rows": found}
 
 

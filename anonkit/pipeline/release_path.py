@@ -32,6 +32,7 @@ from anonkit.pipeline.repeated_release import release_again, say_what_is_replace
 from anonkit.pipeline.step_log import step_log
 from anonkit.pipeline.stored_dossier import measured_dossier
 from anonkit.policy.declaration import Policy
+from anonkit.policy.target_task import task_of_params
 from anonkit.promises.guarantee import Check, Guarantee
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.randomness import Randomness
@@ -117,6 +118,7 @@ class _Workspace:
             applied=draft.draft.applied or as_published(draft.recoding),
             names=names,
             shown=[name for name in names if name in draft.data.schema.names],
+            params=draft.draft.params,
         )
 
 
@@ -252,7 +254,14 @@ def _verified(
         counted=counted,
         recoding={} if classes is None else as_drafted["recoding"],
         checks=checks,
-        utility=release_utility(spool, schema, files, policy, counted, randomness if request.utility else None),
+        utility=release_utility(
+            spool,
+            schema,
+            files,
+            replace(policy, task=task_of_params(as_drafted)),
+            counted,
+            randomness if request.utility else None,
+        ),
         owner={**draft.owner, **batch_outlook(draft, counted, classes)},
         notes=[*source.notes, *draft.notes],
         randomness=randomness.label,

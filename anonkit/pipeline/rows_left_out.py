@@ -6,13 +6,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonkit.checks.utility import CLASSES
 from anonkit.k_anonymity.recoded_sample import is_categorical
 from anonkit.k_anonymity.violating_classes import WithValue
+from anonkit.policy.target_task import as_numbers
 from anonkit.protocols import Engine, Source
 
 LISTED = 50
@@ -25,6 +30,15 @@ RULE = (
 )
 _Value: TypeAlias = Any
 """Class of the target, as the engine returns it; None where it is missing."""
+
+
+def by_quarter(engine: Engine, source: Source, files: Engine, released: Source, target: str) -> tuple[Source, Source]:
+    """Return source and release with the quarters of a numeric target in its place, to be told apart as classes."""
+    quarter = Quarter.of(target, engine.count_sets(source, [(target,)])[0])
+    return (
+        engine.map_batches(source, quarter, quarter.schema(source.schema)),
+        files.map_batches(released, quarter, quarter.schema(released.schema)),
+    )
 
 
 def left_out_by_class(
@@ -42,11 +56,11 @@ def left_out_by_class(
     Returns
     -------
     dict or None
-        None for a target without classes: more than 20 different numbers or dates. Else `target`; `counted`: `rows` or
-        `people`; `in`, `left_out`, `share` of the whole table; `classes`, a list of `class` (None: the target is
-        missing), `in`, `left_out`, `share`, `stands_out`, and with a unit also `rows_in` and `rows_left_out`;
-        `more_classes` when not all are listed; `rule`; and `note` when a class stands out. A person is left out of a
-        class when none of the person's rows of that class is released.
+        None for a target without classes: more than 20 different numbers or dates (see `by_quarter`). Else `target`;
+        `counted`: `rows` or `people`; `in`, `left_out`, `share` of the whole table; `classes`, a list of `class`
+        (None: the target is missing), `in`, `left_out`, `share`, `stands_out`, and with a unit also `rows_in` and
+        `rows_left_out`; `more_classes` when not all are listed; `rule`; and `note` when a class stands out. A person is
+        left out of a class when none of the person's rows of that class is released.
 
     Privacy
     -------
@@ -83,6 +97,49 @@ def left_out_by_class(
 
 
 @dataclass(frozen=True, kw_only=True)
+class Quarter:
+    """Batch function that puts the quarter of a numeric target in its place, as words; missing stays missing."""
+
+    target: str
+    borders: tuple[float, ...]
+    """Between the quarters, ascending; fewer than three where one number has more than a quarter of the rows."""
+
+    @classmethod
+    def of(cls, target: str, counted: pa.Table) -> Quarter:
+        """Find the quarters from the rows of every value of the target."""
+        numbers = as_numbers(counted.column(target).to_pylist())
+        order = np.argsort(numbers)[: int((~np.isnan(numbers)).sum())]  # what is no number comes last
+        reached = np.cumsum(counted.column("count").to_numpy()[order])
+        if not reached.size:
+            return cls(target=target, borders=())
+        places = np.searchsorted(reached, reached[-1] * np.array([0.25, 0.5, 0.75]), side="right")
+        found = numbers[order[np.minimum(places, order.size - 1)]]
+        return cls(target=target, borders=tuple(np.unique(found[found > numbers[order[0]]]).tolist()))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What the quarters are called."""
+        ends = [f"{border:g}" for border in self.borders]
+        between = [f"from {low}, below {high}" for low, high in pairwise(ends)]
+        return (f"below {ends[0]}", *between, f"from {ends[-1]}") if ends else ("any number",)
+
+    def schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of the batches it makes."""
+        return schema.set(schema.get_field_index(self.target), pa.field(self.target, pa.string()))
+
+    def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
+        """Return the batch with the quarters."""
+        column = batch.column(self.target)
+        plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        values = pc.dictionary_encode(plain)
+        numbers = as_numbers(values.dictionary.to_pylist())
+        at = np.where(np.isnan(numbers), len(self.borders) + 1, np.searchsorted(self.borders, numbers, side="right"))
+        words = pa.array([*self.words, "no number"], pa.string()).take(pa.array(at, pa.int64()))
+        place = batch.schema.get_field_index(self.target)
+        return batch.set_column(place, pa.field(self.target, pa.string()), words.take(values.indices))
+
+
+@dataclass(frozen=True, kw_only=True)
 class _LeftOut:
     """What was read and what is released, by class of the target."""
 
@@ -93,8 +150,9 @@ class _LeftOut:
         """Return how many of a class were read, and how many of these are left out."""
         return self.read[value], self.read[value] - self.released.get(value, 0)
 
-    @property
+    @cached_property
     def in_all(self) -> tuple[int, int]:
+        """Rows (people) of all classes: how many were read, and how many are left out."""
         n_read = sum(self.read.values())
         return n_read, n_read - sum(self.released.values())
 

@@ -171,7 +171,9 @@ def _released(release: Release, held: pa.Table, reading: Engine) -> ReleasedRows
         return None
     names = [name for name in released_names(recoding) if name in held.column_names]
     rows = reading.hold(held)
-    return ReleasedRows(rows=rows, files=reading, applied=as_published(recoding), names=names, shown=names)
+    return ReleasedRows(
+        rows=rows, files=reading, applied=as_published(recoding), names=names, shown=names, params=release.params
+    )
 
 
 def _tells_its_rows(release: Release) -> bool:

@@ -58,6 +58,11 @@ def declared_task(raw: Mapping[str, Any]) -> Task | None:
     return None if "task" not in raw else member(Task, "policy", "task", raw["task"])
 
 
+def task_of_params(params: Mapping[str, Any]) -> Task | None:
+    """Return the task that the params of a k-anonymous release state: of a number alone."""
+    return Task.REGRESSION if params.get("task") == Task.REGRESSION else None
+
+
 def named_task(name: str) -> Task:
     """Return the task of an option.
 
@@ -104,7 +109,7 @@ def refuse_contradicting(target: Column | None, task: Task | None, *, without_ta
             f"column {target.name!r} has role target, and there shall be no target",
             f"take {option('no_target', True)} or target = false back, or give the column another role",
         )
-    if task is Task.REGRESSION and _is_categorical(target):
+    if task is Task.REGRESSION and (target.domain_values is not None or _is_boolean(target)):
         raise PolicyError(
             f"column {target.name!r} is declared to hold categories: {option('task', 'regression')} needs numbers",
             f"leave its categories, tree and type out, or {option('task', 'classification')}",
@@ -148,23 +153,24 @@ def task_from_values(target: Column, task: Task | None, values: Sequence[object]
     """
     if task is not None:
         return FoundTask(task=task, reason=None)
-    named, told = f"The target {target.name!r}", f"{option('task', 'NAME')} or the policy says otherwise."
+    named = f"The target {target.name!r}"
+    classes, number = (f"{option('task', str(other))} says otherwise." for other in Task)
     there = [value for value in values if value is not None]
     many = len(there) > MOST_CLASSES
     if ordered and many:
-        reason = f"{named} has more than {MOST_CLASSES} different numbers: its task was taken to be regression; {told}"
+        reason = (
+            f"{named} has more than {MOST_CLASSES} different numbers: its task was taken to be regression; {classes}"
+        )
         return FoundTask(task=Task.REGRESSION, reason=reason)
     if ordered and len(there) > _PLAIN_CLASSES:
-        reason = (
-            f"{named} has {MOST_CLASSES} different numbers at most: its task was taken to be classification; {told}"
-        )
+        reason = f"{named} has {MOST_CLASSES} different numbers or fewer: they were taken for classes; {number}"
         return FoundTask(task=Task.CLASSIFICATION, reason=reason)
     if many and not _is_categorical(target):
         n_numbers = sum(_spelled_as_number(value) for value in there)
         if n_numbers >= _SHARE_OF_NUMBERS * len(there):
             reason = (
                 f"{named} has more than {MOST_CLASSES} different values, at least nine in ten of them numbers: its "
-                f"task was taken to be regression, and cells that are no numbers guide nothing; {told}"
+                f"task was taken to be regression, and cells that are no numbers guide nothing; {classes}"
             )
             return FoundTask(task=Task.REGRESSION, reason=reason)
     return FoundTask(task=Task.CLASSIFICATION, reason=None)
@@ -197,5 +203,8 @@ def _spelled_as_number(value: object) -> bool:
 
 
 def _is_categorical(target: Column) -> bool:
-    boolean = target.type is not None and target.type.value == "boolean"
-    return target.domain_values is not None or target.compares_texts or boolean
+    return target.domain_values is not None or target.compares_texts or _is_boolean(target)
+
+
+def _is_boolean(target: Column) -> bool:
+    return target.type is not None and target.type.value == "boolean"

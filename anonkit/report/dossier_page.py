@@ -208,8 +208,12 @@ def _prediction(block: Mapping[str, Any] | None) -> dict[str, Any] | None:
         lines.append(
             (heading(measure), *sides, _with_interval(difference["value"], difference["ci"]), difference["shows"])
         )
-    majority = percent(block["majority"])
-    return {"target": block["target"], "lines": lines, "protocol": block["protocol"], "majority": majority}
+    majority = percent(block["majority"]) if "majority" in block else None
+    of_mean = {key: number(score) for key, score in block.get("of_mean", {}).items()}
+    return {
+        "target": block["target"], "lines": lines, "protocol": block["protocol"], "majority": majority,
+        "of_mean": of_mean,
+    }  # fmt: skip
 
 
 def _with_interval(value: float | None, interval: Sequence[float] | None) -> str:

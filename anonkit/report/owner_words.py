@@ -62,6 +62,10 @@ def prediction_lines(block: Mapping[str, Any]) -> Iterator[str]:
             f"- {words(key)} {number(block['from_source'][key])} and {number(block['from_release'][key])}, "
             f"difference {_signed(difference['value'])} (95% interval {low} to {high}): {difference['shows']}"
         )
+    if "of_mean" in block:
+        yield "- always predicting the mean: " + ", ".join(
+            f"{words(key)} {number(score)}" for key, score in block["of_mean"].items()
+        )
 
 
 def _signed(value: float) -> str:

@@ -63,8 +63,9 @@ def test_intervals_hold_the_scores_of_the_whole_population() -> None:
 
 
 def test_scores_are_told_with_enough_digits() -> None:
-    """Four digits behind the point, and five significant ones of small numbers."""
-    assert [rounded_score(value) for value in (12345.678912, 0.123456, 0.000123456, 0.0)] == [
+    """Four digits behind the point, and five significant ones of errors in a small unit."""
+    assert rounded_score("r2", 0.000123456) == 0.0001
+    assert [rounded_score("mae", value) for value in (12345.678912, 0.123456, 0.000123456, 0.0)] == [
         12345.6789,
         0.12346,
         0.00012346,

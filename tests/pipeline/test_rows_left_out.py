@@ -225,7 +225,7 @@ def test_a_target_that_has_nothing_to_do_with_it_does_not_shout() -> None:
 
 
 def test_of_many_classes_those_that_lost_most_are_listed() -> None:
-    """At most fifty, and how many more there are; a target of many numbers has no classes."""
+    """At most fifty, and how many more there are; a target that is a number is told by its quarters."""
     read = {f"class {at:03}": 10 + at for at in range(70)}
     found = left_out_by_class(_Counts(read), None, _Counts({}), None, "y", None)  # type: ignore[arg-type]
     assert found is not None
@@ -233,4 +233,6 @@ def test_of_many_classes_those_that_lost_most_are_listed() -> None:
     assert found["more_classes"] == 20
     table = bank_customers(200, seed=1).select(["age", "education", "deposit"])
     release = anonkit.release(table, method="mondrian", k=5, target="deposit", ledger=None)
-    assert "rows_left_out" not in release.owner
+    quarters = release.owner["rows_left_out"]["classes"]
+    assert [entry["in"] for entry in quarters] == [50] * 4
+    assert {entry["class"].split()[0] for entry in quarters} == {"below", "from"}

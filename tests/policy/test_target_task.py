@@ -83,10 +83,13 @@ def test_cells_as_numbers() -> None:
 
 
 def test_a_number_cannot_be_declared_to_be_categories() -> None:
-    """Regression with categories, a tree or a type of texts is refused when the policy is made."""
+    """Regression with categories, a tree or a type of truth values is refused when the policy is made."""
     spec = {"columns": {"y": {"role": "target", "categories": ["1", "2"]}}}
 
+    texts = {"columns": {"y": {"role": "target", "type": "text"}}}
+
     assert Policy.from_dict(spec | {"task": "classification"}).task is Task.CLASSIFICATION
+    assert Policy.from_dict(texts | {"task": "regression"}).task is Task.REGRESSION  # a word among the numbers
     with pytest.raises(PolicyError, match="'y' is declared to hold categories"):
         Policy.from_dict(spec | {"task": "regression"})
     with pytest.raises(PolicyError, match="task has an unknown value"):

@@ -16,14 +16,14 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import BoolArray, IntArray
+from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.domains.coded_columns import CodedColumn, densify
 from anonkit.errors import GuaranteeError, ParameterError
 from anonkit.k_anonymity.search.box_growth import LISTED, Growth, Splits
 from anonkit.k_anonymity.search.distinct_rows import DistinctRows
 from anonkit.k_anonymity.search.equivalence import Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder
-from anonkit.k_anonymity.search.soft_labels import soft_labels
+from anonkit.k_anonymity.search.soft_labels import soft_labels, soft_numbers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -142,6 +142,7 @@ def grow_boxes(
     requirements: Sequence[Requirement],
     declared: Mapping[str, Ladder] = MappingProxyType({}),
     *,
+    numbers: FloatArray | None = None,
     seed: int = 0,
 ) -> tuple[BoxTree, Partition]:
     """Divide all rows into boxes that meet every requirement and keep what a forest knows of the target.
@@ -162,6 +163,9 @@ def grow_boxes(
     declared : mapping of column name to Ladder, optional
         Columns that are divided along a hierarchy and in no other way: into nodes that enough rows of the box are in,
         and what is left of the box, which may be nothing.
+    numbers : FloatArray, optional
+        The target as a number, NaN where it must not guide, shape (n_rows,): its predictions guide then, and the labels
+        do not.
     seed : int
         Chooses the folds and the forest. The result depends on nothing else but the set of rows.
 
@@ -195,7 +199,10 @@ def grow_boxes(
                 f"the table as one class ({n_rows} rows) does not meet {requirement.name}",
                 "no recoding can meet it: ask for less, or add rows",
             )
-    guide = soft_labels(rows.columns, rows.entry, labels, seed)
+    if numbers is None:
+        guide = soft_labels(rows.columns, rows.entry, labels, seed)
+    else:
+        guide = soft_numbers(rows.columns, rows.entry, numbers, seed)
     growth = Growth(rows.columns, rows.whole, guide, rows.requirements, declared)
     growth.grow()
     tree = _tree(columns, rows.columns, growth.splits)

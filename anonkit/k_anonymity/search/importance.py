@@ -19,6 +19,7 @@ from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.coded_columns import UNLABELLED, CodedColumn, combine, densify, ranked
 from anonkit.k_anonymity.search.features import Feature, column_features
 from anonkit.k_anonymity.search.random_forest import Forest, ForestSize, Matrix
+from anonkit.k_anonymity.search.regression_forest import RegressionForest
 
 _CELLS = 100_000_000  # cells of the matrix a forest is grown on, unless all rows are asked for
 
@@ -60,7 +61,9 @@ class Evidence:
     columns : sequence of CodedColumn
         Quasi-identifiers, in any order.
     labels : ndarray of shape (n_rows,)
-        Target of each row; UNLABELLED rows take no part.
+        Target of each row, of a number its quarter; UNLABELLED rows take no part.
+    numbers : ndarray of shape (n_rows,), optional
+        The target as a number, where it is one: what the forest predicts then.
     features : sequence of Feature, optional
         What is to be judged; default every column.
     size : ForestSize
@@ -75,6 +78,7 @@ class Evidence:
         labels: IntArray,
         features: Sequence[Feature] | None = None,
         *,
+        numbers: FloatArray | None = None,
         size: ForestSize | None = None,
         seed: int = 0,
     ) -> None:
@@ -83,15 +87,20 @@ class Evidence:
         self.n_rows = labels.size
         self.columns = sorted(columns, key=lambda column: column.name)
         self.features = column_features(columns) if features is None else tuple(features)
-        self.rows = self._canonical_rows(labels)
+        self.rows = self._canonical_rows(labels, numbers)
         """Rows that are used, in canonical order, shape (n_used,)."""
+        self.numbers = None if numbers is None else _on_unit_interval(numbers[self.rows])
+        """The target as a number in [0, 1], shape (n_used,)."""
         self.labels, self.n_classes = densify(labels[self.rows])
         """Class of each row used, dense in [0, n_classes)."""
 
-    def _canonical_rows(self, labels: IntArray) -> IntArray:
+    def _canonical_rows(self, labels: IntArray, numbers: FloatArray | None) -> IntArray:
         """Return labelled rows sorted by all their codes; evenly spread ones when there are too many."""
         labelled = np.flatnonzero(labels != UNLABELLED)
-        keys, _ = combine([*(column.codes[labelled] for column in self.columns), labels[labelled]], labelled.size)
+        told = [labels[labelled]]
+        if numbers is not None:
+            told.append(np.unique(numbers[labelled], return_inverse=True)[1])
+        keys, _ = combine([*(column.codes[labelled] for column in self.columns), *told], labelled.size)
         order, _ = ranked(keys)
         if self.size.rows is not None:
             most = min(self.size.rows, _CELLS // max(len(self.features), 1))
@@ -106,26 +115,36 @@ class Evidence:
         return feature.codes(column)[self.rows].astype(np.int64)
 
     @cached_property
-    def forest(self) -> Forest:
-        """The forest on the rows used."""
+    def forest(self) -> Forest | RegressionForest:
+        """The forest on the rows used, that predicts their class, or their number."""
         matrix: Matrix = np.empty((self.rows.size, len(self.features)), dtype=np.float32)
         for at in range(len(self.features)):
             matrix[:, at] = self.codes(at)
+        if self.numbers is not None:
+            return RegressionForest.grow(matrix, self.numbers, self.size, self.seed)
         return Forest.grow(matrix, self.labels, self.size, self.seed)
 
     @property
     def is_informative(self) -> bool:
-        """True when there are two classes to tell apart and something to tell them by."""
-        return self.n_classes > 1 and len(self.features) > 0
+        """True when there are two classes, or numbers, to tell apart and something to tell them by."""
+        n_told = self.n_classes if self.numbers is None else np.unique(self.numbers).size
+        return n_told > 1 and len(self.features) > 0
 
     def class_probabilities(self) -> FloatArray:
         """Return the out-of-bag class probabilities of every row of the table, shape (n_rows, n_classes).
 
-        Rows that take no part are NaN. With fewer than two classes the shape is (n_rows, 0).
+        Rows that take no part are NaN. With fewer than two classes the shape is (n_rows, 0). A number is told as two
+        shares: how far it is from the smallest, and from the largest.
         """
-        out = np.full((self.n_rows, self.n_classes if self.is_informative else 0), np.nan)
-        if self.is_informative:
-            out[self.rows] = self.forest.class_probabilities()
+        if not self.is_informative:
+            return np.empty((self.n_rows, 0))
+        if isinstance(self.forest, RegressionForest):
+            means = np.clip(self.forest.means(), 0.0, 1.0)
+            found = np.stack([1.0 - means, means], axis=1)
+        else:
+            found = self.forest.class_probabilities()
+        out = np.full((self.n_rows, found.shape[1]), np.nan)
+        out[self.rows] = found
         return out
 
     def contingency(self, feature: int) -> FloatArray:
@@ -134,6 +153,12 @@ class Evidence:
         width = int(codes.max(initial=0)) + 1
         counts = np.bincount(self.labels * width + codes, minlength=self.n_classes * width)
         return counts.reshape(self.n_classes, width).astype(np.float64)
+
+
+def _on_unit_interval(numbers: FloatArray) -> FloatArray:
+    """Return numbers between the smallest (0) and the largest (1); zeros where all are one."""
+    low, high = numbers.min(initial=np.inf), numbers.max(initial=-np.inf)
+    return np.asarray((numbers - low) / (high - low)) if high > low else np.zeros(numbers.size)
 
 
 class ImportanceStrategy(Protocol):
@@ -153,11 +178,11 @@ class PermutationImportance:
     """Out-of-bag permutation importance (paper 001): mean over the trees of R_t - R_t^a.
 
     R_t is the number of out-of-bag rows that tree t classifies correctly, R_t^a the same after the feature is permuted
-    among these rows.
+    among these rows. Where the target is a number, the rise of the squared error stands in their place.
     """
 
     def score(self, evidence: Evidence) -> Importance:
-        """Judge by `Forest.permutation_importance`, in rows."""
+        """Judge by `permutation_importance` of the forest, in rows, or in rows of the target's variance."""
         if not evidence.is_informative:
             return _nothing(evidence)
         values, errors = evidence.forest.permutation_importance()
@@ -166,7 +191,7 @@ class PermutationImportance:
 
 @dataclass(frozen=True)
 class GiniImportance:
-    """Decrease of Gini impurity by splits on the feature, mean over trees, as a share of the total.
+    """Decrease of Gini impurity (of variance) by splits on the feature, mean over trees, as a share of the total.
 
     Measured on the rows the trees were grown on, so it favours features with many values.
     """

@@ -79,9 +79,9 @@ class Forest:
     def out_of_bag(self) -> list[NDArray[np.bool_]]:
         """Tell for every tree which rows its bootstrap sample missed."""
         masks = []
-        for drawn in self.model.estimators_samples_:
-            missed = np.ones(self.labels.size, dtype=bool)
-            missed[drawn] = False
+        for tree in range(len(self.model.estimators_)):
+            missed = np.zeros(self.labels.size, dtype=bool)
+            missed[missed_rows(self.model, tree, self.labels.size)] = True
             masks.append(missed)
         return masks
 
@@ -95,11 +95,11 @@ class Forest:
         def votes(trees: Iterable[int]) -> tuple[FloatArray, FloatArray]:
             total, voters = np.zeros((self.labels.size, n_classes)), np.zeros(self.labels.size)
             for tree in trees:
-                total += self.model.estimators_[tree].predict_proba(self.rows, check_input=False) * oob[tree][:, None]
-                voters += oob[tree]
+                oob = missed_rows(self.model, tree, self.labels.size)
+                total[oob] += self.model.estimators_[tree].predict_proba(self.rows[oob], check_input=False)
+                voters[oob] += 1
             return total, voters
 
-        oob = self.out_of_bag()
         parts = self.model.in_threads(votes)
         total = np.sum([part[0] for part in parts], axis=0)
         voters = np.sum([part[1] for part in parts], axis=0)
@@ -114,10 +114,9 @@ class Forest:
         permuted among them (Breiman 2001; eq. 3 of paper 001). With `oob_rows` set, the rows are a random part of
         the tree's OOB rows and the count is scaled up to all of them, which leaves its expectation as it was.
         """
-        oob = self.out_of_bag()
 
         def losses(trees: Iterable[int]) -> list[FloatArray]:
-            return [self._losses(tree, np.flatnonzero(oob[tree])) for tree in trees]
+            return [self._losses(tree, missed_rows(self.model, tree, self.labels.size)) for tree in trees]
 
         loss = np.array([row for part in self.model.in_threads(losses) for row in part])
         return loss.mean(axis=0), loss.std(axis=0, ddof=min(1, len(loss) - 1)) / np.sqrt(len(loss))
@@ -136,7 +135,7 @@ class Forest:
         loss = np.zeros(n_features)
         for feature in np.unique(splits[splits >= 0]).tolist():
             values = draw.permutation(rows[:, feature])
-            for changed in _blocks(np.flatnonzero(values != rows[:, feature]), n_features):
+            for changed in blocks_of(np.flatnonzero(values != rows[:, feature]), n_features):
                 permuted = rows[changed]
                 permuted[:, feature] = values[changed]
                 loss[feature] += right[changed].sum() - (_predicted(estimator, permuted) == labels[changed]).sum()
@@ -147,5 +146,13 @@ def _predicted(estimator: Any, rows: Matrix) -> IntArray:
     return np.asarray(estimator.predict_proba(rows, check_input=False).argmax(axis=1), dtype=np.int64)
 
 
-def _blocks(rows: IntArray, n_features: int) -> list[IntArray]:
+def missed_rows(model: BaggedTrees, tree: int, n_rows: int) -> IntArray:
+    """Return the rows that the bootstrap sample of a tree missed, ascending."""
+    missed = np.ones(n_rows, dtype=bool)
+    missed[model.estimators_samples_[tree]] = False
+    return np.flatnonzero(missed)
+
+
+def blocks_of(rows: IntArray, n_features: int) -> list[IntArray]:
+    """Divide rows into blocks of a bounded number of cells each."""
     return np.array_split(rows, max(1, -(-rows.size * n_features // _CELLS)))

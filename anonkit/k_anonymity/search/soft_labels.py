@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Out-of-fold class probabilities of a boosted forest, the guide of a local recoding."""
+"""Out-of-fold predictions of a boosted forest, the guide of a local recoding: class probabilities, or a number."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.domains.coded_columns import UNLABELLED, CodedColumn, combine, densify
+from anonkit.domains.coded_columns import UNLABELLED, CodedColumn, combine, commonest
 from anonkit.randomness import Randomness
 
 GRID = 2.0**20
-"""Probabilities are integers in units of 1 / GRID, so that no sum of them depends on the order of the rows."""
+"""Predictions are integers in units of 1 / GRID, so that no sum of them depends on the order of the rows."""
 
 _FOLDS = 5
 _ROWS = 300_000  # labelled rows that are learned from; more no longer change the boxes
 _TREES = 800
 _CLASSES = 32  # the rarest classes beyond these are told together
 _CATEGORIES = 255  # the limit of histogram boosting; the rarest categories beyond it are learned as one
+_Told = Callable[[FloatArray, IntArray, Any, list[bool]], FloatArray]
+"""Learns from some rows of features and their targets, and predicts all; shape (n_entries, n_guides)."""
 
 
 def soft_labels(columns: Sequence[CodedColumn], entry: IntArray, labels: IntArray, seed: int) -> FloatArray:
@@ -45,45 +48,81 @@ def soft_labels(columns: Sequence[CodedColumn], entry: IntArray, labels: IntArra
         Shape (n_entries, n_guides), integers in units of 1 / `GRID`. Two classes need one guide; without two
         classes there is nothing to tell, and no guide.
     """
-    n_entries = columns[0].codes.size
     labelled = np.flatnonzero(labels != UNLABELLED)
-    classes, n_classes = _frequent(labels[labelled], _CLASSES)
+    classes, n_classes = commonest(labels[labelled], _CLASSES)
     if n_classes < 2:
-        return np.empty((n_entries, 0))
-    features = np.stack([_feature(column) for column in columns], axis=1)
-    categorical = [not column.ordered for column in columns]
-    cell, _ = combine([column.codes for column in columns], n_entries)
-    sorted_rows = np.lexsort((classes, cell[entry[labelled]]))  # rows that are alike may change places
-    learners = sorted_rows[Randomness.seeded(seed).permutation(labelled.size)[:_ROWS]]
-    where, classes = entry[labelled[learners]], classes[learners]
-    n_folds = min(_FOLDS, learners.size)
-    fold = np.arange(learners.size) % n_folds
-    unseen = np.bincount(entry, minlength=n_entries) - np.bincount(where, minlength=n_entries)
-    total = np.zeros((n_entries, n_classes))
-    for number in range(n_folds):
-        learned, held = fold != number, np.bincount(where[fold == number], minlength=n_entries)
-        probabilities = _told(features, where[learned], classes[learned], n_classes, categorical, seed)
-        total += (held + unseen / n_folds)[:, None] * probabilities
+        return np.empty((columns[0].codes.size, 0))
+
+    def told(features: FloatArray, rows: IntArray, known: IntArray, categorical: list[bool]) -> FloatArray:
+        return _shares(features, rows, known, n_classes, categorical, seed)
+
+    total = _out_of_fold(columns, entry, labelled, classes, told, seed)
     return np.rint(GRID * (total[:, 1:] if n_classes == 2 else total))
 
 
-def _frequent(codes: IntArray, limit: int) -> tuple[IntArray, int]:
-    """Renumber codes as 0..m-1 with m at most `limit`, the rarest as one; return them and m."""
-    dense, m = densify(codes)
-    if m <= limit:
-        return dense, m
-    place = np.empty(m, dtype=np.int64)
-    place[np.argsort(-np.bincount(dense), kind="stable")] = np.arange(m)
-    return np.minimum(place, limit - 1)[dense], limit
+def soft_numbers(columns: Sequence[CodedColumn], entry: IntArray, numbers: FloatArray, seed: int) -> FloatArray:
+    """Sum the predictions of a numeric target for the rows of each entry, as `soft_labels` does for classes.
+
+    Parameters
+    ----------
+    columns, entry, seed
+        As for `soft_labels`.
+    numbers : FloatArray
+        The target of each row, NaN where it must not guide; shape (n_rows,).
+
+    Returns
+    -------
+    FloatArray
+        Shape (n_entries, 1), integers: 0 is the smallest target and `GRID` the largest. Without two different targets
+        there is nothing to tell, and the shape is (n_entries, 0).
+    """
+    known = np.flatnonzero(~np.isnan(numbers))
+    low, high = numbers[known].min(initial=np.inf), numbers[known].max(initial=-np.inf)
+    if not low < high:
+        return np.empty((columns[0].codes.size, 0))
+
+    def told(features: FloatArray, rows: IntArray, truth: FloatArray, categorical: list[bool]) -> FloatArray:
+        return np.clip(_means(features, rows, truth, categorical, seed), 0.0, 1.0)[:, None]
+
+    return np.rint(GRID * _out_of_fold(columns, entry, known, (numbers[known] - low) / (high - low), told, seed))
+
+
+def _out_of_fold(
+    columns: Sequence[CodedColumn], entry: IntArray, known: IntArray, targets: Any, told: _Told, seed: int
+) -> FloatArray:
+    """Sum what is told of the rows of each entry by forests that did not learn from them, shape (n_entries, n_guides).
+
+    Parameters
+    ----------
+    known : IntArray
+        Rows that have a target.
+    targets : ndarray of shape (n_known,)
+    """
+    n_entries = columns[0].codes.size
+    features = np.stack([_feature(column) for column in columns], axis=1)
+    categorical = [not column.ordered for column in columns]
+    cell, _ = combine([column.codes for column in columns], n_entries)
+    sorted_rows = np.lexsort((targets, cell[entry[known]]))  # rows that are alike may change places
+    learners = sorted_rows[Randomness.seeded(seed).permutation(known.size)[:_ROWS]]
+    where, targets = entry[known[learners]], targets[learners]
+    n_folds = min(_FOLDS, learners.size)
+    fold = np.arange(learners.size) % n_folds
+    unseen = np.bincount(entry, minlength=n_entries) - np.bincount(where, minlength=n_entries)
+    total: FloatArray | float = 0.0
+    for number in range(n_folds):
+        learned, held = fold != number, np.bincount(where[fold == number], minlength=n_entries)
+        predicted = told(features, where[learned], targets[learned], categorical)
+        total = total + (held + unseen / n_folds)[:, None] * predicted
+    return np.asarray(total)
 
 
 def _feature(column: CodedColumn) -> FloatArray:
     if not column.ordered:
-        return _frequent(column.codes.astype(np.int64), _CATEGORIES)[0].astype(np.float64)
+        return commonest(column.codes.astype(np.int64), _CATEGORIES)[0].astype(np.float64)
     return np.where(column.codes == (column.size if column.missing is None else column.missing), np.nan, column.codes)
 
 
-def _told(
+def _shares(
     features: FloatArray, rows: IntArray, classes: IntArray, n_classes: int, categorical: list[bool], seed: int
 ) -> FloatArray:
     """Learn from the given rows of `features`, return the class probabilities of all; shape (n_entries, n_classes)."""
@@ -95,22 +134,45 @@ def _told(
     if present.size < 2:
         probabilities[:, present] = 1.0
         return probabilities
-    telling = np.flatnonzero(~np.isnan(features[rows]).all(axis=0))  # a column missing in all rows teaches nothing
+    telling = _telling(features, rows)
     if telling.size == 0:
         probabilities[:, present] = np.bincount(np.searchsorted(present, classes)) / classes.size
         return probabilities
     features, categorical = features[:, telling], [categorical[at] for at in telling.tolist()]
-    forest = HistGradientBoostingClassifier(
-        learning_rate=0.1,
-        max_iter=max(25, min(100, _TREES // present.size, classes.size // 10)),  # few rows bear few rounds
-        max_leaf_nodes=15,
-        min_samples_leaf=5,
-        l2_regularization=5.0,
-        max_features=0.5,
-        categorical_features=categorical,
-        early_stopping=False,
-        random_state=seed,
-    )
+    rounds = max(25, min(100, _TREES // present.size, classes.size // 10))  # few rows bear few rounds
+    forest = HistGradientBoostingClassifier(max_iter=rounds, categorical_features=categorical, **_settings(seed))
     with threadpool_limits(limits=1, user_api="openmp"):  # on busy cores more threads are up to 50 times slower
         probabilities[:, present] = forest.fit(features[rows], classes).predict_proba(features)
     return probabilities
+
+
+def _means(features: FloatArray, rows: IntArray, truth: FloatArray, categorical: list[bool], seed: int) -> FloatArray:
+    """Learn from the given rows of `features`, return the predicted number of all; shape (n_entries,)."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from threadpoolctl import threadpool_limits
+
+    telling = _telling(features, rows)
+    if telling.size == 0 or truth.size < 2:
+        return np.full(features.shape[0], truth.mean())
+    features, categorical = features[:, telling], [categorical[at] for at in telling.tolist()]
+    rounds = max(25, min(100, truth.size // 10))
+    forest = HistGradientBoostingRegressor(max_iter=rounds, categorical_features=categorical, **_settings(seed))
+    with threadpool_limits(limits=1, user_api="openmp"):
+        return np.asarray(forest.fit(features[rows], truth).predict(features), dtype=np.float64)
+
+
+def _telling(features: FloatArray, rows: IntArray) -> IntArray:
+    """Return the columns that can teach something: not those missing in all rows."""
+    return np.flatnonzero(~np.isnan(features[rows]).all(axis=0))
+
+
+def _settings(seed: int) -> dict[str, Any]:
+    return {
+        "learning_rate": 0.1,
+        "max_leaf_nodes": 15,
+        "min_samples_leaf": 5,
+        "l2_regularization": 5.0,
+        "max_features": 0.5,
+        "early_stopping": False,
+        "random_state": seed,
+    }

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cross-validated utility of a table to a consumer who predicts a number: the counterpart of `utility` for classes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anonkit.checks.number_models import numbers_of
+from anonkit.checks.score_intervals import paired_difference, score_interval
+from anonkit.checks.utility import (
+    FEWEST,
+    FOLDS,
+    LEAF,
+    MODEL,
+    PROTOCOL,
+    PROTOCOL_FOR_ALL_ROWS,
+    TEST_PER_TRAIN,
+    TREES,
+    Mask,
+    Matrix,
+    RowsAsReleased,
+    View,
+    matrix_of,
+)
+from anonkit.estimators.bagged_trees import grow_number_trees
+from anonkit.estimators.number_scores import NUMBER_MEASURES, number_scores, rounded_score
+
+_Numbers = NDArray[np.float64]
+_Scores = dict[str, list[float]]
+"""Scores by measure, fold by fold."""
+_LEAST, _MOST = {"r2": -math.inf, "mae": 0.0}, {"r2": 1.0, "mae": math.inf}
+
+
+def number_utility(table: pa.Table, features: Sequence[str], target: str) -> dict[str, Any] | None:
+    """Score how well the features of a table predict its target, a number.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        At most `SAMPLE` rows are wise. Rows in which the target is no number are left out.
+    features : sequence of str
+        Columns the model sees: the quasi-identifiers.
+    target : str
+
+    Returns
+    -------
+    dict or None
+        `r2`, in (-inf, 1], and `mae`, in the unit of the target, `ci` with the 95 % interval of each, `of_mean` with
+        those of the mean of the rows learned from, `model` and `protocol`; None where it would say nothing: fewer than
+        100 rows, a fold in which the target is one number, no feature.
+
+    Privacy
+    -------
+    A function of the table alone: public for a release, the owner's for a source.
+    """
+    numbers = numbers_of(table.column(target))
+    known = np.isfinite(numbers)
+    table, every = table.filter(pa.array(known)), np.ones(int(known.sum()), dtype=bool)
+    view = View(table=table.select(list(features)), learned=every, placed=every)
+    found = _measured(numbers[known], [view], None)
+    if found is None:
+        return None
+    (scores,), of_mean = found
+    return {"model": MODEL, "protocol": PROTOCOL, **_figures(scores), "of_mean": _means(of_mean)}
+
+
+def number_for_all_rows(
+    source: pa.Table,
+    features: Sequence[str],
+    target: str,
+    as_released: RowsAsReleased,
+    people: NDArray[np.int64] | None = None,
+) -> dict[str, Any] | None:
+    """Compare what a source and its release teach a model about the number in all rows of the source.
+
+    Parameters
+    ----------
+    source, features, target, as_released, people
+        As for `anonkit.checks.utility.prediction_for_all_rows`; the target is a number.
+
+    Returns
+    -------
+    dict or None
+        `rows`, `rows_left_out`, `of_mean`, and `from_source`, `from_release` with figures as `number_utility` gives
+        them, and `difference`, the second minus the first with its 95 % interval; with `model` and `protocol`. None
+        where `number_utility` would return it, but for a release without any feature.
+
+    Privacy
+    -------
+    Computed from the source: the owner's.
+    """
+    numbers = numbers_of(source.column(target))
+    known = np.isfinite(numbers)
+    source, recoded = source.filter(pa.array(known)), as_released.table
+    if recoded.num_columns:  # a table without columns has no rows to filter
+        recoded = recoded.filter(pa.array(known))
+    released, every = as_released.released[known], np.ones(source.num_rows, dtype=bool)
+    views = [
+        View(table=source.select(list(features)), learned=every, placed=every),
+        View(table=recoded, learned=released, placed=as_released.placed[known]),
+    ]
+    found = _measured(numbers[known], views, None if people is None else people[known])
+    if found is None:
+        return None
+    (truly, by_release), of_mean = found
+    return {
+        "target": target,
+        "model": MODEL,
+        "protocol": PROTOCOL_FOR_ALL_ROWS.replace("the shares of the classes", "the mean of the target"),
+        "rows": source.num_rows,
+        "rows_left_out": int((~released).sum()),
+        "of_mean": _means(of_mean),
+        "from_source": _figures(truly),
+        "from_release": _figures(by_release),
+        "difference": {
+            name: paired_difference(
+                by_release[name], truly[name], TEST_PER_TRAIN, bounded=False, less_is_better=name == "mae"
+            )
+            for name in NUMBER_MEASURES
+        },
+    }
+
+
+def _means(scores: _Scores) -> dict[str, float]:
+    return {name: rounded_score(name, float(np.mean(scores[name]))) for name in NUMBER_MEASURES}
+
+
+def _figures(scores: _Scores) -> dict[str, Any]:
+    ends = {
+        name: list(score_interval(scores[name], TEST_PER_TRAIN, least=_LEAST[name], most=_MOST[name]))
+        for name in NUMBER_MEASURES
+    }
+    return {**_means(scores), "ci": ends}
+
+
+def _measured(
+    numbers: _Numbers, views: Sequence[View], people: NDArray[np.int64] | None
+) -> tuple[list[_Scores], _Scores] | None:
+    """Return the scores of each view, and of the mean, fold by fold; None where a score would say nothing."""
+    if numbers.size < FEWEST or not views[0].table.num_columns:
+        return None
+    # the same folds whatever the order of the rows, and those of the first view whatever the others are
+    seen = [(matrix_of(view), view.learned, view.placed) for view in views]
+    keys = [column for matrix, learned, placed in reversed(seen) for column in (*matrix.T, learned, placed)]
+    order = np.lexsort((*keys, numbers))
+    numbers, seen = numbers[order], [(matrix[order], learned[order], placed[order]) for matrix, learned, placed in seen]
+    folds = _folds(numbers.size, None if people is None else people[order])
+    scores: list[_Scores] = [{name: [] for name in NUMBER_MEASURES} for _ in (*views, None)]
+    for fold in range(FOLDS):
+        test = folds == fold
+        predicted = [
+            _predicted(matrix, numbers, ~test & learned, test, placed[test]) for matrix, learned, placed in seen
+        ]
+        predicted.append(np.full(int(test.sum()), numbers[~test].mean()))
+        for guesses, found in zip(predicted, scores, strict=True):
+            of_fold = number_scores(guesses, numbers[test])
+            if of_fold is None:
+                return None
+            for name, score in of_fold.items():
+                found[name].append(score)
+    return scores[:-1], scores[-1]
+
+
+def _folds(n_rows: int, people: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Return the fold of every row, numbers spread evenly; all rows of a person are in one."""
+    of_row = np.arange(n_rows) if people is None else np.unique(people, return_inverse=True)[1]
+    n_kinds = int(of_row.max()) + 1
+    random = np.random.default_rng(0)  # which rows are held out together: nothing private hangs on it
+    blocks = -(-n_kinds // FOLDS)
+    folds = np.concatenate([random.permutation(FOLDS) for _ in range(blocks)])[:n_kinds]
+    if people is not None:  # people in the order of their first row, which is that of its number
+        _, first = np.unique(of_row, return_index=True)
+        place = np.empty(n_kinds, dtype=np.int64)
+        place[np.argsort(first, kind="stable")] = np.arange(n_kinds)
+        folds = folds[place]
+    return np.asarray(folds[of_row])
+
+
+def _predicted(matrix: Matrix, numbers: _Numbers, train: Mask, test: Mask, placed: Mask) -> _Numbers:
+    """Return what a model of some rows says of each row held out; their mean where it cannot be asked.
+
+    Parameters
+    ----------
+    matrix, numbers, train, test
+        All rows, shape (n_rows, n_features) and (n_rows,).
+    placed : ndarray of shape (n_test,)
+        Rows held out that the model can be asked about.
+    """
+    mean = numbers[train].mean() if train.any() else numbers[~test].mean()
+    guesses = np.full(placed.size, mean)
+    if train.any() and matrix.shape[1] and placed.any():
+        forest = grow_number_trees(matrix[train], numbers[train], trees=TREES, seed=0, leaf=LEAF)
+        guesses[placed] = forest.predict_mean(matrix[test][placed])
+    return guesses

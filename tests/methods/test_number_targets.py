@@ -1,0 +1,90 @@
+"""Releases of tables with a number to predict: k is counted anew in the files, whatever guided the search."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import anonkit
+from anonkit.errors import PolicyError
+
+METHODS = ("rfka", "mondrian", "datafly", "incognito", "greedy-hamdist")
+
+
+def table(n_rows: int, seed: int, words: float = 0.0) -> pd.DataFrame:
+    """Return people whose income follows from age and job, and from where they live not at all."""
+    random = np.random.default_rng(seed)
+    age, job = random.integers(18, 80, n_rows), random.choice(list("abcd"), n_rows)
+    income = (100 * age + 2000 * (job == "a") + random.normal(0, 500, n_rows)).round().astype(int)
+    cells = income.astype(str).astype(object)
+    cells[random.random(n_rows) < words] = "N"
+    return pd.DataFrame(
+        {"age": age, "job": job, "place": random.integers(0, 40, n_rows), "income": cells if words else income}
+    )
+
+
+def settings(method: str) -> dict[str, object]:
+    """Return what makes a release of a test quick."""
+    return {"trees": 20} if method == "rfka" else {"max_suppression": 0.2} if method != "mondrian" else {}
+
+
+def smallest_class(place: Path) -> int:
+    """Count the smallest equivalence class of a stored release by pandas, from its files alone."""
+    params = json.loads(place.with_suffix(".params.json").read_text())
+    shown = pd.read_parquet(place)
+    names = [entry["name"] for entry in params["columns"] if entry["role"] == "quasi_identifier"]
+    there = [name for name in names if name in shown.columns]
+    return int(shown.astype(str).groupby(there).size().min()) if there else len(shown)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("words", [0.0, 0.1])
+def test_k_holds_on_recount_with_a_number_to_predict(method: str, words: float, tmp_path: Path) -> None:
+    """Every released combination is shared by k rows, with and without words among the numbers, whose rows stay."""
+    source, out = table(240, 1, words), tmp_path / "out.parquet"
+    anonkit.release(source, method=method, k=6, target="income", output=out, ledger=None, **settings(method))
+
+    assert smallest_class(out) >= 6
+    assert json.loads(out.with_suffix(".params.json").read_text())["task"] == "regression"
+    assert anonkit.validate(out).passed
+    if words and method == "mondrian":
+        assert (pd.read_parquet(out)["income"] == "N").sum() == (source["income"] == "N").sum()
+
+
+def test_rfka_keeps_what_predicts_the_number() -> None:
+    """Age and job stay in some detail, the place of no meaning costs nothing; the report tells R² beside the mean."""
+    release = anonkit.release(table(600, 2), method="rfka", k=10, target="income", ledger=None, trees=40)
+
+    importance = {column["name"]: column.get("importance", 0) for column in release.report["columns"]}
+    scores = release.report["utility"]["prediction_of_target"]
+    assert importance["age"] > importance["job"] > 5 * abs(importance["place"])
+    assert scores["r2"] > 0.8
+    assert scores["ci"]["r2"][0] < scores["r2"] < scores["ci"]["r2"][1]
+    assert scores["of_mean"]["r2"] <= 0
+    assert scores["mae"] < scores["of_mean"]["mae"] / 2
+
+
+@pytest.mark.parametrize("method", ["rfka", "mondrian"])
+def test_a_numeric_guide_does_not_depend_on_the_order_of_the_rows(method: str) -> None:
+    """The same table in another order has the same recoding."""
+    source = table(200, 3, 0.05)
+    mixed = source.sample(frac=1, random_state=0)
+    first, second = (
+        anonkit.release(one, method=method, k=5, target="income", ledger=None, **settings(method)).params["recoding"]
+        for one in (source, mixed)
+    )
+
+    assert first == second
+
+
+@pytest.mark.parametrize("method", ["rfka", "mondrian", "greedy-hamdist"])
+def test_thousands_of_classes_are_refused_by_methods_that_are_guided(method: str) -> None:
+    """Before, rfka held 1,400 shares of classes for every node of every tree, and ended for want of memory."""
+    source = table(1500, 4).assign(income=[f"word {at}" for at in range(1500)])
+
+    with pytest.raises(PolicyError, match="more than 1,000 classes"):
+        anonkit.release(source, method=method, k=10, target="income", ledger=None)
