@@ -36,6 +36,7 @@ ONLY: dict[str, set[str]] = {
 EXCEPTIONS = {
     ("checks/expectations.py", "policy"): "expectations are written from what the owner declares",
     ("checks/utility.py", "estimators"): "the classifier by which usefulness is judged; it decides about no promise",
+    ("checks/number_utility.py", "estimators"): "the model by which usefulness is judged; it decides about no promise",
     ("checks/number_models.py", "estimators"): "scores of a prediction; they decide about no promise",
 }
 HEAVY = {"sklearn", "scipy", "pandas", "polars", "duckdb", "opendp", "pyspark", "great_expectations", "matplotlib"}
