@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delta Lake, Apache Hudi and Apache Iceberg tables: refused, since their files hold deleted or replaced rows.
+"""Delta Lake, Apache Hudi and Apache Iceberg tables: refused as plain Parquet, since their files hold deleted rows.
 
 Such a table is what its log says, not what its Parquet files hold. Read as plain Parquet it would release people who
-were deleted from it, and some of them twice.
+were deleted from it, and some of them twice. `anonkit.engines.snapshots.lake_tables` reads Delta and Iceberg tables by
+their logs; no engine opens their files.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class StoredObjects:
         places = [folder / "rows" / _within(root, info.path, whole=whole) for info in infos]
         for info, place in zip(infos, places, strict=True):
             place.parent.mkdir(parents=True, exist_ok=True)
-            shielded(partial(self._copied, store, info, place), self._refusal)
+            shielded(partial(self._copied, store, info, place), self._cut)
         if [_state(info) for info in self._listed(store, path)] != [_state(info) for info in infos]:
             raise SourceError(f"{self.address.shown} changed while it was read", "run the command again")
         if whole:
@@ -146,12 +146,21 @@ class StoredObjects:
     def _refusal(self, error: Exception) -> SourceError:
         words, named = str(error).lower(), self.address.shown
         if any(word in words for word in _DENIED):
-            return SourceError(f"the store refuses to let you read {named}", _WHOSE.get(self.address.scheme))
+            return self._denied()
         if isinstance(error, FileNotFoundError) or any(word in words for word in _ABSENT):
             return SourceError(f"{named} does not exist", "or its store does not tell you")
         if any(word in words for word in _UNREACHED):
             return SourceError(f"the store of {named} cannot be reached", "is its endpoint or region spelled so?")
-        return SourceError(f"{named} cannot be read to its last byte", "run the command again")
+        return self._cut(error)
+
+    def _cut(self, error: Exception) -> SourceError:
+        """Return what is said where the store had answered before."""
+        if any(word in str(error).lower() for word in _DENIED):
+            return self._denied()
+        return SourceError(f"{self.address.shown} cannot be read to its last byte", "run the command again")
+
+    def _denied(self) -> SourceError:
+        return SourceError(f"the store refuses to let you read {self.address.shown}", _WHOSE.get(self.address.scheme))
 
 
 def _root(path: str) -> str:

@@ -112,6 +112,25 @@ def test_an_object_that_changes_meanwhile_is_refused(bucket: Any, monkeypatch: p
         read("s3://people/all.csv")
 
 
+def test_a_connection_that_is_lost_midway_is_refused(
+    bucket: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    """The library's own error, which names hosts and requests, is told as one line; the private copy is deleted."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    class Lost(pafs.S3FileSystem):
+        """A store that is gone when its bytes are asked for."""
+
+        def open_input_stream(self, *arguments: Any, **how: Any) -> Any:
+            raise OSError(f"AWS Error NETWORK_CONNECTION during GetObject: {MARKER}")
+
+    monkeypatch.setattr(pafs, "S3FileSystem", Lost)
+    with pytest.raises(SourceError, match="cannot be read to its last byte") as caught:
+        read("s3://people/all.csv")
+    quotes_nothing(caught.value, MARKER)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_stream_that_is_cut_short_is_refused(bucket: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     """The object is not read as if its first half were all; the private copy is deleted."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -129,6 +148,16 @@ def test_a_stream_that_is_cut_short_is_refused(bucket: Any, monkeypatch: pytest.
         read("s3://people/all.csv")
     quotes_nothing(caught.value, MARKER)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_that_the_store_does_not_know_is_refused(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit 3 in one line, and neither the key nor the words of the store."""
+    monkeypatch.setattr("moto.settings.INITIAL_NO_AUTH_ACTION_COUNT", 0.0)
+    with pytest.raises(SourceError, match="refuses to let you read") as caught:
+        read("s3://people/all.csv")
+    quotes_nothing(caught.value, "a-wrong-secret")
+    assert caught.value.exit_code == 3
+    monkeypatch.undo()
 
 
 def test_a_store_that_is_not_there_is_told(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
