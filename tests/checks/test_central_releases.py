@@ -36,12 +36,14 @@ def column(name: str, rng: random.Random, missing: Missing | None, **more: Any) 
     return Column(name=name, categories=values, missing=missing, **more)
 
 
-def some_table(rng: random.Random) -> tuple[pa.Table, Policy]:
-    """None to some hundred rows of a few columns of every kind, with people or without."""
+def some_table(rng: random.Random, *, numbers: bool) -> tuple[pa.Table, Policy]:
+    """None to some hundred rows of a few columns of every kind, with people or without, the target a number or not."""
     n, draw = rng.choice([0, 1, 2, 10, 200]), np.random.default_rng(rng.randrange(1 << 30))
     missing = rng.choice([None, Missing.CATEGORY])
     columns = {f"a{at}": column(f"a{at}", rng, missing) for at in range(rng.randint(1, 5))}
     columns["y"] = column("y", rng, missing, role=Role.TARGET)
+    if numbers:
+        columns["y"] = Column(name="y", role=Role.TARGET, bounds=rng.choice(BOUNDS), missing=missing)
     cells: dict[str, pa.Array] = {}
     for name, one in columns.items():
         absent = draw.random(n) < (0.1 if missing else 0)
@@ -72,10 +74,10 @@ def some_parameters(name: str, rng: random.Random, *, people: bool) -> dict[str,
     return given
 
 
-def refused(name: str, seed: int) -> list[str]:
+def refused(name: str, seed: int, *, numbers: bool = False) -> list[str]:
     """The checks of a true release that fail; nothing where epsilon is too little for so many draws."""
     rng = random.Random(f"{name} {seed}")
-    table, policy = some_table(rng)
+    table, policy = some_table(rng, numbers=numbers)
     given = some_parameters(name, rng, people=policy.unit is not None)
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "out.parquet"
@@ -92,9 +94,23 @@ def test_a_true_release_is_not_refused(name: str) -> None:
     assert [refused(name, seed) for seed in range(2)] == [[], []]
 
 
+@pytest.mark.parametrize("name", ["dp-forest", "dp-nb", "edprf", "diffgen"])
+def test_a_true_release_of_numbers_to_predict_is_not_refused(name: str) -> None:
+    """The same where the target has bounds, missing or not, in people and in rows, in rows and in cells."""
+    assert [refused(name, seed, numbers=True) for seed in range(3)] == [[], [], []]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", METHODS)
 def test_no_true_release_of_many_is_refused(name: str) -> None:
     """The same with many tables."""
     assert [(seed, found) for seed in range(40) if (found := refused(name, seed))] == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", METHODS)
+def test_no_true_release_of_many_numbers_is_refused(name: str) -> None:
+    """The same with many tables whose target is a number."""
+    assert [(seed, found) for seed in range(40) if (found := refused(name, seed, numbers=True))] == []

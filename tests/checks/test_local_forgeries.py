@@ -373,6 +373,13 @@ FORGERIES: dict[str, Forgery] = {
     "answers said not to be joint": Forgery(
         "sample", lambda f: f.params["attributes"][0].update(joint_with_target=False), None
     ),
+    "a target without a domain": Forgery(
+        "ppnb",
+        lambda f: f.params["target"].update(
+            {key: transformed(f)[key] for key in ("type", "domain", "mechanism", "parameters", "epsilon")}
+        ),
+        None,
+    ),
     # transformed numbers
     "an infinite centre": Forgery("ppnb", lambda f: transformed(f)["parameters"].update(centre=math.inf), None),
     "a centre beyond all floats": Forgery(

@@ -63,3 +63,11 @@ def test_the_realised_loss_is_never_above_the_target() -> None:
     """Whatever is chosen keeps epsilon."""
     for epsilon in np.linspace(0.05, 15, 30):
         assert best_number_response(float(epsilon), segments=2, has_missing=True)[1].epsilon <= epsilon
+
+
+def test_many_classes_leave_few_bins_to_choose_from() -> None:
+    """At most 2,048 pairs of class and cell are judged; beyond them the fewest bins are taken unseen."""
+    for segments in (40, 300, 900):
+        cells, channel = best_number_response(2.0, segments=segments, has_missing=False)
+        assert cells == 4 or segments * cells <= 2048
+        assert channel.n_inputs == segments * cells

@@ -53,6 +53,7 @@ from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
 
 _MOST_TREES = 1000
+_CHANCES_AT_ONCE = 1 << 22
 _STEPS_IN_A_CELL = 16
 """Numbers are drawn at the middles of so many equal parts of a cell."""
 
@@ -279,9 +280,14 @@ class StackedRows:
 
     def _labels(self, codes: IntArray, words: Words) -> IntArray:
         """Return a class for each row, drawn with the probabilities of the published scores."""
-        chances = self.scores.probabilities(places_of(self.forest, codes), codes)
-        uniform = words.fractions(len(chances)) / (1 << 52)
-        return np.asarray((np.cumsum(chances, axis=1)[:, :-1] <= uniform[:, np.newaxis]).sum(axis=1))
+        n_rows = codes.shape[1]
+        uniform, labels = words.fractions(n_rows) / (1 << 52), np.empty(n_rows, dtype=np.int64)
+        rows = max(1, _CHANCES_AT_ONCE // self.forest.schema.n_classes)
+        for start in range(0, n_rows, rows):  # rows times classes are never held
+            part = slice(start, start + rows)
+            chances = self.scores.probabilities(places_of(self.forest, codes[:, part]), codes[:, part])
+            labels[part] = (np.cumsum(chances, axis=1)[:, :-1] <= uniform[part, np.newaxis]).sum(axis=1)
+        return labels
 
     @staticmethod
     def _within(attribute: Attribute, codes: IntArray, words: Words) -> IntArray:

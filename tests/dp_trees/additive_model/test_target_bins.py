@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.checks.central_target import rows_of_cells
+from anonkit.consumers import ReleaseRegressor
 from anonkit.domains.attribute_domains import Grid
 from anonkit.domains.domain_codes import labels_of_cells
 from anonkit.domains.number_bins import NumberBins
+from anonkit.dp_trees.additive_model.budget_rule import rule_for
 from anonkit.dp_trees.additive_model.target_bins import (
     TargetCounts,
     TargetHistogram,
@@ -153,3 +155,31 @@ def test_the_public_rule_is_a_function_of_epsilon_and_rows() -> None:
     """A power of 2 of cells and a few bins, more of both with more rows; few rows or none are one."""
     assert [cells_for(1.0, rows) for rows in (-5, 0, 10**3, 10**4, 10**9)] == [64, 64, 64, 256, 1024]
     assert [bins_for(1.0, rows) for rows in (-5, 10**3, 10**4, 10**5, 10**9)] == [2, 3, 4, 8, 8]
+
+
+def test_a_table_too_large_to_hold_has_the_same_release() -> None:
+    """The histogram is counted by the engine, batch by batch: the same counts, bins and model."""
+    table = pa.table({"a": ["0", "1"] * 200, "y": [None if at % 7 == 0 else at % 64 + 0.5 for at in range(400)]})
+    found = []
+    for rows in (1000, 100):
+        with closing(open_engine("local", search_rows=rows)) as engine:
+            source = engine.scan(table, POLICY)
+            method = DPForest(epsilon=4.0)
+            found.append(method.release(source, POLICY, engine=engine, rng=Randomness.seeded(5)).params)
+    assert found[0] == found[1]
+
+
+def test_a_target_of_one_number_is_released() -> None:
+    """All rows in one cell: one bin may be left, and the model says its number."""
+    table = pa.table({"a": ["0", "1"] * 500, "y": [32.5] * 1000})
+    with closing(open_engine("local")) as engine:
+        source = engine.scan(table, POLICY)
+        params = DPForest(epsilon=20.0).release(source, POLICY, engine=engine, rng=Randomness.seeded(5)).params
+    predicted = ReleaseRegressor(params).fit().predict(table)
+    assert np.abs(predicted - 32.5).max() < 2
+
+
+def test_thousands_of_classes_are_not_held_by_their_square() -> None:
+    """Weights are learned for 64 classes at most: their sums grow with the square of the classes."""
+    learned = [rule_for(epsilon=1.0, rows=1e7, attributes=3, classes=classes).weights for classes in (2, 64, 65)]
+    assert [weight > 0 for weight in learned] == [True, True, False]
