@@ -93,7 +93,7 @@ class ClassSizes(_NamedColumns):
         import sqlalchemy as sa
 
         table, unit = _batch(execution_engine, metric_domain_kwargs), metric_value_kwargs["unit"]
-        keys = [_column(name) for name in metric_value_kwargs["columns"]]
+        keys = _keys(execution_engine, metric_value_kwargs["columns"])
         size = sa.func.count() if unit is None else sa.func.count(_column(unit).distinct())
         classes = sa.select(size.label("n")).select_from(table).group_by(*keys).subquery("classes")
         return sorted(_fetched(execution_engine, sa.select(classes.c.n, sa.func.count()).group_by(classes.c.n)))
@@ -103,7 +103,7 @@ class ClassSizes(_NamedColumns):
         if not _are_there(metrics, metric_domain_kwargs, metric_value_kwargs):
             return []
         frame, unit = _batch(execution_engine, metric_domain_kwargs), metric_value_kwargs["unit"]
-        keys = ", ".join(map(_ticked, metric_value_kwargs["columns"]))
+        keys = ", ".join(_spark_keys(frame, metric_value_kwargs["columns"]))
         size = "count(1)" if unit is None else f"count(DISTINCT {_ticked(unit)})"
         classes = f"(SELECT {size} AS n FROM {{batch}} GROUP BY {keys})"
         return sorted(_collected(frame, f"SELECT n, count(1) FROM {classes} GROUP BY n"))
@@ -139,7 +139,8 @@ class SensitivePairs(_NamedColumns):
         last = _fetched(execution_engine, _last_value(table, value))
         if _is_no_number(last):
             value = sa.func.nullif(value, sa.cast(sa.literal("NaN"), sa.Float))
-        names = {f"k{at}": _column(name) for at, name in enumerate(metric_value_kwargs["columns"])}
+        keys = _keys(execution_engine, metric_value_kwargs["columns"])
+        names = {f"k{at}": key for at, key in enumerate(keys)}
         cells = sa.select(
             *(column.label(key) for key, column in names.items()),
             value.label("s"),
@@ -160,7 +161,7 @@ class SensitivePairs(_NamedColumns):
         )
         if _is_no_number(last):
             value = f"nullif({value}, double('NaN'))"
-        names = [_ticked(name) for name in metric_value_kwargs["columns"]]
+        names = _spark_keys(frame, metric_value_kwargs["columns"])
         keys = ", ".join(f"k{at}" for at in range(len(names)))
         cells = "".join(f"{name} AS k{at}, " for at, name in enumerate(names))
         whose = "NULL" if unit is None else _ticked(unit)
@@ -231,6 +232,22 @@ def _column(name: str) -> Any:
     return sa.column(name)
 
 
+def _keys(execution_engine: Any, names: Sequence[str]) -> list[Any]:
+    """Return what tells classes apart: cells to the letter, since that is how they are shown.
+
+    The collation of a column, or a type such as citext, may take `Bern` and `bern` for one: two classes would count as
+    one. In databases that were not tried the collation of the columns decides.
+    """
+    import sqlalchemy as sa
+
+    dialect, columns = execution_engine.dialect_name, [_column(name) for name in names]
+    if dialect == "sqlite":  # a cast would shorten its numbers
+        return [sa.collate(column, "BINARY") for column in columns]
+    if dialect in ("postgresql", "duckdb"):
+        return [sa.collate(sa.cast(column, sa.Text), "C") for column in columns]
+    return columns
+
+
 def _last_value(table: Any, value: Any) -> Any:
     """Ask for the value that sorts last.
 
@@ -279,6 +296,12 @@ def _fetched(execution_engine: Any, query: Any) -> list[tuple[Any, ...]]:
 def _ticked(name: str) -> str:
     # braces are doubled, since the session formats its query
     return "`" + name.replace("`", "``").replace("{", "{{").replace("}", "}}") + "`"
+
+
+def _spark_keys(frame: Any, names: Sequence[str]) -> list[str]:
+    """Return what tells classes apart: cells to the letter, whatever the collation of a column takes for one."""
+    kinds = dict(frame.dtypes)
+    return [f"cast({_ticked(name)} AS BINARY)" if "collate" in kinds[name] else _ticked(name) for name in names]
 
 
 def _collected(frame: Any, query: str) -> list[tuple[Any, ...]]:

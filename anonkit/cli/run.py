@@ -30,8 +30,8 @@ def command(recipe: str, *, output: Mapping[str, Any], account: Account, owner: 
     anonkit run recipes/bank-rfka.toml
     anonkit run recipes/adult-rfka.toml --output /tmp/adult.parquet --force
 
-    A recipe is a TOML file with method, input (or simulate), output, policy and parameters; its paths are relative
-    to its own folder.
+    A recipe is a TOML file with method, input (or simulate, or several tables), output, policy and parameters; its
+    paths are relative to its own folder.
     """
     from anonkit.cli.summary import notes_of, release_document, release_text
     from anonkit.pipeline.recipe import Recipe

@@ -24,6 +24,7 @@ from anonkit.report.wording import (
     gathered,
     number,
     one_in,
+    people_alike,
     percent,
     required_words,
     shuffle_words,
@@ -221,8 +222,11 @@ def _figures(report: Mapping[str, Any]) -> list[str]:
     budget, attacker = report["budget"], report["disclosure_risk"].get("prosecutor")
     by_people = report["disclosure_risk"].get("counted") == "people"
     what = "of telling which person it is" if by_people else "of finding a person's row"
+    what += " by one row" if report["guarantee"]["parameters"].get("rows_known") else ""
     chance = "{}: {} at most, {} on average"
     risk = [] if attacker is None else [chance.format(what, one_in(attacker["max"]), one_in(attacker["mean"]))]
+    if alike := people_alike(report):
+        risk.append(f"of telling which person it is by all its rows: {one_in(1 / alike)} at most")
     if uniform := report["disclosure_risk"].get("uniform_classes"):
         risk.append(
             f"of records in classes of one {one_line(uniform['target'])}: {percent(uniform['share'])} "

@@ -43,6 +43,7 @@ _MEANINGS = {
     "rows": "it has more or fewer rows than its report says",
     "k_anonymity": "classes are smaller than promised or asked",
     "k_anonymity_people": "classes hold fewer people than promised or asked",
+    "whole_sets_counted_by_owner": "its report does not say that the owner counted whole sets of rows",
     "people": "its classes cannot have the people that are told of them",
     "people_of_values": "its values cannot be held by the people that are told of them",
     "l_diversity": "classes are less diverse than promised or asked",

@@ -217,7 +217,10 @@ def _prediction(block: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _with_interval(value: float | None, interval: Sequence[float] | None) -> str:
-    return number(value) + ("" if not interval else f" ({number(interval[0])} to {number(interval[1])})")
+    if not interval:
+        return number(value)
+    ends = "\u00a0to\u00a0".join(number(end) for end in interval)  # a line ends before the interval, not in it
+    return f"{number(value)} ({ends})"
 
 
 # --- columns ---------------------------------------------------------------------------------------------------------

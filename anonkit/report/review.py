@@ -14,7 +14,7 @@ from anonkit.report.differences import diff_reports
 from anonkit.report.promise_words import words_of
 from anonkit.report.promise_words.phrases import capital
 from anonkit.report.tabulation import measures
-from anonkit.report.wording import bound, date_text, heading, number, one_in, percent
+from anonkit.report.wording import bound, date_text, heading, number, one_in, people_alike, percent
 
 ATTACKS = ("singling_out", "linkability", "inference", "membership")
 SHOWN_DIFFERENCES = 40
@@ -54,8 +54,11 @@ def _counted_words(report: Mapping[str, Any]) -> str | None:
         return None
     by_people = risk.get("counted") == "people"
     record, records, whose = ("person", "people", "their") if by_people else ("record", "records", "its")
+    of_one = report["guarantee"]["parameters"].get("rows_known") is not None
+    known, alike = "the quasi-identifiers of one row" if of_one else f"{whose} quasi-identifiers", people_alike(report)
+    of_all = "" if alike is None else f"{one_in(1 / alike)}: to re-identify a person by all rows together. "
     return (
-        f"{one_in(risk['prosecutor']['max'])}: to re-identify a {record} by {whose} quasi-identifiers, counted on "
+        f"{of_all}{one_in(risk['prosecutor']['max'])}: to re-identify a {record} by {known}, counted on "
         f"the released table; {percent(risk['prosecutor']['share_at_risk'])} of the {records} have a risk above "
         f"{percent(risk['prosecutor']['risk_threshold'])}."
     )

@@ -80,6 +80,8 @@ _CHECKS = {
     "joint_k": ("Smallest group when combined with earlier releases", "at least"),
     "k_anonymity": ("Rows in the smallest equivalence class", "at least"),
     "k_anonymity_people": ("People in the smallest equivalence class", "at least"),
+    "k_anonymity_whole_sets": ("People that have the rarest whole set of rows, counted by the owner", "at least"),
+    "whole_sets_counted_by_owner": ("Statements that the owner has counted whole sets of rows for this k", "exactly"),
     "people": ("Classes that cannot hold the people told of them", "exactly"),
     "people_of_values": ("Counts of ‘{}’ that no people can have", "exactly"),
     "l_diversity": ("Different values of ‘{}’ in the least diverse class", "at least"),
@@ -230,6 +232,13 @@ def bound(value: object) -> str:
     digit = 10.0 ** (math.floor(math.log10(value)) - 5)
     near = round(value / digit)
     return number((near if math.isclose(value / digit, near, rel_tol=1e-9) else math.ceil(value / digit)) * digit)
+
+
+def people_alike(report: Mapping[str, Any]) -> int | None:
+    """Return the fewest people with one whole set of rows, as the owner counted them; None where nobody did."""
+    checks = report["verification"]["checks"]
+    counted = [check["observed"] for check in checks if check["name"] == "k_anonymity_whole_sets"]
+    return counted[0] if counted and isinstance(counted[0], int) and counted[0] > 0 else None
 
 
 def one_in(risk: float) -> str:

@@ -12,12 +12,13 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
+import sqlalchemy
 
 import anonkit
 from anonkit.checks.disclosure import measure
 from anonkit.errors import GuaranteeError, MissingDependencyError, UncheckedError
 from anonkit.policy.declaration import Policy
-from tests.checks.gx_batches import BACKENDS, COLUMNS, batch_of, quiet_context, run, two_regions
+from tests.checks.gx_batches import BACKENDS, COLUMNS, address_of, batch_of, quiet_context, run, two_regions
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),
@@ -165,6 +166,47 @@ def test_an_empty_batch_keeps_no_promise(frame: pd.DataFrame, context: Any, tmp_
         ],
     )
     assert [one.success for one in result.results] == [False, False]
+
+
+IGNORING_CASE = {
+    "sqlite": ("NOCASE", ""),
+    "duckdb": ("NOCASE", ""),
+    "postgresql": (
+        "ignoring_case",
+        "CREATE COLLATION IF NOT EXISTS ignoring_case (provider=icu, locale='und-u-ks-level2', deterministic=false)",
+    ),
+}
+"""A collation under which a database takes two spellings for one, and what makes it."""
+
+
+@pytest.mark.parametrize("backend", IGNORING_CASE)
+def test_classes_are_of_cells_to_the_letter(
+    backend: str, context: Any, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """A column whose collation ignores case shows `Bern` and `bern` all the same: two classes for whoever reads."""
+    from anonkit.checks import expectations as ax
+
+    batch = batch_of(context, backend, pd.DataFrame({"town": ["Bern", "bern"], "ill": ["a", "b"]}), tmp_path, request)
+    collation, made = IGNORING_CASE[backend]
+    address = f"sqlite:///{tmp_path / 'x.db'}" if backend == "sqlite" else address_of(backend, tmp_path, request)
+    engine, table = sqlalchemy.create_engine(address), f"t_{tmp_path.name}"[:60]
+    with engine.begin() as connection:
+        for statement in (
+            *([made] if made else []),
+            f'DROP TABLE "{table}"',
+            f'CREATE TABLE "{table}" (town TEXT COLLATE "{collation}", ill TEXT)',
+            f"INSERT INTO \"{table}\" VALUES ('Bern', 'a'), ('bern', 'b')",
+        ):
+            connection.execute(sqlalchemy.text(statement))
+        one = connection.execute(sqlalchemy.text(f'SELECT count(*) FROM "{table}" GROUP BY town')).fetchall()
+    engine.dispose()
+    assert [tuple(row) for row in one] == [(2,)]
+    asked = [
+        ax.ExpectTableToBeKAnonymous(columns=["town"], k=2),
+        ax.ExpectTableToBeLDiverse(columns=["town"], sensitive="ill", l=2),
+    ]
+    result = run(context, batch, asked)
+    assert [(one.success, one.result["observed_value"]) for one in result.results] == [(False, 1)] * 2
 
 
 def test_no_cell_is_in_a_result(frame: pd.DataFrame, context: Any, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.checks.whole_sets import fewest_alike
-from anonkit.errors import ReleaseFormatError
+from anonkit.cli.summary import release_text
+from anonkit.errors import GuaranteeError, ReleaseFormatError
+from anonkit.k_anonymity.search.shared_sets import SharedSets
 from anonkit.ledger.account import Account
 from anonkit.methods import make_method
 from anonkit.pipeline.release_output import Output
@@ -23,18 +26,22 @@ from anonkit.policy.declaration import Column, Policy, Role
 from anonkit.policy.person_rows import PersonRows
 from anonkit.promises.anonymous_classes import ALL_ROWS, ONE_ROW, KAnonymity
 from anonkit.promises.promise_kinds import read_promise
+from anonkit.report.promise_words.class_words import ClassWords
+from anonkit.report.review import risk_words
 from tests.checks.forgeries import Files, forged
 
 CELL = st.sampled_from(["a", "b", None])
 
 
-def released(folder: Path, *, whole: bool) -> Path:
+def released(folder: Path, *, whole: bool, alone: bool = False) -> Path:
     """Release 40 people with two rows each under one reading or the other; return the data file."""
     rows = [
         {"who": person, "age": 20 + person % 4, "ward": "ab"[(person // 4 + visit) % 2], "y": "yn"[person % 2]}
         for person in range(40)
         for visit in (0, 1)
     ]
+    rows += [{"who": 40, "age": 20, "ward": "a", "y": "y"}] * (2 if alone else 0)
+    rows += [{"who": 40, "age": 21, "ward": "b", "y": "y"}] * (2 if alone else 0)
     columns = {"who": Column(name="who", role=Role.UNIT), "y": Column(name="y", role=Role.TARGET)}
     asked = ReleaseRequest(
         method=make_method("rfka", {"k": 3, "trees": 10}, None),
@@ -126,3 +133,29 @@ def test_a_promise_is_read_back_and_a_strange_word_is_damage() -> None:
     block["parameters"]["rows_known"] = "some"
     with pytest.raises(ReleaseFormatError):
         read_promise(block)
+
+
+def test_the_risk_that_is_shown_is_that_of_the_promise(tmp_path: Path) -> None:
+    """Page, owner's page and terminal give the risk by all rows, from the owner's count, beside that by one row."""
+    release = anonkit.load(released(tmp_path, whole=True))
+    alike = next(
+        c["observed"] for c in release.report["verification"]["checks"] if c["name"] == "k_anonymity_whole_sets"
+    )
+    figures = {said: figure for figure, said in ClassWords().figures(release.report)}
+    told = " ".join(release_text(release).split())
+
+    assert figures["highest risk by all rows of a person"] == f"1 in {alike}"
+    assert "highest risk of re-identification by one row" in figures
+    assert f"by all its rows: 1 in {alike} at most" in told
+    assert f"1 in {alike}: to re-identify a person by all rows together" in " ".join(risk_words(release.report, None))
+
+
+def test_a_method_that_forgets_whole_sets_is_refused_by_the_recount(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Were nobody left out for a rare set, and every cut taken for allowed, nothing would be written."""
+    monkeypatch.setattr(SharedSets, "gone", lambda self, partition: np.zeros(partition.classes.size, dtype=bool))
+    with pytest.raises(GuaranteeError, match="k_anonymity_whole_sets is 1, 3 was asked"):
+        released(tmp_path, whole=True, alone=True)
+
+    assert not list(tmp_path.glob("out.*"))

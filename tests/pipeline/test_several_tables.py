@@ -15,6 +15,7 @@ import pytest
 import anonkit
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.datasets import hospital_patients, hospital_visits
+from anonkit.engines.engine_choice import Local
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import AnonkitError, GuaranteeError, ParameterError, PolicyError, SourceError
 from anonkit.pipeline.flat_view import flat_view
@@ -353,3 +354,27 @@ def test_what_differential_privacy_needs_is_asked_for_before_a_row_is_read(
     (tmp_path / "r.toml").write_text(private("rows_per_person = 3\n").replace(*change))
     with pytest.raises(AnonkitError, match=said):
         Recipe.load(tmp_path / "r.toml").run()
+
+
+@pytest.mark.slow
+def test_spark_joins_the_same_rows_and_releases_them(tmp_path: Path, spark: Any) -> None:
+    """The flat view is the same on Spark, and a release of whole sets and one of dp-nb validate there."""
+    hospital(tmp_path, 120)
+    read = recipe(tmp_path, head='engine = "spark"\n' + HEAD)
+    assert isinstance(read.source, SeveralTables)
+    views = []
+    for choice in (read.engine, Local()):
+        with choice.opened() as engine, closing(PrivateFolder()) as private:
+            views.append(pq.read_table(flat_view(read.source, read.policy, engine, private).path))
+    released = read.run()
+
+    assert views[0].equals(views[1])
+    assert {c["name"]: c["passed"] for c in released.report["verification"]["checks"]}["k_anonymity_whole_sets"]
+    assert anonkit.validate(tmp_path / "out.parquet").passed
+    (tmp_path / "r.toml").write_text(private_recipe_on_spark())
+    assert anonkit.validate(Recipe.load(tmp_path / "r.toml").run()).passed
+
+
+def private_recipe_on_spark() -> str:
+    """Return a recipe of dp-nb on Spark."""
+    return private('engine = "spark"\nrows_per_person = 2\n').replace("out.parquet", "private.parquet")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64encode
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -134,8 +137,29 @@ def test_the_dossier_fits_a_narrow_screen(tmp_path: Path) -> None:
     assert asked - {"/favicon.ico"} == {"/probe.html"}
 
 
-def test_rows_left_out_and_prediction_stand_side_by_side() -> None:
-    """Classes with their counts, one of few rows without its name; source, release and difference with intervals."""
+@pytest.mark.browser
+def test_the_dossier_fits_a_sheet_of_paper(tmp_path: Path) -> None:
+    """Between the margins of A4 (178 mm, 673 pixels) nothing goes beyond them, long names and intervals neither."""
+    figures = _left_out_and_prediction()
+    side = {"auc": 0.895234, "ci": {"auc": [0.874234, 0.916134]}}
+    figures["prediction_for_all_rows"] |= {
+        "target": LONG, "from_source": side, "from_release": side,
+        "difference": {"auc": {"value": -0.061934, "ci": [-0.076834, -0.047034], "shows": "loss"}},
+    }  # fmt: skip
+    page = render_dossier(_k_anonymous(), _owner(LONG, **figures), name=LONG, examples=_examples(LONG))
+    printed, scroll_bar = page.replace("@media print", "@media all"), 15
+    style = page.partition("<style>")[2].partition("</style>")[0]
+    allowed = "sha256-" + b64encode(sha256(style.replace("@media print", "@media all").encode()).digest()).decode()
+    printed = re.sub(r"sha256-[A-Za-z0-9+/=]+", allowed, printed, count=1)
+
+    (found,), _ = _in_browser(tmp_path, [(printed, 673 + scroll_bar)])
+
+    assert found["styled"] == "5px"
+    assert found["overflow"] == 0
+
+
+def _left_out_and_prediction() -> dict[str, Any]:
+    """Owner's figures of what is left out and of the prediction of the target."""
     classes = [
         {"class": "high", "in": 200, "left_out": 30, "share": 0.15, "stands_out": True},
         {"class": "secret", "in": 3, "left_out": 3, "share": 1.0, "stands_out": False},
@@ -150,7 +174,12 @@ def test_rows_left_out_and_prediction_stand_side_by_side() -> None:
         "from_source": side, "from_release": {"auc": 0.8, "ci": {"auc": [0.7, 0.85]}},
         "difference": {"auc": {"value": -0.1, "ci": [-0.2, -0.05], "shows": "loss"}},
     }  # fmt: skip
-    owner = _owner(rows_left_out=left_out, prediction_for_all_rows=prediction, utility_of_source={"x": 1})
+    return {"rows_left_out": left_out, "prediction_for_all_rows": prediction}
+
+
+def test_rows_left_out_and_prediction_stand_side_by_side() -> None:
+    """Classes with their counts, one of few rows without its name; source, release and difference with intervals."""
+    owner = _owner(**_left_out_and_prediction(), utility_of_source={"x": 1})
 
     text = _Page(render_dossier(_k_anonymous(), owner)).text
     assert "high 200 rows 30 rows 15%" in text

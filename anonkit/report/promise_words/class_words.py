@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from anonkit.report.promise_words.phrases import Json, Phrase, Verdict, capital, named, plain
-from anonkit.report.wording import number, one_in
+from anonkit.report.wording import number, one_in, people_alike
 
 _MODELS = ("l_diversity", "entropy_l_diversity", "recursive_c_l_diversity", "t_closeness", "alpha_k_anonymity")
 
@@ -32,7 +32,10 @@ class ClassWords:
             people = risk["k_anonymity"]["people"]
             out += [(number(people), "people in the smallest class found")] if people is not None else []
             out.append((number(risk["k_anonymity"]["k"]), "rows in the smallest class found"))
-            out.append((one_in(risk["prosecutor"]["max"]), "highest risk of re-identification"))
+            by = " by one row" if parameters.get("rows_known") else ""
+            out.append((one_in(risk["prosecutor"]["max"]), f"highest risk of re-identification{by}"))
+            if alike := people_alike(report):
+                out.append((one_in(1 / alike), "highest risk by all rows of a person"))
         return [*out, (number(report["rows"].get("out")), "rows released")]
 
     def verdict(self, promise: Json, n_checks: int) -> Verdict:
@@ -59,6 +62,11 @@ class ClassWords:
             first += [Phrase("; they do not know what is released unchanged: "), *named(clear)]
         yield [*first, Phrase(".")]
         yield plain("What a class tells about its members (homogeneity) is acceptable.")
+        known = report["guarantee"]["parameters"].get("rows_known")
+        if known == "one":
+            yield plain("Outsiders know one row of a person at most: several rows are not protected together.")
+        elif known == "all":
+            yield plain("Whole sets of rows were counted by the owner, whose word it is: no file can show it.")
         yield plain("No other release about the same people can be combined with this one.")
 
     def uncounted_risk(self, promise: Json) -> str:
@@ -69,6 +77,7 @@ class ClassWords:
         """Return which of k and the diversities asked for no check looked at."""
         parameters = promise["parameters"]
         needed = ["k_anonymity", *(["k_anonymity_people"] if parameters.get("unit") else [])]
+        needed += ["k_anonymity_whole_sets"] if parameters.get("rows_known") == "all" else []
         needed += [
             f"{model}:{name}" for model in _MODELS if model in parameters for name in parameters.get("sensitive", ())
         ]

@@ -212,6 +212,37 @@ def test_a_test_passes_where_the_measure_holds_and_fails_beyond_it(
     assert {passes for passes, *_ in expected.values()} == {True, False}
 
 
+IGNORING_CASE = {
+    "on_duckdb": ("nocase", "select 1"),
+    "on_postgresql": (
+        '"ignoring_case"',
+        "create collation if not exists ignoring_case (provider=icu, locale='und-u-ks-level2', deterministic=false)",
+    ),
+}
+"""A collation under which a database takes two spellings for one, and what makes it."""
+
+
+@pytest.mark.parametrize("database", IGNORING_CASE)
+def test_classes_are_of_cells_to_the_letter(database: str, request: pytest.FixtureRequest) -> None:
+    """`Bern` and `bern` are two classes of one row, whatever GROUP BY makes of them."""
+    project: Project = request.getfixturevalue(database)
+    collation, made = IGNORING_CASE[database]
+    project.write(
+        "models/m.sql",
+        f'{{{{ config(materialized="table", pre_hook="{made}") }}}} '
+        f"select town collate {collation} as town, ill from (values ('Bern', 'a'), ('bern', 'b')) as r(town, ill)",
+    )
+    tests = [
+        {"anonkit.k_anonymous": {"name": "k", "arguments": {"columns": ["town"], "k": 2}}},
+        {"anonkit.l_diverse": {"name": "l", "arguments": {"columns": ["town"], "sensitive": "ill", "l": 2}}},
+    ]
+    project.write("models/schema.yml", json.dumps({"version": 2, "models": [{"name": "m", "data_tests": tests}]}))
+    assert project.run("deps")[0] == 0
+    _, said, found = project.run("build")
+    statuses = {name.split(".")[2]: status for name, status in found.items() if name.startswith("test.")}
+    assert statuses == {"k": "fail", "l": "fail"}, said[-3000:]
+
+
 @pytest.mark.parametrize(
     ("arguments", "rule"),
     [

@@ -1,4 +1,5 @@
-{# What the tests share: the cells that are looked at, under names of their own, and a refusal of what cannot be meant. #}
+{# What the tests share: the cells that are looked at, under names of their own, and a refusal of what cannot be meant.
+   Classes are of cells to the letter, whatever the collation of a column takes for one. #}
 
 {% macro named_cells(model, columns, sensitive=none) %}
 {{ anonkit.refuse_unless(columns is sequence and columns is not string and columns is not mapping and columns | length > 0,
@@ -9,7 +10,7 @@
                          'the sensitive column, or the unit, is none of the columns') }}
     select
     {% for name in columns %}
-        {{ anonkit.quoted(name) }} as k{{ loop.index }},
+        cast({{ anonkit.quoted(name) }} as {{ dbt.type_string() }}) collate "C" as k{{ loop.index }},
     {% endfor %}
     {% if sensitive is none %}
         1 as s
