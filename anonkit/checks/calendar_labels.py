@@ -99,7 +99,7 @@ def covered(label: str, calendar: Mapping[str, Any]) -> Collection[Ends]:
 
 
 def is_calendar_label(
-    label: str | None, members: Sequence[int], cuts: Sequence[str], calendar: Mapping[str, Any] | None
+    label: str | None, members: Sequence[int], cuts: Sequence[str], calendar: Mapping[str, Any]
 ) -> bool:
     """Tell whether neighbouring parts between cuts are exactly what a label of the calendar says.
 
@@ -108,10 +108,10 @@ def is_calendar_label(
     members : sequence of int
         The parts: part i lies between cut i - 1 and cut i.
     cuts : sequence of str
-    calendar : mapping or None
-        What the params state of the column; None where it is of no calendar.
+    calendar : mapping
+        What the params state of the column.
     """
-    if label is None or calendar is None:
+    if label is None:
         return False
     parts = sorted(members)
     if parts != list(range(parts[0], parts[-1] + 1)) or not parts[0] >= 1 or parts[-1] > len(cuts):

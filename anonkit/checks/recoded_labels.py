@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonkit.checks.calendar_labels import is_calendar_label
+from anonkit.checks.cell_labels import is_cell_label, wrong_outlines
 from anonkit.checks.class_counts import quoted
 from anonkit.checks.disclosure import scanned
 from anonkit.checks.sameness import named, none_of, repeated
@@ -45,7 +46,7 @@ class Parts:
     groups: tuple[tuple[str, frozenset[int]], ...] | None = None
     """Declared groups with their names, the smaller first; a set of parts is called by the first that holds it."""
     calendar: Mapping[str, Any] | None = None
-    """What the params state of a column of dates, moments or times of day."""
+    """What the params state of a column of dates, moments or times of day, or of a place."""
 
     @property
     def size(self) -> int:
@@ -144,7 +145,12 @@ def label_checks(
         The recoding or the report is not one.
     """
     recoding, stated = params["recoding"], dict(named(report["columns"]))
-    calendars = {name: column["calendar"] for name, column in named(params.get("columns", ())) if "calendar" in column}
+    calendars = {
+        name: column[key]
+        for name, column in named(params.get("columns", ()))
+        for key in ("calendar", "place")
+        if key in column
+    }
     merged = recoding.get("merged", False)
     if merged not in (True, False):
         raise ValueError("neither yes nor no")
@@ -184,7 +190,10 @@ def label_checks(
                 yield none_of(f"told:{name}", stated[name]["released_values"] != _count(connection, source, name))
                 continue
             present = {row[0] for row in _distinct(connection, source, [name])}
-            yield none_of(f"domain:{name}", len(present - labels))
+            unknown = len(present - labels)
+            if "resolutions" in calendars.get(name, ()):
+                unknown += wrong_outlines(params["places"][name], present)
+            yield none_of(f"domain:{name}", unknown)
             yield none_of(f"told:{name}", _wrong_entry(stated[name], present))
 
 
@@ -310,8 +319,10 @@ def _may_be(label: str | None, members: Sequence[int], parts: Parts) -> bool:
     if parts.intervals and len(members) == 1 and 0 < members[0] < len(parts.names):
         low, high = parts.names[members[0] - 1], parts.names[members[0]]
         possible |= {low} if _is_next(low, high) else set()
-    if parts.intervals and is_calendar_label(label, members, parts.names, parts.calendar):
-        return True
+    if parts.intervals and parts.calendar is not None:
+        is_label = is_cell_label if "resolutions" in parts.calendar else is_calendar_label
+        if is_label(label, members, parts.names, parts.calendar):
+            return True
     return plain in possible or label in possible or (plain == _MISSING and None in possible)
 
 

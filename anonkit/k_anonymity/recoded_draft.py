@@ -19,9 +19,10 @@ from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_rows import RecodeRows, UsableRows
 from anonkit.k_anonymity.violating_classes import violating_classes
 from anonkit.policy.declaration import Column, Outside, Policy, Role
+from anonkit.policy.places import outlines
 from anonkit.policy.target_task import Task
 from anonkit.protocols import Draft, Engine, Progress, Source
-from anonkit.published.recoding import GlobalRecoding, Grouping, KeptAxis, Recoding
+from anonkit.published.recoding import MASK, GlobalRecoding, Grouping, KeptAxis, Recoding
 from anonkit.report.blocks import Action, ColumnFacts, ReportColumn
 
 _NOTHING_KEPT = "every level that tells something of it would have made groups too small"
@@ -152,7 +153,23 @@ def anonymity_params(policy: Policy, schema: pa.Schema, model: AnonymityModel, r
         "max_suppression": model.suppression_limit,
         "columns": [_column_params(policy, column, schema.field(name).type) for name, column in policy.columns.items()],
         "recoding": recoding.to_dict(),
+        **_outlines(policy, recoding),
     }
+
+
+def _outlines(policy: Policy, recoding: Recoding) -> dict[str, Any]:
+    """Return centre and bounds of every cell that a place may show."""
+    named = {column.name for column in policy.columns.values() if column.place is not None}
+    axes = recoding.columns if isinstance(recoding, GlobalRecoding) else recoding.axes
+    shown: dict[str, set[str | None]] = {}
+    for column in axes:
+        if column.name not in named or isinstance(column, KeptAxis):
+            continue
+        levels = (column.labels, *(column.coarser or ())) if isinstance(column, Grouping) else ()
+        groups = () if isinstance(column, Grouping) else (column.named or ())
+        shown[column.name] = {*(label for level in levels for label in level), *(name for name, _ in groups)}
+    told = {name: sorted(label for label in labels if label not in (None, MASK)) for name, labels in shown.items()}
+    return {"places": {name: outlines(labels) for name, labels in told.items()}} if told else {}
 
 
 def _column_params(policy: Policy, column: Column, kind: pa.DataType) -> dict[str, Any]:
@@ -166,7 +183,10 @@ def _column_params(policy: Policy, column: Column, kind: pa.DataType) -> dict[st
         **({"missing_is_value": column.name in policy.missing_is_value} if column.is_sensitive else {}),
     }
     bounds, values = column.bounds, column.domain_values
-    if column.named_parts is not None and column.calendar is not None:
+    if column.place is not None:
+        stated = {} if column.outside is None else {"outside": str(column.outside)}
+        params["place"] = {**column.place.to_params(), **stated}
+    elif column.named_parts is not None and column.calendar is not None:
         params["calendar"] = {
             **column.calendar.to_params(),
             **({} if column.outside is None else {"outside": str(column.outside)}),

@@ -17,6 +17,7 @@ from anonkit.parameters import parameter
 from anonkit.policy.calendar_columns import Calendar
 from anonkit.policy.declaration import Column, ColumnType, Missing, Outside, Policy, Role, TargetUse
 from anonkit.policy.encodings import UTF8, encoding_named
+from anonkit.policy.places import Place
 from anonkit.policy.target_task import Task
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.recoding import (
@@ -164,7 +165,8 @@ class Recoded(AnonymityModel):
 
 
 def _column(raw: Mapping[str, Any]) -> Column:
-    domain, calendar = raw.get("domain", {}), raw.get("calendar")
+    domain, calendar, place = raw.get("domain", {}), raw.get("calendar"), raw.get("place")
+    outside = (place or calendar or domain).get("outside")
     bounds, categories = domain.get("bounds"), domain.get("categories")
     kind = _column_type(raw["type"])
     if categories is not None:  # its cells are compared with them, whatever type they were written in
@@ -176,7 +178,8 @@ def _column(raw: Mapping[str, Any]) -> Column:
         missing=Missing(raw["missing"]),
         bounds=None if bounds is None else (float(bounds[0]), float(bounds[1])),
         categories=None if categories is None else tuple(map(str, categories)),
-        outside=None if "outside" not in (calendar or domain) else Outside((calendar or domain)["outside"]),
+        outside=None if outside is None else Outside(outside),
+        place=None if place is None else Place.from_params(place, f"place {raw['name']!r}"),
         calendar=None if calendar is None else Calendar.from_params(calendar, f"column {raw['name']!r}"),
     )
     if not column.is_sensitive and not raw["sensitive"]:

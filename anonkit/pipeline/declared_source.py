@@ -24,6 +24,7 @@ from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.request_form import request_form
 from anonkit.pipeline.several_tables import SeveralTables
 from anonkit.policy.declaration import Policy
+from anonkit.policy.places import outlines
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.randomness import Randomness
@@ -79,7 +80,11 @@ class DeclaredSource:
         draft = request.method.release(
             self.table, self.policy, engine=self.engine, rng=randomness, progress=request.progress
         )
-        return replace(draft, columns=self.undeclared.marked(draft.columns))
+        return replace(
+            draft,
+            columns=self.undeclared.marked(draft.columns),
+            params={**draft.params, **_public_cells(self.policy)},
+        )
 
     def figures(
         self, of_method: Mapping[str, Any], released: ReleasedRows | None, randomness: Randomness | None
@@ -165,6 +170,21 @@ def _judged(table: Source, unknown: Sequence[str], engine: Engine, view: FlatVie
     if not unknown:
         return Undeclared()
     return judge_undeclared(table, unknown, engine) if view is None else view.judged(unknown, engine)
+
+
+def _public_cells(policy: Policy) -> dict[str, Any]:
+    """Return centre and bounds of the public cells of places, which a policy declares for differential privacy."""
+    places = {name: column for name, column in policy.columns.items() if column.place is not None}
+    if not (places and policy.cell_by_cell):
+        return {}
+    bins = {name: column.bins for name, column in places.items() if column.is_released}
+    return {
+        "places": {
+            name: outlines(sorted({cell for path in each.paths for cell in path}))
+            for name, each in bins.items()
+            if each
+        }
+    }
 
 
 def _role_notes(declared: Policy, policy: Policy) -> list[str]:

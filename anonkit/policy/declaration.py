@@ -28,6 +28,8 @@ from anonkit.policy.calendar_columns import Calendar, PublicBins, declared_calen
 from anonkit.policy.encodings import UTF8, declared_encoding
 from anonkit.policy.generalization_trees import check_tree, declared_tree
 from anonkit.policy.person_rows import PersonRows
+from anonkit.policy.places import KEYS as PLACE_KEYS
+from anonkit.policy.places import Place, declared_place
 from anonkit.policy.publication import Publication, declared_publication
 from anonkit.policy.target_task import KEYS as TARGET_KEYS
 from anonkit.policy.target_task import Task, declared_task, declares_no_target, named_task, refuse_contradicting
@@ -143,6 +145,8 @@ class Column:
     calendar: Calendar | None = None
     """Format, zone, levels and public bounds of a column of dates, moments or times of day; a column of dates that is
     made in Python without it has type alone, as one of a table that brings its own types."""
+    place: Place | None = None
+    """The columns of coordinates that it is made of; it stands in no source."""
     answers: AnswerDesign | None = None
     """How answers about it are drawn when not evenly (`answer_weights`, `response_matrix`); for errph and ppnb."""
 
@@ -175,23 +179,29 @@ class Column:
 
     @property
     def named_parts(self) -> NamedParts | None:
-        """The parts of the calendar at which a column of dates, moments or times may be told."""
+        """The parts of the calendar or of the grid at which dates, moments, times and places may be told."""
+        if self.place is not None:
+            return self.place.parts
         return None if self.calendar is None or self.domain_values is not None else self.calendar.parts
 
     @property
     def has_bins(self) -> bool:
-        """True when the declaration makes public bins of dates, moments or times: they have bounds."""
+        """True when the declaration makes public bins of dates, moments, times or places: they have bounds."""
+        if self.place is not None:
+            return self.place.has_bins
         return self.named_parts is not None and self.calendar is not None and self.calendar.limits is not None
 
     @property
     def bins(self) -> PublicBins | None:
-        """The public bins of a column whose cells are dates, moments or times within declared bounds.
+        """The public bins of a column whose cells are dates, moments, times or places within declared bounds.
 
         Raises
         ------
         PolicyError
             There are too many.
         """
+        if self.place is not None:
+            return self.place.bins
         return self.calendar.bins if self.has_bins and self.calendar is not None else None
 
     def __post_init__(self) -> None:
@@ -229,8 +239,9 @@ class Column:
         listed = self.domain_values
         if self.bounds is not None and self.compares_texts:
             raise PolicyError(f'{where}: bounds are for numbers, type = "{self.type}" is for categories')
-        days = self.calendar is not None
+        days = self.calendar is not None or self.place is not None
         bounded = self.bounds is not None or (self.calendar is not None and self.calendar.limits is not None)
+        bounded = bounded or (self.place is not None and self.place.box is not None)
         if self.missing is Missing.FIRST and not bounded and listed is None:
             raise PolicyError(f'{where}: missing = "first" needs declared categories or bounds')
         if self.outside is not None and not (bounded or days) and listed is None:
@@ -309,13 +320,22 @@ class Policy:
         """Build a policy from the parsed TOML document."""
         known = (
             "dataset", "columns", "missing", "missing_values", "encoding", "declared_by", "license", "joint_k",
-            "publication",
+            "places", "publication",
         )  # fmt: skip
         refuse_unknown("policy", raw, (*known, *BOOKKEEPING_KEYS, *TARGET_KEYS))
-        columns = expect("policy", "columns", raw.get("columns", {}), dict)
+        specs = expect("policy", "columns", raw.get("columns", {}), dict)
+        places = expect("policy", "places", raw.get("places", {}), dict)
+        columns = {name: _column(name, expect("policy", name, spec, dict), folder) for name, spec in specs.items()}
+        for name, spec in places.items():
+            place = _place(name, expect("places", name, spec, dict))
+            if name in columns:
+                raise PolicyError(f"{name!r} is a column and a place", "one name for one of them")
+            for coordinate in place.place.columns if place.place is not None else ():
+                columns.setdefault(coordinate, Column(name=coordinate, role=Role.IDENTIFIER))
+            columns[name] = place
         return cls(
             dataset=optional_text("policy", "dataset", raw),
-            columns={name: _column(name, expect("policy", name, spec, dict), folder) for name, spec in columns.items()},
+            columns=columns,
             missing=None if "missing" not in raw else member(Missing, "policy", "missing", raw["missing"]),
             missing_values=tuple(texts("policy", "missing_values", raw.get("missing_values", [""]))),
             encoding=declared_encoding(raw),
@@ -337,7 +357,10 @@ class Policy:
         column = self.columns.get(name)
         if column is None:
             return False
-        declarations = (column.categories, column.bounds, column.ladder, column.tree, column.answers, column.calendar)
+        declarations = (column.categories, column.bounds, column.ladder, column.tree, column.answers, column.place)
+        calendar = column.calendar
+        if calendar is not None and (calendar.levels is not None or calendar.bounds is not None):
+            return True
         return column.role_given or any(value is not None for value in declarations)
 
     def names(self, *roles: Role) -> tuple[str, ...]:
@@ -434,10 +457,14 @@ class Policy:
         PolicyError
             A declared column is not in the table, or a role is given to two columns that only one may have.
         """
-        for name in self.columns:
-            if name not in names and name not in self.optional:
+        for name, column in self.columns.items():
+            if column.place is None and name not in names and name not in self.optional:
                 raise PolicyError(f"column {name!r} is not in the table", did_you_mean(name, names))
         columns = {name: self.column(name) for name in names}
+        places = {name: column for name, column in self.columns.items() if column.place is not None}
+        for name, column in places.items():
+            _refuse_place(name, column, columns)
+        columns |= places
         for role in (Role.TARGET, Role.UNIT):
             holders = [name for name, column in columns.items() if column.role is role]
             if len(holders) > 1:
@@ -456,6 +483,40 @@ class Policy:
             last = free[-1]
             columns[last] = replace(columns[last], role=Role.TARGET)
         return resolved
+
+
+def _place(name: str, spec: Mapping[str, Any]) -> Column:
+    """Return a place as the column that it becomes."""
+    where = f"place {name!r}"
+    refuse_unknown(where, spec, ("role", "missing", "outside", *PLACE_KEYS))
+    return Column(
+        name=name,
+        role=member(Role, where, "role", spec.get("role", "quasi_identifier")),
+        missing=None if "missing" not in spec else member(Missing, where, "missing", spec["missing"]),
+        outside=None if "outside" not in spec else member(Outside, where, "outside", spec["outside"]),
+        place=declared_place(where, spec),
+    )
+
+
+def _refuse_place(name: str, column: Column, of_table: Mapping[str, Column]) -> None:
+    """Refuse a place that a table has no coordinates for, or a column of its name; and coordinates that are released.
+
+    Raises
+    ------
+    PolicyError
+        It is one of these.
+    """
+    if name in of_table:
+        raise PolicyError(f"place {name!r} is called as a column of the table is", "give the place another name")
+    for coordinate in column.place.columns if column.place is not None else ():
+        if coordinate not in of_table:
+            hint = did_you_mean(coordinate, list(of_table))
+            raise PolicyError(f"place {name!r}: column {coordinate!r} is not in the table", hint)
+        if of_table[coordinate].role is not Role.IDENTIFIER:
+            raise PolicyError(
+                f"place {name!r}: column {coordinate!r} may not be released beside it",
+                'leave the coordinates out of [columns], or role = "identifier"',
+            )
 
 
 def _column(name: str, spec: Mapping[str, Any], folder: Path | None) -> Column:

@@ -8,6 +8,7 @@ tables so. Methods of differential privacy code cells by the same rule themselve
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,7 @@ from anonkit.domains.domain_codes import refuse_kinds
 from anonkit.errors import PolicyError
 from anonkit.policy.calendar_settling import CalendarCells
 from anonkit.policy.declaration import Column, Missing, Outside, Policy, Role
+from anonkit.policy.place_settling import PlaceCells
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +155,8 @@ def declared_cells(column: Column, policy: Policy) -> DeclaredCells | None:
     A column that does not say what missing means gets the policy's own `missing = "first"`. None where a cell means
     what its own type says: nothing is declared of its values.
     """
+    if column.place is not None:
+        return None  # `place_cells` reads it from two columns
     if column.role is Role.UNIT:
         return UnitCells(name=column.name)
     values, bounds = column.domain_values, column.bounds
@@ -168,6 +172,26 @@ def declared_cells(column: Column, policy: Policy) -> DeclaredCells | None:
         outside=column.outside,
         first=first,
         any_type=column.role is Role.QUASI_IDENTIFIER,
+    )
+
+
+def place_cells(policy: Policy, names: Collection[str]) -> tuple[PlaceCells, ...]:
+    """Return how the places of a policy are read from a table with these columns."""
+    by_cell = policy.cell_by_cell
+    return tuple(
+        PlaceCells(
+            name=column.name,
+            place=column.place,
+            outside=column.outside,
+            binned=by_cell,
+            named=column.role is not Role.QUASI_IDENTIFIER,
+            refuses=not by_cell and (column.outside is Outside.REFUSE or column.outside is None),
+        )
+        for column in policy.columns.values()
+        if column.place is not None
+        and column.is_released
+        and set(column.place.columns) <= set(names)
+        and (column.has_bins or not by_cell)
     )
 
 
@@ -232,7 +256,8 @@ def settling(schema: pa.Schema, policy: Policy) -> SettleCells | None:
         for kind, cells in declared
         if cells is not None and cells.settles(kind) and (not policy.cell_by_cell or _settles_by_cell(cells))
     )
-    if not columns:
+    places = place_cells(policy, schema.names)
+    if not (columns or places):
         return None
     refuse_kinds(schema, [cells.name for cells in columns if isinstance(cells, NumberCells)])
     for cells in columns:
@@ -242,8 +267,9 @@ def settling(schema: pa.Schema, policy: Policy) -> SettleCells | None:
                 'whole numbers such as 20210304 need their format = "%Y%m%d"',
             )
     kinds = {cells.name: cells.settled_kind(schema.field(cells.name).type) for cells in columns}
+    fields = [field.with_type(kinds.get(field.name, field.type)) for field in schema]
     return SettleCells(
-        columns=columns, schema=pa.schema([field.with_type(kinds.get(field.name, field.type)) for field in schema])
+        columns=columns, places=places, schema=pa.schema([*fields, *((cells.name, cells.kind) for cells in places)])
     )
 
 
@@ -259,12 +285,18 @@ class SettleCells:
     columns: tuple[DeclaredCells, ...]
     """Columns that are settled, and how."""
     schema: pa.Schema
+    places: tuple[PlaceCells, ...] = ()
+    """Places that are settled into columns of their own; no coordinate is left in its column."""
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
         """Return the rows with settled cells."""
         arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
         for cells in self.columns:
             arrays[cells.name] = cells.settled(arrays[cells.name], self.schema.field(cells.name).type)
+        for place in self.places:
+            arrays[place.name] = place.settled(batch)
+        for name in {name for place in self.places for name in place.place.columns}:
+            arrays[name] = pa.nulls(batch.num_rows, self.schema.field(name).type)
         return pa.RecordBatch.from_arrays([arrays[name] for name in self.schema.names], schema=self.schema)
 
 
@@ -272,11 +304,23 @@ class SettleCells:
 class CountCells:
     """Counts the missing cells and those outside the declared domain: a function of the batch alone."""
 
-    columns: tuple[DeclaredCells, ...]
+    columns: tuple[DeclaredCells | PlaceCells, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the table that are looked at."""
+        return [
+            name
+            for cells in self.columns
+            for name in (cells.place.columns if isinstance(cells, PlaceCells) else [cells.name])
+        ]
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64]:
         """Return both counts of each column, shape (2 * n_columns,)."""
-        return np.array([n for cells in self.columns for n in cells.counts(batch.column(cells.name))], np.int64)
+        counts = (
+            cells.counts(batch if isinstance(cells, PlaceCells) else batch.column(cells.name)) for cells in self.columns
+        )
+        return np.array([n for pair in counts for n in pair], np.int64)
 
 
 def refuse_outside(column: Column, count: int) -> None:

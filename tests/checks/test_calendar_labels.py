@@ -89,7 +89,6 @@ def test_an_hour_may_also_be_named_by_the_ends_of_its_day() -> None:
     assert not is_calendar_label("2021-04", [2], ["2021-04-01", "2021-05-01"], HOURS)
     assert not is_calendar_label("2021-04", [1, 4], ["2021-04-01", "2021-05-01"], HOURS)
     assert not is_calendar_label(None, [1], ["2021-04-01", "2021-05-01"], HOURS)
-    assert not is_calendar_label("2021-04", [1], ["2021-04-01", "2021-05-01"], None)
 
 
 CUTS = ["2021-01-01", "2021-02-01", "2021-03-01", "2021-04-01"]

@@ -54,7 +54,8 @@ def open_json_lines(file: TextFile, policy: Policy) -> Untyped:
             return TextCells.of(policy.column(name), cell_by_cell=policy.cell_by_cell)
         return _JsonCells(name, listed_texts(policy))
 
-    names = list(policy.columns) if policy.cell_by_cell else []
+    declared = [name for name, column in policy.columns.items() if column.place is None]
+    names = declared if policy.cell_by_cell else []
     return Untyped(names=names, open=lambda: _read(file, policy, spelled), cells_of=cells_of)
 
 

@@ -15,7 +15,8 @@ from anonkit.engines.reading.number_columns import CountNumbers, mixed_notes, te
 from anonkit.errors import PolicyError
 from anonkit.policy.calendar_settling import CalendarCells
 from anonkit.policy.declaration import Policy, Role
-from anonkit.policy.declared_cells import CountCells, DeclaredCells, UnitCells, declared_cells, settling
+from anonkit.policy.declared_cells import CountCells, DeclaredCells, UnitCells, declared_cells, place_cells, settling
+from anonkit.policy.place_settling import PlaceCells
 from anonkit.protocols import Engine, Source, is_too_large
 
 _COUNTS = ("missing", "outside")
@@ -48,9 +49,17 @@ def declared_table(
 def _refuse_unread(policy: Policy, unusable: dict[str, Any]) -> None:
     """Refuse dates, moments or times that cannot be read, or lie beyond their bounds, where that is declared."""
     for name, counts in unusable.get("cells_not_as_declared", {}).items():
-        cells = declared_cells(policy.column(name), policy)
-        if isinstance(cells, CalendarCells) and cells.refuses and (n_outside := counts.get("outside", 0)):
-            column = policy.column(name)
+        column = policy.column(name)
+        n_outside = counts.get("outside", 0)
+        if column.place is not None:
+            for place in place_cells(policy, column.place.columns):
+                if place.name == name and place.refuses and n_outside and (column.outside or not column.place.box):
+                    raise PolicyError(
+                        f"place {name!r} has {n_outside} pairs of coordinates that are on no globe, or beyond its box",
+                        'correct the table, or say outside = "missing"',
+                    )
+        cells = declared_cells(column, policy)
+        if isinstance(cells, CalendarCells) and cells.refuses and n_outside:
             raise PolicyError(
                 f"column {name!r} has {n_outside} cells that are no {cells.calendar.kind} as it is declared",
                 'declare their format, as in format = "%d.%m.%Y"; outside = "missing" makes them missing'
@@ -106,7 +115,7 @@ def unusable_cells(source: Source, policy: Policy, engine: Engine, *, taken: Col
     """
     names = set(source.schema.names)
     declared = [declared_cells(column, policy) for name, column in policy.columns.items() if name in names]
-    columns = [cells for cells in declared if cells is not None]
+    columns = [*(cells for cells in declared if cells is not None), *place_cells(policy, names)]
     hidden = {name for name in policy.names(Role.IDENTIFIER) if name not in taken}
     texts = [] if policy.cell_by_cell else [n for n in text_columns(source.schema, policy) if n not in hidden]
     if not columns and not texts:
@@ -116,7 +125,7 @@ def unusable_cells(source: Source, policy: Policy, engine: Engine, *, taken: Col
     counts = engine.add_up(
         source,
         _CountBoth(cells=cells, numbers=numbers),
-        list(dict.fromkeys([*(column.name for column in columns), *texts])),
+        list(dict.fromkeys([*cells.names, *texts])),
         n_cells + numbers.size,
     )
     mixed = numbers.mixed(counts[n_cells:])
@@ -126,7 +135,9 @@ def unusable_cells(source: Source, policy: Policy, engine: Engine, *, taken: Col
     }
 
 
-def _not_as_declared(columns: Sequence[DeclaredCells], counts: NDArray[np.int64], policy: Policy) -> dict[str, Any]:
+def _not_as_declared(
+    columns: Sequence[DeclaredCells | PlaceCells], counts: NDArray[np.int64], policy: Policy
+) -> dict[str, Any]:
     out: dict[str, Any] = {}
     cells = {}
     for column, (missing, outside) in zip(columns, counts.reshape(-1, len(_COUNTS)).tolist(), strict=True):

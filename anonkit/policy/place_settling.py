@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How two columns of coordinates are read as one place: row by row, as the cell of a grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from anonkit.domains.array_types import FloatArray
+from anonkit.domains.cell_keys import cell_numbers
+from anonkit.domains.grid_cells import cell_name, resolution_of
+from anonkit.policy.declaration import Outside
+from anonkit.policy.places import Place
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceCells:
+    """How coordinates become cells. A place that lacks one of its coordinates is missing.
+
+    Coordinates beyond 90 or 180 degrees are no place: missing, unless they refuse the table.
+    """
+
+    name: str
+    place: Place
+    outside: Outside | None
+    """What lies beyond the declared box; clamped when None."""
+    binned: bool
+    """True when a place becomes the name of its public cell, as differential privacy needs it."""
+    named: bool
+    """True when a place becomes the name of its finest cell: of one that is released as it is read."""
+    refuses: bool
+    """True when coordinates that are on no globe refuse the table."""
+
+    @property
+    def kind(self) -> pa.DataType:
+        """Type of the settled cells: names, or numbers of cells of the finest resolution."""
+        return pa.string() if self.binned or self.named else pa.int64()
+
+    def settled(self, batch: pa.RecordBatch) -> pa.Array:
+        """Return the cell of every row of a batch."""
+        latitudes, longitudes = self._coordinates(batch)
+        _, there = self.place.read(latitudes, longitudes)
+        if self.outside is Outside.MISSING:
+            there = there & self.place.inside(latitudes, longitudes)
+        somewhere = self.place.clamped(latitudes[there], longitudes[there])
+        bins = self.place.bins if self.binned else None
+        if bins is not None:
+            finest = resolution_of(int(bins.labels[0], 16))
+            names = self._names(self.place.codes(*somewhere, finest), finest)
+            return _spread(_among(names, bins.labels), there)
+        finest = self.place.parts.resolutions[0]
+        codes = self.place.codes(*somewhere, finest)
+        return _spread(self._names(codes, finest) if self.named else pa.array(codes), there)
+
+    def counts(self, batch: pa.RecordBatch) -> tuple[int, int]:
+        """Return how many rows lack a coordinate, and how many others are on no globe or beyond the box."""
+        latitudes, longitudes = self._coordinates(batch)
+        there, on_globe = self.place.read(latitudes, longitudes)
+        inside = on_globe & self.place.inside(latitudes, longitudes)
+        return int((~there).sum()), int(there.sum() - inside.sum())
+
+    def _coordinates(self, batch: pa.RecordBatch) -> tuple[FloatArray, FloatArray]:
+        latitude, longitude = (cell_numbers(batch.column(name)) for name in self.place.columns)
+        return latitude, longitude
+
+    def _names(self, codes: NDArray[np.int64], resolution: int) -> pa.StringArray:
+        distinct, at = np.unique(codes, return_inverse=True)
+        names = pa.array([cell_name(int(code), resolution) for code in distinct], pa.string())
+        return names.take(pa.array(at.reshape(-1)))
+
+
+def _among(names: pa.StringArray, public: tuple[str, ...]) -> pa.StringArray:
+    """Return names with those that are not public missing."""
+    return pc.if_else(pc.is_in(names, value_set=pa.array(public, pa.string())), names, pa.scalar(None, pa.string()))
+
+
+def _spread(cells: pa.Array, there: NDArray[np.bool_]) -> pa.Array:
+    """Return the cells at the rows that have one, missing elsewhere."""
+    return cells.take(pa.array(np.cumsum(there) - 1, mask=~there))
