@@ -20,6 +20,7 @@ from typing import Unpack
 import numpy as np
 
 from anonkit.domains.exact_decimals import number_of_text
+from anonkit.drafting.drafted_calendars import calendar_lines, place_sections
 from anonkit.drafting.identifying.header_words import vocabulary, words_of
 from anonkit.drafting.profiling import (
     MISSING_MARKERS,
@@ -129,6 +130,7 @@ def _drafted(
     blocks = [
         _head(table, profiles, written_in),
         *(_section(guess, target_is_given=guess.profile.name == target) for guess in guesses),
+        *place_sections(profiles),
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
@@ -247,10 +249,10 @@ def _section(guess: _Guess, *, target_is_given: bool) -> list[str]:
         return lines
     if role is Role.TARGET and _is_sensitive(profile.name):
         lines.append("# sensitive = true")
+    if role is not Role.TARGET and (calendar := calendar_lines(profile)):
+        return [*lines, *calendar]
     if role is Role.TARGET or profile.kind is ValueKind.TEXT:
         return lines + _category_lines(guess)
-    if profile.kind is ValueKind.TIME:
-        return lines
     if guess.may_be_codes:
         lines += _code_lines(guess)
     return [*lines, "# bounds = [LOW, HIGH]   # inclusive, from public knowledge"]

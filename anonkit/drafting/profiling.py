@@ -28,6 +28,17 @@ MARKS_AMONG_NUMBERS = (*MISSING_MARKERS, "N", "n", "n.a.", "#N/A", "x", "X")
 """Texts that commonly mean missing where every other cell of a column is a number; elsewhere some are categories.
 The only cell texts a profile may hold."""
 
+WRITTEN_TIMES = {
+    "%d.%m.%Y": r"^[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}$",
+    "%d/%m/%Y": r"^[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}$",
+    "%d-%m-%Y": r"^[0-9]{1,2}-[0-9]{1,2}-[0-9]{4}$",
+    "datetime": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]*)?$",
+    "time": r"^[0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?$",
+}
+"""Ways to write dates, moments and times in texts: a format whose day and month may also be the other way round, or the
+type that reads them."""
+
+_MOSTLY = 0.75  # of the filled cells, at least, are written in one of these ways
 _NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 _LOOKED_AT = 100_000  # rows of a large table that its columns are judged by
 
@@ -57,6 +68,10 @@ class ColumnProfile:
     """True for a measured quantity that nearly tells rows apart."""
     markers: tuple[str, ...] = ()
     """Which of `MARKS_AMONG_NUMBERS` stand in a text column whose other cells are all numbers."""
+    type_name: str = ""
+    """Type of the cells, by the file."""
+    written: str | None = None
+    """Which of `WRITTEN_TIMES` most cells of a text column are."""
     mostly_numbers: bool = False
     """Nearly all cells of a text column are numbers, and not all others commonly mean missing: as a release tells."""
 
@@ -134,7 +149,8 @@ def profile_columns(engine: Engine, source: Source, progress: Progress = no_prog
         progress("counting", at / len(tallies))
         distinct = engine.class_sizes(source, [name], 1).classes - (tally.filled < tally.rows)
         (column,) = engine.encode(rows, [name])
-        kind, judged_rows = _kind(source.schema.field(name).type), ColumnProfile.of_codes(column)
+        given = source.schema.field(name).type
+        kind, judged_rows = _kind(given), replace(ColumnProfile.of_codes(column), type_name=str(given))
         profiles.append(tally.profile(kind, distinct, judged_rows, mixed=name in mixed))
     return profiles
 
@@ -150,6 +166,8 @@ class _Tally:
     marked: int = 0
     """Text cells that commonly mean missing."""
     markers: set[str] = field(default_factory=set)
+    written: dict[str, int] = field(default_factory=lambda: dict.fromkeys(WRITTEN_TIMES, 0))
+    """Text cells that are dates, moments or times, by the way they are written."""
 
     def add(self, cells: pa.Array) -> None:
         values = cells.dictionary_decode() if isinstance(cells, pa.DictionaryArray) else cells
@@ -160,6 +178,9 @@ class _Tally:
             self.numbers += pc.sum(pc.match_substring_regex(values, _NUMBER)).as_py() or 0
             self.marked += len(marks)
             self.markers.update(marks.unique().to_pylist())
+            trimmed = pc.utf8_trim_whitespace(values)
+            for way, pattern in WRITTEN_TIMES.items():
+                self.written[way] += pc.sum(pc.match_substring_regex(trimmed, pattern)).as_py() or 0
 
     def profile(self, kind: ValueKind, distinct: int, judged_rows: ColumnProfile, *, mixed: bool) -> ColumnProfile:
         among_numbers = self.marked > 0 and 0 < self.numbers == self.filled - self.marked
@@ -169,6 +190,7 @@ class _Tally:
             filled=self.filled,
             distinct=distinct,
             markers=tuple(sorted(self.markers)) if among_numbers else (),
+            written=next((way for way, n in self.written.items() if n and n >= _MOSTLY * self.filled), None),
             mostly_numbers=mixed and not among_numbers,
         )
 

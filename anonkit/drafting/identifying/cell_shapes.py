@@ -58,7 +58,12 @@ def _digits(text: str) -> str:
     return _SEPARATORS.sub("", text)
 
 
+_WRITTEN_DAY = re.compile(r"(0?[1-9]|[12][0-9]|3[01])([-/.])(0?[1-9]|[12][0-9]|3[01])\2(1[89]|20)[0-9]{2}")
+
+
 def _is_phone(text: str) -> bool:
+    if _WRITTEN_DAY.fullmatch(text):  # 01/13/2020 has the form of a number in groups, too
+        return False
     return bool(_PHONES.fullmatch(text)) and 8 <= sum(character.isdigit() for character in text) <= 15
 
 
