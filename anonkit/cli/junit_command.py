@@ -11,10 +11,14 @@ from typing import Any
 import click
 
 from anonkit.cli.files import write_text
+from anonkit.cli.outcome import WrongUsage
 from anonkit.errors import AnonkitError
 from anonkit.redaction import redacted
 
 _OPTION = "--junit"
+_BEGINS = b"<testsuite"
+_LOOKED_AT = 4096
+"""Bytes in which a JUnit file says what it is."""
 
 
 class JunitCommand(click.Command):
@@ -61,6 +65,14 @@ def _path(args: Sequence[str]) -> Path | None:
 
 
 def _begin(path: Path, code: str, message: str) -> None:
+    """Write an error in place of an older result; any other file is left alone, such as a release named by mistake."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_LOOKED_AT)
+    except OSError:  # there is none, or it cannot be written either
+        head = b""
+    if head and _BEGINS not in head:
+        raise WrongUsage(f"{redacted(str(path))!r} is there, and is no JUnit file", f"{_OPTION} results.xml")
     _write(path, "anonkit validate", code, message)
 
 

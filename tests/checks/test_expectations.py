@@ -209,6 +209,22 @@ def test_classes_are_of_cells_to_the_letter(
     assert [(one.success, one.result["observed_value"]) for one in result.results] == [(False, 1)] * 2
 
 
+def test_classes_on_spark_are_of_cells_to_the_letter(context: Any, spark: Any) -> None:
+    """The same where Spark is told to ignore case in a column."""
+    from anonkit.checks import expectations as ax
+
+    rows = "SELECT '{}' COLLATE UTF8_LCASE AS `a town`, '{}' AS ill"
+    frame = spark.sql(f"{rows.format('Bern', 'a')} UNION ALL {rows.format('bern', 'b')}")
+    assert frame.groupBy("`a town`").count().count() == 1
+    asset = context.data_sources.add_spark("s").add_dataframe_asset("a")
+    asked = [
+        ax.ExpectTableToBeKAnonymous(columns=["a town"], k=2),
+        ax.ExpectTableToBeLDiverse(columns=["a town"], sensitive="ill", l=2),
+    ]
+    result = run(context, (asset.add_batch_definition_whole_dataframe("b"), {"dataframe": frame}), asked)
+    assert [(one.success, one.result["observed_value"]) for one in result.results] == [(False, 1)] * 2
+
+
 def test_no_cell_is_in_a_result(frame: pd.DataFrame, context: Any, tmp_path: Path) -> None:
     """A marker in every row of a small class: the failing result holds counts only."""
     from anonkit.checks import expectations as ax

@@ -285,6 +285,19 @@ def test_the_junit_file_that_is_named_last_is_the_one(cli: Any, released: Path, 
     assert _told(path)[3] == "USAGE"
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".report.html", ".report.json"])
+def test_a_junit_file_replaces_nothing_but_a_junit_file(cli: Any, released: Path, suffix: str) -> None:
+    """Where the name of the file was forgotten the option takes that of the release: its files are left alone."""
+    file = released.with_name(f"out{suffix}")
+    content = file.read_bytes()
+    for words in (("--junit", file), ("--junit", file, "--k", "3"), (released, f"--junit={file}")):
+        ran = cli("validate", *words)
+        assert ran.code == 2
+        assert "is no JUnit file" in ran.err
+        assert file.read_bytes() == content
+    assert cli("validate", released).code == 0
+
+
 def test_a_junit_file_that_cannot_be_written_is_said(cli: Any, released: Path, tmp_path: Path) -> None:
     """The job must not go on with an older file."""
     ran = cli("validate", released, "--junit", tmp_path / "no folder" / "results.xml")
