@@ -69,7 +69,7 @@ def audit(
     seed : int
         Which people are drawn.
     **how
-        `query`, `sheet`, `format` and `header_row`, of the source and the control; see `anonkit.release`.
+        `query`, `sheet`, `format`, `header_row` and `decimal`, of the source and the control; see `anonkit.release`.
 
     Raises
     ------

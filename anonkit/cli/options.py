@@ -142,6 +142,11 @@ reading_options = option_group(
         help="Format of a source whose name does not say it, and of `-`: csv, tsv, jsonl, parquet, arrow, excel, sav, "
         "por, dta, sas7bdat, xpt, delta, iceberg.",
     ),
+    click.option(
+        "--decimal",
+        type=click.Choice([".", ","]),
+        help="Decimal mark of numbers in CSV and TSV. [default: the policy's, else .]",
+    ),
 )
 """The argument `how`: `ReadAs`, with which `source_at` makes the source of a path or an address."""
 

@@ -203,7 +203,7 @@ def compare(
     seed : int
         Which rows and people are drawn.
     **how
-        `query`, `sheet`, `format` and `header_row`, as for `release`, of the table that is compared.
+        `query`, `sheet`, `format`, `header_row` and `decimal`, as for `release`, of the table that is compared.
 
     Raises
     ------

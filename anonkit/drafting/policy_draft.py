@@ -34,7 +34,7 @@ from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import PolicyError, did_you_mean
 from anonkit.policy.declaration import Policy, Role
-from anonkit.policy.encodings import UTF8, encoding_named
+from anonkit.policy.encodings import POINT, UTF8, encoding_named
 from anonkit.protocols import Engine, Progress, Source, no_progress
 from anonkit.redaction import table_name
 
@@ -82,7 +82,7 @@ def draft_policy(
     progress : callable
         Called with the step and the share done.
     **how
-        `query`, `sheet`, `format` and `header_row`, as for `anonkit.release`.
+        `query`, `sheet`, `format`, `header_row` and `decimal`, as for `anonkit.release`.
 
     Returns
     -------
@@ -110,11 +110,12 @@ def draft_policy(
     written_in = UTF8 if encoding is None else encoding_named(encoding)
     with snapshot(source_at(table, **how)) as stays:
         source = stays.scan(engine, Policy(encoding=written_in))
-        return _drafted(table, source, target, written_in, engine, progress)
+        lines = [*([] if written_in == UTF8 else [f'encoding = "{written_in}"']), *_decimal_line(how.get("decimal"))]
+        return _drafted(table, source, target, lines, engine, progress)
 
 
 def _drafted(
-    table: object, source: Source, target: str | None, written_in: str, engine: Engine, progress: Progress
+    table: object, source: Source, target: str | None, form: Sequence[str], engine: Engine, progress: Progress
 ) -> str:
     """Return the draft of a table that is open."""
     names = source.schema.names
@@ -128,7 +129,7 @@ def _drafted(
         progress("drafting", at / len(profiles))
         guesses.append(_guess(engine, source, profile, roles[profile.name], safe))
     blocks = [
-        _head(table, profiles, written_in),
+        _head(table, profiles, form),
         *(_section(guess, target_is_given=guess.profile.name == target) for guess in guesses),
         *place_sections(profiles),
     ]
@@ -213,7 +214,11 @@ def _common(engine: Engine, source: Source, name: str, safe: int) -> list[str]:
 # --- writing ---------------------------------------------------------------------------------------------------
 
 
-def _head(table: object, profiles: Iterable[ColumnProfile], encoding: str) -> list[str]:
+def _decimal_line(mark: str | None) -> list[str]:
+    return [] if mark in (None, POINT) else [f'decimal = "{mark}"']
+
+
+def _head(table: object, profiles: Iterable[ColumnProfile], form: Sequence[str]) -> list[str]:
     stem = table_name(table) if isinstance(table, str | Path) else ""
     markers = sorted({marker for profile in profiles for marker in profile.markers})
     return [
@@ -233,7 +238,7 @@ def _head(table: object, profiles: Iterable[ColumnProfile], encoding: str) -> li
         f"dataset = {_text(stem)}" if stem else '# dataset = "NAME"',
         '# declared_by = "NAME, OFFICE"   # who vouches that the domains below are public',
         f"{'' if markers else '# '}missing_values = {_texts(['', *(markers or ['?'])])}",
-        *([] if encoding == UTF8 else [f'encoding = "{encoding}"']),
+        *form,
         'missing = "category"   # or "drop" (the row), or "error"',
     ]
 

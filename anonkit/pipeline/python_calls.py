@@ -60,6 +60,7 @@ def release(
     sheet: str | None = None,
     format: str | None = None,  # noqa: A002 - the name that the option has everywhere
     header_row: int | None = None,
+    decimal: str | None = None,
     **parameters: object,
 ) -> Release:
     """Release a table: perturb it, check the promise on the output, and write all files together.
@@ -143,6 +144,8 @@ def release(
         "arrow", "excel", "sav", "por", "dta", "sas7bdat", "xpt", "delta", "iceberg".
     header_row : int, optional
         Row of the sheet in which the columns have their names, 1 or more; by default the first one.
+    decimal : str, optional
+        Decimal mark of the numbers in CSV and TSV, "." or ","; by default the policy's.
     **parameters
         Parameters of the method.
 
@@ -203,7 +206,8 @@ def release(
         seed=seed,
         progress=progress,
     )
-    return release_table(source_at(source, query=query, sheet=sheet, format=format, header_row=header_row), request)
+    how: ReadAs = {"query": query, "sheet": sheet, "format": format, "header_row": header_row, "decimal": decimal}
+    return release_table(source_at(source, **how), request)
 
 
 def _engine(

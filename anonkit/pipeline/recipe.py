@@ -29,6 +29,7 @@ from anonkit.protocols import Progress, no_progress
 _OF_ENGINES = tuple(Local.__dataclass_fields__)
 _OF_ACCOUNTS = ("accept_joint_k",)
 _OF_SOURCES = tuple(ReadAs.__annotations__)
+_TEXTS_OF_SOURCES = ("query", "sheet", "format", "decimal")
 _KEYS = (
     *("method", "preset", "input", "simulate", "output", "policy", "engine", "spark", "parameters"),
     *("tables", "whole_person", "rows_per_person"),
@@ -59,7 +60,7 @@ class Recipe:
     tables: SeveralTables | None
     """A table of people and one of their visits, in place of the one table."""
     how: ReadAs = field(default_factory=ReadAs)
-    """How the table is read: `query`, `sheet`, `format`, `header_row`."""
+    """How the table is read: `query`, `sheet`, `format`, `header_row`, `decimal`."""
     output: Output
     """Where the release goes, and in what form."""
     policy: Policy
@@ -234,10 +235,10 @@ def _settings(raw: Mapping[str, Any], path: Path, keys: Collection[str]) -> dict
 
 def _how(raw: Mapping[str, Any], path: Path) -> ReadAs:
     """Return what a recipe says of how its table is read."""
-    for key in ("query", "sheet", "format"):
+    for key in _TEXTS_OF_SOURCES:
         if not isinstance(raw.get(key, ""), str):
             raise PolicyError(f"recipe {path.name!r}: {key} must be a text", f'{key} = "…"')
-    how: ReadAs = {"query": raw.get("query"), "sheet": raw.get("sheet"), "format": raw.get("format")}
+    how: ReadAs = {key: raw[key] for key in _TEXTS_OF_SOURCES if key in raw}  # type: ignore[assignment]
     if "header_row" in raw:
         how["header_row"] = _whole("header_row", raw["header_row"], path)
     return how

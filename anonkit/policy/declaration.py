@@ -25,7 +25,7 @@ from anonkit.policy.bookkeeping import KEYS as BOOKKEEPING_KEYS
 from anonkit.policy.bookkeeping import Bookkeeping, bookkeeping_of, joint_floor_of
 from anonkit.policy.calendar_columns import KEYS as CALENDAR_KEYS
 from anonkit.policy.calendar_columns import Calendar, PublicBins, declared_calendar
-from anonkit.policy.encodings import UTF8, declared_encoding
+from anonkit.policy.encodings import POINT, UTF8, declared_decimal, declared_encoding
 from anonkit.policy.generalization_trees import check_tree, declared_tree
 from anonkit.policy.person_rows import PersonRows
 from anonkit.policy.places import KEYS as PLACE_KEYS
@@ -272,6 +272,7 @@ class Policy:
     missing_values: tuple[str, ...] = ("",)
     """Strings that mean missing in every source; the default, the empty one, in CSV and TSV alone."""
     encoding: str = UTF8  # of CSV, TSV and JSON Lines, one of `anonkit.policy.encodings.ENCODINGS`
+    decimal: str = POINT  # between a number and its fraction in CSV and TSV, "." or ","
     declared_by: str | None = None
     """Who declares the domains public; printed in the report."""
     license: str | None = None
@@ -319,8 +320,8 @@ class Policy:
     def from_dict(cls, raw: Mapping[str, Any], *, folder: Path | None = None) -> Policy:
         """Build a policy from the parsed TOML document."""
         known = (
-            "dataset", "columns", "missing", "missing_values", "encoding", "declared_by", "license", "joint_k",
-            "places", "publication",
+            "dataset", "columns", "missing", "missing_values", "encoding", "decimal", "declared_by", "license",
+            "joint_k", "places", "publication",
         )  # fmt: skip
         refuse_unknown("policy", raw, (*known, *BOOKKEEPING_KEYS, *TARGET_KEYS))
         specs = expect("policy", "columns", raw.get("columns", {}), dict)
@@ -339,6 +340,7 @@ class Policy:
             missing=None if "missing" not in raw else member(Missing, "policy", "missing", raw["missing"]),
             missing_values=tuple(texts("policy", "missing_values", raw.get("missing_values", [""]))),
             encoding=declared_encoding(raw),
+            decimal=declared_decimal(raw),
             declared_by=optional_text("policy", "declared_by", raw),
             license=optional_text("policy", "license", raw),
             joint_k=joint_floor_of(raw),

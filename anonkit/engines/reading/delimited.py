@@ -27,6 +27,7 @@ from anonkit.engines.reading.text_files import TextFile
 from anonkit.engines.reading.untyped import Untyped
 from anonkit.errors import SourceError
 from anonkit.policy.declaration import Policy
+from anonkit.policy.encodings import COMMA
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 """What stands between the cells of a format, unless its header plainly uses another one."""
@@ -47,7 +48,8 @@ def open_delimited(file: TextFile, delimiter: str, policy: Policy) -> Untyped:
         The file is empty, not UTF-8, damaged, or its header is not well-formed.
     """
     table = _Delimited.of(file, delimiter, policy.missing_values)
-    cells = {name: TextCells.of(policy.column(name), cell_by_cell=policy.cell_by_cell) for name in table.names}
+    by_cell, comma = policy.cell_by_cell, policy.decimal == COMMA
+    cells = {name: TextCells.of(policy.column(name), cell_by_cell=by_cell, comma=comma) for name in table.names}
     return Untyped(names=table.names, open=table.batches, cells_of=cells.__getitem__, knows_missing=True)
 
 

@@ -28,6 +28,8 @@ class FileTable:
     """What the owner called the table, for messages and for its dataset; secrets of an address are still in it."""
     texts: frozenset[str] | None = None
     """Of `TEXTS`: the columns whose cells are texts; None: all are. The others have the types of the file."""
+    points: bool = True
+    """Of `TEXTS`: numbers have a decimal point, whatever the policy says of text files."""
     compression: str | None = None
     """`gzip` or `zstd`, of the whole file."""
     encoding: str | None = None

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from anonkit.domains.cell_keys import NO_CATEGORY, category_codes
 from anonkit.engines.reading.canonical import canonical_array
+from anonkit.engines.reading.decimal_commas import Parse
 from anonkit.engines.reading.number_columns import text_columns
-from anonkit.engines.reading.text_cells import Parse, TextCells
+from anonkit.engines.reading.text_cells import TextCells
 from anonkit.errors import EngineError
 from anonkit.policy.declaration import Column, Policy
 from anonkit.protocols import BatchCount

@@ -10,7 +10,7 @@ digits than a number keeps).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from anonkit.domains.cell_keys import cell_numbers
 from anonkit.engines.reading.canonical import canonical_array
+from anonkit.engines.reading.decimal_commas import Parse, is_number, reading_commas, with_points
 from anonkit.engines.reading.untyped import NotOfType
 from anonkit.policy.declaration import Column, ColumnType, Outside
 
@@ -27,9 +28,6 @@ _MANY_DIGITS = r"^-?[0-9]{16,}$"
 _EXACT_DIGITS = 15  # every decimal number of so many digits survives a double
 _FIRST_DAY = -719162  # 0001-01-01, the first day Python knows, in days from 1970-01-01
 _TRUTH = {"true": "true", "1": "true", "false": "false", "0": "false"}
-
-Parse = Callable[[pa.Array], pa.Array | None]
-"""Returns typed cells, or None when some cell does not fit."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +39,27 @@ class TextCells:
     parsers: Sequence[tuple[pa.DataType, Parse]]
 
     @classmethod
-    def of(cls, column: Column, *, cell_by_cell: bool) -> TextCells:
-        """Return the types that the declaration of a column allows, or strings where no column may have a type."""
+    def of(cls, column: Column, *, cell_by_cell: bool, comma: bool = False) -> TextCells:
+        """Return the types that the declaration of a column allows, or strings where no column may have a type.
+
+        Parameters
+        ----------
+        comma : bool
+            True when numbers have a decimal comma. Where no column may have a type, those of declared numbers are
+            returned with a point, for whoever reads the cells one by one.
+        """
+        cells = cls._of(column, cell_by_cell=cell_by_cell)
+        if not comma:
+            return cells
+        if len(cells.parsers) == 1 and cells.parsers[0][0] == pa.string():
+            return cls(cells.wanted, ((pa.string(), with_points),)) if is_number(column) else cells
+        parsers = [
+            (kind, reading_commas(parse) if pa.types.is_floating(kind) else parse) for kind, parse in cells.parsers
+        ]
+        return cls(cells.wanted, parsers)
+
+    @classmethod
+    def _of(cls, column: Column, *, cell_by_cell: bool) -> TextCells:
         if column.domain_values is not None and column.type is ColumnType.BOOLEAN:
             return cls(ColumnType.STRING, ((pa.string(), _truth_values),))
         if cell_by_cell or (column.is_read_by_cell and column.bounds is None):

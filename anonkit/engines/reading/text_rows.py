@@ -24,6 +24,7 @@ from anonkit.engines.reading.sources import spill_is_gone
 from anonkit.engines.reading.text_cells import TextCells
 from anonkit.engines.reading.untyped import Cells, Untyped
 from anonkit.policy.declaration import Policy
+from anonkit.policy.encodings import COMMA
 
 
 def open_text_rows(table: FileTable, policy: Policy) -> Untyped:
@@ -42,11 +43,12 @@ def open_text_rows(table: FileTable, policy: Policy) -> Untyped:
     check_names(names)
     texts = frozenset(names if table.texts is None else table.texts)
     kinds = {field.name: canonical_type(field.name, field.type) for field in stored if field.name not in texts}
+    comma = policy.decimal == COMMA and not table.points
     listed = pa.array(policy.missing_values, pa.string())
     cells: dict[str, Cells] = {
         name: _TypedCells(name, safe=not policy.cell_by_cell)
         if name in kinds
-        else TextCells.of(policy.column(name), cell_by_cell=policy.cell_by_cell)
+        else TextCells.of(policy.column(name), cell_by_cell=policy.cell_by_cell, comma=comma)
         for name in names
     }
 

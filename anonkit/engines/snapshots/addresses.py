@@ -67,6 +67,7 @@ class ReadAs(TypedDict, total=False):
     sheet: str | None
     format: str | None
     header_row: int | None
+    decimal: str | None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -93,6 +94,8 @@ class SourceAddress(os.PathLike[str]):
     """One of `FORMATS`; None: the name says it."""
     header_row: int | None = None
     """Row of the sheet in which the columns have their names, from 1; None: the first one."""
+    decimal: str | None = None
+    """Decimal mark of the numbers in CSV and TSV, "." or ","; None: the policy's."""
     fetched: Path | None = None
     """A private copy of its bytes, where a module has fetched them for another one to read."""
 
@@ -103,6 +106,8 @@ class SourceAddress(os.PathLike[str]):
             if named not in FORMATS:
                 raise ParameterError(f"format ({self.format}) is not known", did_you_mean(named, FORMATS))
             object.__setattr__(self, "format", named)
+        if self.decimal not in (None, ".", ","):
+            raise ParameterError("decimal must be a point or a comma", option("decimal", ","))
         row = self.header_row
         if row is not None and (isinstance(row, bool) or not isinstance(row, int) or row < 1):
             raise ParameterError("header_row must be an integer in [1, inf)", "rows are counted from 1, as sheets show")
@@ -191,7 +196,7 @@ def source_at(source: object, *, in_folder: Path | None = None, **how: Any) -> o
     in_folder : Path, optional
         What a relative path is relative to, instead of the working folder.
     **how
-        `query`, `sheet`, `format`, `header_row`; those that are None are not given.
+        `query`, `sheet`, `format`, `header_row`, `decimal`; those that are None are not given.
 
     Raises
     ------

@@ -118,13 +118,17 @@ class Snapshot:
         MissingDependencyError
             The library of this kind of source is not installed.
         """
-        return engine.scan(self._readable(policy, of_spark=engine.name == "spark"), policy)
+        decimal = self.source.decimal if isinstance(self.source, SourceAddress) else None
+        written = policy if decimal is None else replace(policy, decimal=decimal)
+        return engine.scan(self._readable(policy, of_spark=engine.name == "spark"), written)
 
     def _readable(self, policy: Policy, *, of_spark: bool) -> object:
         """Return what an engine reads: the copy, or the source itself where nothing was copied."""
         if self._copy is not None or not isinstance(self.source, str | os.PathLike):
             return self._copy or self.source
         address = address_of(self.source)
+        if address.named_format not in ("csv", "tsv", None):
+            address.refuse("decimal", of="a source that is neither CSV nor TSV")
         module = _module_of(address, of_spark=of_spark)
         found = _in_place(address) if module is None else _module(module, address, policy)
         if isinstance(found, str):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -86,7 +86,8 @@ class ManyFiles:
         names = opened[0].names
         for file, texts in zip(self.files, opened, strict=True):
             _refuse_other_columns(file, texts.names, self.files[0], names)
-        return text_copy(folder, list(names), _rows(opened, names), self.address.place)
+        copy = text_copy(folder, list(names), _rows(opened, names), self.address.place)
+        return replace(copy, points=False)
 
     def _lines(self, folder: Path) -> FileTable:
         path = new_file(folder, "rows.jsonl")
