@@ -31,6 +31,7 @@ _SUM = 1 << 128
 _GUARDED = "^'('*[=+\\-@\t\r＝＋－＠])"
 _SHEET_DAY_0, _SHEET_FIRST = date(1899, 12, 30), date(1900, 3, 1)
 _SHEET_WHOLE = 10**15
+_SHEET_LEAST, _SHEET_MOST = 2.3e-308, 1e308
 
 
 def export_checks(form: ExportedForm, rows: Rows) -> Iterator[Check]:
@@ -161,6 +162,8 @@ def _unguarded(text: str) -> str:
 
 def _of_sheet(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return the texts of a sheet's cells, by the types that the release's values have there."""
+    if not (pa.types.is_string(kind) or pa.types.is_boolean(kind)):
+        column = _each(column, lambda cell: cell if cell[0] in "sn" else "s no value of a number or a text")
     if pa.types.is_string(kind):
         return _each(column, lambda cell: cell[1:] if cell[0] == "s" else f"\x00{cell}")
     if pa.types.is_boolean(kind):
@@ -170,7 +173,7 @@ def _of_sheet(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_integer(kind):
         return _each(column, _whole)
     if pa.types.is_floating(kind):
-        return _each(column, lambda cell: cell[1:] if cell[0] == "n" or cell in ("sinf", "s-inf") else "no number")
+        return _each(column, _number)
     return _each(column, lambda cell: cell[1:] if cell[0] == "s" else "no text")
 
 
@@ -182,6 +185,16 @@ def _day(cell: str) -> str:
         return (_SHEET_DAY_0 + timedelta(days=int(cell[1:]))).isoformat()
     except (ValueError, OverflowError):
         return "no date"
+
+
+def _number(cell: str) -> str:
+    """Return the number of a cell; a text is one only beyond the numbers of a sheet."""
+    try:
+        size = abs(float(cell[1:]))
+    except ValueError:
+        return "no number"
+    beyond = size != 0 and not _SHEET_LEAST <= size < _SHEET_MOST
+    return cell[1:] if beyond == (cell[0] == "s") else "no number"
 
 
 def _whole(cell: str) -> str:

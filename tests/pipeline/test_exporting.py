@@ -137,6 +137,24 @@ def test_a_release_that_changed_while_it_was_exported_does_not_leave(
     assert names(tmp_path) == {"r"}
 
 
+@pytest.mark.parametrize("target", ["o.csv", "o.xlsx", "sqlite:///{}/o.db", "duckdb:///{}/o.duckdb"])
+def test_a_write_that_fails_midway_leaves_nothing(
+    target: str, release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk goes while rows are written: exit 3, and neither the file nor a part of it is there."""
+    batches = ReleasedTable.batches
+
+    def lost(self: ReleasedTable) -> Any:
+        yield from batches(self)
+        raise OSError(5, "secret")
+
+    monkeypatch.setattr(ReleasedTable, "batches", lost)
+    with pytest.raises(EngineError) as caught:
+        anonkit.export(release, target.format(tmp_path) if "{}" in target else tmp_path / target)
+    assert "secret" not in str(caught.value)
+    assert names(tmp_path) == {"r"}
+
+
 @pytest.mark.parametrize(
     ("given", "form"),
     [

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonkit.bundle.atomic import Staging, recover
+from anonkit.bundle.atomic import Staging, reason_of, recover
 from anonkit.bundle.exports.column_types import DUCKDB, SQLITE, sql_type
 from anonkit.bundle.exports.export_targets import SIDECAR_TABLE, Target
 from anonkit.bundle.exports.exported_form import BATCH_ROWS, Rows
@@ -146,6 +146,8 @@ class EmbeddedTable(ABC):
             yield
         except (sqlite3.Error, duckdb.Error) as error:
             raise EngineError(f"{self.target.named!r} failed as a database ({type(error).__name__})") from None
+        except OSError as error:
+            raise EngineError(f"cannot write {self.target.named!r}: {reason_of(error)}") from None
 
 
 class SqliteTable(EmbeddedTable):

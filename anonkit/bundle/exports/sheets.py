@@ -2,12 +2,11 @@
 """Excel sheets: texts are texts whatever they begin with, numbers have 15 digits, an empty text is an empty cell.
 
 Dates from March 1900 on are dates of Excel. Earlier ones and all times are texts as in ISO 8601; whole numbers of more
-than 15 digits, decimals and infinite numbers are texts too, because Excel cannot hold them.
+than 15 digits, decimals and numbers beyond 1e308 are texts too, because Excel cannot hold them.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
@@ -26,6 +25,8 @@ MOST_ROWS, MOST_COLUMNS, MOST_LETTERS = 1_048_576, 16_384, 32_767
 """Limits of a sheet; the header is one of its rows."""
 LARGEST = 10**15
 """Whole numbers from here on have more digits than Excel keeps."""
+LEAST, MOST = 2.3e-308, 1e308
+"""Numbers beyond these are none to Excel, infinite ones among them."""
 _DAY_0, _FIRST_DAY = date(1899, 12, 30), date(1900, 3, 1)
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
@@ -170,8 +171,11 @@ def _writer(sheet: Any, kind: pa.DataType, text: Any, day: Any) -> Callable[[int
     """Return what writes a cell that is there, by the type of its column."""
 
     def number(row: int, column: int, value: Any) -> None:
-        if (isinstance(value, int) and abs(value) >= LARGEST) or not math.isfinite(value):
+        beyond = abs(value) >= LARGEST if isinstance(value, int) else value != 0 and not LEAST <= abs(value) < MOST
+        if beyond:
             sheet.write_string(row, column, str(value), text)
+        elif isinstance(value, float):  # rounded here and once: xlsxwriter rounds to 16 digits
+            sheet.write_number(row, column, float(f"{value:.15g}"))
         else:
             sheet.write_number(row, column, value)
 
