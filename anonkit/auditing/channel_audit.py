@@ -20,14 +20,15 @@ from anonkit.auditing.attacks.attack_evidence import Values, columns_of
 from anonkit.auditing.attacks.loss import ALPHA, BELOW, REFUTED, REFUTED_ALPHA, UNCLAIMED, LossBound
 from anonkit.auditing.attacks.rates import WEAK
 from anonkit.auditing.epsilon_audit import EpsilonBound, epsilon_from_counts, lower_bound
+from anonkit.domains.array_types import FloatArray
 from anonkit.published.randomized_table import PublishedTable
 from anonkit.randomized_response.randomized_rows import RandomizeBatch
 from anonkit.randomness import Randomness
 
 ANSWERS = 200_000
 """Answers drawn for each of the two rows."""
-_ROUND = 6
-"""Decimals of a likelihood ratio; answers that say the same are one answer."""
+_ROUNDING = 1e-5
+"""Likelihood ratios that lie so near each other are one; answers that say the same are one answer."""
 
 
 def answer_again(
@@ -103,7 +104,8 @@ def _answers(table: PublishedTable, pairs: Mapping[str, pa.Array], at: int, n: i
     )
     category = pa.dictionary(pa.int32(), pa.string())
     types = {attribute.name: pa.float64() if attribute.is_number else category for attribute in table.attributes}
-    types |= {name: category for name in pairs if name not in types}
+    if table.target is not None:
+        types[table.target.name] = pa.float64() if table.target.is_number else category
     if table.asked_column is not None:
         types[table.asked_column] = category
     randomize = RandomizeBatch(table=table, key=rng.key("noise"), schema=pa.schema(list(types.items())))
@@ -120,8 +122,22 @@ def _whole(table: PublishedTable, pairs: Mapping[str, pa.Array], answers: list[p
     for answer in answers:
         columns = columns_of(answer, known, table)
         ratio = np.sum([column.scores(0) - column.scores(1) for column in columns.values()], axis=0, dtype=np.float64)
-        ratios.append(np.round(ratio, _ROUND))
-    return lower_bound(ratios[0], ratios[1], alpha=ALPHA)
+        ratios.append(np.asarray(ratio))
+    return lower_bound(*_alike(ratios[0], ratios[1]), alpha=ALPHA)
+
+
+def _alike(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return ratios of both rows, those that differ by the rounding of floats alone as one and the same number.
+
+    Rounding them to decimals would not do: two that are one can lie on either side of a half, and an answer would seem
+    possible under one row alone.
+    """
+    both = np.concatenate([first, second])
+    order = np.argsort(both, kind="stable")
+    starts = np.append(True, np.diff(both[order]) > _ROUNDING) if both.size else np.zeros(0, dtype=bool)
+    merged = np.empty_like(both)
+    merged[order] = both[order][starts][np.cumsum(starts) - 1]
+    return merged[: first.size], merged[first.size :]
 
 
 def _alone(answers: list[pa.Table], name: str, alpha: float) -> EpsilonBound:

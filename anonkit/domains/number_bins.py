@@ -136,6 +136,22 @@ def shown_classes(classes: Categories) -> Categories | Grid:
     return classes.grid if isinstance(classes, NumberBins) else classes
 
 
+def notes_on_bins(target: str, classes: Categories) -> tuple[str, ...]:
+    """Return what an owner should read of a target of numbers: that bins take the place of classes; else nothing.
+
+    Privacy
+    -------
+    The bins are public, or follow from noisy counts.
+    """
+    if not isinstance(classes, NumberBins):
+        return ()
+    kind = "equal bins of its bounds" if classes.are_cells else "bins that a noisy histogram of it gave"
+    return (
+        f"The target {target!r} is a number to predict: {len(classes.ends)} {kind} take the place of classes, and what "
+        "is learned from the release predicts means.",
+    )
+
+
 def named_classes(classes: Categories) -> Categories:
     """Return the classes of a target by name: of a number the intervals of its bins, as categories."""
     if not isinstance(classes, NumberBins):

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from anonkit.domains.array_types import IntArray
-from anonkit.domains.number_bins import shown_classes
+from anonkit.domains.number_bins import notes_on_bins, shown_classes
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.coded_rows import counted
@@ -174,6 +174,7 @@ def tables_draft(
         data=rows.source(engine),
         params=params,
         columns=column_entries(policy, sizes, list(sizes)),
+        notes=notes_on_bins(noisy.target, noisy.classes),
         details={
             "budget": {
                 "epsilon": accounting.epsilon,

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.domains.domain_codes import refuse_kinds
+from anonkit.domains.number_bins import notes_on_bins
 from anonkit.errors import PolicyError, option
 from anonkit.policy.declaration import Policy, Role
 from anonkit.policy.public_domains import PublicDomains, conditions_of
@@ -174,7 +175,7 @@ def draft_randomized(
             "published_measures": _published_measures(table),
             "shuffle": shuffled_view(table, policy, source.n_rows, shuffle_delta),
         },
-        notes=notes,
+        notes=[*notes, *(() if table.target is None else notes_on_bins(table.target.name, table.target.domain))],
     )
 
 

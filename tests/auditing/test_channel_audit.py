@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import anonkit
 from anonkit.auditing.attacks.loss import BELOW, REFUTED, UNCLAIMED
 from anonkit.auditing.channel_audit import answer_again
 from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.policy.declaration import Column, Missing, Policy, Role
 
 TABLE = bank_customers(300, seed=1)
 
@@ -83,3 +85,21 @@ def test_missing_cells_are_no_hindrance(missing: str) -> None:
     table = TABLE.set_column(TABLE.column_names.index(missing), missing, column)
     release = anonkit.release(TABLE, policy=bank_customers_policy(), ledger=None, method="errph", p_keep=0.35, bins=8)
     assert answer_again(release.report, release.params, table, runs=2_000).verdict != REFUTED
+
+
+@pytest.mark.parametrize("given", [{"method": "rr", "epsilon": 2.0}, {"method": "errph", "p_keep": 0.35, "bins": 4}])
+def test_a_number_to_predict_is_answered_as_any_class_is(given: dict[str, Any]) -> None:
+    """The bins of the target, alone or hidden with another answer, show most of their claim and never more."""
+    policy = Policy(
+        columns={
+            "a": Column(name="a", categories=("0", "1"), missing=Missing.FIRST),
+            "y": Column(name="y", role=Role.TARGET, bounds=(0.0, 8.0)),
+        }
+    )
+    table = pa.table({"a": ["0", "1"] * 40, "y": [at % 8 + 0.5 for at in range(80)]})
+    release = anonkit.release(table, policy=policy, ledger=None, **given)
+    found = answer_again(release.report, release.params, table, runs=60_000)
+    assert found.verdict == BELOW
+    assert 0.6 * found.claimed < found.lower_bound <= found.claimed
+    for one in found.columns:
+        assert 0.8 * one["claimed"] < one["lower_bound"] <= one["claimed"]

@@ -89,6 +89,8 @@ def test_released_targets_are_numbers_within_the_bounds(outputs: dict[str, Path]
     column = pq.read_table(outputs[method]).column("y")
     assert pa.types.is_float64(column.type)
     assert 0 <= min(column.to_pylist()) <= max(column.to_pylist()) <= 40
+    notes = json.loads(outputs[method].with_name("out.report.json").read_text())["notes"]
+    assert any("'y' is a number to predict" in note for note in notes)
 
 
 @pytest.mark.parametrize("method", ["dp-nb", "rr"])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from anonkit.domains.array_types import IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.domains.number_bins import NumberBins
+from anonkit.domains.number_bins import NumberBins, notes_on_bins
 from anonkit.dp_trees.additive_model.budget_rule import ROWS_SHARE, rule_for
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
 from anonkit.dp_trees.additive_model.synthetic_population import World
@@ -242,6 +242,7 @@ def stacked_draft(
         data=data,
         params=params,
         columns=column_entries(policy, learned.plan.schema.sizes, data.schema.names),
+        notes=notes_on_bins(learned.plan.schema.target, learned.plan.schema.classes),
         details={
             "budget": {"epsilon": claim, "delta": 0, "per_level": per_level(accounting)},
             "forest": {

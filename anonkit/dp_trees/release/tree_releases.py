@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.domains.attribute_domains import Categories
-from anonkit.domains.number_bins import named_classes
+from anonkit.domains.number_bins import named_classes, notes_on_bins
 from anonkit.dp_trees.grower import grow
 from anonkit.dp_trees.leaf_cells import Cells, cells_of, label_of
 from anonkit.dp_trees.microdata import UniformRows, rows_by_cell
@@ -214,6 +214,7 @@ def forest_draft(
         data=data,
         params=params,
         columns=column_entries(policy, forest.schema.sizes, data.schema.names),
+        notes=notes_on_bins(forest.schema.target, forest.schema.classes),
         details={
             "budget": {
                 "epsilon": accounting.epsilon if accounted else None,
