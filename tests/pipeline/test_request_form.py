@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,26 @@ OTHER: dict[str, dict[str, Any]] = {
 def test_what_the_files_depend_on_changes_the_form(changed: dict[str, Any]) -> None:
     """Method, parameters, preset, policy, form of the data and the dataset's name are what is asked."""
     assert form(replace(REQUEST, **changed)) != form(REQUEST)
+
+
+DECIDED: dict[type, dict[bool, set[str]]] = {
+    ReleaseRequest: {
+        True: {"method", "preset", "policy", "domains_min_people", "engine", "output", "account", "seed", "utility"},
+        False: {"progress"},
+    },
+    Output: {
+        True: {"part_rows"},
+        False: {"place", "force", "dry_run", "owner_report", "examples", "sign", "emit"},
+    },
+    Account: {True: {"dataset", "accept_joint_k"}, False: {"ledger", "budget", "declared_budget"}},
+}
+"""Fields of a request whose values stand in its form (those of the engine by the sample it takes), and the others."""
+
+
+@pytest.mark.parametrize("part", DECIDED)
+def test_of_every_field_it_is_decided_whether_it_is_asked(part: type) -> None:
+    """A field that is new would leave no trace: a release asked with it would be taken for the one without."""
+    assert {one.name for one in fields(part)} == DECIDED[part][True] | DECIDED[part][False]
 
 
 def test_comments_and_order_of_a_policy_leave_no_trace(tmp_path: Path) -> None:
