@@ -20,6 +20,7 @@ from anonkit.domains.array_types import IntArray
 from anonkit.domains.cell_keys import cell_keys
 from anonkit.domains.rows_of_people import KeptRows, drawn_rows
 from anonkit.errors import GuaranteeError
+from anonkit.k_anonymity.recoded_draft import limits_rows
 from anonkit.k_anonymity.recoded_rows import RowRules, any_missing
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Draft, Engine, Source, is_too_large
@@ -103,7 +104,7 @@ def levelled_rows(source: Source, policy: Policy, engine: Engine, k: int, random
     decide. How many stay depends on how many rows others have, as the classes of k-anonymity do.
     """
     asked, unit = policy.person_rows, policy.unit
-    if asked is None or unit is None or not (asked.whole_set or asked.most is not None):
+    if asked is None or unit is None or not limits_rows(policy):
         return LevelledRows(table=source, n_rows=source.n_rows, n_left_out=0)
     if asked.whole_set and is_too_large(source, engine):
         raise GuaranteeError(

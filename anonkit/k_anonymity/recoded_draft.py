@@ -146,6 +146,7 @@ def anonymity_params(policy: Policy, schema: pa.Schema, model: AnonymityModel, r
         **({"task": str(policy.task)} if policy.task is Task.REGRESSION else {}),
         "unit": policy.unit,
         "missing_values": list(policy.missing_values),
+        **({"rows_of_people": "limited"} if limits_rows(policy) else {}),
         "model": {
             "k": model.k,
             **{name: getattr(model, name) for name in ("l", "entropy_l", "recursive", "t", "alpha")},
@@ -170,6 +171,12 @@ def _outlines(policy: Policy, recoding: Recoding) -> dict[str, Any]:
         shown[column.name] = {*(label for level in levels for label in level), *(name for name, _ in groups)}
     told = {name: sorted(label for label in labels if label not in (None, MASK)) for name, labels in shown.items()}
     return {"places": {name: outlines(labels) for name, labels in told.items()}} if told else {}
+
+
+def limits_rows(policy: Policy) -> bool:
+    """Tell whether rows of a person may be left out that no recoding tells of: by a secret draw, or with the person."""
+    rows = policy.person_rows
+    return rows is not None and (rows.whole_set or rows.most is not None)
 
 
 def _column_params(policy: Policy, column: Column, kind: pa.DataType) -> dict[str, Any]:

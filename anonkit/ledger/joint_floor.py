@@ -77,7 +77,8 @@ class JointFloor:
         if view is None:
             raise GuaranteeError(
                 "the joint view with earlier releases of this dataset cannot be counted, since columns have other "
-                f"values than they had or too many classes are small, and {self._rule()}",
+                "values than they had, too many classes are small, or rows of people were left out of a release, and "
+                f"{self._rule()}",
                 _accepting(1),
             )
         if 0 < view.k < self.required:

@@ -34,6 +34,7 @@ from anonkit.protocols import Engine, Source
 
 _KEPT = (
     "method", "earlier_method", "target", "unit", "missing_values", "model", "max_suppression", "columns", "recoding",
+    "rows_of_people",
 )  # fmt: skip
 _UNIT = "unit"
 
@@ -93,9 +94,12 @@ def joint_view(
 
     Returns
     -------
-    JointView, or None when an earlier recoding does not fit the table any more.
+    JointView, or None when an earlier recoding does not fit the table any more, or one of the releases left out rows
+    of people that no recoding tells of: which rows it shows is a secret of its draw.
     """
     every = [params, *(json.loads(zlib.decompress(entry.params)) for entry in earlier if entry.params is not None)]
+    if any("rows_of_people" in entry for entry in every):
+        return None
     known = {column["name"] for entry in every for column in entry["columns"] if column["role"] == "quasi_identifier"}
     k = int(params["model"]["k"])
     try:

@@ -159,3 +159,16 @@ def test_a_method_that_forgets_whole_sets_is_refused_by_the_recount(
         released(tmp_path, whole=True, alone=True)
 
     assert not list(tmp_path.glob("out.*"))
+
+
+def test_params_that_hide_that_rows_were_left_out_are_refused(tmp_path: Path) -> None:
+    """The joint view rests on that word: a release of whole sets without it, or with another, does not validate."""
+    original = Files.read(released(tmp_path, whole=True))
+    for at, word in enumerate((None, "all")):
+        (tmp_path / str(at)).mkdir()
+
+        def edit(files: Files, word: str | None = word) -> None:
+            files.params.pop("rows_of_people") if word is None else files.params.update(rows_of_people=word)
+
+        again = forged(original, edit, tmp_path / str(at))
+        assert "suppression" in {check.name for check in anonkit.validate(again).checks if not check.passed}

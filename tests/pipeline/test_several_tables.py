@@ -18,6 +18,7 @@ from anonkit.datasets import hospital_patients, hospital_visits
 from anonkit.engines.engine_choice import Local
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import AnonkitError, GuaranteeError, ParameterError, PolicyError, SourceError
+from anonkit.ledger.account import Account
 from anonkit.pipeline.flat_view import flat_view
 from anonkit.pipeline.recipe import Recipe
 from anonkit.pipeline.several_tables import SeveralTables
@@ -378,3 +379,25 @@ def test_spark_joins_the_same_rows_and_releases_them(tmp_path: Path, spark: Any)
 def private_recipe_on_spark() -> str:
     """Return a recipe of dp-nb on Spark."""
     return private('engine = "spark"\nrows_per_person = 2\n').replace("out.parquet", "private.parquet")
+
+
+@pytest.mark.parametrize(
+    ("head", "is_countable"),
+    [("", False), ("whole_person = false\nrows_per_person = 2\n", False), ("whole_person = false\n", True)],
+)
+def test_what_two_releases_show_together_is_counted_only_where_all_rows_are_shown(
+    tmp_path: Path, head: str, is_countable: bool
+) -> None:
+    """Rows drawn in secret are in nobody's count: a second release of the tables is refused then, unless accepted."""
+    hospital(tmp_path, 200)
+    charged = Account(ledger=tmp_path / "ledger.db")
+    recipe(tmp_path, head=head + HEAD).run(account=charged)
+    text = (tmp_path / "recipe.toml").read_text().replace("out.parquet", "second.parquet").replace("k = 4", "k = 2")
+    (tmp_path / "second.toml").write_text(text)
+    try:
+        Recipe.load(tmp_path / "second.toml").run(account=charged)
+        said = "released"
+    except GuaranteeError as error:
+        said = error.message
+
+    assert ("cannot be counted" in said) != is_countable
