@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from anonkit.cli.boundary import one_line
-from anonkit.cli.options import force_option, json_option, quiet_option
+from anonkit.cli.options import force_option, json_option, quiet_option, reading_options
 from anonkit.cli.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -25,9 +26,8 @@ _ESTIMATORS = {
 
 @click.command(name="reconstruct")
 @click.argument("release", metavar="OUT")
-@click.option(
-    "--test", metavar="TABLE", help="True values to predict from (CSV, TSV, Parquet); scored when they hold the target."
-)
+@click.option("--test", metavar="TABLE", help="True values to predict from; scored when they hold the target.")
+@reading_options
 @click.option("--predictions", metavar="FILE", help="Write class, or number, and probabilities of each test row there.")
 @click.option("--model", metavar="FILE", help="Write the model there, as JSON.")
 @click.option(
@@ -42,6 +42,7 @@ def command(
     release: str,
     *,
     test: str | None,
+    how: Mapping[str, Any],
     predictions: str | None,
     model: str | None,
     estimator: str | None,
@@ -60,11 +61,13 @@ def command(
     a release costs no privacy.
     """
     from anonkit.consumers.reconstruction import reconstruct
+    from anonkit.engines.snapshots.whole_tables import whole_table
 
+    table = None if test is None else whole_table(test, **how)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         reconstruction = reconstruct(
-            release, test=test, predictions=predictions, model=model, estimator=estimator, force=force
+            release, test=table, predictions=predictions, model=model, estimator=estimator, force=force
         )
         document = reconstruction.to_dict()
     notes = list(

@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from anonkit.cli.boundary import one_line
 from anonkit.cli.files import write_text
 from anonkit.cli.junit_command import JunitCommand
-from anonkit.cli.options import json_option, quiet_option
+from anonkit.cli.options import json_option, quiet_option, reading_options
 from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.errors import (
     AnonkitError,
@@ -131,6 +131,7 @@ _MEANINGS = {
 @click.option("--beta", type=click.FloatRange(min=0), metavar="NUMBER", help="Basic beta-likeness asked for.")
 @click.option("--signed-by", metavar="PUBLIC_KEY", help="Public key (Ed25519, PEM) that must have signed the release.")
 @click.option("--against", metavar="OUT", help="Compare TARGET, which was exported, with its release OUT.")
+@reading_options
 @click.option("--junit", metavar="FILE", help="Write the checks as JUnit test results too; rewritten whatever happens.")
 @quiet_option
 @json_option
@@ -146,6 +147,7 @@ def command(
     beta: float | None,
     signed_by: str | None,
     against: str | None,
+    how: Mapping[str, Any],
     junit: str | None,
     quiet: bool,
 ) -> Outcome:
@@ -167,21 +169,24 @@ def command(
     from anonkit.checks.requirements import UNCOUNTABLE
     from anonkit.checks.validation import validate
     from anonkit.cli.summary import check_line
+    from anonkit.engines.snapshots.whole_tables import whole_table
     from anonkit.pipeline.exporting import validate_export
     from anonkit.report.wording import gathered
 
     sweep()
     names = [name for column in qi for name in _names(column)]
     if against is not None:
-        if names or sensitive or any(value is not None for value in (k, l_, t, alpha, beta, signed_by)):
+        if names or sensitive or any(value is not None for value in (k, l_, t, alpha, beta, signed_by, *how.values())):
             raise WrongUsage(
                 "--against compares with the release alone", "anonkit validate OUT takes the other options"
             )
         validation = validate_export(table, against)
     else:
-        _refuse_absent(table)
+        read = whole_table(table, **how)
+        if isinstance(read, str):
+            _refuse_absent(table)
         validation = validate(
-            table,
+            read,
             quasi_identifiers=names or None,
             sensitive=sensitive,
             k=k,

@@ -202,6 +202,11 @@ def _compression_of(path: Path) -> str | None:
     return next((name for name, magic in _MAGIC.items() if start.startswith(magic)), None)
 
 
+def is_read_in_place(address: SourceAddress) -> bool:
+    """Tell whether the engine of this machine opens a source where it stands."""
+    return _module_of(address, of_spark=False) is None
+
+
 def _module_of(address: SourceAddress, *, of_spark: bool) -> str | None:
     """Return the module that copies a source; None where the engine opens it."""
     if address.scheme:

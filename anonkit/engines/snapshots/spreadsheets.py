@@ -109,7 +109,9 @@ class Workbook:
         row = self.address.header_row
         if row is None:
             return
-        height = self._guarded(lambda: reader.load_sheet(sheet, header_row=None, skip_rows=0, n_rows=1)).total_height
+        height = self._guarded(
+            lambda: reader.load_sheet(sheet, header_row=None, skip_rows=0, n_rows=1, dtypes="string")
+        ).total_height
         if row > height:
             raise SourceError(f"sheet {sheet!r} of {self.address.shown} has no row {row}", f"it has {height} rows")
 
