@@ -77,6 +77,8 @@ class Prepared:
     """A numeric target, shape (n_rows,), NaN where it is missing; None where the target is classes."""
     task: Task | None = None
     """What consumers do with the target; None without one."""
+    jointly: bool = False
+    """Whether the policy says that nothing is predicted: then detail is kept for all columns together."""
     owner: JsonObject | None = None
     """Exact figures of the target, for the owner alone."""
     units: NDArray[np.int64] | None
@@ -144,6 +146,7 @@ def prepare(
         labels=guide.labels,
         numbers=guide.numbers,
         task=guide.task,
+        jointly=policy.without_target,
         owner=guide.owner,
         units=units,
         k=model.k,

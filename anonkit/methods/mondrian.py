@@ -51,7 +51,12 @@ class Mondrian(RecodingMethod):
         progress("cutting boxes", 0.0)
         ladders = {name: hierarchy.ladder for name, hierarchy in prepared.hierarchies.items()}
         tree, boxes = grow_boxes(
-            prepared.columns, prepared.labels, prepared.requirements, ladders, numbers=prepared.numbers
+            prepared.columns,
+            prepared.labels,
+            prepared.requirements,
+            ladders,
+            numbers=prepared.numbers,
+            jointly=prepared.jointly,
         )
         recoding = boxes_of(prepared.columns, tree, prepared.hierarchies)
         facts = _column_facts([column.name for column in prepared.columns], recoding)

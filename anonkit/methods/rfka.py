@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.domains.array_types import FloatArray
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.errors import PolicyError, option
 from anonkit.k_anonymity.coded_axes import global_recoding, grouping_of, one_hot_grouping
@@ -24,6 +25,7 @@ from anonkit.k_anonymity.search.features import Feature, column_features, one_ho
 from anonkit.k_anonymity.search.greedy_selection import Decision, Selection, select_features
 from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder, automatic_ladder, full_detail, number_groups
 from anonkit.k_anonymity.search.importance import IMPORTANCE_STRATEGIES, Evidence, Importance
+from anonkit.k_anonymity.search.joint_guide import joint_guide, relatedness
 from anonkit.k_anonymity.search.random_forest import PUBLISHED, ForestSize
 from anonkit.k_anonymity.search.top_down_specialization import Drop, DropReason, specialize
 from anonkit.parameters import check_choice, check_integer, parameter
@@ -72,7 +74,7 @@ class RFKA(RecodingMethod):
         "Huang & Zhu: k-anonymous feature selection by random-forest feature importance, 2020 (paper 001)"
     )
     summary: ClassVar[str] = "k-anonymity by keeping, generalizing or dropping columns in the light of a random forest"
-    target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
+    target_use: ClassVar[TargetUse] = TargetUse.EXPECTED
     example: ClassVar[Mapping[str, Any]] = MappingProxyType({"k": 5, "trees": 20})
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         {
@@ -159,6 +161,11 @@ class RFKA(RecodingMethod):
 
     def find_recoding(self, prepared: Prepared, *, rng: Randomness, progress: Progress) -> SearchResult:
         """Let a forest judge the columns, then choose the detail of each."""
+        if prepared.jointly and (self.search != "specialization" or self.features != "columns"):
+            raise PolicyError(
+                "search=greedy and features=one-hot choose by a target, and there shall be none",
+                "leave search, features and preset at their defaults, or name a target",
+            )
         columns = [self._first_bins(prepared, column) for column in prepared.columns]
         progress("growing the forest", 0.0)
         features = column_features(columns) if self.features == "columns" else one_hot_features(columns)
@@ -166,6 +173,9 @@ class RFKA(RecodingMethod):
         size = replace(size, trees=self.trees)
         evidence = Evidence(columns, prepared.labels, features, numbers=prepared.numbers, size=size)
         importance = IMPORTANCE_STRATEGIES[self.importance].score(evidence)
+        if prepared.jointly:
+            told = relatedness(columns)
+            importance = replace(importance, values=np.array([told[feature.column] for feature in evidence.features]))
         progress("choosing the detail", 0.0)
         limit = int(self.max_suppression * prepared.n_rows)
         chosen = self._chosen(columns, evidence, importance, prepared, limit)
@@ -215,7 +225,7 @@ class RFKA(RecodingMethod):
                 },
             )
         result = specialize(
-            columns, evidence.class_probabilities(), importance.by_column, prepared.requirements, limit, ladders
+            columns, _guide(columns, evidence, prepared), importance.by_column, prepared.requirements, limit, ladders
         )
         dropped = [(result.dropped[column.name], column) for column in columns if column.name in result.dropped]
         return _Chosen(
@@ -303,6 +313,13 @@ class RFKA(RecodingMethod):
             else:
                 recoded.append(one_hot_grouping(column, accepted))
         return GlobalRecoding(columns=tuple(recoded))
+
+
+def _guide(columns: Sequence[CodedColumn], evidence: Evidence, prepared: Prepared) -> FloatArray:
+    """Return what guides the search: predictions of the target, or without one the columns themselves."""
+    if not prepared.jointly:
+        return evidence.class_probabilities()
+    return joint_guide(sorted(columns, key=lambda column: column.name), np.ones(prepared.n_rows))
 
 
 def _one_hot_numbers(

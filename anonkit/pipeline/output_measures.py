@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.number_utility import number_for_all_rows, number_utility
+from anonkit.checks.pair_marginals import pair_marginals
 from anonkit.checks.people import PeopleCounts
 from anonkit.checks.promise_checkers import draft_checks
 from anonkit.checks.utility import (
@@ -186,7 +187,15 @@ def owner_measures(
             columns = [*policy.quasi_identifiers, target, *([] if unit is None else [unit])]
             rows = _rows(engine.sample(table, SAMPLE, randomness.child(_DRAWN)), columns)
             return {**measures, "utility_of_source": {}, **_of_target(rows, target, policy, released)}
-    return measures if randomness is None else {**measures, "utility_of_source": {}}
+    if randomness is None:
+        return measures
+    rows = _rows(
+        engine.sample(table, SAMPLE, randomness.child(_DRAWN)),
+        [*policy.quasi_identifiers, *([] if unit is None else [unit])],
+    )
+    recoded = recoded_sample(rows, policy, released.applied, released.classes, released.shown)
+    joint = pair_marginals(rows.select(list(policy.quasi_identifiers)), recoded.table, recoded.released)
+    return {**measures, "utility_of_source": {}, **({} if joint is None else {"joint_distribution": joint})}
 
 
 def _of_target(rows: pa.Table, target: str, policy: Policy, released: ReleasedRows) -> dict[str, Any]:

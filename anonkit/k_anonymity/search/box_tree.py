@@ -23,7 +23,8 @@ from anonkit.k_anonymity.search.box_growth import LISTED, Growth, Splits
 from anonkit.k_anonymity.search.distinct_rows import DistinctRows
 from anonkit.k_anonymity.search.equivalence import Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder
-from anonkit.k_anonymity.search.soft_labels import soft_labels, soft_numbers
+from anonkit.k_anonymity.search.joint_guide import joint_guide
+from anonkit.k_anonymity.search.soft_labels import GRID, soft_labels, soft_numbers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -143,6 +144,7 @@ def grow_boxes(
     declared: Mapping[str, Ladder] = MappingProxyType({}),
     *,
     numbers: FloatArray | None = None,
+    jointly: bool = False,
     seed: int = 0,
 ) -> tuple[BoxTree, Partition]:
     """Divide all rows into boxes that meet every requirement and keep what a forest knows of the target.
@@ -166,6 +168,8 @@ def grow_boxes(
     numbers : FloatArray, optional
         The target as a number, NaN where it must not guide, shape (n_rows,): its predictions guide then, and the labels
         do not.
+    jointly : bool
+        Whether there is no target, and the columns guide themselves (see `joint_guide`).
     seed : int
         Chooses the folds and the forest. The result depends on nothing else but the set of rows.
 
@@ -199,7 +203,9 @@ def grow_boxes(
                 f"the table as one class ({n_rows} rows) does not meet {requirement.name}",
                 "no recoding can meet it: ask for less, or add rows",
             )
-    if numbers is None:
+    if jointly:
+        guide = _of_all_columns(rows)
+    elif numbers is None:
         guide = soft_labels(rows.columns, rows.entry, labels, seed)
     else:
         guide = soft_numbers(rows.columns, rows.entry, numbers, seed)
@@ -208,6 +214,12 @@ def grow_boxes(
     tree = _tree(columns, rows.columns, growth.splits)
     boxes, n_boxes = densify(tree.leaf[growth.node][rows.entry])
     return tree, Partition(boxes, n_boxes)
+
+
+def _of_all_columns(rows: DistinctRows) -> FloatArray:
+    """Return the sums of the joint guide over the rows of each entry, integers; shape (n_entries, n_outputs)."""
+    weights = rows.whole.weights if rows.whole.weights is not None else np.ones(rows.entry.max() + 1, dtype=np.int64)
+    return np.rint(GRID * joint_guide(rows.columns, weights.astype(np.float64)) * weights[:, None])
 
 
 def _tree(columns: Sequence[CodedColumn], grown: Sequence[CodedColumn], splits: Splits) -> BoxTree:
