@@ -127,11 +127,12 @@ def scores_of_shares(shares: NDArray[np.float64], truth: NDArray[np.int64]) -> d
     return {name: round(score, 4) for name, score in class_scores(shares, truth).items()}
 
 
-def best_of(scores: Mapping[str, Mapping[str, float]], measure: str = "auc") -> float | None:
-    """Return the best model's score; None where no model could be trained."""
-    return max((score[measure] for score in scores.values()), default=None)
+def best_of(scores: Mapping[str, Mapping[str, Any]], measure: str = "auc") -> float | None:
+    """Return the best model's score by a measure of which more is better; None where no model has one."""
+    return max((score[measure] for score in scores.values() if measure in score), default=None)
 
 
-def name_of_best(scores: Mapping[str, Mapping[str, float]], measure: str = "auc") -> str | None:
-    """Return the name of the best model; None where no model could be trained."""
-    return max(scores, key=lambda name: scores[name][measure], default=None)
+def name_of_best(scores: Mapping[str, Mapping[str, Any]], measure: str = "auc") -> str | None:
+    """Return the name of the best model; None where no model has a score."""
+    scored = [name for name in scores if measure in scores[name]]
+    return max(scored, key=lambda name: scores[name][measure], default=None)

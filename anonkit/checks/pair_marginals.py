@@ -68,14 +68,14 @@ def _bins(column: pa.ChunkedArray) -> NDArray[np.int64]:
     """Return the part of each cell, shape (n_rows,), dense from 0; missing is the last."""
     codes, sizes = codes_of(column)
     if sizes.size <= _BINS:
-        return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+        return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.int64)
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         place = np.empty(sizes.size, dtype=np.int64)
         place[np.argsort(-sizes, kind="stable")] = np.arange(sizes.size)
-        return np.minimum(place, _BINS - 1)[codes]
+        return np.asarray(np.minimum(place, _BINS - 1)[codes])
     before = np.cumsum(sizes) - sizes
-    return np.unique((_BINS * before // codes.size)[codes], return_inverse=True)[1].astype(np.int64)
+    return np.asarray(np.unique((_BINS * before // codes.size)[codes], return_inverse=True)[1], dtype=np.int64)
 
 
 def _labels(shown: pa.Table, name: str, n_rows: int) -> NDArray[np.int64]:

@@ -18,6 +18,7 @@ from anonkit.cli.options import (
     json_option,
     quiet_option,
     reading_options,
+    task_option,
 )
 from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.cli.progress import progress_bars
@@ -31,7 +32,8 @@ _Number = TypeVar("_Number", int, float)
 
 @click.command(name="compare")
 @click.argument("source", metavar="IN")
-@click.option("--target", metavar="COLUMN", required=True, help="The class label that models predict.")
+@click.option("--target", metavar="COLUMN", required=True, help="What models predict, a class or a number.")
+@task_option
 @click.option("--methods", metavar="A,B", required=True, help="Methods to compare: `anonkit methods` lists them.")
 @click.option("--k", "k_", metavar="A,B", default="2,5,10,50", show_default=True, help="Values of k.")
 @click.option("--epsilon", metavar="A,B", default="0.5,1,2,4", show_default=True, help="Values of epsilon.")
@@ -55,6 +57,7 @@ def command(
     source: str,
     *,
     target: str,
+    task: str | None,
     methods: str,
     k_: str,
     epsilon: str,
@@ -85,6 +88,7 @@ def command(
         comparison = compare(
             source,
             target=target,
+            task=task,
             methods=[name.strip() for name in methods.split(",") if name.strip()],
             k=_numbers("--k", k_, int),
             epsilon=_numbers("--epsilon", epsilon, float),
@@ -112,21 +116,22 @@ def _numbers(option: str, text: str, kind: type[_Number]) -> list[_Number]:
 
 
 def _text(comparison: Comparison, output: str | None) -> str:
-    from anonkit.checks.consumer_models import best_of, name_of_best
+    from anonkit.checks.consumer_models import name_of_best
+    from anonkit.comparing.comparison import MEASURE
     from anonkit.report.document import OWNER_BANNER
 
-    raw = best_of(comparison.raw)
-    rows: list[tuple[str, ...]] = [("release", "AUC", "by", "singling out", "linkability", "inference")]
-    rows.append(
-        ("the rows as they are", "–" if raw is None else f"{raw:.3f}", name_of_best(comparison.raw) or "", "", "", "")
-    )
+    measure = MEASURE[comparison.task]
+    head_of = {"auc": "AUC", "r2": "R² (95% interval), error"}[measure]
+    raw = name_of_best(comparison.raw, measure)
+    rows: list[tuple[str, ...]] = [("release", head_of, "by", "singling out", "linkability", "inference")]
+    rows.append(("the rows as they are", _score(comparison.raw.get(raw or ""), measure), raw or "", "", "", ""))
     for point in comparison.points:
         if point.refused is not None:
             rows.append((point.label, "refused", "", "", "", ""))
             continue
         risks = [f"{point.attacks[name]['risk']:.3f}" for name in ("singling_out", "linkability", "inference")]
-        auc = "–" if point.auc is None else f"{point.auc:.3f}"
-        rows.append((point.label, auc, point.best_model or "", *risks))
+        best = _score(point.scores.get(point.best_model or ""), measure)
+        rows.append((point.label, best, point.best_model or "", *risks))
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     head = click.style(f"{comparison.rows:,} rows, target {comparison.target}", bold=True)
@@ -137,3 +142,13 @@ def _text(comparison: Comparison, output: str | None) -> str:
     ]
     end = [*(["", *reasons] if reasons else []), *([] if output is None else ["", f"Wrote {output}"])]
     return "\n".join([head, click.style(OWNER_BANNER, fg="yellow"), "", *lines, *end])
+
+
+def _score(scores: Mapping[str, Any] | None, measure: str) -> str:
+    """Return the score of a model; R² with its interval and the mean absolute error."""
+    if scores is None:
+        return "–"
+    if measure == "auc":
+        return f"{scores[measure]:.3f}"
+    ends = scores.get("ci", {}).get(measure)
+    return f"{scores[measure]:.3f}{'' if ends is None else f' ({ends[0]:.2f}–{ends[1]:.2f})'}, {scores['mae']:.4g}"

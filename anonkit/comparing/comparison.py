@@ -21,7 +21,9 @@ import pyarrow.compute as pc
 from anonkit.auditing import audit
 from anonkit.bundle.stored_release import Release
 from anonkit.checks.consumer_models import best_of, name_of_best, scores_of_models
+from anonkit.checks.number_models import scores_of_number_models
 from anonkit.comparing.rebuilt_model import scores_of_reconstruction
+from anonkit.domains.arrow_values import is_ordered
 from anonkit.domains.cell_keys import cell_keys
 from anonkit.drafting.table_domains import MIN_PEOPLE
 from anonkit.engines import open_engine
@@ -34,6 +36,7 @@ from anonkit.methods import make_method, method_parameters
 from anonkit.pipeline.release_path import release_table
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.policy.declaration import Policy
+from anonkit.policy.target_task import Task, task_from_values
 from anonkit.promises.guarantee import loss_json
 from anonkit.protocols import Progress, no_progress
 from anonkit.published.recoding import recoding_from_dict
@@ -41,6 +44,8 @@ from anonkit.published.recoding import recoding_from_dict
 ROWS = 20_000
 ATTACKS = 200
 FORMAT = "anonkit-comparison/1"
+MEASURE = {Task.CLASSIFICATION: "auc", Task.REGRESSION: "r2"}
+"""By what the best model is chosen, by task."""
 _METHODS = spoken(python='methods=["mondrian", "rfka"]', typed="--methods mondrian,rfka")
 PROTOCOL = (
     "half of the rows (people, with a unit) released, models scored on the other half, which is also the control of "
@@ -60,11 +65,13 @@ class Point:
     parameter: str
     """`k`, `epsilon`, or empty for the method's defaults."""
     value: float | None
-    scores: Mapping[str, Mapping[str, float]]
+    scores: Mapping[str, Mapping[str, Any]]
     """By model, on held-out rows: trained on the table as it is, and `reconstructed` where the params allow it."""
     attacks: Mapping[str, Any]
     """By attack: rates, risk, limits, verdict."""
     guarantee: Mapping[str, Any]
+    measure: str = "auc"
+    """What the best model is the best by: `auc` of classes, `r2` of a number."""
     told: str | None = None
     """Why there is no release, when there is none, for either kind of reader (`anonkit.errors.spoken`)."""
 
@@ -91,13 +98,18 @@ class Point:
 
     @property
     def auc(self) -> float | None:
-        """AUC of the best model: the best use of the release that was tried."""
+        """AUC of the best model: the best use of the release that was tried; None where a number is predicted."""
         return best_of(self.scores)
+
+    @property
+    def best(self) -> float | None:
+        """Score of the best model by the measure of the comparison."""
+        return best_of(self.scores, self.measure)
 
     @property
     def best_model(self) -> str | None:
         """Name of that model."""
-        return name_of_best(self.scores)
+        return name_of_best(self.scores, self.measure)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the point for JSON."""
@@ -107,7 +119,7 @@ class Point:
             "method": self.method,
             "parameter": self.parameter or None,
             "value": self.value,
-            "auc": self.auc,
+            **_best(self.scores, self.measure),
             "best_model": self.best_model,
             "models": {name: dict(score) for name, score in self.scores.items()},
             "attacks": dict(self.attacks),
@@ -128,12 +140,14 @@ class Comparison:
 
     target: str
     rows: int
-    raw: Mapping[str, Mapping[str, float]]
+    raw: Mapping[str, Mapping[str, Any]]
     """Scores of the same models trained on the rows as they are."""
     points: tuple[Point, ...]
     epsilon_looked_at: float
     """Sum of the epsilons of all points: the price of looking, by sequential composition."""
     charged: bool
+    task: Task
+    """Whether models tell classes apart or predict a number."""
     public: bool
     """True when the rows compared are public or simulated, so that looking is free."""
 
@@ -147,9 +161,13 @@ class Comparison:
         return {
             "format": FORMAT,
             "target": self.target,
+            "task": str(self.task),
             "rows": self.rows,
             "protocol": PROTOCOL,
-            "raw": {"auc": best_of(self.raw), "models": {name: dict(score) for name, score in self.raw.items()}},
+            "raw": {
+                **_best(self.raw, MEASURE[self.task]),
+                "models": {name: dict(score) for name, score in self.raw.items()},
+            },
             "points": [point.to_dict() for point in self.points],
             "looking": {
                 "epsilon": loss_json(self.epsilon_looked_at),
@@ -164,6 +182,7 @@ def compare(
     source: object,
     *,
     target: str,
+    task: str | None = None,
     methods: Sequence[str],
     k: Sequence[int] = (2, 5, 10, 50),
     epsilon: Sequence[float] = (0.5, 1.0, 2.0, 4.0),
@@ -187,7 +206,10 @@ def compare(
     ----------
     source : path or table
     target : str
-        The class label.
+        What models predict.
+    task : str, optional
+        "classification" or "regression"; by default the policy's, else models do what the values of the target suggest,
+        and every method what it takes the task to be.
     methods : sequence of str
         Those with a parameter `k` run at every k, those with `epsilon` at every epsilon, others once.
     policy, identifiers, domains_from_data, domains_min_people
@@ -218,9 +240,10 @@ def compare(
     if not methods or rows < 100:
         raise ParameterError("compare needs methods and 100 rows or more", _METHODS)
     declared = policy if isinstance(policy, Policy) else Policy() if policy is None else Policy.load(policy)
-    declared = declared.with_roles(target=target, identifiers=identifiers)
+    declared = declared.with_roles(target=target, task=task, identifiers=identifiers)
     first, second = _halves(source_at(source if public is None else public, **how), declared, rows, seed)
-    halves = _Halves(released=first, held_out=second, target=target, attacks=attacks, seed=seed)
+    found = _task(first, declared, target)
+    halves = _Halves(released=first, held_out=second, target=target, task=found, attacks=attacks, seed=seed)
     account = Account(ledger=Where.NOWHERE if charge is None else charge, dataset=dataset, budget=budget)
     settings = [setting for name in methods for setting in _settings(name, k, epsilon)]
     points, unfit = [], []
@@ -244,12 +267,26 @@ def compare(
     return Comparison(
         target=target,
         rows=first.num_rows + second.num_rows,
-        raw=scores_of_models(first.drop_columns(dropped), second.drop_columns(dropped), target),
+        raw=halves.scores(first.drop_columns(dropped), second.drop_columns(dropped)),
+        task=found,
         points=tuple(points),
         epsilon_looked_at=total([_loss(point) for point in points]),
         charged=charge is not None,
         public=public is not None,
     )
+
+
+def _best(scores: Mapping[str, Mapping[str, Any]], measure: str) -> dict[str, float | None]:
+    """Return the best model's score by AUC, None where there is none; of a number by R² too."""
+    return {"auc": best_of(scores), **({"r2": best_of(scores, "r2")} if measure == "r2" else {})}
+
+
+def _task(rows: pa.Table, declared: Policy, target: str) -> Task:
+    """Return what models do with the target: for the owner, who has the rows."""
+    column = rows.column(target)
+    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    values = plain.unique().to_pylist()
+    return task_from_values(declared.column(target), declared.task, values, ordered=is_ordered(plain.type)).task
 
 
 def _loss(point: Point) -> float | None:
@@ -327,9 +364,16 @@ class _Halves:
     released: pa.Table
     held_out: pa.Table
     target: str
+    task: Task
     attacks: int
     """People attacked."""
     seed: int
+
+    def scores(self, train: pa.Table, test: pa.Table) -> dict[str, dict[str, Any]]:
+        """Return the scores of models trained on some rows and asked about others."""
+        if self.task is Task.REGRESSION:
+            return scores_of_number_models(train, test, self.target)
+        return {name: dict(scores) for name, scores in scores_of_models(train, test, self.target).items()}
 
     def point(self, setting: _Setting, outcome: Release | AnonkitError) -> Point:
         """Return the release on the frontier, or why there is none."""
@@ -340,6 +384,7 @@ class _Halves:
             scores={},
             attacks={},
             guarantee={},
+            measure=MEASURE[self.task],
         )
         if isinstance(outcome, AnonkitError):
             message, hint = outcome.told
@@ -347,7 +392,7 @@ class _Halves:
             return replace(empty, told=refused)
         table, target = outcome.to_arrow(), self.target
         ordinary = (
-            scores_of_models(table, _recoded(outcome, self.held_out, table.column_names), target)
+            self.scores(table, _recoded(outcome, self.held_out, table.column_names))
             if target in table.column_names
             else {}
         )

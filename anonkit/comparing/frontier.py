@@ -21,6 +21,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 24, 18, 52
 _MARKS = ("circle", "square", "triangle", "diamond", "ring", "frame")
 _ATTACKS = ("singling_out", "linkability", "inference", "membership")
 
+_MEASURES = {"auc": "AUC", "r2": "R²"}
+
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --paper: #fdfdfb; --line: #c8ccd0; --quiet: #59636e;
   --c0: #0b5a8a; --c1: #b8430b; --c2: #2a7536; --c3: #872f83; --c4: #7a6200; --c5: #4c5560; }
@@ -61,7 +63,8 @@ def frontier_page(comparison: Mapping[str, Any]) -> str:
     For the owner: the page carries the banner that says so.
     """
     points = comparison["points"]
-    raw = comparison["raw"]["auc"]
+    measure = "r2" if comparison.get("task") == "regression" else "auc"
+    raw, name = comparison["raw"][measure], _MEASURES[measure]
     body = [
         "<h1>What each release costs, and what it protects</h1>",
         f'<p class="quiet">Target {_text(comparison["target"])}, {comparison["rows"]:,} rows: '
@@ -69,12 +72,12 @@ def frontier_page(comparison: Mapping[str, Any]) -> str:
         f'<p class="banner">{_text(OWNER_BANNER)}</p>',
         *_price(comparison["looking"]),
         "<h2>Linkability against what models keep</h2>",
-        "<p>Up and to the left is better. Across: the share of people whose row is found only because it is there, "
-        "with its 95 % limits. Up: AUC of the best model, on held-out rows: trained on the release as it is, or "
+        f"<p>Up and to the left is better. Across: the share of people whose row is found only because it is there, "
+        f"with its 95 % limits. Up: {name} of the best model, on held-out rows: trained on the release as it is, or "
         "reconstructed from it as anonkit reconstruct does, where its parameters are there to undo the noise.</p>",
-        f"<figure>{scatter(points, raw)}</figure>",
+        f"<figure>{scatter(points, raw, measure)}</figure>",
         "<h2>All figures</h2>",
-        f'<div class="scroll">{_table(points, comparison["raw"])}</div>',
+        f'<div class="scroll">{_table(points, comparison["raw"], measure)}</div>',
         *_refused(points),
         '<p class="quiet">A measured risk is a lower bound, by the attacks of anonkit audit; the promise is what holds '
         "against every attacker.</p>",
@@ -89,13 +92,13 @@ def frontier_page(comparison: Mapping[str, Any]) -> str:
     )
 
 
-def scatter(points: Sequence[Mapping[str, Any]], raw: float | None) -> str:
+def scatter(points: Sequence[Mapping[str, Any]], raw: float | None, measure: str = "auc") -> str:
     """Return the plot: one mark a release, its shape by method, its label beside it, limits as a line."""
-    drawn = [point for point in points if point["auc"] is not None and "linkability" in point["attacks"]]
-    heights = [point["auc"] for point in drawn] + ([raw] if raw is not None else [])
+    drawn = [point for point in points if point[measure] is not None and "linkability" in point["attacks"]]
+    heights = [point[measure] for point in drawn] + ([raw] if raw is not None else [])
     if not drawn:
         return "<p>No release could be drawn.</p>"
-    low, high = _span(heights)
+    low, high = _span(heights, 0.0 if measure == "auc" else -math.inf)
     right = min(1.0, 1.15 * max(0.02, *(point["attacks"]["linkability"]["ci"][1] for point in drawn)))
 
     def x(risk: float) -> float:
@@ -104,7 +107,7 @@ def scatter(points: Sequence[Mapping[str, Any]], raw: float | None) -> str:
     def y(auc: float) -> float:
         return float(_TOP + (_HEIGHT - _TOP - _BOTTOM) * (high - auc) / (high - low))
 
-    parts = _axes(x, y, low, high, right)
+    parts = _axes(x, y, (low, high), right, _MEASURES[measure])
     if raw is not None:
         parts.append(
             f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(raw):.1f}" y2="{y(raw):.1f}" stroke="currentColor" '
@@ -114,11 +117,13 @@ def scatter(points: Sequence[Mapping[str, Any]], raw: float | None) -> str:
     methods = list(dict.fromkeys(point["method"] for point in drawn))
     taken: list[tuple[float, float]] = []
     for number, method in enumerate(methods):
-        parts.append(_curve([point for point in drawn if point["method"] == method], number, x, y))
-    places = [(x(point["attacks"]["linkability"]["risk"]), y(point["auc"])) for point in drawn]
+        parts.append(
+            _curve([point for point in drawn if point["method"] == method], number, x, lambda point: y(point[measure]))
+        )
+    places = [(x(point["attacks"]["linkability"]["risk"]), y(point[measure])) for point in drawn]
     for point, (across, up) in zip(drawn, places, strict=True):
         parts.append(_name(_short(point), across, up, places, taken))
-    title = f"{len(drawn)} releases by linkability risk and AUC; the table below has the same figures."
+    title = f"{len(drawn)} releases by linkability risk and {_MEASURES[measure]}; the table below has the same figures."
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{_text(title)}">{"".join(parts)}</svg>'
         f"{_legend(methods)}"
@@ -137,9 +142,9 @@ def _legend(methods: Sequence[str]) -> str:
     return f'<ul class="legend">{"".join(items)}</ul>'
 
 
-def _axes(x: _Scale, y: _Scale, low: float, high: float, right: float) -> list[str]:
+def _axes(x: _Scale, y: _Scale, heights: tuple[float, float], right: float, measure: str) -> list[str]:
     base, parts = _HEIGHT - _BOTTOM, []
-    for auc in _ticks(low, high):
+    for auc in _ticks(*heights):
         parts.append(
             f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(auc):.1f}" y2="{y(auc):.1f}" stroke="currentColor" '
             f'stroke-opacity=".15"/><text x="{_LEFT - 8}" y="{y(auc) + 4:.1f}" text-anchor="end">{auc:g}</text>'
@@ -150,7 +155,7 @@ def _axes(x: _Scale, y: _Scale, low: float, high: float, right: float) -> list[s
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
     parts.append(f'<text x="{middle}" y="{base + 40}" text-anchor="middle">linkability risk (square-root scale)</text>')
     turned = f'transform="rotate(-90 14 {_TOP + 150})"'
-    parts.append(f'<text x="14" y="{_TOP + 150}" text-anchor="middle" {turned}>AUC</text>')
+    parts.append(f'<text x="14" y="{_TOP + 150}" text-anchor="middle" {turned}>{measure}</text>')
     return parts
 
 
@@ -161,9 +166,11 @@ def _ticks(low: float, high: float) -> list[float]:
     return [round(at * step, 9) for at in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def _curve(points: Sequence[Mapping[str, Any]], shape: int, x: _Scale, y: _Scale) -> str:
+def _curve(
+    points: Sequence[Mapping[str, Any]], shape: int, x: _Scale, height: Callable[[Mapping[str, Any]], float]
+) -> str:
     """Return the releases of one method: marks with their limits, joined in the order of the parameter."""
-    places = [(x(point["attacks"]["linkability"]["risk"]), y(point["auc"])) for point in points]
+    places = [(x(point["attacks"]["linkability"]["risk"]), height(point)) for point in points]
     joined = " ".join(f"{across:.1f},{up:.1f}" for across, up in places)
     parts = [f'<polyline points="{joined}" fill="none" stroke="currentColor" stroke-width="1.5"/>']
     for point, (across, up) in zip(points, places, strict=True):
@@ -209,10 +216,10 @@ def _shape(number: int, x: float, y: float) -> str:
     return f'<path transform="translate({x:.1f} {y:.1f})" d="{path}" fill="currentColor"/>'
 
 
-def _span(values: Sequence[float]) -> tuple[float, float]:
+def _span(values: Sequence[float], least: float) -> tuple[float, float]:
     low, high = min(values), max(values)
     margin = max(0.01, (high - low) * 0.12)
-    return max(0.0, low - margin), min(1.0, high + margin)
+    return max(least, low - margin), min(1.0, high + margin)
 
 
 def _price(looking: Mapping[str, Any]) -> list[str]:
@@ -230,21 +237,42 @@ def _price(looking: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _table(points: Sequence[Mapping[str, Any]], raw: Mapping[str, Any]) -> str:
+def _table(points: Sequence[Mapping[str, Any]], raw: Mapping[str, Any], measure: str) -> str:
     models = list(dict.fromkeys(name for point in (raw, *points) for name in point["models"]))
-    head = ["release", *(f"AUC, {name}" for name in models), *(name.replace("_", " ") for name in _ATTACKS)]
-    rows = [["the rows as they are", *_aucs(raw, models), *["–"] * len(_ATTACKS)]]
+    head = [
+        "release",
+        *(f"{_MEASURES[measure]}, {name}" for name in models),
+        *(name.replace("_", " ") for name in _ATTACKS),
+    ]
+    rows = [["the rows as they are", *_scores(raw, models, measure), *["–"] * len(_ATTACKS)]]
     for point in points:
         if point["refused"] is not None:
             continue
-        rows.append([point["label"], *_aucs(point, models), *(_risk(point["attacks"].get(name)) for name in _ATTACKS)])
+        rows.append(
+            [
+                point["label"],
+                *_scores(point, models, measure),
+                *(_risk(point["attacks"].get(name)) for name in _ATTACKS),
+            ]
+        )
     cells = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
     names = "".join(f"<th>{_text(point)}</th>" for point in head)
     return f"<table><thead><tr>{names}</tr></thead><tbody>{cells}</tbody></table>"
 
 
-def _aucs(point: Mapping[str, Any], models: Sequence[str]) -> list[str]:
-    return [f"{point['models'][name]['auc']:.3f}" if name in point["models"] else "–" for name in models]
+def _scores(point: Mapping[str, Any], models: Sequence[str], measure: str) -> list[str]:
+    return [_score(point["models"].get(name, {}), measure) for name in models]
+
+
+def _score(scores: Mapping[str, Any], measure: str) -> str:
+    """Return a score; R² with its 95 % interval and the mean absolute error."""
+    if measure not in scores:
+        return "–"
+    if measure == "auc":
+        return f"{scores[measure]:.3f}"
+    low, high = scores.get("ci", {}).get(measure, (math.nan, math.nan))
+    within = "" if math.isnan(low) else f" ({low:.2f}–{high:.2f})"
+    return f"{scores[measure]:.3f}{within}, error {scores['mae']:.4g}"
 
 
 def _risk(attack: Mapping[str, Any] | None) -> str:

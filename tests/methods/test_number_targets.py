@@ -11,6 +11,7 @@ import pytest
 
 import anonkit
 from anonkit.errors import PolicyError
+from anonkit.policy.declaration import Column, Policy
 
 METHODS = ("rfka", "mondrian", "datafly", "incognito", "greedy-hamdist")
 
@@ -88,3 +89,38 @@ def test_thousands_of_classes_are_refused_by_methods_that_are_guided(method: str
 
     with pytest.raises(PolicyError, match="more than 1,000 classes"):
         anonkit.release(source, method=method, k=10, target="income", ledger=None)
+
+
+@pytest.mark.parametrize("method", ["rfka", "mondrian", "datafly", "incognito"])
+def test_k_holds_on_recount_without_a_target(method: str, tmp_path: Path) -> None:
+    """No column is taken for the target, all are quasi-identifiers, and k rows share what is shown of them."""
+    out = tmp_path / "out.parquet"
+    release = anonkit.release(
+        table(300, 5), method=method, k=6, no_target=True, output=out, ledger=None, **settings(method)
+    )
+
+    assert smallest_class(out) >= 6
+    assert {column["role"] for column in release.report["columns"]} == {"quasi_identifier"}
+    assert json.loads(out.with_suffix(".params.json").read_text())["target"] is None
+    assert 0 < release.owner["joint_distribution"]["mean_total_variation"] < 1
+    assert anonkit.validate(out).passed
+
+
+def test_without_a_target_detail_goes_where_columns_are_related() -> None:
+    """Of two related columns and one of noise, boxes keep the joint distribution better than cuts by counts alone."""
+    source = table(1200, 6).drop(columns="job")
+    as_before = Policy(columns={name: Column(name=name) for name in source.columns})
+    jointly, by_counts = (
+        anonkit.release(source, method="mondrian", k=10, ledger=None, **how).owner["joint_distribution"]
+        for how in ({"no_target": True}, {"policy": as_before})
+    )
+
+    assert jointly["mean_total_variation"] < by_counts["mean_total_variation"]
+
+
+def test_methods_that_need_a_target_refuse_to_go_without() -> None:
+    """The comparators of published papers and their presets choose by a target; so do trees and naive Bayes."""
+    source = table(60, 7)
+    for method, more in (("greedy-hamdist", {}), ("rfka", {"preset": "paper"}), ("dp-forest", {"epsilon": 1.0})):
+        with pytest.raises(PolicyError):
+            anonkit.release(source, method=method, no_target=True, ledger=None, **more)
