@@ -336,6 +336,20 @@ def test_a_table_on_a_server_is_written_and_replaced_when_forced(release: Path, 
         connection.execute('DROP TABLE "Odd name", "Odd name_anonkit"')
 
 
+def test_a_table_that_is_read_halfway_can_be_closed(postgresql: Server, tmp_path: Path) -> None:
+    """Whatever interrupts a comparison: nothing waits for the rest of the rows, and nothing is left."""
+    pq.write_table(pa.table({"a": [1, 2, 3]}), tmp_path / "t.parquet")
+    form = form_of(Target.of(f"{postgresql.address}?table=halfway"))
+    form.write(ReleasedTable(data=tmp_path / "t.parquet"), {})
+    batches = form.batches()
+    next(iter(batches))
+
+    form.close()
+
+    del batches
+    assert "halfway" not in tables_of(postgresql)
+
+
 def test_wrong_credentials_are_refused_without_being_shown(release: Path, postgresql: Server) -> None:
     """A wrong password, and none: exit 3."""
     for secret in (":wr%40ng", ""):

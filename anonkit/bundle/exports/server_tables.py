@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -137,10 +137,11 @@ class ServerTable:
             self._connection.commit()
 
     def close(self) -> None:
-        """Roll back what was not committed; of a connection that is lost the server forgets all by itself."""
+        """End the session, and with it what was not committed.
+
+        No word is sent for it: while rows arrive, a session waits for their end before it hears a ROLLBACK.
+        """
         if self._open is not None:
-            with suppress(self._driver.Error):
-                self._open.rollback()
             self._open.close()
             self._open = None
 
