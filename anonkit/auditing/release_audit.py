@@ -21,10 +21,13 @@ from anonkit.bundle.data_files import read_rows
 from anonkit.bundle.stored_release import Place, Release, load
 from anonkit.domains.cell_keys import cell_keys
 from anonkit.engines import open_engine
+from anonkit.engines.reading.settled_tables import settled
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import AnonkitError, ParameterError, PolicyError
-from anonkit.policy.declaration import Column, ColumnType, Policy, Role
+from anonkit.policy import places
+from anonkit.policy.calendar_columns import Calendar
+from anonkit.policy.declaration import Column, ColumnType, Outside, Policy, Role, TargetUse
 from anonkit.policy.encodings import UTF8, encoding_named
 from anonkit.published.randomized_table import FORMAT
 
@@ -91,7 +94,8 @@ def audit(
 
         def read(source: object) -> pa.Table:
             with snapshot(source_at(source, **how)) as stays:
-                opened = stays.scan(engine, policy)
+                scanned = stays.scan(engine, policy)
+                opened = settled(scanned, policy.resolve(scanned.schema.names, target_use=_AS_DECLARED), engine)
                 return pa.Table.from_batches(opened.batches(), schema=opened.schema)
 
         released = _released(release) if loaded is None else loaded.to_arrow()
@@ -169,13 +173,38 @@ def _types(params: dict[str, Any]) -> Policy:
     for column in params.get("columns", ()):
         try:
             kind = _KINDS.get(str(column.get("type", "")).rstrip("0123456789"), ColumnType.STRING)
-            columns[column["name"]] = Column(name=column["name"], type=kind)
+            columns[column["name"]] = _declared(column, kind)
         except (PolicyError, KeyError):
             continue
+    binned = params.get("binned", {})
+    for name, stated in binned.items():
+        columns[name] = _declared({"name": name, **stated}, ColumnType.STRING)
+        place = columns[name].place
+        for coordinate in () if place is None else place.columns:
+            columns[coordinate] = Column(name=coordinate, role=Role.IDENTIFIER)
     missing = tuple(params.get("missing_values", ("",)))
-    return replace(Policy(), columns=columns, missing_values=missing, optional=frozenset(columns))
+    return replace(
+        Policy(), cell_by_cell=bool(binned), columns=columns, missing_values=missing, optional=frozenset(columns)
+    )
 
 
+def _declared(column: dict[str, Any], kind: ColumnType) -> Column:
+    """Return how the cells of a column are read; coordinates as the names of the finest cells."""
+    name = column["name"]
+    outside = column.get("place", column.get("calendar", {})).get("outside")
+    stated = None if outside is None else Outside(outside)
+    if "place" in column:
+        place = places.Place.from_params(column["place"], f"place {name!r}")
+        beyond = Outside.MISSING if place.box is None else stated
+        return Column(name=name, role=Role.INSENSITIVE, place=place, outside=beyond)
+    if "calendar" in column:
+        calendar = Calendar.from_params(column["calendar"], f"column {name!r}")
+        return Column(name=name, calendar=calendar, outside=Outside.MISSING if calendar.bounds is None else stated)
+    role = Role.IDENTIFIER if column.get("role") == Role.IDENTIFIER else Role.QUASI_IDENTIFIER
+    return Column(name=name, type=kind, role=role)
+
+
+_AS_DECLARED = TargetUse.AS_DECLARED
 _KINDS = {
     "int": ColumnType.INTEGER,
     "uint": ColumnType.INTEGER,

@@ -173,9 +173,24 @@ def _judged(table: Source, unknown: Sequence[str], engine: Engine, view: FlatVie
 
 
 def _public_cells(policy: Policy) -> dict[str, Any]:
-    """Return centre and bounds of the public cells of places, which a policy declares for differential privacy."""
+    """Return how dates, times and places become the public bins that a policy declares for differential privacy.
+
+    Of places also the centre and the bounds of every cell. A function of the policy alone.
+    """
+    if not policy.cell_by_cell:
+        return {}
+    read: dict[str, Any] = {}
+    for name, column in policy.columns.items():
+        declared, key = (column.place, "place") if column.place is not None else (column.calendar, "calendar")
+        if column.is_released and column.has_bins and declared is not None:
+            outside = {} if column.outside is None else {"outside": str(column.outside)}
+            read[name] = {key: {**declared.to_public_params(), **outside}}
+    return {**({"binned": read} if read else {}), **_outlined(policy)}
+
+
+def _outlined(policy: Policy) -> dict[str, Any]:
     places = {name: column for name, column in policy.columns.items() if column.place is not None}
-    if not (places and policy.cell_by_cell):
+    if not places:
         return {}
     bins = {name: column.bins for name, column in places.items() if column.is_released}
     return {

@@ -186,7 +186,14 @@ class Calendar:
 
     def to_params(self) -> dict[str, Any]:
         """Return the declaration, ready for JSON."""
-        out: dict[str, Any] = {"kind": str(self.kind), "levels": list(self.parts.levels)}
+        return self._stated(self.parts.levels)
+
+    def to_public_params(self) -> dict[str, Any]:
+        """Return the declaration with the levels of its public bins, ready for JSON."""
+        return self._stated(self.bin_levels)
+
+    def _stated(self, levels: tuple[str, ...]) -> dict[str, Any]:
+        out: dict[str, Any] = {"kind": str(self.kind), "levels": list(levels)}
         out |= {key: value for key, value in (("format", self.format), ("zone", self.zone)) if value is not None}
         return out if self.bounds is None else {**out, "bounds": [bound.isoformat() for bound in self.bounds]}
 

@@ -167,6 +167,14 @@ class Place:
         out["resolutions"] = list(self.parts.resolutions)
         return out if self.box is None else {**out, "box": list(self.box)}
 
+    def to_public_params(self) -> dict[str, Any]:
+        """Return the declaration with its public cells, ready for JSON."""
+        cells = () if self.bins is None else self.bins.labels
+        finest = () if not cells else (resolution_of(int(cells[0], 16)),)
+        coarser = [each for each in self.parts.resolutions if not finest or each < finest[0]]
+        kept = {"cells": list(cells)} if self.box is None else {"box": list(self.box)}
+        return {**self.to_params(), "resolutions": [*finest, *coarser], **kept}
+
     @classmethod
     def from_params(cls, raw: Mapping[str, Any], where: str) -> Place:
         """Rebuild the declaration from `to_params()`.

@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.auditing.attacks.attack_evidence import Values, codes_in
 from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.grid_cells import code_of_index
 from anonkit.errors import AnonkitError
 from anonkit.mechanisms.asked_attributes import ASKED_STREAM, asked_attribute
 from anonkit.mechanisms.code_randomizers import randomizer_of
@@ -63,7 +65,7 @@ def identity(original: pa.Table) -> Aligned:
 
 def _recoded(params: Mapping[str, Any], released: pa.Table, original: pa.Table) -> Aligned:
     recoding = recoding_from_dict(params["recoding"])
-    batch = original.combine_chunks().to_batches()[0]
+    batch = _with_numbers(original.combine_chunks().to_batches()[0], params)
     recoded, unknown = recoding.apply(batch)
     known = [name for name in released.column_names if name in recoded]
     cells, present = pa.table(recoded).select(known), released.select(known)
@@ -82,6 +84,17 @@ def _recoded(params: Mapping[str, Any], released: pa.Table, original: pa.Table) 
     position = np.full(original.num_rows, -1, dtype=np.int64)
     position[kept] = np.arange(int(kept.sum()))
     return Aligned(table=table.filter(pa.array(kept)), position=position)
+
+
+def _with_numbers(batch: pa.RecordBatch, params: Mapping[str, Any]) -> pa.RecordBatch:
+    """Return rows with cells of a grid as the numbers that a recoding compares."""
+    for column in params["columns"]:
+        if "place" in column:
+            names = pc.dictionary_encode(batch.column(column["name"]))
+            codes = [code_of_index(int(name, 16)) for name in names.dictionary.to_pylist()]
+            at = batch.schema.get_field_index(column["name"])
+            batch = batch.set_column(at, column["name"], pa.array(codes, pa.int64()).take(names.indices))
+    return batch
 
 
 def _in_release(rows: pa.Table, released: pa.Table) -> NDArray[np.bool_]:

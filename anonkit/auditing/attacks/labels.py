@@ -10,23 +10,36 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.domains.grid_cells import code_of_index, resolution_of
+
 MASK, OTHER, MISSING, NOT = "*", "other", "missing", "not "
 
 _NUMBER = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
-_POINT = rf"(?:{_NUMBER}|\d{{4}}-\d\d-\d\d(?:[ T][\d:.]+(?:[+-]\d\d:\d\d)?)?)"
+_CLOCK = r"\d\d:\d\d:\d\d(?:\.\d+)?"
+_POINT = rf"(?:{_CLOCK}|{_NUMBER}|\d{{4}}-\d\d-\d\d(?:[ T][\d:.]+(?:[+-]\d\d:\d\d)?)?)"
 _INTERVAL = re.compile(rf"^([\[(\]])\s*({_POINT})\s*[,;]\s*({_POINT})\s*([\])\[])$")
 _HALF = re.compile(rf"^(<=|>=|<|>)\s*({_POINT})$")
 _RANGE = re.compile(rf"^({_NUMBER})\s*(?:-|–|to|\.\.)\s*({_NUMBER})$")
 _FROM = re.compile(rf"^({_NUMBER})\+$")
 _SET = re.compile(r"^\{(.*)\}$")
 _PREFIX = re.compile(r"^([^*]+)(\*+)$")
+_CALENDAR = (
+    (re.compile(r"^(\d{3}0)s$"), 120),
+    (re.compile(r"^(\d{4})$"), 12),
+    (re.compile(r"^(\d{4})-Q([1-4])$"), 3),
+    (re.compile(r"^(\d{4})-(\d\d)$"), 1),
+)
+"""Decade, year, quarter and month, with their length in months."""
+_DAY_OR_HOUR = re.compile(r"^(\d{4}-\d\d-\d\d)(?:T(\d\d))?$")
+_HOURS = re.compile(r"^(\d\d):00-(\d\d):59$")
+_CELL = re.compile(r"^8[0-9a-f]{14}$")
 _ENDLESS = Fraction(10) ** 400  # where infinite numbers stand
 
 Mask = NDArray[np.bool_]
@@ -39,8 +52,10 @@ def compatible(labels: Sequence[Any], values: Sequence[Any]) -> Mask:
     ----------
     labels : sequence
         Distinct released cells: the value itself, `*`, `[20, 30)`, `< 20`, `20-29`, `a|b`, `{a, b}`, `not a|b`,
-        `123**`, `other` (whatever no other label names), `missing`; None is a missing cell. Where a value is called
-        `other` or `missing`, the pool and missing cells are `other (2)` and `missing (2)`.
+        `123**`, of dates and times `2021-03`, `2021-Q1`, `2021`, `2020s`, `2021-03-01T08` and `08:00-08:59`, a cell of
+        the H3 grid whose descendants are the values, `other` (whatever no other label names), `missing`; None is a
+        missing cell. Where a value is called `other` or `missing`, the pool and missing cells are `other (2)` and
+        `missing (2)`.
     values : sequence
         Distinct original values; None is a missing one.
     """
@@ -84,6 +99,8 @@ class _Values:
         places.sort()
         self._places = [place for place, _ in places]
         self._by_place = np.array([at for _, at in places], dtype=np.int64)
+        self._kinds = {type(value) for value in values if not _is_missing(value)}
+        self._cells = [_cell(text) for text in self._texts]
         self._at = {text: at for at, text in enumerate(self._texts) if text is not None}
 
     def of_label(self, label: object) -> Mask:
@@ -121,7 +138,32 @@ class _Values:
         exact = self._exact(atom)
         if exact.any() or atom == self._pool:
             return exact
-        return self._of_interval(atom) | self._of_prefix(atom)
+        return self._of_interval(atom) | self._of_prefix(atom) | self._of_part(atom) | self._of_cell(atom)
+
+    def _of_part(self, atom: str) -> Mask:
+        """Return the values in a part of the calendar or of the day; a year is one among dates alone."""
+        out = np.zeros(self.absent.size, dtype=bool)
+        ends = None
+        if self._kinds == {time}:
+            match = _HOURS.match(atom)
+            ends = None if match is None else (_hours(int(match[1])), _hours(int(match[2]) + 1))
+        elif self._kinds and self._kinds <= {date, datetime}:
+            ends = _calendar_ends(atom)
+        if ends is not None:
+            out[self._by_place[self._below(ends[0], False) : self._below(ends[1], False)]] = True
+        return out
+
+    def _of_cell(self, atom: str) -> Mask:
+        """Return the values that are cells below a cell."""
+        above = _cell(atom)
+        if above is None:
+            return np.zeros(self.absent.size, dtype=bool)
+        resolution, code = above
+        fits = [
+            cell is not None and cell[0] >= resolution and cell[1] // 7 ** (cell[0] - resolution) == code
+            for cell in self._cells
+        ]
+        return np.array(fits, dtype=bool)
 
     def _of_interval(self, atom: str) -> Mask:
         first, last = 0, 0
@@ -168,6 +210,8 @@ def _place(value: object) -> Fraction | None:
         return None
     if isinstance(value, date):
         return _moment(value)
+    if isinstance(value, time):
+        return _clock(value)
     try:
         if isinstance(value, float | np.floating):
             number = float(value)
@@ -181,7 +225,48 @@ def _point(text: str) -> Fraction:
     try:
         return Fraction(text)
     except ValueError:
-        return _moment(datetime.fromisoformat(text))
+        return _clock(time.fromisoformat(text)) if text[2:3] == ":" else _moment(datetime.fromisoformat(text))
+
+
+def _clock(point: time) -> Fraction:
+    """Return the microseconds since midnight."""
+    return Fraction(((point.hour * 60 + point.minute) * 60 + point.second) * 1_000_000 + point.microsecond)
+
+
+def _hours(n: int) -> Fraction:
+    return Fraction(n * 3_600_000_000)
+
+
+def _calendar_ends(atom: str) -> tuple[Fraction, Fraction] | None:
+    """Return where a part of the calendar begins and ends, in microseconds since 1970; None for other texts."""
+    if match := _DAY_OR_HOUR.match(atom):
+        try:
+            first = _moment(datetime.fromisoformat(match[1])) + _hours(int(match[2] or 0))
+        except ValueError:
+            return None
+        return first, first + _hours(1 if match[2] else 24)
+    for pattern, length in _CALENDAR:
+        if match := pattern.match(atom):
+            part = int(match[2]) - 1 if len(match.groups()) > 1 else 0
+            months = int(match[1]) * 12 + part * length
+            return _month(months), _month(months + length)
+    return None
+
+
+def _month(months: int) -> Fraction:
+    """Return where a month begins, counted from the year 0."""
+    days = np.datetime64(months - 1970 * 12, "M").astype("datetime64[D]").astype(np.int64)
+    return Fraction(int(days)) * 86_400_000_000
+
+
+def _cell(text: str | None) -> tuple[int, int] | None:
+    """Return resolution and number of a cell of the H3 grid; None where the text names none."""
+    if text is None or not _CELL.match(text):
+        return None
+    try:
+        return resolution_of(int(text, 16)), code_of_index(int(text, 16))
+    except ValueError:
+        return None
 
 
 def _moment(moment: date) -> Fraction:
