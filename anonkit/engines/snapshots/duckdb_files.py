@@ -46,7 +46,7 @@ _BY_WORDS: Sequence[tuple[str, str, str | None]] = (
     ("not a valid duckdb", "is no DuckDB database, or an encrypted one", None),
     ("cannot open file", "cannot be opened", "may you read the file?"),
     ("wal", "was not closed in order", "open it once with DuckDB, which then writes its log into the file"),
-    ("version number", "was written by another version of DuckDB", "pip install --upgrade duckdb"),
+    ("version number", "was written by another version of DuckDB", "pip install -U duckdb"),
     ("file system operations are disabled", "holds a view or a query that reads other files", "load them into a table"),
     ("table with name", "has no such table", "schema.table, where it is not in the schema main"),
     ("catalog error", "does not know what the query names", None),
