@@ -39,8 +39,10 @@ _WRITTEN: Mapping[str, str] = {
 }
 """How a column of a type is selected; `{0}` is its name."""
 _DIGITS = ("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT")
-_SETTINGS = {"enable_external_access": "false", "memory_limit": "1GB", "threads": "2", "lock_configuration": "true"}
+_SETTINGS = {"enable_external_access": "false", "memory_limit": "1GB", "threads": "2"}
 """A query reads this file and no other, and installs nothing."""
+_SESSION = "SET enable_progress_bar = false; SET lock_configuration = true"
+"""In a notebook DuckDB shows how far a query is, on stdout; the query itself changes no setting."""
 _BY_WORDS: Sequence[tuple[str, str, str | None]] = (
     ("set lock on file", "is held by another program", "DuckDB lets one program write, or many read: close that one"),
     ("not a valid duckdb", "is no DuckDB database, or an encrypted one", None),
@@ -91,6 +93,7 @@ class DuckdbTable:
             lambda: duckdb.connect(str(path), read_only=True, config=settings), self._refusal, foreign
         )
         with closing(connection):
+            shielded(lambda: connection.execute(_SESSION), self._refusal, foreign)
             columns, texts = shielded(lambda: self._columns(connection, duckdb), self._refusal, foreign)
             rows = f"SELECT {columns} FROM (\n{self.select}\n) AS rows"
             reader = shielded(lambda: connection.sql(rows).to_arrow_reader(BATCH_ROWS), self._refusal, foreign)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from datetime import date
@@ -86,6 +87,21 @@ def test_no_other_statement_is_carried_out(people: Path, query: str, said: str) 
     with pytest.raises((SourceError, ParameterError), match=said) as caught:
         read(f"duckdb:///{people}", query=query)
     quotes_nothing(caught.value, MARKER, "passwd")
+
+
+def test_nothing_is_shown_of_long_queries(people: Path) -> None:
+    """Without a script, as in a notebook, DuckDB shows how far a query is, on stdout: not here."""
+    code = (
+        "import sys; from engines.snapshots.live import read; "
+        "print(read(sys.argv[1], query=\"SELECT current_setting('enable_progress_bar') AS a\").to_pylist())"
+    )
+    tests = str(Path(__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", code, f"duckdb:///{people}"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(tests).parent), tests])},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "[{'a': False}]\n"
 
 
 def test_a_file_that_another_program_holds_is_refused(people: Path) -> None:
