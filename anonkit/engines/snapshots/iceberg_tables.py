@@ -102,7 +102,7 @@ class IcebergFolder:
 
     def _refuse_unmatched(self, files: list[str], deletes: Mapping[str, object]) -> None:
         """Refuse deletes that name a data file in other words than the table does: they would not be applied."""
-        names = {_local(file) or file for file in files} - set()
+        names = {_local(file) or file for file in files}
         exact = set(files)
         if any(name not in exact and (_local(name) or name) in names for name in deletes):
             raise SourceError(f"{self.named!r} has deletes that cannot be matched with its files", _PLAIN)

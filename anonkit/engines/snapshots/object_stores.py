@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -30,6 +31,7 @@ _PART = 8 << 20  # bytes copied at a time
 _WILD = frozenset("*?[")
 _OF_S3 = ("region", "endpoint_override", "scheme", "anonymous")
 _PATIENCE = {"connect_timeout": 15.0, "request_timeout": 60.0}
+_RETRIES = timedelta(seconds=30)
 _WHOSE = {
     "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws",
     "gs": "GOOGLE_APPLICATION_CREDENTIALS",
@@ -84,6 +86,8 @@ class StoredObjects:
     def _opened(self) -> tuple[pafs.FileSystem, str]:
         """Return the store, and the path in it."""
         address = self.address
+        if address.scheme in ("gs", "gcs"):  # `from_uri` would ask for a quarter of an hour
+            return pafs.GcsFileSystem(retry_time_limit=_RETRIES), unquote(address.bare.partition("://")[2])
         if address.scheme != "s3":
             store, path = pafs.FileSystem.from_uri(address.bare)
             return store, path

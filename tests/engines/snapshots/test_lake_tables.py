@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from engines.snapshots.lakes import delta_with_vector
+from engines.snapshots.lakes import delta_with_vector, puffin_of
 from engines.snapshots.live import quotes_nothing, read
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
@@ -55,10 +55,11 @@ def test_an_earlier_version_of_a_delta_table_is_named_by_its_number(delta: Path)
             read(f"delta:///{delta}?{wrong}")
 
 
-def test_rows_that_a_deletion_vector_names_are_not_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("renamed", [False, True])
+def test_rows_that_a_deletion_vector_names_are_not_read(tmp_path: Path, renamed: bool) -> None:
     """Deleted without a new file being written: the same file, and a bitmap of its rows in the log."""
-    folder = delta_with_vector(tmp_path / "people", PEOPLE, [2, 4])
-    assert [row[0] for row in _rows(read(folder))] == [0, 1, 3, 5]
+    folder = delta_with_vector(tmp_path / "people", PEOPLE, [2, 4], renamed=renamed)
+    assert _rows(read(folder)) == [(0, 30), (1, 41), (3, 50), (5, 30)]
 
 
 def test_a_delta_table_that_asks_for_more_is_refused(tmp_path: Path) -> None:
@@ -120,18 +121,23 @@ def test_an_iceberg_table_is_its_current_snapshot(catalog: SqlCatalog) -> None:
         read(f"iceberg:///{folder}?snapshot=7")
 
 
-def _with_deletes(table: Table, monkeypatch: pytest.MonkeyPatch, path: str, content: int) -> None:
+def _with_deletes(
+    table: Table, monkeypatch: pytest.MonkeyPatch, path: str, content: int, form: str = "parquet"
+) -> None:
     """Commit a delete file, which pyiceberg reads and does not write, as Spark or Flink would."""
     from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
     from pyiceberg.typedef import Record
 
     rows = pa.table({"file_path": [path] * 2, "pos": pa.array([2, 4], pa.int64())})
-    place = _folder(table) / "data" / f"deletes-{content}.parquet"
-    pq.write_table(rows, place)
+    place = _folder(table) / "data" / f"deletes-{content}.{form}"
+    if form == "puffin":
+        place.write_bytes(puffin_of([2, 4], path))
+    else:
+        pq.write_table(rows, place)
     deletes = DataFile.from_args(
         content=DataFileContent(content),
         file_path=f"file://{place}",
-        file_format=FileFormat.PARQUET,
+        file_format=FileFormat(form.upper()),
         partition=Record(),
         record_count=2,
         file_size_in_bytes=place.stat().st_size,
@@ -168,11 +174,12 @@ def _commit(table: Table, deletes: Any, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.undo()
 
 
-def test_position_deletes_are_honoured(catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that a delete file names by file and place are not read."""
+@pytest.mark.parametrize("form", ["parquet", "puffin"])
+def test_position_deletes_are_honoured(catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    """Rows that a delete file, or a deletion vector, names by file and place are not read."""
     table = _iceberg(catalog)
     path = next(iter(table.scan().plan_files())).file.file_path
-    _with_deletes(table, monkeypatch, path, 1)
+    _with_deletes(table, monkeypatch, path, 1, form)
     assert [row[0] for row in _rows(read(_folder(table)))] == [0, 1, 3, 5]
 
 
