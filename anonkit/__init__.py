@@ -36,16 +36,16 @@ if TYPE_CHECKING:
     from anonkit.pipeline.exporting import export as export
     from anonkit.pipeline.python_calls import apply as apply
     from anonkit.pipeline.python_calls import release as release
-    from anonkit.policy.declaration import Column as Column
+    from anonkit.policy.column_declarations import Column as Column
+    from anonkit.policy.column_declarations import Role as Role
     from anonkit.policy.declaration import Policy as Policy
-    from anonkit.policy.declaration import Role as Role
 
 _HOME = {
     "AnonkitError": "anonkit.errors",
-    "Column": "anonkit.policy.declaration",
+    "Column": "anonkit.policy.column_declarations",
     "Policy": "anonkit.policy.declaration",
     "Release": "anonkit.bundle.stored_release",
-    "Role": "anonkit.policy.declaration",
+    "Role": "anonkit.policy.column_declarations",
     "apply": "anonkit.pipeline.python_calls",
     "audit": "anonkit.auditing",
     "compare": "anonkit.comparing.comparison",

@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.errors import ParameterError, did_you_mean
-from anonkit.policy.declaration import Policy, Role
+from anonkit.policy.column_declarations import Role
+from anonkit.policy.declaration import Policy
 
 _FloatArray = NDArray[np.float64]
 _IntArray = NDArray[np.int64]

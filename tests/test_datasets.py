@@ -21,7 +21,8 @@ from anonkit.datasets import (
     bank_customers_policy_toml,
 )
 from anonkit.errors import ParameterError
-from anonkit.policy.declaration import Policy, Role
+from anonkit.policy.column_declarations import Role
+from anonkit.policy.declaration import Policy
 
 ENUMERATED = ("education", "occupation", "marital_status", "income", "cards_held")
 NUMERIC = ("age", "swipe_frequency", "swipe_amount", "deposit", "loan")

@@ -27,7 +27,8 @@ from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import AnonkitError, ParameterError, PolicyError
 from anonkit.policy import places
 from anonkit.policy.calendar_columns import Calendar
-from anonkit.policy.declaration import Column, ColumnType, Outside, Policy, Role, TargetUse
+from anonkit.policy.column_declarations import Column, ColumnType, Outside, Role
+from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.encodings import UTF8, encoding_named
 from anonkit.published.randomized_table import FORMAT
 

@@ -28,7 +28,8 @@ from anonkit.domains.domain_codes import codes_of_cells
 from anonkit.domains.number_bins import classes_from_params
 from anonkit.engines import open_engine
 from anonkit.methods import make_method
-from anonkit.policy.declaration import Column, Missing, Policy, Role
+from anonkit.policy.column_declarations import Column, Missing, Role
+from anonkit.policy.declaration import Policy
 from anonkit.promises.neighbouring_tables import REPLACE
 from anonkit.protocols import Draft, Engine, Method
 from anonkit.published.additive_scores import places_of, region_of_nodes

@@ -74,7 +74,7 @@ def _simulate(table: Path, policy: Path, rows: int) -> None:
     import pyarrow.csv
 
     from anonkit.datasets import bank_customers, bank_customers_policy_toml
-    from anonkit.policy.declaration import Role
+    from anonkit.policy.column_declarations import Role
 
     customers = bank_customers(rows, customer_id=True)
     texts = [

@@ -169,7 +169,8 @@ def _policy(
     """Return the declared policy with the roles and the treatment of missing values from the command line on top."""
     from dataclasses import replace
 
-    from anonkit.policy.declaration import Missing, Policy
+    from anonkit.policy.column_declarations import Missing
+    from anonkit.policy.declaration import Policy
 
     declared = Policy() if policy is None else Policy.load(policy)
     declared = declared if missing is None else replace(declared, missing=Missing(missing))

@@ -33,7 +33,8 @@ from anonkit.engines import open_engine
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import PolicyError, did_you_mean
-from anonkit.policy.declaration import Policy, Role
+from anonkit.policy.column_declarations import Role
+from anonkit.policy.declaration import Policy
 from anonkit.policy.encodings import POINT, UTF8, encoding_named
 from anonkit.protocols import Engine, Progress, Source, no_progress
 from anonkit.redaction import table_name

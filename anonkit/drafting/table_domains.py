@@ -22,7 +22,8 @@ from anonkit.domains.exact_decimals import key_of_text, number_of_text
 from anonkit.domains.interval_ends import roundest_between
 from anonkit.errors import PolicyError, option
 from anonkit.parameters import check_integer
-from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import Task, as_numbers, task_from_declaration
 from anonkit.protocols import Engine, Source, is_too_large, sample_to_search
 from anonkit.randomness import Randomness

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from anonkit.drafting.identifying.verdicts import NOTHING_COMMON, Verdict
 from anonkit.drafting.profiling import ColumnProfile, ValueKind, looked_at
-from anonkit.policy.declaration import Policy, Role
+from anonkit.policy.column_declarations import Role
+from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Source
 from anonkit.report.blocks import ReportColumn
 

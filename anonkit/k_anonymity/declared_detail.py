@@ -28,7 +28,7 @@ from anonkit.k_anonymity.search.hierarchy_levels import (
     tree_ladder,
     width_ladder,
 )
-from anonkit.policy.declaration import Column
+from anonkit.policy.column_declarations import Column
 from anonkit.published.recoding import MASK, CategoryAxis, Grouping, IntervalAxis, unique_labels
 from anonkit.published.recoding.axes import Named
 

@@ -15,7 +15,7 @@ import numpy as np
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.coded_columns import UNLABELLED, CodedColumn, commonest
 from anonkit.errors import PolicyError, option
-from anonkit.policy.declaration import Column
+from anonkit.policy.column_declarations import Column
 from anonkit.policy.target_task import Task, as_numbers, task_from_values
 from anonkit.report.blocks import JsonObject
 

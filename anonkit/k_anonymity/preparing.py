@@ -25,7 +25,8 @@ from anonkit.k_anonymity.recoded_rows import RecodeRows, RowRules
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder, automatic_ladder, full_detail
 from anonkit.k_anonymity.search.shared_sets import SharedSets
-from anonkit.policy.declaration import Column, Policy
+from anonkit.policy.column_declarations import Column
+from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import Task
 from anonkit.protocols import Engine, Source
 from anonkit.published.recoding import GlobalRecoding, KeptAxis

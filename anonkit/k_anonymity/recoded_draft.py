@@ -18,7 +18,8 @@ from anonkit.k_anonymity.merged_classes import MergedRecoding
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_rows import RecodeRows, UsableRows
 from anonkit.k_anonymity.violating_classes import violating_classes
-from anonkit.policy.declaration import Column, Outside, Policy, Role
+from anonkit.policy.column_declarations import Column, Outside, Role
+from anonkit.policy.declaration import Policy
 from anonkit.policy.places import outlines
 from anonkit.policy.target_task import Task
 from anonkit.protocols import Draft, Engine, Progress, Source

@@ -16,7 +16,8 @@ from anonkit.domains.arrow_values import is_ordered
 from anonkit.domains.cell_keys import cell_keys
 from anonkit.domains.coded_columns import combine
 from anonkit.errors import PolicyError
-from anonkit.policy.declaration import Column, Missing, Outside, Policy
+from anonkit.policy.column_declarations import Column, Missing, Outside
+from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import refuse_outside
 from anonkit.protocols import Engine, Source
 

@@ -15,7 +15,8 @@ from anonkit.k_anonymity.recoded_draft import draft_recoded
 from anonkit.k_anonymity.recoded_rows import count_usable_rows
 from anonkit.parameters import parameter
 from anonkit.policy.calendar_columns import Calendar
-from anonkit.policy.declaration import Column, ColumnType, Missing, Outside, Policy, Role, TargetUse
+from anonkit.policy.column_declarations import Column, ColumnType, Missing, Outside, Role
+from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.encodings import UTF8, encoding_named
 from anonkit.policy.places import Place
 from anonkit.policy.target_task import Task

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from anonkit.k_anonymity.recoded_shares import RecodedShares, recoded_shares
 from anonkit.k_anonymity.stored_recoding import Recoded
-from anonkit.policy.declaration import Policy, Role
+from anonkit.policy.column_declarations import Role
+from anonkit.policy.declaration import Policy
 
 FEWEST = 10
 """Rows that share a value before it is named."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 from anonkit.errors import AnonkitError
 from anonkit.ledger.joint_view import shown_rows
 from anonkit.ledger.source_rows import SourceRows
-from anonkit.policy.declaration import Role
+from anonkit.policy.column_declarations import Role
 from anonkit.randomness import Randomness
 
 _LONGEST = 200

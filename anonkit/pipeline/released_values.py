@@ -17,7 +17,8 @@ import pyarrow as pa
 from anonkit.checks.class_counts import quoted
 from anonkit.checks.disclosure import scanned
 from anonkit.errors import GuaranteeError
-from anonkit.policy.declaration import Policy, Role
+from anonkit.policy.column_declarations import Role
+from anonkit.policy.declaration import Policy
 from anonkit.protocols import Draft
 from anonkit.report.blocks import ReportColumn
 

@@ -16,7 +16,8 @@ from anonkit.datasets import simulated_table
 from anonkit.engines.snapshots.addresses import STANDARD_INPUT, ReadAs, source_at
 from anonkit.errors import ParameterError, PolicyError, did_you_mean
 from anonkit.pipeline.release_request import ReleaseRequest
-from anonkit.policy.declaration import Column, ColumnType, Policy, Role
+from anonkit.policy.column_declarations import Column, ColumnType, Role
+from anonkit.policy.declaration import Policy
 from anonkit.policy.person_rows import PersonRows
 from anonkit.policy.toml_values import expect, member, optional_text, refuse_unknown, texts
 

@@ -22,7 +22,8 @@ from anonkit.pipeline.dossier import COMPARED_ROWS, Dossier, Released, make_doss
 from anonkit.pipeline.output_measures import ReleasedRows, owner_measures
 from anonkit.pipeline.release_output import refuse_within_release
 from anonkit.pipeline.released_values import ONE_VALUE
-from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
 from anonkit.policy.encodings import encoding_named
 from anonkit.promises.promise_kinds import read_promise
 from anonkit.protocols import Engine

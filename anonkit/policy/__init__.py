@@ -6,6 +6,7 @@
 ``toml_values`` typed values of the file. No engine is known here: the rules are functions of cells.
 """
 
-from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
 
 __all__ = ["Column", "Policy", "Role"]

@@ -12,7 +12,7 @@ import pyarrow as pa
 from anonkit.domains.array_types import BoolArray, IntArray
 from anonkit.domains.calendar_cells import settled_type
 from anonkit.policy.calendar_columns import Calendar
-from anonkit.policy.declaration import Outside
+from anonkit.policy.column_declarations import Outside
 
 _DAY = 86_400_000_000  # microseconds
 

@@ -20,7 +20,8 @@ from anonkit.domains.cell_keys import NO_CATEGORY, category_codes, cell_keys, ce
 from anonkit.domains.domain_codes import refuse_kinds
 from anonkit.errors import PolicyError
 from anonkit.policy.calendar_settling import CalendarCells
-from anonkit.policy.declaration import Column, Missing, Outside, Policy, Role
+from anonkit.policy.column_declarations import Column, Missing, Outside, Role
+from anonkit.policy.declaration import Policy
 from anonkit.policy.place_settling import PlaceCells
 
 

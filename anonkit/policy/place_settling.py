@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.cell_keys import cell_numbers
 from anonkit.domains.grid_cells import cell_name, resolution_of
-from anonkit.policy.declaration import Outside
+from anonkit.policy.column_declarations import Outside
 from anonkit.policy.places import Place
 
 

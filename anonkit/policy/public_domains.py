@@ -11,7 +11,8 @@ from anonkit.domains.number_bins import NumberBins
 from anonkit.errors import PolicyError, option
 from anonkit.policy.answer_design import AnswerDesign
 from anonkit.policy.calendar_columns import Calendar
-from anonkit.policy.declaration import Column, Missing, Outside, Policy, Role
+from anonkit.policy.column_declarations import Column, Missing, Outside, Role
+from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import Task, task_from_declaration
 
 MOST_CLASSES = 1000

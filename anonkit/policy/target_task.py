@@ -24,7 +24,7 @@ from anonkit.errors import PolicyError, did_you_mean, option
 from anonkit.policy.toml_values import member
 
 if TYPE_CHECKING:
-    from anonkit.policy.declaration import Column
+    from anonkit.policy.column_declarations import Column
 
 KEYS = ("task", "target")
 """Keys of a policy that are read here."""

@@ -12,7 +12,8 @@ import pyarrow as pa
 from anonkit.domains.domain_codes import refuse_kinds
 from anonkit.domains.number_bins import notes_on_bins
 from anonkit.errors import PolicyError, option
-from anonkit.policy.declaration import Policy, Role
+from anonkit.policy.column_declarations import Role
+from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import PublicDomains, conditions_of
 from anonkit.promises.guarantee import loss_json
 from anonkit.promises.pure_local_dp import LocalDP

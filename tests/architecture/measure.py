@@ -104,7 +104,7 @@ def walks_of(tree: Path, method_name: str) -> dict[str, Walk]:
         reads = {name: [columns[name, where] for where in ("in the method", "in the release")] for name in COLUMNS}
         tracer = Tracer(package, [*columns.values(), *others], tables, start)
         declared, output = _policy(anonkit), Path(folder) / "out.parquet"
-        with ColumnReads(anonkit.Column, package, reads):
+        with ColumnReads(anonkit.Column, package, reads, homes):
             tracer.run(lambda: anonkit.release(tables.first, method=method, policy=declared, output=output, seed=1))
     return {follower.value: follower.walk for follower in (*columns.values(), *others)}
 

@@ -287,14 +287,14 @@ class ColumnReads:
     package: Path
     followers: dict[str, list[Follower]]
     """Who follows which column, by its name."""
+    homes: frozenset[str]
+    """Files of the declaration itself, which answers others: of a column, and of the policy that holds it."""
 
     def __enter__(self) -> ColumnReads:
-        home = sys.modules[self.column.__module__].__file__
-
         def read(column: Any, attribute: str) -> Any:
             if attribute in DOMAIN:
                 for follower in self.followers.get(object.__getattribute__(column, "name"), []):
-                    asker = self._asker(sys._getframe(1), home)
+                    asker = self._asker(sys._getframe(1))
                     if asker is not None and follower.is_on:
                         follower.asked(asker)
             return object.__getattribute__(column, attribute)
@@ -305,12 +305,12 @@ class ColumnReads:
     def __exit__(self, *error: object) -> None:
         del self.column.__getattribute__
 
-    def _asker(self, frame: FrameType, home: str | None) -> FrameType | None:
+    def _asker(self, frame: FrameType) -> FrameType | None:
         """Return the function of the package that reads; None when a declaration is copied, compared or checked."""
         for each in (frame, *_callers(frame)):
             name, file = each.f_code.co_name, each.f_code.co_filename
             if name in NOT_ASKING:
                 return None
-            if file not in (home, "<string>") and name not in COMPREHENSIONS:
+            if file not in {*self.homes, "<string>"} and name not in COMPREHENSIONS:
                 return each if file.startswith(f"{self.package}/") else None
         return None

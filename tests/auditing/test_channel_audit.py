@@ -12,7 +12,8 @@ import anonkit
 from anonkit.auditing.attacks.loss import BELOW, REFUTED, UNCLAIMED
 from anonkit.auditing.channel_audit import answer_again
 from anonkit.datasets import bank_customers, bank_customers_policy
-from anonkit.policy.declaration import Column, Missing, Policy, Role
+from anonkit.policy.column_declarations import Column, Missing, Role
+from anonkit.policy.declaration import Policy
 
 TABLE = bank_customers(300, seed=1)
 

@@ -16,7 +16,8 @@ from anonkit.auditing.rerun import rerun
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.methods import METHODS
 from anonkit.methods.dp_nb import DPNB
-from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
 from anonkit.promises.pure_central_dp import CentralDP
 
 POLICY = Policy(

@@ -36,7 +36,8 @@ from anonkit.dp_trees.questions import BatchCounter, CodedBatch
 from anonkit.dp_trees.release.stacked_trees import schema_of
 from anonkit.dp_trees.split_selection import JointSelection
 from anonkit.dp_trees.tree_rows import Disjoint
-from anonkit.policy.declaration import Column, Missing, Policy, Role
+from anonkit.policy.column_declarations import Column, Missing, Role
+from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import public_domains
 from anonkit.published.additive_scores import softmax
 from anonkit.published.tree_model import PublishedForest

@@ -38,7 +38,8 @@ def measure(method: str, kind: str) -> dict[str, Any]:
 
     import anonkit
     from anonkit.errors import AnonkitError
-    from anonkit.policy.declaration import Column, Missing, Policy, Role
+    from anonkit.policy.column_declarations import Column, Missing, Role
+    from anonkit.policy.declaration import Policy
 
     rng = np.random.default_rng(1)
     values = rng.permutation(np.repeat(np.arange(VALUES), ROWS // VALUES))

@@ -35,7 +35,8 @@ from anonkit.dp_trees.release.coded_rows import CodedRows, kept_in_memory
 from anonkit.dp_trees.release.tree_releases import TreeMethod
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.methods import make_method
-from anonkit.policy.declaration import Column, Missing, Policy, Role
+from anonkit.policy.column_declarations import Column, Missing, Role
+from anonkit.policy.declaration import Policy
 from anonkit.randomness import Randomness
 
 DATA = Path(__file__).parents[3] / "shared" / "data"

@@ -38,7 +38,8 @@ from anonkit.dp_trees.split_selection import JointSelection
 from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.engines import open_engine
 from anonkit.estimators.number_scores import number_scores
-from anonkit.policy.declaration import Column, Missing, Policy, Role
+from anonkit.policy.column_declarations import Column, Missing, Role
+from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import public_domains
 from anonkit.randomness import Randomness
 

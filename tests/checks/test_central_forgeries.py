@@ -21,7 +21,8 @@ from anonkit.checks.central_forest import forest_checks
 from anonkit.checks.central_params import PublicColumn, domain_of, facts_of
 from anonkit.checks.central_plans import expected_account
 from anonkit.errors import ReleaseFormatError
-from anonkit.policy.declaration import Column, Missing, Policy, Role
+from anonkit.policy.column_declarations import Column, Missing, Role
+from anonkit.policy.declaration import Policy
 from anonkit.promises.neighbouring_tables import REPLACE
 from anonkit.promises.pure_central_dp import CentralDP
 

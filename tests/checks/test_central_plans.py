@@ -18,7 +18,8 @@ from anonkit.mechanisms.accounting import Accounting
 from anonkit.methods import make_method
 from anonkit.methods.dp_nb import DPNB
 from anonkit.parameters import parameters_of
-from anonkit.policy.declaration import Column, Missing, Policy, Role
+from anonkit.policy.column_declarations import Column, Missing, Role
+from anonkit.policy.declaration import Policy
 from anonkit.published.tree_model import PublishedForest
 
 TREES = (

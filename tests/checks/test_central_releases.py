@@ -16,7 +16,8 @@ from anonkit.checks.validation import validate
 from anonkit.errors import ParameterError
 from anonkit.methods import make_method
 from anonkit.parameters import parameters_of
-from anonkit.policy.declaration import Column, Missing, Policy, Role
+from anonkit.policy.column_declarations import Column, Missing, Role
+from anonkit.policy.declaration import Policy
 
 METHODS = (
     "dp-nb", "dp-forest", "dp-tree", "edprf", "diffprfs", "diffprf", "c45-arithmetic", "c45-halving", "sulq-id3",

@@ -22,7 +22,8 @@ from anonkit.methods import make_method
 from anonkit.pipeline.release_output import Output
 from anonkit.pipeline.release_path import release_table
 from anonkit.pipeline.release_request import ReleaseRequest
-from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
 from anonkit.policy.person_rows import PersonRows
 from anonkit.promises.anonymous_classes import ALL_ROWS, ONE_ROW, KAnonymity
 from anonkit.promises.promise_kinds import read_promise

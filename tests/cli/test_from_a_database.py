@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from postgresql import PASSWORD, Server
 
-from anonkit.policy.declaration import Policy, Role
+from anonkit.policy.column_declarations import Role
+from anonkit.policy.declaration import Policy
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "from-a-database.md"
 

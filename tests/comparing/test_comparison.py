@@ -18,7 +18,8 @@ from anonkit.comparing.frontier import frontier_page
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import BudgetError, ParameterError, PolicyError
 from anonkit.ledger import Ledger
-from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
 
 FEW: dict[str, Any] = {"target": "customer_value", "policy": bank_customers_policy(), "attacks": 20}
 

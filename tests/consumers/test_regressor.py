@@ -24,7 +24,8 @@ from anonkit.consumers import Forest, ReleaseRegressor, reconstruct
 from anonkit.consumers.naive_bayes import ReconstructionWarning
 from anonkit.consumers.reconstruction import RegressionScores
 from anonkit.errors import ParameterError, SourceError
-from anonkit.policy.declaration import Column, Missing, Policy, Role
+from anonkit.policy.column_declarations import Column, Missing, Role
+from anonkit.policy.declaration import Policy
 
 POLICY = Policy(
     columns={

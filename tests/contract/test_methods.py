@@ -25,7 +25,8 @@ from anonkit.engines import ENGINES
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.methods import METHODS, example_of, make_method, method_class, presets_of
 from anonkit.parameters import parameters_of
-from anonkit.policy.declaration import Column, Policy
+from anonkit.policy.column_declarations import Column
+from anonkit.policy.declaration import Policy
 from anonkit.protocols import Method
 from anonkit.published.randomized_table import PublishedTable
 from anonkit.report.schemas import report_schema

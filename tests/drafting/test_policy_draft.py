@@ -19,7 +19,8 @@ from anonkit.datasets import bank_customers
 from anonkit.drafting.policy_draft import draft_policy
 from anonkit.engines import open_engine
 from anonkit.errors import PolicyError
-from anonkit.policy.declaration import Policy, Role, TargetUse
+from anonkit.policy.column_declarations import Role
+from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.protocols import Engine
 
 MARK = "Xq7Wj"

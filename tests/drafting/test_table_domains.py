@@ -19,7 +19,8 @@ import anonkit
 from anonkit.drafting.table_domains import bounds_of_people, with_domains_of
 from anonkit.engines import open_engine
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.policy.declaration import Column, ColumnType, Policy, Role, TargetUse
+from anonkit.policy.column_declarations import Column, ColumnType, Role
+from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.target_task import Task
 from anonkit.protocols import Engine
 

@@ -17,7 +17,8 @@ from anonkit.cli import anonkit as commands
 from anonkit.cli.boundary import run
 from anonkit.drafting.policy_draft import draft_policy
 from anonkit.errors import PolicyError
-from anonkit.policy.declaration import Policy, Role
+from anonkit.policy.column_declarations import Role
+from anonkit.policy.declaration import Policy
 
 ROWS = 300
 MARK = "Xqvwj"

@@ -16,7 +16,8 @@ import pytest
 
 from anonkit.engines import LocalEngine
 from anonkit.errors import SourceError
-from anonkit.policy.declaration import Column, ColumnType, Policy
+from anonkit.policy.column_declarations import Column, ColumnType
+from anonkit.policy.declaration import Policy
 from anonkit.randomness import Randomness
 
 ENGINE = LocalEngine()

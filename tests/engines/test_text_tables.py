@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 from anonkit.engines import LocalEngine
 from anonkit.errors import SourceError
-from anonkit.policy.declaration import Column, ColumnType, Outside, Policy
+from anonkit.policy.column_declarations import Column, ColumnType, Outside
+from anonkit.policy.declaration import Policy
 
 ENGINE = LocalEngine()
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from anonkit.domains.coded_columns import UNLABELLED, CodedColumn
 from anonkit.errors import PolicyError
 from anonkit.k_anonymity.guiding_target import CLASSES_APART, guiding_target
-from anonkit.policy.declaration import Column, Role
+from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.target_task import Task
 
 TARGET = Column(name="y", role=Role.TARGET)

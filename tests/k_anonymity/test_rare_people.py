@@ -14,7 +14,8 @@ from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import GuaranteeError
 from anonkit.k_anonymity.rare_people import rare_people
 from anonkit.methods import make_method
-from anonkit.policy.declaration import Column, Missing, Policy, Role
+from anonkit.policy.column_declarations import Column, Missing, Role
+from anonkit.policy.declaration import Policy
 from anonkit.policy.person_rows import PersonRows
 from anonkit.randomness import Randomness
 

@@ -14,7 +14,8 @@ import anonkit
 from anonkit.engines import LocalEngine
 from anonkit.errors import GuaranteeError
 from anonkit.ledger import NAME, Ledger
-from anonkit.policy.declaration import Column, Policy
+from anonkit.policy.column_declarations import Column
+from anonkit.policy.declaration import Policy
 
 SEED = 1
 

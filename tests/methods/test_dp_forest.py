@@ -16,7 +16,8 @@ from anonkit.consumers.forest import Forest
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.methods.dp_forest import DPForest
-from anonkit.policy.declaration import Column, Missing, Policy
+from anonkit.policy.column_declarations import Column, Missing
+from anonkit.policy.declaration import Policy
 
 POLICY = bank_customers_policy()
 

@@ -20,7 +20,8 @@ from anonkit.errors import ParameterError, PolicyError
 from anonkit.mechanisms.accounting import LARGEST_EPSILON
 from anonkit.mechanisms.noisy_histograms import noisy_tables
 from anonkit.methods.dp_nb import DPNB
-from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
 from anonkit.randomness import Randomness
 
 POLICY = bank_customers_policy()

@@ -11,7 +11,8 @@ import anonkit
 from anonkit.datasets import bank_customers_policy
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.methods.errph import ERRPH
-from anonkit.policy.declaration import Column, Missing, Policy, Role
+from anonkit.policy.column_declarations import Column, Missing, Role
+from anonkit.policy.declaration import Policy
 
 
 def test_the_loss_of_a_row_is_the_sum_of_its_answers() -> None:

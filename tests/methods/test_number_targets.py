@@ -11,7 +11,8 @@ import pytest
 
 import anonkit
 from anonkit.errors import PolicyError
-from anonkit.policy.declaration import Column, Policy
+from anonkit.policy.column_declarations import Column
+from anonkit.policy.declaration import Policy
 
 METHODS = ("rfka", "mondrian", "datafly", "incognito", "greedy-hamdist")
 

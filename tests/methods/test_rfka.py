@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.errors import GuaranteeError, ParameterError, PolicyError
-from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
 from tests.conftest import USUAL_EIGHT
 
 QUICK: dict[str, Any] = {"method": "rfka", "trees": 10}

@@ -14,7 +14,8 @@ from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import PolicyError
 from anonkit.methods.rr import RR
 from anonkit.policy.answer_design import AnswerDesign
-from anonkit.policy.declaration import Column, Policy
+from anonkit.policy.column_declarations import Column
+from anonkit.policy.declaration import Policy
 from anonkit.published.channels.band_response import BandResponse
 
 

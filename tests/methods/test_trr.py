@@ -11,7 +11,8 @@ from anonkit.datasets import bank_customers_policy
 from anonkit.errors import PolicyError
 from anonkit.methods import make_method
 from anonkit.methods.trr import TRR
-from anonkit.policy.declaration import Column, Missing, Policy
+from anonkit.policy.column_declarations import Column, Missing
+from anonkit.policy.declaration import Policy
 
 NUMBERS = Policy(columns={"n": Column(name="n", bounds=(0, 100))})
 

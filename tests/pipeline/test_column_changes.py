@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance
 
 from anonkit.pipeline.column_changes import FEWEST, MOST_BARS, BeforeAndAfter
-from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
 
 
 def change(source: pa.Array, released: pa.Array | None, **params: Any) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from anonkit.pipeline import python_calls, release_path
 from anonkit.pipeline.recipe import Recipe
 from anonkit.pipeline.release_output import Output
 from anonkit.pipeline.release_request import ReleaseRequest
-from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
 
 
 def _asked(monkeypatch: pytest.MonkeyPatch) -> list[ReleaseRequest]:

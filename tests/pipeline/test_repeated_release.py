@@ -33,7 +33,7 @@ from anonkit.ledger.standing import Entry, State
 from anonkit.pipeline import repeated_release
 from anonkit.pipeline.recipe import Recipe
 from anonkit.policy import Policy
-from anonkit.policy.declaration import Role
+from anonkit.policy.column_declarations import Role
 
 FAMILIES: dict[str, dict[str, Any]] = {
     "mondrian": {"k": 5},

@@ -19,7 +19,8 @@ from anonkit.pipeline.release_output import Output
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.request_form import request_form
 from anonkit.policy.bookkeeping import Bookkeeping
-from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
 from anonkit.policy.publication import Publication
 
 REQUEST = ReleaseRequest(method=make_method("rr", {"epsilon": 4.0}), policy=bank_customers_policy())

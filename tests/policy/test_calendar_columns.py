@@ -17,7 +17,8 @@ from anonkit.domains.calendar_parts import CalendarKind
 from anonkit.domains.interval_ends import place
 from anonkit.errors import PolicyError
 from anonkit.policy.calendar_columns import Calendar
-from anonkit.policy.declaration import Column, ColumnType, Policy
+from anonkit.policy.column_declarations import Column, ColumnType
+from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import declared_cells
 from anonkit.policy.public_domains import CategoricalAttribute, public_attribute
 

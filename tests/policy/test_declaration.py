@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.errors import PolicyError
-from anonkit.policy.declaration import Column, ColumnType, Missing, Policy, Role
+from anonkit.policy.column_declarations import Column, ColumnType, Missing, Role
+from anonkit.policy.declaration import Policy
 
 DOCUMENTED = """
 dataset = "adult"

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.errors import PolicyError, SourceError
-from anonkit.policy.declaration import Column, Missing, Outside, Policy, Role
+from anonkit.policy.column_declarations import Column, Missing, Outside, Role
+from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import settling
 
 N = 400

@@ -11,7 +11,8 @@ import anonkit
 from anonkit.domains.number_bins import NumberBins
 from anonkit.errors import PolicyError
 from anonkit.policy.answer_design import AnswerDesign
-from anonkit.policy.declaration import Column, ColumnType, Missing, Outside, Policy, Role
+from anonkit.policy.column_declarations import Column, ColumnType, Missing, Outside, Role
+from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import CategoricalAttribute, numeric_target, public_attribute, public_domains
 from anonkit.policy.target_task import Task
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.errors import PolicyError
-from anonkit.policy.declaration import Column, ColumnType, Policy, Role, TargetUse
+from anonkit.policy.column_declarations import Column, ColumnType, Role
+from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.target_task import Task, as_numbers, task_from_declaration, task_from_values
 
 PLAIN = Column(name="y", role=Role.TARGET)

@@ -26,7 +26,8 @@ from anonkit.domains.domain_codes import codes_of_cells, labels_of_cells
 from anonkit.dp_trees.release import coded_rows
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.methods import make_method
-from anonkit.policy.declaration import Column, ColumnType, Policy, Role
+from anonkit.policy.column_declarations import Column, ColumnType, Role
+from anonkit.policy.declaration import Policy
 from anonkit.randomness import Randomness
 from tests.contract.test_methods import CENTRAL, QUICK
 

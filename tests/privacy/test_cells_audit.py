@@ -12,7 +12,8 @@ import pytest
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.methods import make_method
-from anonkit.policy.declaration import Column, ColumnType, Policy, Role
+from anonkit.policy.column_declarations import Column, ColumnType, Role
+from anonkit.policy.declaration import Policy
 from anonkit.randomness import Randomness
 
 RUNS = 1_000

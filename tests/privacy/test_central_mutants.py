@@ -25,7 +25,8 @@ import anonkit.dp_trees.scores
 from anonkit.checks.validation import validate
 from anonkit.dp_trees.scores import ENTROPY, GINI, MAX_CLASS
 from anonkit.errors import GuaranteeError, ReleaseFormatError
-from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
 from tests.dp_trees import test_scores as scores
 from tests.dp_trees.additive_model import test_target_bins as bins
 from tests.mechanisms import test_discrete_laplace as laplace

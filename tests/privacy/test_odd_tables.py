@@ -20,7 +20,8 @@ from anonkit.cli import anonkit as command
 from anonkit.cli.boundary import run
 from anonkit.methods import METHODS, method_class
 from anonkit.parameters import parameters_of
-from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
 from tests.contract.test_methods import CENTRAL, K_ANONYMOUS, QUICK, RANDOMIZED
 
 PRIVATE = (*RANDOMIZED, *CENTRAL)

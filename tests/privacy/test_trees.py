@@ -29,7 +29,8 @@ from anonkit.dp_trees.taxonomy_specialization import specialize
 from anonkit.dp_trees.tree_rows import Rows
 from anonkit.mechanisms.accounting import Bootstrap
 from anonkit.methods import make_method
-from anonkit.policy.declaration import Column, Missing, Policy, Role
+from anonkit.policy.column_declarations import Column, Missing, Role
+from anonkit.policy.declaration import Policy
 from anonkit.published.tree_model import Node, PublishedForest
 from anonkit.randomness import Randomness
 from tests.dp_trees.tables import counter_of

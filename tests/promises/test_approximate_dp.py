@@ -23,7 +23,8 @@ from anonkit.cli import anonkit as program
 from anonkit.cli.boundary import run
 from anonkit.errors import BudgetError, GuaranteeError, ParameterError
 from anonkit.ledger import NAME, Ledger
-from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
 from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.guarantee import PrivacyLoss
 from anonkit.report.schemas import report_schema

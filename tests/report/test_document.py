@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from anonkit.checks.disclosure import Disclosure
-from anonkit.policy.declaration import Role
+from anonkit.policy.column_declarations import Role
 from anonkit.promises.anonymous_classes import Diversity, KAnonymity
 from anonkit.promises.guarantee import BY_CONSTRUCTION, CHECKED, Check
 from anonkit.promises.no_guarantee import NoGuarantee

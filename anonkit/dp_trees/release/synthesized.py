@@ -11,7 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.policy.declaration import Policy, Role
+from anonkit.policy.column_declarations import Role
+from anonkit.policy.declaration import Policy
 from anonkit.report.blocks import ReportColumn
 
 COUNT_COLUMN = "count"

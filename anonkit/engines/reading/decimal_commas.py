@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonkit.policy.declaration import Column, ColumnType
+from anonkit.policy.column_declarations import Column, ColumnType
 
 _FIGURES = r"^\s*[+-]?[0-9.,]+([eE][+-]?[0-9]+)?\s*$"
 _BETWEEN = "\ue000"  # stands for the comma while the two change places; no text of figures has it

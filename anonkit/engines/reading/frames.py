@@ -18,7 +18,8 @@ from anonkit.engines.reading.canonical import canonical_batches, canonical_schem
 from anonkit.engines.reading.failures import shielded, shielded_iterator
 from anonkit.engines.reading.names import check_names
 from anonkit.errors import SourceError
-from anonkit.policy.declaration import Column, Policy
+from anonkit.policy.column_declarations import Column
+from anonkit.policy.declaration import Policy
 
 _BEYOND_ALL = "1e999"
 """An infinite number as a text that is read as one."""

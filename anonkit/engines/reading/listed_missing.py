@@ -25,7 +25,8 @@ from anonkit.engines.reading.decimal_commas import Parse
 from anonkit.engines.reading.number_columns import text_columns
 from anonkit.engines.reading.text_cells import TextCells
 from anonkit.errors import EngineError
-from anonkit.policy.declaration import Column, Policy
+from anonkit.policy.column_declarations import Column
+from anonkit.policy.declaration import Policy
 from anonkit.protocols import BatchCount
 
 AddUp = Callable[[BatchCount, Sequence[str], int], NDArray[np.int64]]

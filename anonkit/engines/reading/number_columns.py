@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.domains.cell_keys import cell_numbers
-from anonkit.policy.declaration import Policy, Role
+from anonkit.policy.column_declarations import Role
+from anonkit.policy.declaration import Policy
 
 NEARLY_ALL = 0.75
 """Share of the filled cells of a text column that are numbers, at least, for the others to be pointed out."""

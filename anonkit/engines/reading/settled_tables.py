@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from anonkit.engines.reading.number_columns import CountNumbers, mixed_notes, text_columns
 from anonkit.errors import PolicyError
 from anonkit.policy.calendar_settling import CalendarCells
-from anonkit.policy.declaration import Policy, Role
+from anonkit.policy.column_declarations import Role
+from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import CountCells, DeclaredCells, UnitCells, declared_cells, place_cells, settling
 from anonkit.policy.place_settling import PlaceCells
 from anonkit.protocols import Engine, Source, is_too_large

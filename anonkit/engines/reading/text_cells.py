@@ -21,7 +21,7 @@ from anonkit.domains.cell_keys import cell_numbers
 from anonkit.engines.reading.canonical import canonical_array
 from anonkit.engines.reading.decimal_commas import Parse, is_number, reading_commas, with_points
 from anonkit.engines.reading.untyped import NotOfType
-from anonkit.policy.declaration import Column, ColumnType, Outside
+from anonkit.policy.column_declarations import Column, ColumnType, Outside
 
 _LEADING_ZERO = r"^-?0[0-9]"
 _MANY_DIGITS = r"^-?[0-9]{16,}$"

@@ -28,7 +28,8 @@ from anonkit.engines.reading.names import check_names
 from anonkit.engines.snapshots.addresses import SourceAddress
 from anonkit.engines.snapshots.private_copies import typed_copy
 from anonkit.errors import AnonkitError, MissingDependencyError, SourceError, spoken
-from anonkit.policy.declaration import Column, ColumnType, Policy
+from anonkit.policy.column_declarations import Column, ColumnType
+from anonkit.policy.declaration import Policy
 from anonkit.policy.encodings import UTF8, encoding_named
 
 _Value = TypeVar("_Value")

@@ -16,7 +16,8 @@ import anonkit
 from anonkit.consumers.forest import Forest
 from anonkit.dp_trees.additive_model.optimism import optimism_of
 from anonkit.mechanisms.discrete_laplace import Words
-from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
 from anonkit.randomness import Randomness
 
 RATE = 2**52 // 4

@@ -31,7 +31,8 @@ from anonkit.engines import open_engine
 from anonkit.mechanisms.accounting import units_of
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.methods.dp_forest import DPForest
-from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
 from anonkit.published.noisy_tables import noise_variance
 from anonkit.published.tree_attributes import TreeSchema
 from anonkit.randomness import Randomness

@@ -12,7 +12,8 @@ from anonkit.datasets import bank_customers_policy
 from anonkit.dp_trees.release.declared_schema import CentralMethod, schema_of
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.methods import METHODS, make_method, method_class
-from anonkit.policy.declaration import Policy, Role
+from anonkit.policy.column_declarations import Role
+from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import public_domains
 from anonkit.published.tree_attributes import Split
 

@@ -15,7 +15,8 @@ from anonkit.dp_trees.release import row_pieces as pieces
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece
 from anonkit.engines import LocalEngine
 from anonkit.mechanisms.discrete_laplace import Words
-from anonkit.policy.declaration import Column, Policy
+from anonkit.policy.column_declarations import Column
+from anonkit.policy.declaration import Policy
 from anonkit.randomness import Randomness
 
 

@@ -20,7 +20,8 @@ from anonkit.methods import make_method
 from anonkit.methods.dp_nb import count
 from anonkit.pipeline.flat_view import flat_view
 from anonkit.pipeline.several_tables import JoinedTable, Orphans, SeveralTables
-from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
 from anonkit.policy.person_rows import PersonRows
 from anonkit.randomness import Randomness
 

@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.dp_trees.release.synthesized import cells_of_codes, column_entries
-from anonkit.policy.declaration import Column, Policy, Role
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
 
 GRID = Grid(lower=0.0, upper=4.0, cells=4, has_missing=True)
 WORDS = Categories(values=("u", "v"), has_missing=True)

@@ -16,7 +16,8 @@ from anonkit.engines.reading.decimal_commas import with_points
 from anonkit.engines.snapshots.addresses import source_at
 from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import ParameterError, PolicyError, SourceError
-from anonkit.policy.declaration import Column, ColumnType, Outside, Policy
+from anonkit.policy.column_declarations import Column, ColumnType, Outside
+from anonkit.policy.declaration import Policy
 
 COMMA = Policy(decimal=",")
 

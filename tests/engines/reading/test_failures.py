@@ -22,7 +22,8 @@ import pytest
 from anonkit.engines import LocalEngine
 from anonkit.engines.reading.failures import FOREIGN, shielded, shielded_iterator
 from anonkit.errors import AnonkitError, EngineError, SourceError
-from anonkit.policy.declaration import Column, ColumnType, Policy
+from anonkit.policy.column_declarations import Column, ColumnType
+from anonkit.policy.declaration import Policy
 from anonkit.randomness import Randomness
 
 PLANTED = "-".join(["a", "private", "cell"])  # so that no line of code in a traceback holds it

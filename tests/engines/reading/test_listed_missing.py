@@ -18,7 +18,8 @@ import pytest
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines.local.local_engine import LocalEngine
-from anonkit.policy.declaration import Column, ColumnType, Policy, Role
+from anonkit.policy.column_declarations import Column, ColumnType, Role
+from anonkit.policy.declaration import Policy
 
 CELLS: dict[str, list[str | None]] = {
     "age": ["N", "17", "n.a.", "40", None, "N"],

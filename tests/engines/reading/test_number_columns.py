@@ -17,7 +17,8 @@ from anonkit.cli.summary import notes_of
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.engines.reading.settled_tables import unusable_cells
-from anonkit.policy.declaration import Column, ColumnType, Policy
+from anonkit.policy.column_declarations import Column, ColumnType
+from anonkit.policy.declaration import Policy
 
 WORD = "Zwischensumme"
 N_ROWS = 400

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from anonkit.errors import MissingDependencyError, ParameterError, SourceError
-from anonkit.policy.declaration import Column, Policy
+from anonkit.policy.column_declarations import Column
+from anonkit.policy.declaration import Policy
 
 CELLS = (
     (5, "5"),

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from anonkit.engines.snapshots import sqlite_files
 from anonkit.errors import AnonkitError, ParameterError, SourceError
-from anonkit.policy.declaration import Column, Policy
+from anonkit.policy.column_declarations import Column
+from anonkit.policy.declaration import Policy
 
 MARKER = "a-cell-of-somebody"
 

@@ -12,7 +12,8 @@ import pyreadstat
 import pytest
 
 from anonkit.errors import MissingDependencyError, ParameterError, SourceError
-from anonkit.policy.declaration import Column, Policy
+from anonkit.policy.column_declarations import Column
+from anonkit.policy.declaration import Policy
 
 _DAY, _MOMENT = datetime.date(1912, 6, 23), datetime.datetime(2020, 1, 31, 10, 5, 1)
 

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is declared about one column: its role, public domain, missing values and hierarchy, read from a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from anonkit.domains.calendar_parts import CalendarKind
+from anonkit.domains.exact_decimals import exact_decimal
+from anonkit.domains.named_parts import NamedParts
+from anonkit.errors import PolicyError, did_you_mean
+from anonkit.policy.answer_design import KEYS as ANSWER_KEYS
+from anonkit.policy.answer_design import AnswerDesign, design_of
+from anonkit.policy.calendar_columns import KEYS as CALENDAR_KEYS
+from anonkit.policy.calendar_columns import Calendar, PublicBins, declared_calendar
+from anonkit.policy.generalization_trees import check_tree, declared_tree
+from anonkit.policy.places import KEYS as PLACE_KEYS
+from anonkit.policy.places import Place, declared_place
+from anonkit.policy.toml_values import expect, member, numbers, refuse_unknown, texts
+
+
+class Role(StrEnum):
+    """What a column is to the attacker and to the consumer."""
+
+    IDENTIFIER = "identifier"
+    """Names a person; never released."""
+    QUASI_IDENTIFIER = "quasi_identifier"
+    """Known to an attacker from elsewhere; protected by the method."""
+    SENSITIVE = "sensitive"
+    """What an attacker wants to learn; released, checked by l-diversity and t-closeness."""
+    INSENSITIVE = "insensitive"
+    """Neither known nor wanted; released unchanged."""
+    TARGET = "target"
+    """What consumers predict, a class or a number; released unchanged by the k-anonymous methods."""
+    UNIT = "unit"
+    """Which person a row belongs to, when one person has many rows; counted, never released."""
+
+
+class Missing(StrEnum):
+    """What a missing value of a quasi-identifier means; of a sensitive column, whether it is a value at all."""
+
+    CATEGORY = "category"
+    """One more value, equal to itself only."""
+    FIRST = "first"
+    """It counts as the first category, or as the lower bound: the domain has no missing value."""
+    DROP = "drop"
+    """The row leaves the table before anything is counted; not under differential privacy."""
+    ERROR = "error"
+    """The table is refused; not under differential privacy, where a refusal would tell of the row."""
+
+
+class Outside(StrEnum):
+    """What a cell outside the declared domain of its column means."""
+
+    CLAMP = "clamp"
+    """A number counts as the nearest bound; a text among numbers is missing. For bounds, and their default."""
+    MISSING = "missing"
+    """It is missing. The default of categories under differential privacy."""
+    REFUSE = "refuse"
+    """The table is refused. The default of categories under k-anonymity; not under differential privacy."""
+
+
+class ColumnType(StrEnum):
+    """How the cells of a text file are read. Parquet and data frames bring their own types."""
+
+    STRING = "string"
+    TEXT = "text"
+    CATEGORY = "category"
+    """`text` and `category` are as `string`: all three say that 1 and 1.0 are different categories."""
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    DATE = "date"
+    DATETIME = "datetime"
+    """A moment: a day and a time of day."""
+    TIME = "time"
+    """A time of day."""
+
+    @property
+    def calendar_kind(self) -> CalendarKind | None:
+        """What the cells tell of the calendar or the clock; None for the other types."""
+        return CalendarKind(str(self)) if str(self) in list(CalendarKind) else None
+
+
+RELEASED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.INSENSITIVE, Role.TARGET)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """What is declared about one column."""
+
+    name: str
+    role: Role = Role.QUASI_IDENTIFIER
+    role_given: bool = True
+    """False when a policy file says something of the column, but no role."""
+    sensitive: bool = False
+    """True when a target is also a sensitive attribute (`role = "target", sensitive = true`)."""
+    type: ColumnType | None = None
+    """Type of the cells in a text file; read from the cells when not declared."""
+    categories: tuple[str, ...] | None = None
+    """The public domain of a categorical column, in order."""
+    bounds: tuple[float, float] | None = None
+    """The public bounds of a numeric column, inclusive."""
+    ladder: tuple[float, ...] | None = None
+    """Bin widths of a numeric column, finest first."""
+    tree: tuple[tuple[str, ...], ...] | None = None
+    """A generalization hierarchy: one path a value, from the value to its coarsest group."""
+    generalize: bool = True
+    """False: kept at full detail or dropped, never coarsened (`ladder = "none"`)."""
+    missing: Missing | None = None
+    """Overrides the policy's treatment of missing values."""
+    outside: Outside | None = None
+    """What a cell outside categories, tree or bounds means; None: as `Outside` says."""
+    calendar: Calendar | None = None
+    """Format, zone, levels and public bounds of a column of dates, moments or times of day; a column of dates that is
+    made in Python without it has type alone, as one of a table that brings its own types."""
+    place: Place | None = None
+    """The columns of coordinates that it is made of; it stands in no source."""
+    answers: AnswerDesign | None = None
+    """How answers about it are drawn when not evenly (`answer_weights`, `response_matrix`); for errph and ppnb."""
+
+    @property
+    def is_sensitive(self) -> bool:
+        """True when the column must be diverse inside a class."""
+        return self.sensitive or self.role is Role.SENSITIVE
+
+    @property
+    def is_released(self) -> bool:
+        """True when the column may reach the output at all."""
+        return self.role in RELEASED
+
+    @property
+    def domain_values(self) -> tuple[str, ...] | None:
+        """The declared categories, else the values of the declared tree; None when neither is declared."""
+        return self.categories or (None if self.tree is None else tuple(path[0] for path in self.tree))
+
+    @property
+    def compares_texts(self) -> bool:
+        """True when 1, 1.0 and 01 are different categories of the column."""
+        return self.type in (ColumnType.STRING, ColumnType.TEXT, ColumnType.CATEGORY)
+
+    @property
+    def is_read_by_cell(self) -> bool:
+        """True when a cell means what it and the declaration say, whatever type the other cells seem to have."""
+        if self.role is Role.UNIT or self.bounds is not None or self.domain_values is not None:
+            return True
+        return self.calendar is not None and not (self.calendar.is_plain and self.outside is None)
+
+    @property
+    def named_parts(self) -> NamedParts | None:
+        """The parts of the calendar or of the grid at which dates, moments, times and places may be told."""
+        if self.place is not None:
+            return self.place.parts
+        return None if self.calendar is None or self.domain_values is not None else self.calendar.parts
+
+    @property
+    def has_bins(self) -> bool:
+        """True when the declaration makes public bins of dates, moments, times or places: they have bounds."""
+        if self.place is not None:
+            return self.place.has_bins
+        return self.named_parts is not None and self.calendar is not None and self.calendar.limits is not None
+
+    @property
+    def bins(self) -> PublicBins | None:
+        """The public bins of a column whose cells are dates, moments, times or places within declared bounds.
+
+        Raises
+        ------
+        PolicyError
+            There are too many.
+        """
+        if self.place is not None:
+            return self.place.bins
+        return self.calendar.bins if self.has_bins and self.calendar is not None else None
+
+    def __post_init__(self) -> None:
+        where = f"column {self.name!r}"
+        kind = None if self.type is None or self.domain_values is not None else self.type.calendar_kind
+        if self.calendar is None and kind not in (None, CalendarKind.DATE) and self.bounds is None:
+            object.__setattr__(self, "calendar", Calendar(kind=kind, where=where))
+        if self.calendar is not None and (self.ladder is not None or self.bounds is not None):
+            raise PolicyError(
+                f"{where}: bin widths and bounds in numbers are for numbers", 'levels = ["month", "year"]'
+            )
+        if self.bounds is not None and self.categories is not None:
+            raise PolicyError(f"{where}: bounds and categories exclude each other", "a domain is one or the other")
+        if self.bounds is not None and not self.bounds[0] < self.bounds[1]:
+            raise PolicyError(f"{where}: bounds must be [low, high] with low < high")
+        if self.categories is not None and len(set(self.categories)) != len(self.categories):
+            raise PolicyError(f"{where}: categories must be distinct")
+        if self.categories is not None and not self.categories:
+            raise PolicyError(f"{where}: categories must not be empty")
+        if self.ladder is not None:
+            widths = self.ladder
+            if not widths or any(w <= 0 for w in widths) or any(a >= b for a, b in pairwise(widths)):
+                raise PolicyError(f"{where}: ladder must be bin widths above 0, ascending", "ladder = [5, 10, 20]")
+            if self.categories is not None or self.tree is not None:
+                raise PolicyError(f"{where}: a ladder of bin widths is for numeric columns", "use tree for categories")
+        if self.tree is not None:
+            check_tree(where, self.tree)
+            if self.bounds is not None:
+                raise PolicyError(f"{where}: a tree is for categorical columns", "use ladder for numbers")
+        if self.sensitive and self.role not in (Role.TARGET, Role.SENSITIVE):
+            raise PolicyError(f"{where}: sensitive = true is for the target", 'use role = "sensitive"')
+        self._check_outside(where)
+
+    def _check_outside(self, where: str) -> None:
+        listed = self.domain_values
+        if self.bounds is not None and self.compares_texts:
+            raise PolicyError(f'{where}: bounds are for numbers, type = "{self.type}" is for categories')
+        days = self.calendar is not None or self.place is not None
+        bounded = self.bounds is not None or (self.calendar is not None and self.calendar.limits is not None)
+        bounded = bounded or (self.place is not None and self.place.box is not None)
+        if self.missing is Missing.FIRST and not bounded and listed is None:
+            raise PolicyError(f'{where}: missing = "first" needs declared categories or bounds')
+        if self.outside is not None and not (bounded or days) and listed is None:
+            raise PolicyError(f"{where}: outside says what lies outside declared categories or bounds", "declare them")
+        if self.outside is Outside.CLAMP and not bounded:
+            raise PolicyError(f'{where}: outside = "clamp" is for bounds', 'outside = "missing", or "refuse"')
+        if listed is not None and not self.compares_texts:
+            decimals = [decimal for decimal in map(exact_decimal, listed) if decimal is not None]
+            if len(set(decimals)) != len(decimals):
+                raise PolicyError(
+                    f"{where}: two of its categories are the same number, spelled in two ways",
+                    'list it once, or type = "text" to compare texts alone',
+                )
+
+
+def place_of(name: str, spec: Mapping[str, Any]) -> Column:
+    """Return a place as the column that it becomes."""
+    where = f"place {name!r}"
+    refuse_unknown(where, spec, ("role", "missing", "outside", *PLACE_KEYS))
+    return Column(
+        name=name,
+        role=member(Role, where, "role", spec.get("role", "quasi_identifier")),
+        missing=None if "missing" not in spec else member(Missing, where, "missing", spec["missing"]),
+        outside=None if "outside" not in spec else member(Outside, where, "outside", spec["outside"]),
+        place=declared_place(where, spec),
+    )
+
+
+def refuse_place(name: str, column: Column, of_table: Mapping[str, Column]) -> None:
+    """Refuse a place that a table has no coordinates for, or a column of its name; and coordinates that are released.
+
+    Raises
+    ------
+    PolicyError
+        It is one of these.
+    """
+    if name in of_table:
+        raise PolicyError(f"place {name!r} is called as a column of the table is", "give the place another name")
+    for coordinate in column.place.columns if column.place is not None else ():
+        if coordinate not in of_table:
+            hint = did_you_mean(coordinate, list(of_table))
+            raise PolicyError(f"place {name!r}: column {coordinate!r} is not in the table", hint)
+        if of_table[coordinate].role is not Role.IDENTIFIER:
+            raise PolicyError(
+                f"place {name!r}: column {coordinate!r} may not be released beside it",
+                'leave the coordinates out of [columns], or role = "identifier"',
+            )
+
+
+def column_of(name: str, spec: Mapping[str, Any], folder: Path | None) -> Column:
+    """Return what a policy declares of one column; trees are looked up in its folder."""
+    where = f"column {name!r}"
+    known = (
+        *("role", "sensitive", "type", "categories", "bounds", "ladder", "tree", "missing", "outside"),
+        *CALENDAR_KEYS,
+        *ANSWER_KEYS,
+    )
+    refuse_unknown(where, spec, known)
+    kind = None if "type" not in spec else member(ColumnType, where, "type", spec["type"])
+    calendar = _calendar(where, kind, spec)
+    ladder = spec.get("ladder", "auto")
+    widths: tuple[float, ...] | None = None
+    if isinstance(ladder, str):
+        if ladder not in ("auto", "none"):
+            raise PolicyError(f'{where}: ladder must be bin widths, "auto" or "none"')
+    else:
+        widths = tuple(numbers(where, "ladder", ladder))
+    bounds = spec.get("bounds")
+    if calendar is not None:
+        bounds = None
+    if bounds is not None:
+        pair = numbers(where, "bounds", bounds)
+        if len(pair) != 2:
+            raise PolicyError(f"{where}: bounds must be [low, high]")
+        bounds = (pair[0], pair[1])
+    categories = spec.get("categories")
+    return Column(
+        name=name,
+        role=member(Role, where, "role", spec.get("role", "quasi_identifier")),
+        role_given="role" in spec,
+        sensitive=expect(where, "sensitive", spec.get("sensitive", False), bool),
+        type=kind,
+        categories=None if categories is None else tuple(texts(where, "categories", categories)),
+        bounds=bounds,
+        ladder=widths,
+        tree=declared_tree(where, spec["tree"], folder) if "tree" in spec else None,
+        generalize=ladder != "none",
+        missing=None if "missing" not in spec else member(Missing, where, "missing", spec["missing"]),
+        outside=None if "outside" not in spec else member(Outside, where, "outside", spec["outside"]),
+        calendar=calendar,
+        answers=design_of(where, spec, folder),
+    )
+
+
+def _calendar(where: str, kind: ColumnType | None, spec: Mapping[str, Any]) -> Calendar | None:
+    """Return what is declared of dates, moments or times; None where the column holds none, or lists its values."""
+    of_calendar = None if kind is None else kind.calendar_kind
+    listed = next((key for key in ("categories", "tree") if key in spec), None)
+    for key in CALENDAR_KEYS:
+        if key in spec and (of_calendar is None or listed):
+            raise PolicyError(
+                f"{where}: {key} is for dates, moments and times of day" + (f", not beside {listed}" if listed else ""),
+                'type = "date", "datetime" or "time"',
+            )
+    return None if of_calendar is None or listed else declared_calendar(where, of_calendar, spec)
