@@ -18,7 +18,10 @@ from anonkit.protocols import SEARCH_ROWS, ClassSizes
 from anonkit.randomness import Randomness, keyed_words
 
 TEMPORAL = (pa.types.is_timestamp, pa.types.is_date, pa.types.is_time, pa.types.is_duration)
-ORDERED = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_date, pa.types.is_timestamp)
+ORDERED = (
+    *(pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal),
+    *(pa.types.is_date, pa.types.is_timestamp, pa.types.is_time),
+)
 
 
 def cells(column: pa.Array | pa.ChunkedArray) -> list[Any]:

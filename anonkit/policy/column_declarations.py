@@ -180,6 +180,10 @@ class Column:
 
     def __post_init__(self) -> None:
         where = f"column {self.name!r}"
+        # a word given in Python is the member it names: many a rule asks which member it is
+        for key, words in (("role", Role), ("type", ColumnType), ("missing", Missing), ("outside", Outside)):
+            if (given := getattr(self, key)) is not None:
+                object.__setattr__(self, key, member(words, where, key, given))
         kind = None if self.type is None or self.domain_values is not None else self.type.calendar_kind
         if self.calendar is None and kind not in (None, CalendarKind.DATE) and self.bounds is None:
             object.__setattr__(self, "calendar", Calendar(kind=kind, where=where))

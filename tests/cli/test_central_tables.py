@@ -48,13 +48,14 @@ RELEASED: dict[str, tuple[str, str]] = {
     "a missing class": (rows("u,3,", "v,4,0"), policy()),
     "texts for numbers": (rows("u,many,1", "v,4,0"), policy()),
     "a category not declared": (rows("w,3,1", "v,4,0"), policy()),
+    "a number to predict": (rows("u,3,1", "v,4,0"), policy(y='role = "target"\nbounds = [0, 1]')),
 }  # fmt: skip
 
 REFUSED: dict[str, tuple[str, str, str]] = {
     "rows to drop": (rows("u,3,1"), policy(a=A + '\nmissing = "drop"'), "column 'a': dropping rows tells"),
     "missing refused": (rows("u,3,1"), policy(a=A + '\nmissing = "error"'), "column 'a': a refusal tells"),
     "strangers refused": (rows("u,3,1"), policy(n=N + '\noutside = "refuse"'), "column 'n': a refusal tells"),
-    "a class without categories": (rows("u,3,1"), policy(y='role = "target"\nbounds = [0, 1]'), "column 'y' has no"),
+    "a class without categories": (rows("u,3,1"), policy(y='role = "target"\ntype = "text"'), "column 'y' has no"),
     "no attribute": ("y\n1\n0\n", policy(a="", n=""), "no column is declared"),
 }
 

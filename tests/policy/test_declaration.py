@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.errors import PolicyError
-from anonkit.policy.column_declarations import Column, ColumnType, Missing, Role
+from anonkit.policy.column_declarations import Column, ColumnType, Missing, Outside, Role
 from anonkit.policy.declaration import Policy
 
 DOCUMENTED = """
@@ -147,3 +147,29 @@ def test_roles_survive_resolution(roles: dict[str, Role], kind: ColumnType) -> N
     assert list(policy.columns) == names
     assert all(policy.column(name) == column for name, column in declared.items())
     assert policy.target == "the last one"
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_a_word_is_the_member_it_names(role: Role) -> None:
+    """A role or type given in Python as a string is what a policy file makes of it: no rule passes it by."""
+    named = Column(name="x", role=str(role), type="string", missing="category", outside="missing", categories=("a",))
+    meant = Column(
+        name="x",
+        role=role,
+        type=ColumnType.STRING,
+        missing=Missing.CATEGORY,
+        outside=Outside.MISSING,
+        categories=("a",),
+    )
+
+    assert named.is_sensitive == meant.is_sensitive
+    assert named.is_read_by_cell == meant.is_read_by_cell
+    assert (type(named.role), type(named.type), named.outside) == (Role, ColumnType, Outside.MISSING)
+
+
+def test_a_word_that_is_no_role_is_refused() -> None:
+    """A misspelled role would be none, and the column would be released."""
+    with pytest.raises(PolicyError, match="role has an unknown value") as raised:
+        Column(name="x", role="identifer")
+    assert raised.value.hint is not None
+    assert "identifier" in raised.value.hint
