@@ -28,7 +28,8 @@ demo: $(CORE)  ## release simulated bank customers, then print where the release
 	$(BIN)/anonkit demo --folder demo
 
 test: $(STAMP)  ## everything a change must pass
-	$(BIN)/python -m pytest -q -p no:cacheprovider -n auto --dist worksteal --durations 15 $(MEASURED:%=--ignore=%)
+	$(BIN)/python -m pytest -q -p no:cacheprovider -n auto --dist worksteal --durations 40 \
+	  --hypothesis-profile fewer $(MEASURED:%=--ignore=%)
 	$(BIN)/python -m pytest -q -p no:cacheprovider -n auto --dist worksteal --durations 5 $(MEASURED) \
 	  $(EVERY_BRANCH:%=--cov=%) --cov-report=term-missing --cov-fail-under=100
 

@@ -342,3 +342,13 @@ def test_an_import_that_cannot_be_says_what_is_missing(
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
     assert found.value.exit_code == 4
     assert "pip install" in str(found.value.hint)
+
+
+def test_a_database_that_was_not_tried_keeps_its_collation() -> None:
+    """How other dialects spell a collation is not guessed: their columns are grouped as they are."""
+    from types import SimpleNamespace
+
+    from anonkit.checks import batch_counts
+
+    (column,) = batch_counts._keys(SimpleNamespace(dialect_name="mysql"), ["q"])
+    assert str(column) == "q"
