@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from anonkit.auditing.attacks.battery import ATTACKS, Audit, audit_tables
 from anonkit.auditing.channel_audit import answer_again
 from anonkit.auditing.rerun import rerun
+from anonkit.bundle.bound_columns import labelled_rows
 from anonkit.bundle.data_files import read_rows
 from anonkit.bundle.stored_release import Place, Release, load
 from anonkit.domains.cell_keys import cell_keys
@@ -99,7 +100,7 @@ def audit(
                 opened = settled(scanned, policy.resolve(scanned.schema.names, target_use=_AS_DECLARED), engine)
                 return pa.Table.from_batches(opened.batches(), schema=opened.schema)
 
-        released = _released(release) if loaded is None else loaded.to_arrow()
+        released = _released(release) if loaded is None else labelled_rows(loaded)
         roles = {column["name"]: column for column in report.get("columns", ())}
         secrets = [
             *sensitive,

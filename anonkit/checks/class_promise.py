@@ -9,9 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from anonkit.bundle.bound_columns import bound_columns
 from anonkit.bundle.stored_release import DATA, Place, Release
 from anonkit.checks.agreement import budget_checks, verification_checks
 from anonkit.checks.anonymity import figure_checks, model_checks, recounted, role_checks
+from anonkit.checks.plain_bounds import Labelled, class_check
 from anonkit.checks.recoded_labels import label_checks
 from anonkit.checks.requirements import Asked, Validation, refuse_unknown
 from anonkit.checks.sameness import same
@@ -29,7 +31,9 @@ class Evidence:
     place: Place
     release: Release
     schema: pa.Schema
-    """Of the data file."""
+    """Of the data file, with labels where it shows bounds."""
+    labels: Labelled
+    """Its rows so."""
     asked: Asked
     checks: Sequence[Check]
 
@@ -41,7 +45,7 @@ class Evidence:
 
 def validate_classes(evidence: Evidence) -> Validation:
     """Recount the classes, and compare them with the promise, the report and what is asked."""
-    params, report, data = evidence.release.params, evidence.release.report, evidence.place.file(DATA)
+    params, report, data = evidence.release.params, evidence.release.report, evidence.labels.data
     schema, requested = evidence.schema, evidence.asked
     promise, given = KAnonymity.from_dict(report["guarantee"]), requested.quasi_identifiers
     watched = tuple(dict.fromkeys((*promise.sensitive, *requested.sensitive)))
@@ -55,6 +59,8 @@ def validate_classes(evidence: Evidence) -> Validation:
         counted += verification_checks(report, [*promised, *evidence.repeated], UNCOUNTABLE)
         if promise.rows_known == ALL_ROWS:
             counted.append(_said_to_be_counted(report, promise.k))
+    if bound_columns(params):
+        counted.append(class_check(evidence.place.file(DATA), evidence.labels, params, promise.quasi_identifiers))
     more = [check for check in requested.checks(disclosure, watched, promise.unit) if check not in promised]
     checks = (*evidence.checks, *budget_checks(report), *promised, *counted, *more)
     return Validation(checks=checks, disclosure=disclosure)

@@ -17,6 +17,7 @@ from anonkit.checks.catalogued import catalogue_checks
 from anonkit.checks.class_promise import Evidence
 from anonkit.checks.described import description_checks, unreadable
 from anonkit.checks.disclosure import columns_of, measure
+from anonkit.checks.plain_bounds import read_as_labels
 from anonkit.checks.promise_checkers import checker_of
 from anonkit.checks.requirements import Asked, Validation, refuse_unknown
 from anonkit.checks.row_numbers import row_number_check
@@ -172,16 +173,23 @@ def _validate_documents(
     place: Place, release: Release, descriptor: Mapping[str, Any], schema: pa.Schema, n_rows: int, requested: Asked
 ) -> Validation:
     params, report, manifest = release.params, release.report, manifest_of(schema)
-    checks = [*manifest_checks(place, schema), *_column_checks(schema, report)]
+    checks = [*manifest_checks(place, schema)]
     if len(set(schema.names)) < len(schema.names):
-        return Validation(checks=tuple(checks), disclosure=None)  # readers do not agree on which column is meant
-    if manifest is not None:
-        checks += agreement_checks(params, report, manifest)
-        checks += description_checks(place, schema, descriptor, report, manifest)
-        checks += catalogue_checks(place, schema, report, manifest.get("license"))
-    checks += row_checks(report, n_rows)
-    evidence = Evidence(place=place, release=release, schema=schema, asked=requested, checks=checks)
-    return checker_of(report["guarantee"]).validate(evidence)
+        # readers do not agree on which column is meant
+        return Validation(checks=(*checks, *_column_checks(schema, report)), disclosure=None)
+    with read_as_labels(place.file(DATA), schema, params) as labels:
+        checks += [*labels.checks, *(_column_checks(labels.schema, report) if labels.readable else ())]
+        if manifest is not None:
+            checks += agreement_checks(params, report, manifest)
+            checks += description_checks(place, schema, descriptor, report, manifest)
+            checks += catalogue_checks(place, schema, report, manifest.get("license"))
+        checks += row_checks(report, n_rows)
+        if not labels.readable:
+            return Validation(checks=tuple(checks), disclosure=None)
+        evidence = Evidence(
+            place=place, release=release, schema=labels.schema, labels=labels, asked=requested, checks=checks
+        )
+        return checker_of(report["guarantee"]).validate(evidence)
 
 
 def _column_checks(schema: pa.Schema, report: Mapping[str, Any]) -> Iterator[Check]:

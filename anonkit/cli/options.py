@@ -336,6 +336,13 @@ _EMIT = click.option(
     callback=lambda context, option, given: tuple(word.strip() for word in (given or "").split(",") if word.strip()),
     help="Entries for catalogues, written too: croissant, registry (OpenDP deployments, where an epsilon is promised).",
 )
+_CELLS = click.option(
+    "--cells",
+    type=click.Choice(["labels", "bounds"]),
+    default="labels",
+    show_default=True,
+    help="How generalized numbers are shown: as labels, such as [30, 40), or as two columns, lowest and highest value.",
+)
 _OUT = click.argument("output", metavar="OUT")
 
 output_options = option_group(
@@ -352,11 +359,12 @@ output_options = option_group(
     examples_option,
     _SIGN,
     _EMIT,
+    _CELLS,
     force_option,
 )
 """The argument OUT and the argument `output`: an `Output`."""
 
-next_output_options = option_group("output", _output, _OUT, _PART_ROWS, _DRY_RUN, _SIGN, _EMIT, force_option)
+next_output_options = option_group("output", _output, _OUT, _PART_ROWS, _DRY_RUN, _SIGN, _EMIT, _CELLS, force_option)
 """The same for the next batch, whose owner's figures are those of the earlier release."""
 
 other_output_options = option_group(

@@ -10,7 +10,7 @@ original values is the interval, or the set, of this one value.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Any, Protocol
@@ -24,10 +24,9 @@ from anonkit.domains.arrow_values import is_ordered
 from anonkit.domains.cell_keys import cell_texts
 from anonkit.domains.interval_ends import Point, place, point_from_text
 from anonkit.errors import SourceError
-from anonkit.published.recoding import MASK, CategoryAxis, GlobalRecoding, Grouping, IntervalAxis, Recoding
+from anonkit.published.recoding import MASK, CategoryAxis, IntervalAxis, Recoding
+from anonkit.published.recoding.label_parts import Labels, labels_of
 
-Labels = Mapping[str | None, frozenset[int]]
-"""The parts of its axis that each label of a column stands for."""
 _DAY = 86_400_000_000
 """Microseconds of a day: dates and times become days since 1970."""
 _ENDS = ("low", "high", "mid")
@@ -48,54 +47,6 @@ class Cells(Protocol):
     def features(self, array: pa.Array) -> FloatArray:
         """Return the features of every cell, shape (len(array), n_features)."""
         ...
-
-
-def labels_of(recoding: Recoding) -> dict[str, tuple[IntervalAxis | CategoryAxis, Labels]]:
-    """Return the axis of every recoded column, and what its labels stand for; kept columns are left out.
-
-    The labels of coarser steps are among them where rows may show such.
-    """
-    if isinstance(recoding, GlobalRecoding):
-        return {
-            column.name: (column.axis, _parts_of_labels([column.labels, *(column.coarser or ())]))
-            for column in recoding.columns
-            if isinstance(column, Grouping)
-        }
-    shown: list[dict[str | None, frozenset[int]]] = [{} for _ in recoding.axes]
-    # a box further up has labels of its own, which rows of the next batch may show: all nodes are looked at
-    regions = _all_regions(recoding.axes, recoding.nodes)
-    for region in regions:
-        for at, (axis, parts) in enumerate(zip(recoding.axes, region, strict=True)):
-            label = axis.label(sorted(parts))
-            shown[at][label] = shown[at].get(label, frozenset()) | parts
-    return {axis.name: (axis, labels) for axis, labels in zip(recoding.axes, shown, strict=True)}
-
-
-def _parts_of_labels(levels: Iterable[Sequence[str | None]]) -> Labels:
-    found: dict[str | None, frozenset[int]] = {}
-    for level in levels:
-        of_level: dict[str | None, set[int]] = {}
-        for part, label in enumerate(level):
-            of_level.setdefault(label, set()).add(part)
-        for label, parts in of_level.items():  # the finest level that has a label says what it stands for
-            found.setdefault(label, frozenset(parts))
-    return found
-
-
-def _all_regions(
-    axes: Sequence[IntervalAxis | CategoryAxis], nodes: Sequence[Any]
-) -> Iterable[tuple[frozenset[int], ...]]:
-    waiting = [(0, tuple(frozenset(range(axis.size)) for axis in axes))]
-    while waiting:
-        number, region = waiting.pop()
-        yield region
-        node = nodes[number]
-        if node is None:
-            continue
-        left = frozenset(node.left)
-        for child, side in zip(node.children, (region[node.axis] & left, region[node.axis] - left), strict=True):
-            if side:
-                waiting.append((child, (*region[: node.axis], side, *region[node.axis + 1 :])))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -24,9 +24,7 @@ from anonkit.domains.interval_ends import Point, place, point_from_text
 from anonkit.errors import SourceError
 from anonkit.published.recoding import MASK, CategoryAxis, GlobalRecoding, Grouping, IntervalAxis, LocalRecoding
 from anonkit.published.recoding.axes import UNKNOWN
-
-Labels = Mapping[str | None, frozenset[int]]
-"""The parts of its axis that each label of a column stands for."""
+from anonkit.published.recoding.label_parts import Labels
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from anonkit.bundle.bound_columns import BoundColumn, bound_columns
 from anonkit.bundle.stored_release import Release
-from anonkit.consumers.cell_features import Cells, NumberCells, TextCells, labels_of, recoded_cells
+from anonkit.consumers.cell_features import Cells, NumberCells, TextCells, recoded_cells
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.original_rows import shown_as_released
 from anonkit.consumers.release_files import read_params
@@ -24,6 +25,7 @@ from anonkit.domains.array_types import FloatArray
 from anonkit.domains.arrow_values import is_ordered
 from anonkit.errors import ParameterError, SourceError, refusing_damage
 from anonkit.published.recoding import Recoding, recoding_from_dict
+from anonkit.published.recoding.label_parts import labels_of
 
 _NEVER_FEATURES = ("identifier", "unit", "target")
 
@@ -39,6 +41,27 @@ class _Published:
     recoding: Recoding | None = None
     missing: frozenset[str] = frozenset()
     """Texts that stood for missing in the source."""
+    bounds: tuple[BoundColumn, ...] = ()
+    """Columns that the release shows as two: rows that have these are read as the labels they stand for."""
+
+    def labelled(self, data: Columns) -> Columns:
+        """Return rows with labels in place of bounds; those in the original values as they are."""
+        found = {column.low: column for column in self.bounds if {column.low, column.high} <= set(data.names)}
+        found = {low: column for low, column in found.items() if column.name not in data}
+        if not found:
+            return data
+        gone, arrays = {column.high for column in found.values()}, {}
+        for name in data.names:
+            if name in found:
+                column = found[name]
+                arrays[column.name], strange = column.read(data.array(column.low), data.array(column.high))
+                if strange:
+                    raise SourceError(
+                        f"columns {column.low!r} and {column.high!r} have {strange} rows of no interval of the release"
+                    )
+            elif name not in gone:
+                arrays[name] = data.array(name)
+        return Columns(arrays)
 
     def shown(self, data: Columns) -> Mapping[str, pa.Array]:
         """Return the recoded columns of rows, recoded where they hold original values."""
@@ -83,6 +106,7 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     outermost cut when none is declared. Whole numbers of [30, 40) reach from 30 to 39, dates to the day before.
     Columns are found by name: others, such as identifiers or the target, are left out of the features, and a test table
     may have more columns than the release, in any order. Text that is a label of the release is read as this label.
+    Of a release that shows intervals as bounds (`age_low`, `age_high`) the features are those of its labels.
 
     A model that was fitted on released rows predicts well from what looks like them: set `recode`, or recode the test
     rows by `anonkit apply`. Original values stand inside the intervals that the model knows, and on places where it has
@@ -214,6 +238,7 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 ignored=frozenset(raw["name"] for raw in params["columns"] if raw["role"] in _NEVER_FEATURES),
                 recoding=recoding_from_dict(params["recoding"]),
                 missing=frozenset(params["missing_values"]),
+                bounds=bound_columns(params),
             )
 
     def _learned(self, name: str, array: pa.Array) -> Cells:
@@ -240,7 +265,7 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not data.names or not data.n_rows:
             raise SourceError(f"0 {'rows' if data.names else 'columns'} are given, where at least 1 is needed")
         if all(isinstance(name, str) for name in data.names):
-            return data
+            return self.published_.labelled(data)
         if not fitting:
             validate_data(self, X, reset=False, skip_check_array=True)
         return Columns({f"x{at}": X.iloc[:, at] for at in range(len(data.names))})

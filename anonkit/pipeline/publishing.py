@@ -13,6 +13,7 @@ from typing import Any
 
 from anonkit import __version__
 from anonkit.bundle.atomic import Staging, reason_of
+from anonkit.bundle.bound_columns import KEY, bound_columns, write_labelled
 from anonkit.bundle.data_files import parts_of
 from anonkit.bundle.json_documents import to_json
 from anonkit.bundle.private_files import PrivateFolder
@@ -34,7 +35,7 @@ from anonkit.bundle.stored_release import (
     package_name,
     sha256,
 )
-from anonkit.checks.disclosure import Disclosure
+from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.people import PeopleCounts
 from anonkit.engines.writing.relabelling import relabelled
 from anonkit.errors import EngineError, GuaranteeError
@@ -42,6 +43,7 @@ from anonkit.ledger.spending import Position
 from anonkit.parameters import parameters_of
 from anonkit.pipeline.output_measures import recount
 from anonkit.pipeline.release_output import Output
+from anonkit.pipeline.written_bounds import shown_as_bounds
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Check, Guarantee
 from anonkit.protocols import Draft, Engine, Method, Source
@@ -84,6 +86,8 @@ class VerifiedDraft:
     """Where the release stands among those of its dataset, for everybody to read."""
     preset: str | None = None
     """Named set of choices that the method was made with."""
+    bounds: Mapping[str, Any] | None = None
+    """What is written in place of labels, by column; None where labels are written."""
 
     def at(self, position: Position) -> VerifiedDraft:
         """Return the draft with its place among the releases of its dataset."""
@@ -111,6 +115,7 @@ class VerifiedDraft:
                 for column in self.draft.columns
             },
             **self.draft.params,
+            **({KEY: self.bounds} if self.bounds is not None else {}),
             **({} if self.people is None else {"people": self.people.to_dict()}),
         }
 
@@ -201,6 +206,7 @@ def publish(
 
 def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine) -> None:
     report = work.report()
+    written = shown_as_bounds(work.data, work.params, engine)
     name = None if work.output.place is None else place.stem  # a release in memory has no name yet
     files = {PARAMS: to_json(work.params), REPORT: to_json(report), PAGE: render_page(report, name=name).encode()}
     for suffix, content in files.items():
@@ -215,8 +221,8 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine
     }
     data = folder / place.name(DATA)
     metadata = {METADATA_KEY: json.dumps(manifest)}
-    if work.spool is None:
-        n_rows = work.output.write(engine, work.data, data, metadata=metadata)
+    if work.spool is None or written is not work.data:
+        n_rows = work.output.write(engine, written, data, metadata=metadata)
     elif work.spool.is_dir():
         data.mkdir()
         n_rows = sum(relabelled(part, data / part.name, metadata) for part in parts_of(work.spool))
@@ -226,7 +232,7 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine
     hashes = {**{suffix: sha256(content) for suffix, content in files.items()}, DATA: sha256(data)}
     public = PublicFiles(
         name=package_name(place.stem),
-        schema=work.data.schema,
+        schema=written.schema,
         data={part.relative_to(folder).as_posix(): sha256(part) for part in parts_of(data)},
         folder=data.name if data.is_dir() else None,
         sidecars={role: (place.name(suffix), hashes[suffix]) for role, suffix in _DESCRIBED.items()},
@@ -239,7 +245,7 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine
         hashes[EMITTED[word]] = sha256(content)
     descriptor = build_descriptor(
         name=package_name(place.stem),
-        schema=work.data.schema,
+        schema=written.schema,
         files={
             role: (place.name(suffix), hashes[suffix])
             for role, suffix in {"data": DATA, **_DESCRIBED, **EMITTED}.items()
@@ -253,12 +259,23 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine
 
 
 def _read_back(work: VerifiedDraft, data: Path, n_rows: int) -> None:
-    """Count the written file: what it holds must be what the report says."""
-    classes = work.promise.counted_classes
-    again = (
-        None if classes is None else recount(classes, data, work.data.schema, work.policy.target, people=work.people)
-    )
+    """Count the written file: what it holds must be what the report says, as labels and as it stands."""
+    classes, columns = work.promise.counted_classes, bound_columns(work.params)
+    with closing(PrivateFolder()) as scratch:
+        labels = scratch.path / "labels.parquet" if columns else data
+        strange = write_labelled(data, columns, labels) if columns else {}
+        again = (
+            None
+            if classes is None
+            else recount(classes, labels, work.data.schema, work.policy.target, people=work.people)
+        )
     same = again == work.counted and (again is None or all(check.passed for check in again.checks))
+    same = same and not any(strange.values())
+    if columns and again is not None and classes is not None:
+        ends = {column.name: (column.low, column.high) for column in columns}
+        shown = [name for name in classes.quasi_identifiers if name in work.data.schema.names]
+        names = [end for name in shown for end in ends.get(name, (name,))]
+        same = same and measure(data, names).class_sizes == again.class_sizes
     if not same or n_rows != work.n_rows:
         raise GuaranteeError(
             "the written file does not hold what was counted before writing", "nothing was written; check the disk"

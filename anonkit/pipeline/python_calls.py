@@ -50,6 +50,7 @@ def release(
     examples: int = 0,
     sign: str | Path | None = None,
     emit: Iterable[str] = (),
+    cells: str = "labels",
     seed: int | None = None,
     ledger: str | Path | Where | None = Where.BESIDE,
     dataset: str | None = None,
@@ -117,6 +118,9 @@ def release(
     emit : iterable of str
         Entries for catalogues that are written too: "croissant" (`NAME.croissant.json`, Croissant 1.1), "registry"
         (`NAME.registry.yaml`, a draft for the OpenDP deployments registry; only where an epsilon is promised).
+    cells : str
+        How generalized numbers of a k-anonymous release are shown: "labels", such as [30, 40) and `*`, or "bounds", as
+        two columns of numbers in place of one: `age_low` and `age_high`.
     seed : int, optional
         Reproducible randomness for tests: every file then says that it is not for release.
     ledger : path, address or None
@@ -201,6 +205,7 @@ def release(
             examples=examples,
             sign=sign,
             emit=emit,
+            cells=cells,
         ),
         account=Account(ledger=ledger, dataset=dataset, budget=budget, accept_joint_k=accept_joint_k),
         seed=seed,
@@ -243,6 +248,7 @@ def apply(
     part_rows: int | None = None,
     sign: str | Path | None = None,
     emit: Iterable[str] = (),
+    cells: str = "labels",
     force: bool = False,
     dry_run: bool = False,
     seed: int | None = None,
@@ -283,7 +289,7 @@ def apply(
         method=method,
         policy=batch_policy(method, declared, encoding),
         engine=_engine(engine, source, master=spark_master, conf=spark_conf, search_rows=search_rows),
-        output=Output.at(output, part_rows=part_rows, force=force, dry_run=dry_run, sign=sign, emit=emit),
+        output=Output.at(output, part_rows=part_rows, force=force, dry_run=dry_run, sign=sign, emit=emit, cells=cells),
         account=Account(ledger=ledger, dataset=dataset, accept_joint_k=accept_joint_k),
         seed=seed,
         utility=utility,

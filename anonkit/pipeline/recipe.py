@@ -37,6 +37,8 @@ _KEYS = (
 )
 _WORDS = ("emit",)
 """Keys that are lists of words."""
+_WORD = ("cells",)
+"""Keys that are one word."""
 _PATHS = ("sign",)
 """Keys that are paths, relative to the recipe's folder."""
 _SOURCES = ("input", "simulate", "tables")
@@ -224,11 +226,12 @@ def _in(path: Path, name: str) -> str:
 
 
 def _settings(raw: Mapping[str, Any], path: Path, keys: Collection[str]) -> dict[str, Any]:
-    """Return what a recipe says of some fields of a value: integers above 0, paths, and lists of words."""
+    """Return what a recipe says of some fields of a value: integers above 0, paths, words and lists of them."""
     given = {key: raw[key] for key in keys if key in raw}
     readers: Mapping[str, Callable[[str, object, Path], Any]] = {
         **dict.fromkeys(_PATHS, _key),
         **dict.fromkeys(_WORDS, _words),
+        **dict.fromkeys(_WORD, _word),
     }
     return {key: readers.get(key, _whole)(key, value, path) for key, value in given.items()}
 
@@ -265,6 +268,12 @@ def _words(key: str, value: object, path: Path) -> list[str]:
     if isinstance(value, list) and all(isinstance(word, str) for word in value):
         return value
     raise PolicyError(f"recipe {path.name!r}: {key} must be a list of texts", f'{key} = ["croissant"]')
+
+
+def _word(key: str, value: object, path: Path) -> str:
+    if isinstance(value, str):
+        return value
+    raise PolicyError(f"recipe {path.name!r}: {key} must be a text", f'{key} = "bounds"')
 
 
 def _key(key: str, value: object, path: Path) -> Path:

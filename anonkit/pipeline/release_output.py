@@ -18,6 +18,9 @@ from anonkit.protocols import Engine, Source
 from anonkit.randomness import Randomness
 from anonkit.report.registry_entry import has_entry
 
+LABELS = "labels"
+BOUNDS = "bounds"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
@@ -45,8 +48,10 @@ class Output:
     """Private key that signs all files."""
     emit: tuple[str, ...] = ()
     """Entries for catalogues and registries that are written too: "croissant", "registry"."""
+    cells: str = LABELS
+    """How generalized numbers are shown: "labels", such as [30, 40), or "bounds", as two columns of numbers."""
 
-    IN_RECIPES: ClassVar[tuple[str, ...]] = ("part_rows", "sign", "emit")
+    IN_RECIPES: ClassVar[tuple[str, ...]] = ("part_rows", "sign", "emit", "cells")
     """Fields that a recipe may set; the others are for whoever runs it."""
 
     def __post_init__(self) -> None:
@@ -54,6 +59,7 @@ class Output:
             check_integer("part_rows", self.part_rows, 1, hint="leave it out for one file")
         for word in self.emit:
             check_choice("emit", word, tuple(EMITTED))
+        check_choice("cells", self.cells, (LABELS, BOUNDS))
         check_integer("examples", self.examples, 0, hint="10 rows show what the release does to a row")
         if self.examples and self.owner_report is None:
             raise ParameterError("example rows stand in the dossier alone", option("owner_report", "DIR"))
@@ -66,6 +72,7 @@ class Output:
         owner_report: str | Path | None = None,
         sign: str | Path | None = None,
         emit: Iterable[str] = (),
+        cells: str = LABELS,
         **options: int | None,
     ) -> Output:
         """Return the output at a path, with the other fields as they are given.
@@ -77,6 +84,8 @@ class Output:
         owner_report, sign : path, optional
         emit : iterable of str
             Any of "croissant" and "registry".
+        cells : str
+            "labels" or "bounds".
         **options
             The other fields.
 
@@ -92,13 +101,17 @@ class Output:
             sign=None if sign is None else Path(sign),
             emit=tuple(word for word in EMITTED if word in words)
             + tuple(word for word in words if word not in EMITTED),
+            cells=cells,
             **options,  # type: ignore[arg-type]
         )
 
     @property
-    def form(self) -> int | None:
-        """In what form the data are written: about so many rows a file of a folder, or None for one file."""
-        return self.part_rows
+    def form(self) -> int | tuple[int | None, str] | None:
+        """In what form the data are written: about so many rows a file of a folder, or None for one file.
+
+        With the word for how generalized numbers are shown, where that is not as labels.
+        """
+        return self.part_rows if self.cells == LABELS else (self.part_rows, self.cells)
 
     def refuse_unwritable(self, *, seeded: bool) -> None:
         """Refuse what cannot be written so, before any data is opened.
@@ -125,13 +138,18 @@ class Output:
             refuse_within_release(self.owner_report, self.place)
 
     def refuse_unfit(self, promise: Guarantee) -> None:
-        """Refuse an entry for the registry of differential privacy where no epsilon is promised.
+        """Refuse an entry for the registry where no epsilon is promised, and bounds where nothing is generalized.
 
         Raises
         ------
         ParameterError
-            The promise has no epsilon, or one without bound.
+            The promise has no epsilon, or one without bound; or it is about no equivalence classes.
         """
+        if self.cells == BOUNDS and promise.counted_classes is None:
+            raise ParameterError(
+                "bounds are those of generalized numbers, and this method generalizes none",
+                f"leave {option('cells')} out, or take a k-anonymous method",
+            )
         if "registry" in self.emit and not has_entry(promise):
             raise ParameterError(
                 f"the registry is for differential privacy with an epsilon, and this promise is {promise.kind}",

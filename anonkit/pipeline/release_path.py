@@ -17,6 +17,7 @@ from anonkit.bundle.signing import Signer
 from anonkit.bundle.stored_release import DATA, Release, sha256
 from anonkit.engines.engine_choice import Local
 from anonkit.errors import GuaranteeError
+from anonkit.k_anonymity.label_bounds import bounds_of_labels
 from anonkit.k_anonymity.recoded_sample import as_published, released_names
 from anonkit.ledger.settling import PlaceTakenError
 from anonkit.ledger.spending import Spending, may_know_requests
@@ -26,11 +27,13 @@ from anonkit.pipeline.dossier import Released, held_rows, make_dossier
 from anonkit.pipeline.output_measures import ReleasedRows, answer_checks, recount, release_utility
 from anonkit.pipeline.owner_files import is_dossier_of
 from anonkit.pipeline.publishing import VerifiedDraft, method_block, publish
+from anonkit.pipeline.release_output import BOUNDS
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.released_values import as_written
 from anonkit.pipeline.repeated_release import release_again, say_what_is_replaced
 from anonkit.pipeline.step_log import step_log
 from anonkit.pipeline.stored_dossier import measured_dossier
+from anonkit.pipeline.written_bounds import bounds_notes
 from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import task_of_params
 from anonkit.promises.guarantee import Check, Guarantee
@@ -241,6 +244,9 @@ def _verified(
         *_structure_checks(draft, policy),
     ]
     _refuse_broken(checks)
+    bounds = None
+    if classes is not None and request.output.cells == BOUNDS:
+        bounds = bounds_of_labels(draft.params, schema.names)
     return VerifiedDraft(
         method=request.method,
         preset=request.preset,
@@ -263,8 +269,9 @@ def _verified(
             randomness if request.utility else None,
         ),
         owner={**draft.owner, **batch_outlook(draft, counted, classes)},
-        notes=[*source.notes, *draft.notes],
+        notes=[*source.notes, *draft.notes, *bounds_notes(bounds)],
         randomness=randomness.label,
+        bounds=bounds,
     )
 
 

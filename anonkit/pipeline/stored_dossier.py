@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from anonkit.bundle.bound_columns import labelled_rows
 from anonkit.bundle.stored_release import DATA, PARAMS, REPORT, Release, refuse_changed, sha256
 from anonkit.engines.engine_choice import Local
 from anonkit.engines.reading.settled_tables import settled
@@ -106,7 +107,7 @@ def measured_dossier(
         As for `stored_dossier`.
     """
     randomness = Randomness.secure()
-    promise, held = read_promise(release.report["guarantee"]), release.to_arrow()
+    promise, held = read_promise(release.report["guarantee"]), labelled_rows(release)
     drawn = randomness if _tells_its_rows(release) else None
     with Local().opened() as reading:
         table = settled(rows.table, rows.policy, rows.engine)

@@ -22,6 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import anonkit
+from anonkit.bundle.bound_columns import labelled_rows
 from anonkit.consumers import ReleaseFeatures
 from anonkit.errors import GuaranteeError, ParameterError, ReleaseFormatError, SourceError
 
@@ -390,3 +391,28 @@ def test_only_k_anonymous_releases_have_such_cells(tmp_path: Path) -> None:
     (tmp_path / "o.params.json").write_text((tmp_path / "o.params.json").read_text() + " ")
     with pytest.raises(GuaranteeError):
         ReleaseFeatures(tmp_path / "o.parquet").fit(frame)
+
+
+@pytest.mark.parametrize("method", ["rfka", "mondrian"])
+def test_bounds_in_the_file_have_the_features_of_labels(method: str, tmp_path: Path) -> None:
+    """Rows that show intervals as two columns, in any library, are the labels they stand for; so are recoded rows."""
+    parameters = {"trees": 5} if method == "rfka" else {}
+    release = anonkit.release(
+        TABLE, method=method, k=5, target=TARGET, seed=1, output=None, cells="bounds", **parameters
+    )
+    rows = release.to_arrow()
+    labels = labelled_rows(release)
+    assert {"age_low", "age_high"} <= set(rows.column_names)
+    expected = ReleaseFeatures(release).fit(labels)
+    for table in (rows, rows.to_pandas(), pl.from_arrow(rows)):
+        features = ReleaseFeatures(release).fit(table)
+        assert list(features.get_feature_names_out()) == list(expected.get_feature_names_out())
+        np.testing.assert_array_equal(features.transform(table), expected.transform(labels))
+        np.testing.assert_array_equal(features.transform(labels), expected.transform(labels))
+    recoded = ReleaseFeatures(release, recode=True).fit(rows)
+    np.testing.assert_array_equal(recoded.transform(rows), expected.transform(labels))
+    originals = ReleaseFeatures(release, recode=True).fit(labels)
+    np.testing.assert_array_equal(recoded.transform(TABLE), originals.transform(TABLE))
+    wrong = rows.set_column(0, rows.column_names[0], pa.array([-7] * rows.num_rows))
+    with pytest.raises(SourceError, match=f"have {rows.num_rows} rows of no interval of the release"):
+        recoded.transform(wrong)

@@ -67,6 +67,7 @@ OTHER: dict[str, dict[str, Any]] = {
     "preset": {"preset": "paper"},
     "domains from the table": {"domains_min_people": 10},
     "form of the data": {"output": Output.at("x.parquet", part_rows=10)},
+    "cells": {"output": Output.at("x.parquet", cells="bounds")},
     "dataset": {"account": Account(dataset="bank")},
     "joint view": {"account": Account(accept_joint_k=3)},
     "models that are trained": {"utility": False},
@@ -87,7 +88,7 @@ DECIDED: dict[type, dict[bool, set[str]]] = {
         False: {"progress"},
     },
     Output: {
-        True: {"part_rows"},
+        True: {"part_rows", "cells"},
         False: {"place", "force", "dry_run", "owner_report", "examples", "sign", "emit"},
     },
     Account: {True: {"dataset", "accept_joint_k"}, False: {"ledger", "budget", "declared_budget"}},

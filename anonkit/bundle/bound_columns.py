@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Intervals that a release shows as two columns, their lowest and highest value, read back as the labels they are.
+
+`params.json` has for every such column the names of the two and the pair of each label. Whatever works on labels reads
+a release through here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonkit.bundle.data_files import iter_batches, read_schema
+from anonkit.errors import ReleaseFormatError, refusing_damage
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from anonkit.bundle.stored_release import Release
+
+KEY = "bounds"
+"""Block of the params."""
+_BATCH_ROWS = 1 << 16
+_DAMAGED = "the bounds in params.json are damaged"
+
+Pair = tuple[float | None, float | None]
+"""Lowest and highest value; None where the interval is open, or nothing is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundColumn:
+    """One column of intervals as two of numbers."""
+
+    name: str
+    """What it is called wherever it has labels."""
+    low: str
+    high: str
+    """Names of the two columns that stand in its place."""
+    labels: tuple[tuple[str | None, Pair], ...]
+    """Each label with its pair."""
+
+    @property
+    def label_of(self) -> dict[Pair, str | None]:
+        """Label of each pair."""
+        return {pair: label for label, pair in self.labels}
+
+    def codes(self, low: pa.Array, high: pa.Array) -> NDArray[np.int64]:
+        """Return the place of every pair among the labels, -1 where it is that of none, shape (n_rows,)."""
+        import numpy as np
+        import pyarrow.compute as pc
+
+        ends = [pc.dictionary_encode(_array(cells), null_encoding="encode") for cells in (low, high)]
+        lows, highs = (end.dictionary.to_pylist() for end in ends)
+        codes = [end.indices.to_numpy(zero_copy_only=False).astype(np.int64) for end in ends]
+        found, place = np.unique(codes[0] * max(len(highs), 1) + codes[1], return_inverse=True)
+        places = {pair: at for at, (_, pair) in enumerate(self.labels)}
+        width = max(len(highs), 1)
+        known = [places.get((lows[code // width], highs[code % width]), -1) for code in found.tolist()]
+        return np.array(known, dtype=np.int64)[place.reshape(-1)]
+
+    def read(self, low: pa.Array, high: pa.Array) -> tuple[pa.Array, int]:
+        """Return the label of every row, and how many rows have none: theirs is missing.
+
+        Parameters
+        ----------
+        low, high : Array
+            Numbers, missing as null; shape (n_rows,).
+        """
+        import pyarrow as pa
+
+        codes = self.codes(low, high)
+        labels = pa.array([*(label for label, _ in self.labels), None], pa.string())
+        return labels.take(pa.array(codes % len(labels))), int((codes < 0).sum())
+
+
+def _array(cells: pa.Array | pa.ChunkedArray) -> pa.Array:
+    import pyarrow as pa
+
+    return cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
+
+
+def bound_columns(params: Mapping[str, Any]) -> tuple[BoundColumn, ...]:
+    """Return the columns that a release shows as two; none where it shows labels.
+
+    Raises
+    ------
+    ReleaseFormatError
+        The block is not one.
+    """
+    with refusing_damage(_DAMAGED):
+        return tuple(
+            BoundColumn(
+                name=str(name),
+                low=str(raw["low"]),
+                high=str(raw["high"]),
+                labels=tuple((label, (_number(low), _number(high))) for label, low, high in raw["labels"]),
+            )
+            for name, raw in params.get(KEY, {}).items()
+        )
+
+
+def _number(value: Any) -> float | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+        raise TypeError(type(value).__name__)
+    return value
+
+
+def labelled(table: pa.Table, columns: Sequence[BoundColumn]) -> tuple[pa.Table, dict[str, int]]:
+    """Return rows with labels in place of bounds, and of each column how many rows have a pair that is none.
+
+    Raises
+    ------
+    ReleaseFormatError
+        A column is not there.
+    """
+    strange: dict[str, int] = {}
+    for column in columns:
+        if not {column.low, column.high} <= set(table.column_names):
+            raise ReleaseFormatError(f"the data have no columns {column.low!r} and {column.high!r}", _DAMAGED)
+        labels, strange[column.name] = column.read(table.column(column.low), table.column(column.high))
+        at = table.column_names.index(column.low)
+        table = table.set_column(at, column.name, labels).drop_columns([column.high])
+    return table, strange
+
+
+def write_labelled(data: Path, columns: Sequence[BoundColumn], path: Path) -> dict[str, int]:
+    """Write the rows of a data file with labels in place of bounds; return the rows whose pair is none, by column.
+
+    Raises
+    ------
+    ReleaseFormatError
+        A column is not there.
+    pyarrow.ArrowException, OSError
+        The data cannot be read.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    stored = read_schema(data)
+    empty, strange = labelled(stored.empty_table(), columns)
+    schema = empty.schema
+    with pq.ParquetWriter(path, schema) as writer:
+        for batch in iter_batches(data, batch_rows=_BATCH_ROWS):
+            table, more = labelled(pa.Table.from_batches([batch]), columns)
+            strange = {name: strange[name] + more[name] for name in strange}
+            writer.write_table(table.cast(schema))
+    return strange
+
+
+def labelled_rows(release: Release) -> pa.Table:
+    """Return the data of a release with labels, however it shows intervals.
+
+    Raises
+    ------
+    ReleaseFormatError
+        A pair of numbers is that of no interval of the release, or the params are damaged.
+    """
+    rows, strange = labelled(release.to_arrow(), bound_columns(release.params))
+    for name, count in strange.items():
+        if count:
+            raise ReleaseFormatError(
+                f"column {name!r} has {count} rows with bounds of no interval of this release",
+                "anonkit validate tells which file was changed",
+            )
+    return rows

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of its column that each label of a recoding stands for, labels of coarser steps among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from anonkit.published.recoding.axes import CategoryAxis, Grouping, IntervalAxis
+from anonkit.published.recoding.recodings import GlobalRecoding, Recoding
+
+Labels = Mapping[str | None, frozenset[int]]
+"""The parts of its axis that each label of a column stands for."""
+
+
+def labels_of(recoding: Recoding) -> dict[str, tuple[IntervalAxis | CategoryAxis, Labels]]:
+    """Return the axis of every recoded column, and what its labels stand for; kept columns are left out.
+
+    The labels of coarser steps are among them where rows may show such.
+    """
+    if isinstance(recoding, GlobalRecoding):
+        return {
+            column.name: (column.axis, _parts_of_labels([column.labels, *(column.coarser or ())]))
+            for column in recoding.columns
+            if isinstance(column, Grouping)
+        }
+    shown: list[dict[str | None, frozenset[int]]] = [{} for _ in recoding.axes]
+    # a box further up has labels of its own, which rows of the next batch may show: all nodes are looked at
+    regions = _all_regions(recoding.axes, recoding.nodes)
+    for region in regions:
+        for at, (axis, parts) in enumerate(zip(recoding.axes, region, strict=True)):
+            label = axis.label(sorted(parts))
+            shown[at][label] = shown[at].get(label, frozenset()) | parts
+    return {axis.name: (axis, labels) for axis, labels in zip(recoding.axes, shown, strict=True)}
+
+
+def _parts_of_labels(levels: Iterable[Sequence[str | None]]) -> Labels:
+    found: dict[str | None, frozenset[int]] = {}
+    for level in levels:
+        of_level: dict[str | None, set[int]] = {}
+        for part, label in enumerate(level):
+            of_level.setdefault(label, set()).add(part)
+        for label, parts in of_level.items():  # the finest level that has a label says what it stands for
+            found.setdefault(label, frozenset(parts))
+    return found
+
+
+def _all_regions(
+    axes: Sequence[IntervalAxis | CategoryAxis], nodes: Sequence[Any]
+) -> Iterable[tuple[frozenset[int], ...]]:
+    waiting = [(0, tuple(frozenset(range(axis.size)) for axis in axes))]
+    while waiting:
+        number, region = waiting.pop()
+        yield region
+        node = nodes[number]
+        if node is None:
+            continue
+        left = frozenset(node.left)
+        for child, side in zip(node.children, (region[node.axis] & left, region[node.axis] - left), strict=True):
+            if side:
+                waiting.append((child, (*region[: node.axis], side, *region[node.axis + 1 :])))

@@ -1,0 +1,179 @@
+"""Labels of intervals as two numbers: one to one, what the label tells, read back as the label."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from anonkit.bundle.bound_columns import KEY, bound_columns, labelled
+from anonkit.bundle.json_documents import to_json
+from anonkit.checks.plain_bounds import bounds_of
+from anonkit.errors import GuaranteeError, ParameterError
+from anonkit.k_anonymity.label_bounds import bounds_of_labels
+from anonkit.pipeline.written_bounds import ShownAsBounds
+from anonkit.published.recoding import GlobalRecoding, Grouping, IntervalAxis, LocalRecoding, Split, unique_labels
+
+_REACH = 1000
+ROWS = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=20)
+
+
+def params_of(recoding: Any, **types: str) -> dict[str, Any]:
+    """Params with the recoding, as a receiver reads them."""
+    columns = [{"name": name, "type": kind} for name, kind in types.items()]
+    return dict(json.loads(to_json({"columns": columns, "recoding": recoding.to_dict()})))
+
+
+def grouped(axis: IntervalAxis, groups: list[int]) -> Grouping:
+    """Parts of an axis in groups, each called by what it holds."""
+    names = [axis.label([part for part, one in enumerate(groups) if one == group]) for group in groups]
+    return Grouping(axis=axis, labels=unique_labels(names, groups))
+
+
+@st.composite
+def columns(draw: st.DrawFn, name: str = "x") -> tuple[Grouping, str]:
+    """Any groups of any intervals, of whole numbers or others, with and without missing."""
+    whole = draw(st.booleans())
+    numbers = st.integers(-50, 50) if whole else st.floats(-50, 50).map(lambda number: number + 0.0)
+    cuts = draw(st.lists(numbers, min_size=1, max_size=5, unique=True).map(sorted))
+    axis = IntervalAxis(name=name, cuts=tuple(cuts), has_missing=draw(st.booleans()))
+    groups = draw(st.lists(st.integers(0, 3), min_size=axis.size, max_size=axis.size))
+    return grouped(axis, groups), "int64" if whole else "double"
+
+
+@given(column=columns())
+def test_bounds_are_one_to_one_and_hold_what_the_label_holds(column: tuple[Grouping, str]) -> None:
+    """Two labels never have one pair, a label has the pair of its words, and its values lie within; else refused."""
+    grouping, kind = column
+    params, words = params_of(GlobalRecoding(columns=(grouping,)), x=kind), set(grouping.labels)
+    spoken = {label: bounds_of(label, whole=kind == "int64") for label in words}
+    try:
+        pairs = bounds_of_labels(params, ["x"])["x"]["labels"]
+    except ParameterError:
+        assert len(set(spoken.values())) < len(words)
+        return
+
+    found = {label: (low, high) for label, low, high in pairs}
+    assert found == spoken
+    assert len(set(found.values())) == len(found) == len(pairs)
+    cuts = [-_REACH, *map(float, grouping.axis.cuts), _REACH]  # type: ignore[arg-type]
+    for part, label in enumerate(grouping.labels[: len(cuts) - 1]):
+        low, high = found[label]
+        lowest, highest = cuts[part], cuts[part + 1] - (kind == "int64")
+        assert (-math.inf if low is None else low) <= lowest
+        assert highest <= (math.inf if high is None else high)
+
+
+@given(first=columns("x"), second=columns("y"), picks=ROWS)
+def test_the_classes_of_the_numbers_are_those_of_the_labels(
+    first: tuple[Grouping, str], second: tuple[Grouping, str], picks: list[tuple[int, int]]
+) -> None:
+    """Rows agree in their numbers exactly when they agree in their labels, and the labels are read back."""
+    (x, x_kind), (y, y_kind) = first, second
+    params = params_of(GlobalRecoding(columns=(x, y)), x=x_kind, y=y_kind)
+    try:
+        params[KEY] = bounds_of_labels(params, ["x", "y"])
+    except ParameterError:
+        assume(False)
+    rows = [(x.labels[i % len(x.labels)], y.labels[j % len(y.labels)], at) for at, (i, j) in enumerate(picks)]
+    cells = [pa.array(list(cells), kind) for cells, kind in zip(
+        zip(*rows, strict=True) if rows else ((), (), ()), (pa.string(), pa.string(), pa.int64()), strict=True
+    )]  # fmt: skip
+    batch = pa.record_batch(cells, ["x", "y", "z"])
+    shown = ShownAsBounds(
+        columns=bound_columns(params), whole=frozenset(n for n, k in (("x", x_kind), ("y", y_kind)) if k == "int64")
+    )
+    written = shown(batch, 0)
+
+    assert written.schema.names == ["x_low", "x_high", "y_low", "y_high", "z"]
+    assert written.schema == shown.schema(batch.schema)
+    plain = [tuple(row.values())[:4] for row in written.to_pylist()]
+    labels = [row[:2] for row in rows]
+    assert len(set(zip(plain, labels, strict=True))) == len(set(plain)) == len(set(labels))
+    back, strange = labelled(pa.Table.from_batches([written]), shown.columns)
+    assert strange == {"x": 0, "y": 0}
+    assert back.to_pydict() == pa.Table.from_batches([batch]).to_pydict()
+
+
+def axis(*cuts: Any, missing: bool = False, **more: Any) -> IntervalAxis:
+    """Intervals of x."""
+    return IntervalAxis(name="x", cuts=cuts, has_missing=missing, **more)
+
+
+def one(column: Grouping, kind: str = "int64", **more: Any) -> dict[str, Any]:
+    """The bounds of a column, by label."""
+    found = bounds_of_labels(params_of(GlobalRecoding(columns=(column,), **more), x=kind), ["x"])
+    return {label: (low, high) for label, low, high in found["x"]["labels"]}
+
+
+def test_whole_numbers_end_within_and_others_after_their_interval() -> None:
+    """[30, 40) is 30 and 39 of whole numbers, 30 and 40 of others; one number is itself; an open end is missing."""
+    grouping = grouped(axis(20, 30, 40), [0, 1, 2, 3])
+    assert one(grouping) == {"< 20": (None, 19), "[20, 30)": (20, 29), "[30, 40)": (30, 39), ">= 40": (40, None)}
+    assert one(grouping, "double")["[30, 40)"] == (30, 40)
+    alone = Grouping(axis=axis(1.5, 1.6), labels=("< 1.5", "1.5", ">= 1.6"))
+    assert one(alone, "double")["1.5"] == (1.5, 1.5)
+
+
+def test_what_two_labels_would_share_is_refused_unless_no_row_shows_one() -> None:
+    """Missing alone beside `*`, and an interval with missing beside the same without; coarser steps when merged."""
+    with pytest.raises(ParameterError, match="column 'x' cannot be shown as bounds") as refusal:
+        one(Grouping(axis=axis(5, missing=True), labels=("*", "*", None)))
+    assert "labels" in str(refusal.value.hint)
+    y = IntervalAxis(name="y", cuts=(1,), has_missing=False)
+    splits = (Split(axis=1, left=(0,), children=(1, 2)), Split(axis=0, left=(0,), children=(3, 4)))
+    recoding = LocalRecoding(axes=(axis(5, missing=True), y), nodes=(*splits, Split(axis=0, left=(2,), children=(5, 6)),
+        None, None, None, None))  # fmt: skip
+    shown = {box[0] for box in recoding.boxes().values()}
+    assert shown == {"< 5", ">= 5|missing", None, "*"}
+    with pytest.raises(ParameterError, match="with missing cells in one"):
+        bounds_of_labels(params_of(recoding, x="int64", y="int64"), ["x", "y"])
+    assert set(bounds_of_labels(params_of(recoding, x="int64", y="int64"), ["y"])) == {"y"}
+    coarser = Grouping(axis=axis(5, missing=True), labels=("< 5", ">= 5", None), coarser=(("*", "*", "*"),))
+    assert one(coarser) == {"< 5": (None, 4), ">= 5": (5, None), None: (None, None)}
+    with pytest.raises(ParameterError, match="with missing cells in one"):
+        one(coarser, merged=True)
+    with pytest.raises(ParameterError, match="one pair"):
+        one(grouped(axis(36.2, 36.8), [0, 1, 2]))  # between these no whole number is
+    with pytest.raises(ParameterError, match="or one none"):
+        one(grouped(axis(math.inf), [0, 1]), "double")
+
+
+def test_declared_groups_of_boxes_have_the_bounds_of_their_name() -> None:
+    """A box inside a declared group shows the group's label, and the group's bounds; boxes above have theirs too."""
+    named = axis(10, 20, 30, named=(("< 20", (0, 1)), (">= 20", (2, 3))))
+    recoding = LocalRecoding(axes=(named,), nodes=(Split(axis=0, left=(0,), children=(1, 2)), None, None))
+    found = bounds_of_labels(params_of(recoding, x="int32"), ["x"])
+    assert found["x"]["labels"] == [["*", None, None], ["< 20", None, 19]]
+
+
+def test_other_columns_stay_labels() -> None:
+    """Dates, decimals, and what is not released are not shown as numbers."""
+    for kind in ("date32[day]", "decimal128(9, 2)", "uint64"):
+        params = params_of(GlobalRecoding(columns=(grouped(axis(5), [0, 1]),)), x=kind)
+        assert bounds_of_labels(params, ["x"]) == {}
+    params = params_of(GlobalRecoding(columns=(grouped(axis(5), [0, 1]),)), x="int64")
+    assert bounds_of_labels(params, ["y"]) == {}
+    params["columns"][0]["place"] = {"resolutions": [5]}
+    assert bounds_of_labels(params, ["x"]) == {}
+
+
+def test_a_name_that_is_taken_is_refused() -> None:
+    """No column of the source, released or not, is called as a bound."""
+    params = params_of(GlobalRecoding(columns=(grouped(axis(5), [0, 1]),)), x="int64", x_high="string")
+    with pytest.raises(ParameterError, match="there is a column 'x_high'"):
+        bounds_of_labels(params, ["x"])
+
+
+def test_a_label_without_bounds_is_never_written() -> None:
+    """A row that shows what the recoding does not tell stops the release."""
+    params = params_of(GlobalRecoding(columns=(grouped(axis(5), [0, 1]),)), x="int64")
+    params[KEY] = bounds_of_labels(params, ["x"])
+    shown = ShownAsBounds(columns=bound_columns(params), whole=frozenset({"x"}))
+    with pytest.raises(GuaranteeError, match="column 'x' shows 2 cells that have no bounds"):
+        shown(pa.record_batch([pa.array(["< 5", "[5, 6)", None])], ["x"]), 0)
