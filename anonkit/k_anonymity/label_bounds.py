@@ -3,18 +3,18 @@
 
 Of whole numbers both ends are in the interval: [30, 40) is 30 and 39. Of other numbers the highest is the first number
 after the interval, as in the label: [1.5, 2.5) is 1.5 and 2.5. A single number is its own lowest and highest value. An
-open end, and what `*` does not tell, has no number. Two labels with one pair are refused: the classes that the numbers
-make would not be those that were counted.
+open end, and what `*` does not tell, has no number. Two labels with one pair are refused where rows show both: the
+classes that the numbers make would not be those that were counted.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from anonkit.errors import ParameterError, option
-from anonkit.published.recoding import MASK, GlobalRecoding, Grouping, IntervalAxis, Recoding, recoding_from_dict
+from anonkit.published.recoding import MASK, IntervalAxis, recoding_from_dict
 from anonkit.published.recoding.label_parts import Labels, labels_of
 
 _WHOLE = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
@@ -26,7 +26,9 @@ _WITHOUT_MISSING = '; missing = "drop" in the policy leaves rows with missing ce
 Pair = tuple[float | None, float | None]
 
 
-def bounds_of_labels(params: Mapping[str, Any], released: Collection[str]) -> dict[str, Any]:
+def bounds_of_labels(
+    params: Mapping[str, Any], released: Collection[str], shown: Callable[[str], Collection[str | None]]
+) -> dict[str, Any]:
     """Return the bounds of every label, by column, as they stand in `params.json`.
 
     Columns of intervals of numbers have some; dates, places, categories, decimals and unsigned numbers of 64 bits stay
@@ -38,15 +40,19 @@ def bounds_of_labels(params: Mapping[str, Any], released: Collection[str]) -> di
         Those of the draft: `columns` and `recoding`.
     released : collection of str
         Names of the columns that are released.
+    shown : callable
+        Given the name of a released column: the labels that its rows show. Others, which the next batch may show, have
+        a pair where it is that of no other label.
 
     Raises
     ------
     ParameterError
-        A name that a bound would get is taken, or two labels of a column would have one pair.
+        A name that a bound would get is taken, or two labels that rows of a column show would have one pair.
 
     Privacy
     -------
-    A function of the recoding, which is published, and one to one: the rows show neither more nor less.
+    A function of the recoding and of the released labels, both published, and one to one on these: the rows show
+    neither more nor less.
     """
     recoding = recoding_from_dict(params["recoding"])
     declared = {column["name"]: column for column in params["columns"]}
@@ -64,33 +70,20 @@ def bounds_of_labels(params: Mapping[str, Any], released: Collection[str]) -> di
                     f"column {name!r} cannot be shown as bounds: there is a column {given!r}", "rename it"
                 )
         taken |= set(names.values())
-        pairs = _pairs(axis, labels, _own(recoding, name), kind in _WHOLE, merged=recoding.merged)
+        pairs = _pairs(axis, labels, shown(name), kind in _WHOLE)
         found[name] = {**names, "labels": [[label, *pair] for label, pair in pairs.items()]}
     return found
 
 
-def _own(recoding: Recoding, name: str) -> set[str | None]:
-    """Return the labels that rows show unless small groups are merged."""
-    if isinstance(recoding, GlobalRecoding):
-        return {
-            label for column in recoding.columns if column.name == name and isinstance(column, Grouping)
-            for label in column.labels
-        }  # fmt: skip
-    at = next(at for at, axis in enumerate(recoding.axes) if axis.name == name)
-    return {box[at] for box in recoding.boxes().values()}
-
-
-def _pairs(
-    axis: IntervalAxis, labels: Labels, own: set[str | None], whole: bool, *, merged: bool
-) -> dict[str | None, Pair]:
-    """Return the pair of every label; a label of a coarser step that no row shows here may have none."""
+def _pairs(axis: IntervalAxis, labels: Labels, shown: Collection[str | None], whole: bool) -> dict[str | None, Pair]:
+    """Return the pair of every label that rows show, and of the others those that are free."""
     named = {name: frozenset(parts) for name, parts in axis.named or ()}
     pairs: dict[str | None, Pair] = {}
-    for label in sorted(labels, key=lambda label: (label not in own, label is None, label or "")):
+    for label in sorted(labels, key=lambda label: (label not in shown, label is None, label or "")):
         pair = _pair(axis, label, named.get(label, labels[label]) if label is not None else labels[label], whole)
         if pair not in pairs.values() and _is_interval(pair):
             pairs[label] = pair
-        elif label in own or merged:
+        elif label in shown:
             raise ParameterError(
                 f"column {axis.name!r} cannot be shown as bounds: two of its labels would have one pair of numbers, "
                 "or one none" + (", with missing cells in one" if axis.has_missing else ""),

@@ -33,7 +33,7 @@ from anonkit.pipeline.released_values import as_written
 from anonkit.pipeline.repeated_release import release_again, say_what_is_replaced
 from anonkit.pipeline.step_log import step_log
 from anonkit.pipeline.stored_dossier import measured_dossier
-from anonkit.pipeline.written_bounds import bounds_notes
+from anonkit.pipeline.written_bounds import bounds_notes, shown_labels
 from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import task_of_params
 from anonkit.promises.guarantee import Check, Guarantee
@@ -244,9 +244,8 @@ def _verified(
         *_structure_checks(draft, policy),
     ]
     _refuse_broken(checks)
-    bounds = None
-    if classes is not None and request.output.cells == BOUNDS:
-        bounds = bounds_of_labels(draft.params, schema.names)
+    shows_bounds = classes is not None and request.output.cells == BOUNDS
+    bounds = bounds_of_labels(draft.params, schema.names, partial(shown_labels, spool)) if shows_bounds else None
     return VerifiedDraft(
         method=request.method,
         preset=request.preset,

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonkit.bundle.bound_columns import BoundColumn, bound_columns
+from anonkit.checks.class_counts import quoted
+from anonkit.checks.disclosure import scanned
 from anonkit.errors import GuaranteeError
 from anonkit.protocols import Engine, Source
 
@@ -53,6 +56,12 @@ class ShownAsBounds:
                 kind = schema.field(name).type
                 arrays[name] = pa.array([pair[end] for _, pair in column.labels], kind).take(at)
         return pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
+
+
+def shown_labels(spool: Path, name: str) -> set[str | None]:
+    """Return the labels that the rows of a draft show in a column, missing among them."""
+    with scanned(spool) as (connection, source):
+        return {row[0] for row in connection.execute(f"SELECT DISTINCT {quoted(name)} FROM {source}").fetchall()}
 
 
 def shown_as_bounds(data: Source, params: Mapping[str, Any], engine: Engine) -> Source:

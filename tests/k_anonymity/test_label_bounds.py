@@ -53,7 +53,7 @@ def test_bounds_are_one_to_one_and_hold_what_the_label_holds(column: tuple[Group
     params, words = params_of(GlobalRecoding(columns=(grouping,)), x=kind), set(grouping.labels)
     spoken = {label: bounds_of(label, whole=kind == "int64") for label in words}
     try:
-        pairs = bounds_of_labels(params, ["x"])["x"]["labels"]
+        pairs = bounds_of_labels(params, ["x"], lambda _: words)["x"]["labels"]
     except ParameterError:
         assert len(set(spoken.values())) < len(words)
         return
@@ -77,7 +77,7 @@ def test_the_classes_of_the_numbers_are_those_of_the_labels(
     (x, x_kind), (y, y_kind) = first, second
     params = params_of(GlobalRecoding(columns=(x, y)), x=x_kind, y=y_kind)
     try:
-        params[KEY] = bounds_of_labels(params, ["x", "y"])
+        params[KEY] = bounds_of_labels(params, ["x", "y"], lambda name: {"x": x, "y": y}[name].labels)
     except ParameterError:
         assume(False)
     rows = [(x.labels[i % len(x.labels)], y.labels[j % len(y.labels)], at) for at, (i, j) in enumerate(picks)]
@@ -105,9 +105,10 @@ def axis(*cuts: Any, missing: bool = False, **more: Any) -> IntervalAxis:
     return IntervalAxis(name="x", cuts=cuts, has_missing=missing, **more)
 
 
-def one(column: Grouping, kind: str = "int64", **more: Any) -> dict[str, Any]:
-    """The bounds of a column, by label."""
-    found = bounds_of_labels(params_of(GlobalRecoding(columns=(column,), **more), x=kind), ["x"])
+def one(column: Grouping, kind: str = "int64", shown: set[str | None] | None = None) -> dict[str, Any]:
+    """The bounds of a column, by label; rows show all of its labels, or some."""
+    params = params_of(GlobalRecoding(columns=(column,)), x=kind)
+    found = bounds_of_labels(params, ["x"], lambda _: set(column.labels) if shown is None else shown)
     return {label: (low, high) for label, low, high in found["x"]["labels"]}
 
 
@@ -120,35 +121,37 @@ def test_whole_numbers_end_within_and_others_after_their_interval() -> None:
     assert one(alone, "double")["1.5"] == (1.5, 1.5)
 
 
-def test_what_two_labels_would_share_is_refused_unless_no_row_shows_one() -> None:
-    """Missing alone beside `*`, and an interval with missing beside the same without; coarser steps when merged."""
+def test_what_two_labels_would_share_is_refused_where_rows_show_both() -> None:
+    """Missing alone beside `*`, an interval with missing beside the same without, and what holds no number."""
+    alone = Grouping(axis=axis(5, missing=True), labels=("*", "*", None))
     with pytest.raises(ParameterError, match="column 'x' cannot be shown as bounds") as refusal:
-        one(Grouping(axis=axis(5, missing=True), labels=("*", "*", None)))
+        one(alone)
     assert "labels" in str(refusal.value.hint)
+    assert "drop" in str(refusal.value.hint)
+    assert one(alone, shown={None}) == {None: (None, None)}
+    assert one(alone, shown={"*"}) == one(alone, shown=set()) == {"*": (None, None)}
     y = IntervalAxis(name="y", cuts=(1,), has_missing=False)
-    splits = (Split(axis=1, left=(0,), children=(1, 2)), Split(axis=0, left=(0,), children=(3, 4)))
-    recoding = LocalRecoding(axes=(axis(5, missing=True), y), nodes=(*splits, Split(axis=0, left=(2,), children=(5, 6)),
-        None, None, None, None))  # fmt: skip
-    shown = {box[0] for box in recoding.boxes().values()}
-    assert shown == {"< 5", ">= 5|missing", None, "*"}
+    nodes = (Split(axis=1, left=(0,), children=(1, 2)), Split(axis=0, left=(0,), children=(3, 4)), None, None)
+    boxes = LocalRecoding(axes=(axis(5, missing=True), y), nodes=(*nodes, Split(axis=0, left=(1,), children=(5, 6)),
+        None, None))  # fmt: skip
+    params = params_of(boxes, x="int64", y="int64")
+    both = {">= 5", ">= 5|missing"}
     with pytest.raises(ParameterError, match="with missing cells in one"):
-        bounds_of_labels(params_of(recoding, x="int64", y="int64"), ["x", "y"])
-    assert set(bounds_of_labels(params_of(recoding, x="int64", y="int64"), ["y"])) == {"y"}
-    coarser = Grouping(axis=axis(5, missing=True), labels=("< 5", ">= 5", None), coarser=(("*", "*", "*"),))
-    assert one(coarser) == {"< 5": (None, 4), ">= 5": (5, None), None: (None, None)}
-    with pytest.raises(ParameterError, match="with missing cells in one"):
-        one(coarser, merged=True)
-    with pytest.raises(ParameterError, match="one pair"):
-        one(grouped(axis(36.2, 36.8), [0, 1, 2]))  # between these no whole number is
-    with pytest.raises(ParameterError, match="or one none"):
-        one(grouped(axis(math.inf), [0, 1]), "double")
+        bounds_of_labels(params, ["x"], lambda _: both)
+    for label in both:
+        told = [row[0] for row in bounds_of_labels(params, ["x"], lambda _, label=label: {label})["x"]["labels"]]
+        assert both & set(told) == {label}
+    assert set(bounds_of_labels(params, ["y"], lambda _: {"< 1"})) == {"y"}
+    for nothing, kind in ((axis(36.2, 36.8), "int64"), (axis(math.inf), "double")):
+        with pytest.raises(ParameterError, match="or one none"):
+            one(grouped(nothing, list(range(nothing.size))), kind)
 
 
 def test_declared_groups_of_boxes_have_the_bounds_of_their_name() -> None:
     """A box inside a declared group shows the group's label, and the group's bounds; boxes above have theirs too."""
     named = axis(10, 20, 30, named=(("< 20", (0, 1)), (">= 20", (2, 3))))
     recoding = LocalRecoding(axes=(named,), nodes=(Split(axis=0, left=(0,), children=(1, 2)), None, None))
-    found = bounds_of_labels(params_of(recoding, x="int32"), ["x"])
+    found = bounds_of_labels(params_of(recoding, x="int32"), ["x"], lambda _: {"< 20", "*"})
     assert found["x"]["labels"] == [["*", None, None], ["< 20", None, 19]]
 
 
@@ -156,24 +159,24 @@ def test_other_columns_stay_labels() -> None:
     """Dates, decimals, and what is not released are not shown as numbers."""
     for kind in ("date32[day]", "decimal128(9, 2)", "uint64"):
         params = params_of(GlobalRecoding(columns=(grouped(axis(5), [0, 1]),)), x=kind)
-        assert bounds_of_labels(params, ["x"]) == {}
+        assert bounds_of_labels(params, ["x"], lambda _: {"< 5", ">= 5"}) == {}
     params = params_of(GlobalRecoding(columns=(grouped(axis(5), [0, 1]),)), x="int64")
-    assert bounds_of_labels(params, ["y"]) == {}
+    assert bounds_of_labels(params, ["y"], lambda _: {"< 5", ">= 5"}) == {}
     params["columns"][0]["place"] = {"resolutions": [5]}
-    assert bounds_of_labels(params, ["x"]) == {}
+    assert bounds_of_labels(params, ["x"], lambda _: {"< 5", ">= 5"}) == {}
 
 
 def test_a_name_that_is_taken_is_refused() -> None:
     """No column of the source, released or not, is called as a bound."""
     params = params_of(GlobalRecoding(columns=(grouped(axis(5), [0, 1]),)), x="int64", x_high="string")
     with pytest.raises(ParameterError, match="there is a column 'x_high'"):
-        bounds_of_labels(params, ["x"])
+        bounds_of_labels(params, ["x"], lambda _: {"< 5", ">= 5"})
 
 
 def test_a_label_without_bounds_is_never_written() -> None:
     """A row that shows what the recoding does not tell stops the release."""
     params = params_of(GlobalRecoding(columns=(grouped(axis(5), [0, 1]),)), x="int64")
-    params[KEY] = bounds_of_labels(params, ["x"])
+    params[KEY] = bounds_of_labels(params, ["x"], lambda _: {"< 5", ">= 5"})
     shown = ShownAsBounds(columns=bound_columns(params), whole=frozenset({"x"}))
     with pytest.raises(GuaranteeError, match="column 'x' shows 2 cells that have no bounds"):
         shown(pa.record_batch([pa.array(["< 5", "[5, 6)", None])], ["x"]), 0)

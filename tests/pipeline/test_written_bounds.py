@@ -15,7 +15,10 @@ import pytest
 import anonkit
 from anonkit.auditing.release_audit import audit
 from anonkit.bundle.bound_columns import labelled_rows
+from anonkit.bundle.data_files import read_schema
 from anonkit.bundle.stored_release import DATA
+from anonkit.cli import anonkit as command
+from anonkit.cli.boundary import run
 from anonkit.datasets import bank_customers
 from anonkit.errors import ParameterError, PolicyError, ReleaseFormatError
 from anonkit.pipeline.exporting import export, validate_export
@@ -207,3 +210,33 @@ def test_spark_writes_the_same(both: dict[str, anonkit.Release], tmp_path: Path)
     pq.write_table(TABLE, tmp_path / "in.parquet")
     release = ask(tmp_path / "out.parquet", tmp_path / "in.parquet", engine="spark")
     assert rows(release.to_arrow()) == rows(both["bounds"].to_arrow())
+
+
+def test_a_place_for_missing_that_no_row_has_is_in_nobodys_way(tmp_path: Path) -> None:
+    """A recoding found on a sample has room for missing: bounds are refused for what rows show alone."""
+    release = ask(tmp_path / "out.parquet", search_rows=150)
+    assert any(axis["missing"] for axis in release.params["recoding"]["axes"] if axis["kind"] == "intervals")
+    assert anonkit.validate(release).passed
+    batch = anonkit.apply(
+        tmp_path / "out.parquet", BATCH, output=tmp_path / "next.parquet", cells="bounds", ledger=None,
+        max_suppression=0.5,
+    )  # fmt: skip
+    assert batch.params["recoding"]["merged"]
+    assert anonkit.validate(batch).passed
+
+
+def test_the_commands_say_and_read_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`release`, `apply`, `validate` and `audit`; a method that generalizes nothing is wrong usage."""
+    pyarrow.csv.write_csv(TABLE, tmp_path / "in.csv")
+    source, out, more = (str(tmp_path / name) for name in ("in.csv", "out.parquet", "next.parquet"))
+    how = ["--cells", "bounds", "--no-ledger", "--quiet"]
+    given = ["--method", "mondrian", "--k", "5", "--target", "customer_value"]
+    assert run(command, ["release", *given, *how, source, out], "anonkit") == 0
+    assert run(command, ["apply", out, source, more, *how], "anonkit") == 0
+    assert read_schema(Path(more)).names == read_schema(Path(out)).names == NAMES
+    assert run(command, ["validate", more], "anonkit") == 0
+    assert run(command, ["audit", out, "--original", source, "--attacks", "20"], "anonkit") == 0
+    capsys.readouterr()
+    given = ["--method", "rr", "--epsilon", "1", "--domains-from-data"]
+    assert run(command, ["release", *given, *how, source, str(tmp_path / "rr.parquet")], "anonkit") == 2
+    assert "leave --cells out" in capsys.readouterr().err
