@@ -311,7 +311,7 @@ TARGET = {"name": "y", "type": "category", "domain": {"categories": ["a", "b"], 
         (band(), {"format": "anonkit-randomized-7"}, "not of format"),
         (band(), {"attributes": [{}]}, "lacks a key"),
         (band(), {"target": {**TARGET, "parameters": {}}}, "without a mechanism has parameters"),
-        (band(), {"target": {**TARGET, "type": "number", "domain": None}}, "must be a category, or a number on a grid"),
+        (band(), {"target": {**transformed(), "name": "y", "epsilon": 1.0}}, "a category, or a number on a grid"),
         (band(type="text"), {}, "neither a category nor a number"),
         (band(domain=None), {}, "do not go together"),
         (band(domain={"bounds": [0, 0], "cells": 8, "has_missing": False}), {}, "the lower first"),
@@ -326,9 +326,8 @@ TARGET = {"name": "y", "type": "category", "domain": {"categories": ["a", "b"], 
 def test_columns_that_cannot_be_are_refused(attribute: dict[str, Any], more: dict[str, Any], words: str) -> None:
     """Each by what is wrong with it."""
     whole = {"format": FORMAT, "target": None, "asked_column": None, "attributes": [attribute]}
-    whole["attributes"][0] = json.loads(json.dumps(attribute))
     with pytest.raises(ReleaseFormatError, match=words):
-        read_answers({**whole, **more})
+        read_answers(json.loads(json.dumps({**whole, **more})))
 
 
 def test_a_target_of_too_many_classes_is_refused() -> None:
