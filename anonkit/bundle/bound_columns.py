@@ -43,21 +43,26 @@ class BoundColumn:
     labels: tuple[tuple[str | None, Pair], ...]
     """Each label with its pair."""
 
-    @property
-    def label_of(self) -> dict[Pair, str | None]:
-        """Label of each pair."""
-        return {pair: label for label, pair in self.labels}
-
     def codes(self, low: pa.Array, high: pa.Array) -> NDArray[np.int64]:
-        """Return the place of every pair among the labels, -1 where it is that of none, shape (n_rows,)."""
+        """Return the place of every pair among the labels, -1 where it is that of none, or of two, shape (n_rows,).
+
+        Whole numbers that some library has turned into floats, as pandas does where one is missing, are compared so.
+        """
         import numpy as np
+        import pyarrow as pa
         import pyarrow.compute as pc
 
         ends = [pc.dictionary_encode(_array(cells), null_encoding="encode") for cells in (low, high)]
         lows, highs = (end.dictionary.to_pylist() for end in ends)
         codes = [end.indices.to_numpy(zero_copy_only=False).astype(np.int64) for end in ends]
         found, place = np.unique(codes[0] * max(len(highs), 1) + codes[1], return_inverse=True)
-        places = {pair: at for at, (_, pair) in enumerate(self.labels)}
+        floats = [pa.types.is_floating(end.dictionary.type) for end in ends]
+        places: dict[tuple[float | None, ...], int] = {}
+        for at, (_, pair) in enumerate(self.labels):
+            as_given = tuple(
+                float(end) if is_float and end is not None else end for end, is_float in zip(pair, floats, strict=True)
+            )
+            places[as_given] = -1 if as_given in places else at
         width = max(len(highs), 1)
         known = [places.get((lows[code // width], highs[code % width]), -1) for code in found.tolist()]
         return np.array(known, dtype=np.int64)[place.reshape(-1)]

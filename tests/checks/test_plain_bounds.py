@@ -46,7 +46,7 @@ def test_a_true_release_validates(shown: dict[str, Files], method: str, tmp_path
     checks = {check.name: check for check in anonkit.validate(data).checks}
     assert checks["bound_classes"].observed == checks["k_anonymity"].observed >= SMALL[method]["k"]
     names = shown[method].params["bounds"]
-    assert names
+    assert names or method == "rfka"  # whose search is drawn: it may keep categories alone
     for name, raw in names.items():
         assert {f"bounds:{name}", f"cells:{name}"} <= set(checks)
         assert {raw["low"], raw["high"]} <= set(shown[method].table.column_names)

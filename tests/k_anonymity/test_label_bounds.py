@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from anonkit.bundle.bound_columns import KEY, bound_columns, labelled
+from anonkit.bundle.bound_columns import KEY, BoundColumn, bound_columns, labelled
 from anonkit.bundle.json_documents import to_json
 from anonkit.checks.plain_bounds import bounds_of
 from anonkit.errors import GuaranteeError, ParameterError
@@ -180,3 +180,25 @@ def test_a_label_without_bounds_is_never_written() -> None:
     shown = ShownAsBounds(columns=bound_columns(params), whole=frozenset({"x"}))
     with pytest.raises(GuaranteeError, match="column 'x' shows 2 cells that have no bounds"):
         shown(pa.record_batch([pa.array(["< 5", "[5, 6)", None])], ["x"]), 0)
+
+
+def test_whole_numbers_that_became_floats_are_read_unless_two_became_one() -> None:
+    """pandas makes floats of whole numbers beside missing ones: beyond 2**53 they are the floats nearest to them."""
+    large, next_one = 2**60 + 1, 2**60 + 3
+    column = BoundColumn(
+        name="x",
+        low="x_low",
+        high="x_high",
+        labels=(("a", (None, 5)), ("b", (6, large)), ("c", (6, next_one)), ("d", (large, None))),
+    )
+
+    def read(low: list[Any], high: list[Any], kind: pa.DataType) -> tuple[list[str | None], int]:
+        labels, strange = column.read(pa.array(low, kind), pa.array(high, kind))
+        return labels.to_pylist(), strange
+
+    rows = [None, 6, 6, large], [5, large, next_one, None]
+    assert read(*rows, pa.int64()) == (["a", "b", "c", "d"], 0)
+    floats = [[None if end is None else float(end) for end in ends] for ends in rows]
+    assert read(*floats, pa.float64()) == (["a", None, None, "d"], 2)
+    assert read([None], [None], pa.int64()) == ([None], 1)
+    assert read([], [], pa.int64()) == ([], 0)
