@@ -12,8 +12,9 @@ MEASURED = tests/auditing tests/bundle/test_signing.py tests/checks tests/mechan
   tests/randomized_response
 
 INTEGRATIONS = airflow dagster dbt dvc prefect snakemake
+PEERS = $(notdir $(wildcard tests/benchmarks/peers/*))
 
-.PHONY: demo test coverage test-random test-slow test-integrations audit bench lint wheel-test matrix release-ready clean
+.PHONY: demo docs test coverage test-random test-slow test-docs test-experiments test-integrations audit bench bench-compare lint wheel-test matrix release-ready clean
 
 $(CORE): pyproject.toml constraints.txt
 	$(PY) -m venv $(VENV)
@@ -26,6 +27,9 @@ $(STAMP): $(CORE)
 
 demo: $(CORE)  ## release simulated bank customers, then print where the release and its report are
 	$(BIN)/anonkit demo --folder demo
+
+docs: $(STAMP)  ## the documentation site, in site/: open site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 test: $(STAMP)  ## everything a change must pass
 	$(BIN)/python -m pytest -q -p no:cacheprovider -n auto --dist worksteal --durations 40 \
@@ -42,6 +46,12 @@ test-random: $(STAMP)  ## the same tests on other generated examples each time
 test-slow: $(STAMP)  ## the long audits and utility targets
 	$(BIN)/python -m pytest -q -m slow --hypothesis-profile random
 
+test-experiments: $(STAMP)  ## the quick form of the experiments of recipes/papers that the gate does not run; needs ../shared/data
+	$(BIN)/python -m pytest -q -p no:cacheprovider -m experiments tests/comparing
+
+test-docs: $(STAMP)  ## every page by the letter: its code blocks in order, by real programs
+	$(BIN)/python -m pytest -q -p no:cacheprovider -n auto --dist worksteal --durations 10 -m docs tests/pages
+
 .integrations/%/.installed: pyproject.toml tests/integrations/%/requirements.txt tests/integrations/%/constraints.txt
 	$(PY) -m venv .integrations/$*
 	.integrations/$*/bin/python -m pip install --quiet --disable-pip-version-check \
@@ -57,13 +67,19 @@ test-integrations: $(INTEGRATIONS:%=.integrations/%/.installed)  ## the pipeline
 audit: $(STAMP)  ## try to refute the privacy claims, for half an hour
 	$(BIN)/python -m pytest -q -m slow tests/privacy tests/mechanisms
 
-bench: $(STAMP)  ## measure against the named baselines; needs ../shared/data
-	$(BIN)/python tests/benchmarks/rfka_adult.py
-	$(BIN)/python tests/benchmarks/selection_loop.py
-	$(BIN)/python -W ignore tests/benchmarks/tree_times.py
-	$(BIN)/python tests/benchmarks/randomized_speed.py
-	$(BIN)/python tests/benchmarks/randomized_evidence.py
-	$(BIN)/python tests/benchmarks/randomized_figures.py
+# a peer that cannot be installed is no reason to measure nothing: the page names it, with the last line of its pip.log
+.benchmarks/%/.installed: tests/benchmarks/peers/%/requirements.txt tests/benchmarks/peers/%/constraints.txt
+	rm -f $@
+	$(PY) -m venv .benchmarks/$* && .benchmarks/$*/bin/python -m pip install --quiet --disable-pip-version-check \
+	  -c tests/benchmarks/peers/$*/constraints.txt -r tests/benchmarks/peers/$*/requirements.txt \
+	  > .benchmarks/$*/pip.log 2>&1 && touch $@ || echo "$* cannot be installed: .benchmarks/$*/pip.log says why"
+
+bench: $(STAMP) $(PEERS:%=.benchmarks/%/.installed)  ## docs/benchmarks.md; ONLY="NAME …", LARGE=1, QUICK=1; needs ../shared/data
+	$(BIN)/python tests/benchmarks/bench.py $(if $(LARGE),--large) $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
+
+bench-compare: $(STAMP)  ## speed of this tree against the last tag; AGAINST=REF, ONLY="NAME …", QUICK=1, ROUNDS=3
+	$(BIN)/python tests/benchmarks/bench_compare.py $(if $(AGAINST),--against $(AGAINST)) $(if $(QUICK),--quick) \
+	  $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(ONLY),--only $(ONLY))
 
 lint: $(STAMP)  ## what `make test` checks of the text of the code
 	$(BIN)/ruff check .
@@ -80,4 +96,4 @@ release-ready:  ## what keeps TAG=v1.2.3 from being published
 	$(PY) tests/release_ready.py "$(TAG)"
 
 clean:
-	rm -rf $(VENV) .integrations .nox .coverage .coverage.* demo dist build
+	rm -rf $(VENV) .integrations .benchmarks .nox .coverage .coverage.* demo dist build site

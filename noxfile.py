@@ -26,7 +26,7 @@ def _pytest(session: nox.Session, *arguments: str) -> None:
 
 def _test(session: nox.Session, *arguments: str) -> None:
     """Run the quick tests, but for those that hold only under constraints.txt."""
-    chosen = ("-n", "auto", "--dist", "worksteal", "-m", "not slow and not pinned")
+    chosen = ("-n", "auto", "--dist", "worksteal", "-m", "not slow and not experiments and not docs and not pinned")
     _pytest(session, *chosen, *arguments, *session.posargs)
 
 
@@ -73,12 +73,14 @@ def wheel(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS[0])
 def docs(session: nox.Session) -> None:
-    """Follow the links of the pages, compare the reference with the program, run the examples and recipes."""
+    """Build the site, follow its links and every code block by the letter, run the examples and recipes."""
     session.install("-c", "constraints.txt", "-e", ".[dev]")
     pages = (
+        "tests/documentation",
         "tests/test_quality.py",
         "tests/cli/test_reference.py",
         "tests/test_examples.py",
         "tests/pipeline/test_recipe.py",
+        "tests/pages",
     )
-    _pytest(session, *pages, *session.posargs)
+    _pytest(session, "-m", "not slow and not integrations and not experiments", *pages, *session.posargs)

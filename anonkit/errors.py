@@ -14,6 +14,7 @@ import json
 import math
 import re
 import shlex
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -231,6 +232,28 @@ class MissingDependencyError(AnonkitError, ImportError):
     def of_extra(cls, what: str, extra: str) -> MissingDependencyError:
         """Name the extra that brings `what`."""
         return cls(f"{what} is not installed", f"pip install 'anonkit[{extra}]'")
+
+
+@contextmanager
+def warnings_unsaid() -> Iterator[None]:
+    """Let no warning of a library be shown while this lasts, in any thread.
+
+    A filter alone does not do: scikit-learn empties the list of filters in its worker threads, and what another
+    thread warns of in between would be shown. So nothing shows it, either. Who records warnings inside
+    (`warnings.catch_warnings(record=True)`) gets them.
+
+    Privacy
+    -------
+    Libraries warn in their own words, which may quote cells.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.showwarning = _unsaid
+        yield  # what shows warnings is put back with the filters
+
+
+def _unsaid(*_: object, **__: object) -> None:
+    """Show nothing."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

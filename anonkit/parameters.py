@@ -23,6 +23,8 @@ class Parameter:
     range: str
     help: str
     choices: tuple[str, ...] = ()
+    silent: bool = False
+    """True when its default is not told: of a parameter younger than releases that were made without it."""
 
     @property
     def option(self) -> str:
@@ -41,7 +43,14 @@ def field_name(option: str) -> str:
     return f"{name}_" if iskeyword(name) else name
 
 
-def parameter(*, default: Any = MISSING, help: str, range: str, choices: Sequence[str] = ()) -> Any:  # noqa: A002
+def parameter(
+    *,
+    default: Any = MISSING,
+    help: str,  # noqa: A002
+    range: str,  # noqa: A002
+    choices: Sequence[str] = (),
+    silent: bool = False,
+) -> Any:
     """Declare a dataclass field that is a parameter of a method.
 
     Parameters
@@ -54,8 +63,10 @@ def parameter(*, default: Any = MISSING, help: str, range: str, choices: Sequenc
         The values allowed, in interval notation or as a list.
     choices : sequence of str
         The words allowed, for a parameter that is one of a few.
+    silent : bool
+        Do not tell its default in files of a release, which are then those of versions that did not have it.
     """
-    metadata = {"help": help, "range": range, "choices": tuple(choices)}
+    metadata = {"help": help, "range": range, "choices": tuple(choices), "silent": silent}
     return field(metadata=metadata) if default is MISSING else field(default=default, metadata=metadata)
 
 
@@ -76,6 +87,7 @@ def _parameter(declared: Field[Any], hint: Any) -> Parameter:
         range=declared.metadata["range"],
         help=declared.metadata["help"],
         choices=declared.metadata["choices"],
+        silent=declared.metadata["silent"],
     )
 
 
@@ -84,6 +96,13 @@ def _plain_type(hint: Any) -> type:
         hint = next(arg for arg in get_args(hint) if arg is not type(None))
     plain: type = get_origin(hint) or hint
     return plain
+
+
+def told_parameters(method: object) -> dict[str, Any]:
+    """Return the parameters of a method as files of a release tell them: all, but for defaults that are silent."""
+    values = {declared.name: (getattr(method, declared.name), declared) for declared in parameters_of(type(method))}
+    told = {name: value for name, (value, one) in values.items() if not one.silent or value != one.default}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
 
 
 def check_parameters(method: type, given: Mapping[str, Any]) -> None:

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from anonkit.report.blocks import Details, JsonObject, ReportColumn
 
 BatchMap = Callable[["pa.RecordBatch", int], "pa.RecordBatch"]
-"""A pure, picklable function of a batch and the number of its first row."""
+"""A pure, picklable function of a batch and the number of its first row.
+
+Where it says so by an attribute `takes_codes`, an engine may hand it texts of declared columns as dictionaries of texts
+or as numbers: what the rules of `anonkit.domains` read from a cell is the same.
+"""
 
 BatchCount = Callable[["pa.RecordBatch", int], "NDArray[np.int64]"]
 """A pure, picklable function of a batch and the number of its first row: counts, shape (size,)."""
@@ -185,7 +189,7 @@ class Draft:
     """What a method hands to the pipeline: nothing is on disk yet."""
 
     data: Source
-    """The perturbed rows, in source order, the unit column still in it."""
+    """The perturbed rows, in source order, the unit column still in it; written in secret order unless `in_order`."""
     params: JsonObject
     """What a consumer needs: public by design."""
     columns: Sequence[ReportColumn]
@@ -198,6 +202,8 @@ class Draft:
     """Measures computed from the source that the promise does not cover: for the owner's eyes only."""
     notes: Sequence[str] = ()
     """What the owner should read before handing the release out; no cell values."""
+    in_order: bool = False
+    """True when the rows are written as they stand: their order is public, as that of a tidy table is."""
     applied: Recodes | None = None
     """How rows of the source were recoded, where that is not all in `params`: for the owner's measures."""
 

@@ -158,10 +158,10 @@ def _refusal(method: str, name: str, value: object) -> str | None:
 @pytest.mark.parametrize(("method", "one"), [each for each in _declared() if each.values[1].kind in (int, float)])
 def test_the_range_that_the_help_prints_is_the_range_that_is_kept(method: str, one: Parameter) -> None:
     """Numbers at closed ends are taken, at open ends and beyond them, and what is no number, refused by name."""
-    printed = re.fullmatch(r"(?:0 or )?([\[(])(\d+), (\d+|inf)([\])])", one.range)
+    printed = re.fullmatch(r"(?:0 or )?([\[(])(\d+), ([\d.]+|inf)([\])])", one.range)
     assert printed, one.range
     whole = one.kind is int
-    low, high = int(printed[2]), math.inf if printed[3] == "inf" else int(printed[3])
+    low, high = int(printed[2]), math.inf if printed[3] == "inf" else (int if whole else float)(printed[3])
     step = 1 if whole else 1e-9
     zero = {0} if one.range.startswith("0 or") else set()
     outside = [low - step, high + step, math.inf, math.nan, "1", True, *([low + 1.5, low + 1.0] if whole else [])]

@@ -23,6 +23,7 @@ OPTIONAL_AT_RUN_TIME = {
     "excel": {"fastexcel", "xlsxwriter"},
     "geo": {"h3"},
     "lake": {"deltalake", "pyiceberg"},
+    "plots": {"matplotlib"},
     "postgres": {"adbc_driver_manager", "adbc_driver_postgresql", "psycopg"},
     "stats": {"pyreadstat"},
     "spark": {"pyspark", "py4j", "grpc"},
@@ -118,7 +119,7 @@ def test_what_the_package_imports_is_declared(repository: Path, project: dict[st
 def test_what_is_declared_is_imported(repository: Path, project: dict[str, Any]) -> None:
     """No user installs what no file of the package uses."""
     imported = {_distribution(name) for name in _imported(repository)}
-    users = set(project["optional-dependencies"]) - {"all", "dev"}
+    users = set(project["optional-dependencies"]) - {"all", "dev", "docs"}
     declared = {canonicalize_name(needed.name) for needed in _requirements(project, *users)}
     assert declared <= imported
 
@@ -162,7 +163,7 @@ def test_the_oldest_versions_are_those_declared(repository: Path, project: dict[
 def test_the_gate_pins_every_dependency_within_its_bounds(repository: Path, project: dict[str, Any]) -> None:
     """constraints.txt names every direct dependency, at a version that pyproject.toml allows."""
     pins = _pins(repository / "constraints.txt")
-    for needed in _requirements(project, *OPTIONAL_AT_RUN_TIME, "dev"):
+    for needed in _requirements(project, *OPTIONAL_AT_RUN_TIME, "dev", "docs"):
         assert needed.specifier.contains(pins[canonicalize_name(needed.name)]), needed
 
 

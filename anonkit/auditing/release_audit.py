@@ -31,6 +31,7 @@ from anonkit.policy.calendar_columns import Calendar
 from anonkit.policy.column_declarations import Column, ColumnType, Outside, Role
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.encodings import UTF8, encoding_named
+from anonkit.published.aggregates import FORMAT as AGGREGATES
 from anonkit.published.randomized_table import FORMAT
 
 _NOT_AGAIN = "The claimed epsilon was not audited, since the randomization cannot be run again"
@@ -91,6 +92,11 @@ def audit(
     loaded = release if isinstance(release, Release) else _loaded(release)
     params = {} if loaded is None else dict(loaded.params)
     report = {} if loaded is None else dict(loaded.report)
+    if params.get("format") == AGGREGATES:
+        raise ParameterError(
+            "the release holds aggregates and no rows of people: there is nothing that these attacks could link",
+            "`anonkit validate` adds up its epsilon and follows every figure",
+        )
     policy = replace(_types(params), encoding=UTF8 if encoding is None else encoding_named(encoding))
     with closing(open_engine("local")) as engine:
 

@@ -33,6 +33,8 @@ from anonkit.policy.declaration import Policy
 from anonkit.promises.neighbouring_tables import REPLACE
 from anonkit.protocols import Draft, Engine, Method
 from anonkit.published.additive_scores import places_of, region_of_nodes
+from anonkit.published.marginal_tables import OneWayTable, PairTable
+from anonkit.published.product_mixtures import FORMAT as MARGINALS
 from anonkit.published.tree_model import FORMAT as FOREST
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
@@ -121,7 +123,7 @@ class _Scene:
     @classmethod
     def of(cls, report: Mapping[str, Any], params: Mapping[str, Any], original: pa.Table, seed: int) -> _Scene:
         promise, method = report["guarantee"], report["method"]
-        names = [str(attribute["name"]) for attribute in (*params["attributes"], params["target"])]
+        names = [str(stated["name"]) for stated, _ in _stated(params)]
         replaced = promise["adjacency"] == REPLACE
         unusual = _unusual(original.select(names), RECORDS * (1 + replaced), seed)
         half = unusual.num_rows // (1 + replaced)
@@ -157,13 +159,19 @@ class _Scene:
         )
 
 
+def _stated(params: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], Role]]:
+    """Return what the params state of each column, and its role; a release for any purpose may have no target."""
+    target = params["target"]
+    return [
+        *((attribute, Role.QUASI_IDENTIFIER) for attribute in params["attributes"]),
+        *(() if target is None else ((target, Role.TARGET),)),
+    ]
+
+
 def _policy(params: Mapping[str, Any], unit: str | None) -> Policy:
     """Return the public domains under which the release was made."""
     columns = {}
-    for attribute, role in (
-        *((attribute, Role.QUASI_IDENTIFIER) for attribute in params["attributes"]),
-        (params["target"], Role.TARGET),
-    ):
+    for attribute, role in _stated(params):
         domain, name = attribute["domain"], str(attribute["name"])
         missing = Missing.CATEGORY if domain.get("has_missing") else None
         if "bounds" in domain:
@@ -211,20 +219,25 @@ def seen_of(records: pa.Table, draft: Draft) -> Seen:
     """
     params: Mapping[str, Any] = draft.params
     domains = {str(attribute["name"]): _domain(attribute) for attribute in params["attributes"]}
-    domains[str(params["target"]["name"])] = classes_from_params(params["target"])
+    stated = params["target"]
+    target = None if stated is None else str(stated["name"])
+    if target is not None:
+        domains[target] = classes_from_params(stated)
     batch = records.combine_chunks().to_batches()[0]
     codes = {name: codes_of_cells(batch, name, domain) for name, domain in domains.items()}
-    label = codes.pop(str(params["target"]["name"]))
-    parts = [(0, attribute) for attribute in _released(records, draft, domains, str(params["target"]["name"]))]
+    parts = [(0, attribute) for attribute in _released(records, draft, domains, target)]
+    if params.get("format") == MARGINALS:
+        parts += _in_marginals(params, codes, target)
+    label = codes.pop(target) if target is not None else np.zeros(records.num_rows, dtype=np.int64)
     if params.get("format") == FOREST:
         parts += _in_forest(params, np.stack(list(codes.values())), label)
     elif "class_counts" in params:
         parts.append((1, np.array(params["class_counts"])[label]))
         tables = [np.array(attribute["counts"]) for attribute in params["attributes"]]
         parts += [(1, table[label, own]) for table, own in zip(tables, codes.values(), strict=True)]
-    if "histogram" in params["target"]:
-        cells = codes_of_cells(batch, str(params["target"]["name"]), Grid.from_params(params["target"]["domain"]))
-        parts.append((1, np.array(params["target"]["histogram"]["counts"])[cells]))
+    if stated is not None and "histogram" in stated:
+        cells = codes_of_cells(batch, str(stated["name"]), Grid.from_params(stated["domain"]))
+        parts.append((1, np.array(stated["histogram"]["counts"])[cells]))
     effects = np.array([effect for effect, _ in parts], dtype=np.float64)
     return Seen(features=np.column_stack([attribute for _, attribute in parts]).astype(np.float64), effects=effects)
 
@@ -257,17 +270,39 @@ def _in_forest(params: Mapping[str, Any], codes: IntArray, label: IntArray) -> l
     return parts
 
 
+def _in_marginals(
+    params: Mapping[str, Any], codes: Mapping[str, IntArray], target: str | None
+) -> list[tuple[int, IntArray]]:
+    """Return the noisy counts of the cells of each record: of every column, and of all pairs together.
+
+    Which pairs are counted, and whether the target splits the tables, follows from noise and differs between runs: a
+    figure is there in each of them, 0 where a run has no such table.
+    """
+    size = next(iter(codes.values())).size
+    label = codes[target] if params["anchored"] and target is not None else np.zeros(size, dtype=np.int64)
+    tables = {table.name: table for table in map(OneWayTable.from_params, params["tables"])}
+    nothing = np.zeros(size, dtype=np.int64)
+    ones = {name: tables[name].counts[label, own] if name in tables else nothing for name, own in codes.items()}
+    pairs = nothing.copy()
+    for pair in map(PairTable.from_params, params["pairs"]):
+        first, second = (tables[name].groups[codes[name]] for name in pair.names)
+        pairs += pair.counts[label, first, second]
+    return [*((int(name != target), counts) for name, counts in ones.items()), (0, pairs)]
+
+
 def _released(
-    records: pa.Table, draft: Draft, domains: Mapping[str, Categories | Grid], target: str
+    records: pa.Table, draft: Draft, domains: Mapping[str, Categories | Grid], target: str | None
 ) -> Sequence[IntArray]:
     """Count the released rows that have the class of each record and its value, column by column."""
     data = draft.data
     table = pa.Table.from_batches(data.batches(), schema=data.schema)
-    if "count" in table.column_names or target not in table.column_names:
+    if "count" in table.column_names or (target is not None and target not in table.column_names):
         return ()  # generalized cells with their counts: the params say more
     coarse = {name: _coarse(domain) for name, domain in domains.items()}
     released, own = (_codes(each_table, coarse) for each_table in (table, records))
-    same_class = released[target][np.newaxis] == own[target][:, np.newaxis]
+    same_class = np.ones((records.num_rows, table.num_rows), dtype=bool)
+    if target is not None:
+        same_class = released[target][np.newaxis] == own[target][:, np.newaxis]
     names = [name for name in domains if name != target]
     return [
         same_class.sum(axis=1),

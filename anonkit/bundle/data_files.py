@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from anonkit.report.notebook_view import FirstRows
+
 SUFFIX = ".parquet"
 
 
@@ -53,10 +55,13 @@ def read_schema(data: Path) -> pa.Schema:
     return pq.read_schema(parts_of(data)[0])
 
 
-def read_rows(data: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return all rows, or some columns of them, in order."""
+def read_rows(data: Path | bytes, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return all rows, or some columns of them, in order; of one file also from its bytes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
+
+    if isinstance(data, bytes):
+        return pq.read_table(pa.BufferReader(data), columns=None if columns is None else list(columns))
 
     tables = [
         pq.read_table(part, columns=None if columns is None else list(columns), partitioning=None)
@@ -65,6 +70,23 @@ def read_rows(data: Path, columns: Sequence[str] | None = None) -> pa.Table:
     return (
         tables[0] if len(tables) == 1 else pa.concat_tables([table.replace_schema_metadata(None) for table in tables])
     )
+
+
+def first_rows(data: Path | bytes, n_rows: int = 5, n_columns: int = 20) -> FirstRows | None:
+    """Return the first rows and columns to look at; None where the data cannot be read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from anonkit.report.notebook_view import FirstRows
+
+    try:
+        with pq.ParquetFile(pa.BufferReader(data) if isinstance(data, bytes) else parts_of(data)[0]) as file:
+            names = file.schema_arrow.names
+            batch = next(file.iter_batches(n_rows, columns=names[:n_columns]), None)
+    except (OSError, pa.ArrowException):
+        return None
+    rows = [] if batch is None else zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    return FirstRows(names=names[:n_columns], rows=list(rows), n_columns=len(names))
 
 
 def iter_batches(data: Path, columns: Sequence[str] | None = None, *, batch_rows: int) -> Iterator[pa.RecordBatch]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from anonkit.bundle.atomic import Staging, finish
-from anonkit.bundle.data_files import SUFFIX, digest, is_data_folder, parts_of, read_rows
+from anonkit.bundle.data_files import SUFFIX, digest, first_rows, is_data_folder, parts_of, read_rows
 from anonkit.bundle.json_documents import read_json, to_json
 from anonkit.errors import EngineError, GuaranteeError, ParameterError, ReleaseFormatError, option
 from anonkit.redaction import is_address
@@ -221,15 +221,25 @@ class Release:
         rows = self.report.get("rows", {}).get("out")
         return f"<Release {method}, {rows} rows, {self.report.get('guarantee', {}).get('kind')}>"
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: promise, checks, columns and the first rows; of a dry run the claim alone."""
+        from anonkit.report.notebook_view import dry_run_fragment, release_fragment
+
+        if self.is_dry_run:
+            return dry_run_fragment(self.report)
+        return release_fragment(self.report, first_rows(self._data))
+
+    @property
+    def _data(self) -> Path | bytes:
+        """Where the data are, or the data file itself when the release is in memory."""
+        if self.contents is not None:
+            return self.contents[DATA]
+        assert self.place is not None  # noqa: S101 - a release is in memory or on disk
+        return self.place.file(DATA)
+
     def to_arrow(self) -> pa.Table:
         """Return the data as an Arrow table, categories as the owner ordered them."""
-        if self.contents is not None:
-            import pyarrow as pa
-            import pyarrow.parquet as pq
-
-            return pq.read_table(pa.BufferReader(self.contents[DATA])).replace_schema_metadata(None)
-        assert self.place is not None  # noqa: S101 - a release is in memory or on disk
-        return read_rows(self.place.file(DATA)).replace_schema_metadata(None)
+        return read_rows(self._data).replace_schema_metadata(None)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the data as a pandas data frame."""
@@ -324,6 +334,11 @@ def refuse_unwritable_folder(place: Place) -> None:
 
 def load(path: str | Path) -> Release:
     """Open a release by its data file, one of its sidecars, or its folder.
+
+    Parameters
+    ----------
+    path : path
+        Any of its files, or the folder that it was written into. Data are read when they are asked for.
 
     Raises
     ------

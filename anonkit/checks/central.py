@@ -17,14 +17,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonkit.bundle.data_files import iter_batches, read_schema
-from anonkit.checks.central_account import account_checks, published_account
+from anonkit.checks.central_account import account_checks, claim_checks
+from anonkit.checks.central_aggregates import AGGREGATES, aggregate_checks
 from anonkit.checks.central_forest import forest_checks
+from anonkit.checks.central_marginals import marginal_checks
 from anonkit.checks.central_noise import noise_checks
-from anonkit.checks.central_params import PublicColumn, PublicFacts, domain_of, facts_of, integers
+from anonkit.checks.central_params import (
+    GAUSSIAN_TABLES,
+    LAPLACE_TABLES,
+    PublicColumn,
+    PublicFacts,
+    domain_of,
+    facts_of,
+    integers,
+)
 from anonkit.checks.central_plans import expected_account
 from anonkit.checks.central_report import report_checks
 from anonkit.checks.central_rows import row_checks
+from anonkit.checks.central_rule import rebuilt_rule, rule_checks
 from anonkit.checks.central_target import target_checks
+from anonkit.checks.finding_lines import model_lines
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
@@ -76,6 +88,9 @@ def _all_checks(
     report: Mapping[str, Any] | None,
     is_promised: bool,
 ) -> Iterator[Check]:
+    if is_promised and params.get("method") == AGGREGATES:
+        yield from aggregate_checks(data, params, guarantee, report)
+        return
     facts = facts_of(params)
     domains = {str(column["name"]): column for column in params["columns"]}
     sound = True
@@ -95,18 +110,16 @@ def _all_checks(
 
 def _promise_checks(params: Mapping[str, Any], guarantee: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
     """Compare the promise with the account, and the account with the draws that must have been made."""
-    claimed, account = guarantee["parameters"], published_account(params)
-    (rows,) = integers([claimed["rows_per_unit"]])
-    epsilon = float(claimed["epsilon"])
-    yield Check(name="epsilon", passed=account.epsilon <= epsilon, observed=account.epsilon, required=epsilon)
-    same = account.adjacency == guarantee["adjacency"]
-    yield Check(name="adjacency", passed=same, observed=account.adjacency, required=guarantee["adjacency"])
-    same = account.rows_per_unit == rows
-    yield Check(name="rows_per_unit", passed=same, observed=account.rows_per_unit, required=rows)
+    yield from claim_checks(params, guarantee, facts)
     expected = expected_account(facts, params)
     yield from account_checks(params, facts, expected)
     if "trees" in params:
         yield from forest_checks(params, facts, expected)
+        rule = rebuilt_rule(facts, params)
+        if rule is not None:
+            yield from rule_checks(params, facts, rule)
+    elif "mixtures" in params:
+        yield from marginal_checks(params, facts)
     else:
         yield _table_check(params, facts)
 
@@ -119,9 +132,14 @@ def _no_account(params: Mapping[str, Any]) -> Iterator[Check]:
 
 def _table_check(params: Mapping[str, Any], facts: PublicFacts) -> Check:
     """Check that the noisy tables fit their domains, and that their noise is that of the account."""
-    rates = [line["rate"] for line in params["accounting"]]
+    rates = [line["rate"] for line in model_lines(params)]
     stated = [params["class_rate"], *(attribute["rate"] for attribute in params["attributes"])]
-    wrong = int(rates != stated) + int(len(integers(params["class_counts"])) != facts.n_classes)
+    law = GAUSSIAN_TABLES if facts.is_gaussian(params) else LAPLACE_TABLES
+    wrong = (
+        int(rates != stated)
+        + int(params.get("format") != law)
+        + int(len(integers(params["class_counts"])) != facts.n_classes)
+    )
     for column, attribute in zip(facts.attributes, params["attributes"], strict=True):
         sizes = [len(integers(row)) for row in attribute["counts"]]
         wrong += int(sizes != [column.domain.size] * facts.n_classes)
@@ -130,11 +148,11 @@ def _table_check(params: Mapping[str, Any], facts: PublicFacts) -> Check:
 
 def _column_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
     """Compare the domains of the released columns with those in which their rows were counted."""
-    counted = {attribute.name: attribute for attribute in (facts.target, *facts.attributes)}
+    counted = {attribute.name: attribute for attribute in facts.columns}
     listed = {str(attribute["name"]): attribute for attribute in params["columns"]}
     in_cells = facts.parameters.get("as_") == "cells"
     names = set(counted) | ({"count"} if in_cells else set())
-    wrong = len(names ^ set(listed)) + len(params["columns"]) - len(listed) + len(facts.attributes) + 1 - len(counted)
+    wrong = len(names ^ set(listed)) + len(params["columns"]) - len(listed) + len(facts.columns) - len(counted)
     wrong += sum(
         not _same_domain(listed[name], column, facts, generalized=in_cells and column is not facts.target)
         for name, column in counted.items()

@@ -14,8 +14,10 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
-from anonkit.checks.central_params import PublicFacts, integers
+from anonkit.checks.central_params import GAUSSIAN, THRESHOLDED, PublicFacts, integers
 from anonkit.checks.central_plans import ExpectedAccount, ExpectedLine
+from anonkit.checks.finding_lines import finding_delta, finding_lines
+from anonkit.checks.gaussian_lines import epsilon_of, rho_of
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
@@ -24,7 +26,7 @@ REPLACE = "replace one record"
 ADJACENCIES = {"add-or-remove": ADD_OR_REMOVE, "replace": REPLACE}
 RATE_UNIT = "2**-52"
 _STEP = Fraction(1, 1 << 52)
-_MECHANISMS = ("discrete-laplace", "permute-and-flip", "exponential")
+_MECHANISMS = ("discrete-laplace", "permute-and-flip", "exponential", THRESHOLDED)
 _DIGITS = 80
 _CLOSE = 1e-6
 """Rates are whole units, rounded down from shares of epsilon; nobody gains by a millionth."""
@@ -54,7 +56,7 @@ def published_account(params: Mapping[str, Any]) -> PublishedAccount:
         When the account is absent or damaged, or a line states another epsilon than its rate has.
     """
     try:
-        lines = [(line, _cost(line)) for line in params["accounting"]]
+        lines = [(line, _pure_cost(line)) for line in params["accounting"]]
         path = max((cost for _, cost in _paths(lines)), default=Fraction(0))
         composition = params["composition"]
         adjacency, (rows,) = str(composition["adjacency"]), integers([composition["rows_per_unit"]])
@@ -67,6 +69,66 @@ def published_account(params: Mapping[str, Any]) -> PublishedAccount:
         raise ReleaseFormatError("the composition of the params is not one that anonkit writes")
     total = loss * rows * (2 if adjacency == REPLACE else 1)
     return PublishedAccount(epsilon=_not_below(total), rows_per_unit=rows, adjacency=adjacency)
+
+
+def approximate_loss(params: Mapping[str, Any], delta: Fraction) -> PublishedAccount:
+    """Add up the account of a release: what it costs at the delta that is claimed.
+
+    A row is in one cell of every table with Gaussian noise. The rows of a unit, m of them, move a table by a vector of
+    length m at most, so that rho grows with m**2; replaced rows leave some cells and come into others, 2 m**2. All
+    other lines cost epsilon, for each changed row. Where domains were looked for, that may take half of delta.
+
+    Parameters
+    ----------
+    params : mapping
+    delta : Fraction
+        In (0, 1).
+
+    Raises
+    ------
+    ReleaseFormatError
+        The account is none that anonkit writes.
+    """
+    composition = params["composition"]
+    adjacency, (rows,) = str(composition["adjacency"]), integers([composition["rows_per_unit"]])
+    if adjacency not in (ADD_OR_REMOVE, REPLACE) or rows < 1 or composition["bootstrap"] is not None:
+        raise ReleaseFormatError("the composition of the params is not one that anonkit writes")
+    sides = 2 if adjacency == REPLACE else 1
+    lines = [(line, _cost(line)) for line in params["accounting"]]
+    rho = sum((cost for line, cost in lines if line["mechanism"] == GAUSSIAN), Fraction(0)) * rows**2 * sides
+    others = [(line, cost) for line, cost in lines if line["mechanism"] != GAUSSIAN]
+    pure = max((cost for _, cost in _paths(others)), default=Fraction(0)) * rows * sides
+    found = finding_lines(params)
+    if rho == 0 and not found:
+        raise ReleaseFormatError("the account of the params has no line for which a delta is spent")
+    if finding_delta(params, rows, replaced=sides == 2) > delta / 2:
+        raise ReleaseFormatError("the thresholds of the account spend more than half of delta")
+    converted = epsilon_of(rho, delta / 2 if found else delta) if rho else Fraction(0)
+    return PublishedAccount(epsilon=_not_below(pure + converted), rows_per_unit=rows, adjacency=adjacency)
+
+
+def claim_checks(params: Mapping[str, Any], guarantee: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
+    """Compare the promise of a report with the sum of the account.
+
+    Raises
+    ------
+    ReleaseFormatError
+        As `published_account` and `approximate_loss` do.
+    """
+    claimed = guarantee["parameters"]
+    epsilon, delta = float(claimed["epsilon"]), float(claimed["delta"])
+    if delta:
+        asked = facts.number("delta")
+        yield Check(name="claimed_delta", passed=0 < asked <= delta, observed=asked, required=delta)
+        account = approximate_loss(params, Fraction(asked))
+    else:
+        account = published_account(params)
+    (rows,) = integers([claimed["rows_per_unit"]])
+    yield Check(name="epsilon", passed=account.epsilon <= epsilon, observed=account.epsilon, required=epsilon)
+    same = account.adjacency == guarantee["adjacency"]
+    yield Check(name="adjacency", passed=same, observed=account.adjacency, required=guarantee["adjacency"])
+    same = account.rows_per_unit == rows
+    yield Check(name="rows_per_unit", passed=same, observed=account.rows_per_unit, required=rows)
 
 
 def account_checks(params: Mapping[str, Any], facts: PublicFacts, expected: ExpectedAccount) -> Iterator[Check]:
@@ -144,7 +206,16 @@ def _words(bootstrap: Mapping[str, Any] | None) -> tuple[int, tuple[int, ...], i
     return (bootstrap["trees"], tuple(integers(bootstrap["weights"])), bootstrap["word_bits"])
 
 
+def _pure_cost(line: Mapping[str, Any]) -> Fraction:
+    """Return what a line costs in epsilon; refuse one that has no epsilon without a delta."""
+    if line["mechanism"] in (GAUSSIAN, THRESHOLDED):
+        raise ReleaseFormatError("a line of the account has noise that no epsilon covers without a delta")
+    return _cost(line)
+
+
 def _cost(line: Mapping[str, Any]) -> Fraction:
+    if line["mechanism"] == GAUSSIAN:
+        return rho_of(line)
     rate, sensitivity, times = line["rate"], line["sensitivity"], line["times"]
     whole = all(
         isinstance(term, int) and not isinstance(term, bool) and term >= 1 for term in (rate, sensitivity, times)

@@ -19,6 +19,8 @@ from anonkit.checks.central_plans import ExpectedAccount
 from anonkit.promises.guarantee import Check
 
 _SCORE_UNIT = 0.001
+_VOTES = (None, "pooled", "majority", "sum")
+"""Releases of one tree, and of earlier versions, say nothing of a vote."""
 _NODE_KEYS = frozenset({"attribute", "split", "at", "value", "rows", "children"})
 _LEAF_KEYS = frozenset({"counts", "label", "rows"})
 
@@ -54,6 +56,12 @@ def forest_checks(params: Mapping[str, Any], facts: PublicFacts, expected: Expec
     planned = (*(expected.rows_per_tree or ("", 0)), (expected.rows_per_tree or ("", 0))[1])
     yield Check(name="rows_per_tree", passed=stated == planned, observed=_told(stated), required=_told(planned))
     try:
+        if params.get("vote") != facts.parameters.get("vote") or params.get("vote") not in _VOTES:
+            raise _WrongTreeError("the trees vote in another way than the parameters say")
+        two = facts.parameters.get("branches") == "two"
+        categories = [attribute for attribute in facts.attributes if attribute.domain.categories is not None]
+        if "branches" in facts.parameters and any((one.split == ONE_VS_REST) != two for one in categories):
+            raise _WrongTreeError("a category is divided in another way than the parameters say")
         nodes = sum(_check_tree(tree, facts, expected, params["accounting"]) for tree in trees)
         if "histograms" in params or "scores" in params:
             _check_evidence(params, facts)

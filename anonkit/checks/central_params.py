@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 
 from anonkit.errors import ReleaseFormatError
 
+GAUSSIAN, THRESHOLDED = "discrete-gaussian", "thresholded-laplace"
+LAPLACE_TABLES, GAUSSIAN_TABLES = "anonkit-noisy-tables-1", "anonkit-noisy-tables-2"
+"""Formats of noisy tables: the law of their noise."""
 MULTIWAY, CUT, ONE_VS_REST, TAXONOMY = "multiway", "cut", "one-vs-rest", "taxonomy"
 MOST_BRANCHES = 2048
 """Children of a multiway split: an attribute with more codes is never split so."""
@@ -95,6 +98,12 @@ class PublicColumn:
         return codes if self.split == MULTIWAY else (codes > at if self.split == CUT else codes != at).astype(np.int64)
 
 
+WITHOUT_TARGET = ("dp-marginals",)
+"""Methods that release a table in which nothing is predicted."""
+ALL_ROWS = PublicColumn(name="", domain=PublicDomain(categories=("all rows",), bounds=None, cells=1, has_missing=False))
+"""In place of a target where there is none: all rows are of one class."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class PublicFacts:
     """The public side of a release."""
@@ -102,12 +111,24 @@ class PublicFacts:
     method: str
     parameters: Mapping[str, Any]
     target: PublicColumn
+    """Of a release without a target: a column of one class that no row has, see `has_target`."""
     attributes: tuple[PublicColumn, ...]
+    has_target: bool = True
+
+    @property
+    def columns(self) -> tuple[PublicColumn, ...]:
+        """The columns that were counted, the target first where there is one."""
+        return (self.target, *self.attributes) if self.has_target else self.attributes
 
     @property
     def n_classes(self) -> int:
         """Number of classes, missing included."""
         return self.target.domain.size
+
+    @staticmethod
+    def is_gaussian(params: Mapping[str, Any]) -> bool:
+        """Tell whether a draw of the account has Gaussian noise, for which a delta is spent."""
+        return any(line["mechanism"] == GAUSSIAN for line in params["accounting"])
 
     def number(self, name: str) -> float:
         """Return a parameter that is a finite number."""
@@ -145,10 +166,13 @@ def facts_of(params: Mapping[str, Any]) -> PublicFacts:
             "validate it with the version of anonkit that wrote it, or release it anew",
         )
     target = params["target"]
+    if target is None and params["method"] not in WITHOUT_TARGET:
+        raise ReleaseFormatError("the params name no target, and the method needs one")
     return PublicFacts(
         method=str(params["method"]),
         parameters=dict(params["parameters"]),
-        target=PublicColumn(name=str(target["name"]), domain=_classes(target)),
+        target=ALL_ROWS if target is None else PublicColumn(name=str(target["name"]), domain=_classes(target)),
+        has_target=target is not None,
         attributes=tuple(
             PublicColumn(
                 name=str(attribute["name"]),

@@ -10,9 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
-from anonkit.checks.central_params import PublicFacts
+from anonkit.checks.central_params import CUT, GAUSSIAN, THRESHOLDED, PublicFacts
+from anonkit.checks.central_rule import rebuilt_rule
+from anonkit.checks.finding_lines import finding_epsilon, finding_lines
+from anonkit.checks.gaussian_lines import epsilon_of
 from anonkit.errors import ReleaseFormatError
 
 LAPLACE, FLIP, EXPONENTIAL = "discrete-laplace", "permute-and-flip", "exponential"
@@ -60,6 +64,7 @@ def expected_account(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedA
     """
     families: dict[str, Callable[[PublicFacts, Mapping[str, Any]], ExpectedAccount]] = {
         "dp-nb": _tables,
+        "dp-marginals": _marginals,
         "dp-forest": _stacked,
         "dp-tree": _stacked,
         "diffgen": _specialized,
@@ -87,22 +92,59 @@ def row_epsilon(facts: PublicFacts) -> float:
     return epsilon / changed_rows(facts)
 
 
+def row_rho(facts: PublicFacts, params: Mapping[str, Any]) -> float:
+    """Return the rho of one row, at which epsilon and delta are used up: found by halving.
+
+    Where domains were looked for, what that cost is gone from epsilon, and half of delta.
+    """
+    epsilon, delta = facts.number("epsilon"), facts.number("delta")
+    if not 0 < epsilon <= 40 or not 0 < delta <= 0.01:
+        raise ReleaseFormatError("the epsilon or the delta of the params is not one that is taken")
+    epsilon -= float(finding_epsilon(params)) * changed_rows(facts)
+    delta = delta / 2 if finding_lines(params) else delta
+    low, high = 0.0, 64.0
+    while high - low > high * 1e-12:
+        middle = (low + high) / 2
+        low, high = (middle, high) if epsilon_of(Fraction(middle), Fraction(delta)) <= epsilon else (low, middle)
+    sides = 2 if facts.word("adjacency", "add-or-remove", "replace") == "replace" else 1
+    return low / (sides * facts.whole("rows_per_unit", 1, 1000) ** 2)
+
+
 # --- tables of counts --------------------------------------------------------------------------------------------
 
 
 def _tables(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
-    """Return one line a table: a row is in one cell of each; they share epsilon by the cube root of their columns."""
+    """Return one line a table: a row is in one cell of each; they share epsilon by the cube root of their columns.
+
+    Where a delta is spent, they share rho by the square root.
+    """
     columns = [
         ("rows per class", 1),
         *((f"class x {attribute.name}", attribute.domain.size) for attribute in facts.attributes),
     ]
-    weights = [size ** (1 / 3) for _, size in columns]
-    whole = row_epsilon(facts)
+    is_gaussian = facts.is_gaussian(params)
+    mechanism, root = (GAUSSIAN, 2) if is_gaussian else (LAPLACE, 3)
+    weights = [size ** (1 / root) for _, size in columns]
+    whole = row_rho(facts, params) if is_gaussian else row_epsilon(facts) - float(finding_epsilon(params))
     lines = tuple(
-        ExpectedLine(purpose=purpose, mechanism=LAPLACE, cost=whole * weight / sum(weights))
+        ExpectedLine(purpose=purpose, mechanism=mechanism, cost=whole * weight / sum(weights))
         for (purpose, _), weight in zip(columns, weights, strict=True)
     )
-    return ExpectedAccount(lines=lines)
+    return ExpectedAccount(lines=(*_finding(params), *lines))
+
+
+def _finding(params: Mapping[str, Any]) -> Iterator[ExpectedLine]:
+    """Yield the lines that looked for domains as they stand: which columns were declared, no other file tells."""
+    for line in finding_lines(params):
+        is_threshold = str(line["purpose"]).startswith("categories of ")
+        yield ExpectedLine(purpose=str(line["purpose"]), mechanism=THRESHOLDED if is_threshold else LAPLACE)
+
+
+def _marginals(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
+    """Return the lines of tables of columns and pairs; their rule has a module of its own, which reads this one."""
+    from anonkit.checks.central_marginal_plan import expected_tables
+
+    return expected_tables(facts, params)
 
 
 # --- top-down specialization -------------------------------------------------------------------------------------
@@ -115,12 +157,13 @@ def _specialized(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccou
     numbers = sum(attribute.is_cut and attribute.n_splits > 0 for attribute in facts.attributes)
     choices = steps if joint else numbers + 2 * steps
     half = row_epsilon(facts) / 2
+    score = facts.word("score", "max-class", "information-gain")
     choice = ExpectedLine(
         purpose="specialization" if joint else "cuts and specializations",
         mechanism=EXPONENTIAL,
-        sensitivity=_width(facts.word("score", "max-class", "information-gain"), facts.n_classes, 1),
+        sensitivity=_width(score, facts.n_classes, 1),
         times=range(choices, choices + 1),
-        cost=half,
+        cost=half / _slack(facts, score),
     )
     count = ExpectedLine(purpose="class counts of a cell", mechanism=LAPLACE, cost=half)
     return ExpectedAccount(lines=(choice, count), rows_per_tree=("disjoint", 1), levels=1 << 10)
@@ -131,26 +174,37 @@ def _specialized(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccou
 
 def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     """Return the lines of trees, histograms and a step: a noisy number of rows divides, and all of epsilon is spent."""
-    whole = row_epsilon(facts)
+    whole = row_epsilon(facts) - float(finding_epsilon(params))
     counted = [] if facts.whole("n_rows") else [_line("number of rows", cost=whole / 50)]
     counted += [_line("values of the target", cost=whole / 10)] if facts.target.domain.fine else []
     trees = facts.whole("trees", 0, 1000) or 1 if facts.method == "dp-forest" else 1
+    rule = rebuilt_rule(facts, params)
     depth = facts.whole("depth", 0, 12)
     deepest = max((int(line["level"] or 0) for line in params["accounting"]), default=0)
-    levels = (depth or min(deepest, 12) + 1) if any(attribute.n_splits for attribute in facts.attributes) else 1
+    # releases of earlier versions do not say what the rule read: what their trees have is taken as planned
+    levels = min(deepest, 12) + 1 if rule is None else rule.depth + 1
+    levels = (depth or levels if rule is None else levels) if any(one.n_splits for one in facts.attributes) else 1
     split = ExpectedLine(purpose="split at level {}", mechanism=FLIP, sensitivity=_width("gini", facts.n_classes, 1))
     lines: list[ExpectedLine] = []
     for level in range(levels):
         if level < levels - 1:
-            lines.append(replace(split, purpose=split.purpose.format(level), level=level))
-        lines.append(_line(f"class counts of a leaf at level {level}", level=level, ends_path=True))
+            cost = None if rule is None else rule.of_level(level)
+            lines.append(replace(split, purpose=split.purpose.format(level), level=level, cost=cost))
+        cost = None if rule is None else rule.of_leaf(level)
+        lines.append(_line(f"class counts of a leaf at level {level}", level=level, ends_path=True, cost=cost))
     tables = max(1, len(facts.attributes))
-    histograms = replace(_line("histograms by class"), times=range(tables, tables + 1))
-    learned = [_line(f"{what} of the weights", sensitivity=None) for what in ("gradient", "curvature")]
+    cost = None if rule is None else rule.left * rule.shares[2]
+    histograms = replace(_line("histograms by class", cost=cost), times=range(tables, tables + 1))
+    learned = [
+        _line(
+            f"{what} of the weights", sensitivity=None, cost=None if rule is None else rule.left * rule.shares[3] * part
+        )
+        for what, part in (("gradient", 0.6), ("curvature", 0.4))
+    ]
     return ExpectedAccount(
-        lines=(*counted, *lines, histograms, *(learned if "weights" in params else [])),
+        lines=(*_finding(params), *counted, *lines, histograms, *(learned if "weights" in params else [])),
         rows_per_tree=("disjoint", trees),
-        path=whole,
+        path=row_epsilon(facts),
         levels=levels,
     )
 
@@ -206,8 +260,11 @@ def _grown(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
         rows, left = shares[level] * counted[level], shares[level] * (1 - counted[level])
         if choice is not None and level < choices - 1:
             slack, line = choice
+            tables = _tables_undivided(facts, level)
+            line = line if tables is None else replace(line, times=range(tables, tables + 1))
+            cost = left / slack if tables is None else left * tables
             lines += [_line(f"rows of a node at level {level}", level=level, cost=rows)] if rows else []
-            lines.append(replace(line, purpose=line.purpose.format(level), level=level, cost=left / slack))
+            lines.append(replace(line, purpose=line.purpose.format(level), level=level, cost=cost))
         lines += [_line(f"rows of a leaf at level {level}", level=level, ends_path=True, cost=rows)] if rows else []
         in_leaf = path - spent if facts.method == "edprf" else left
         lines.append(_leaf(facts, level, in_leaf))
@@ -248,11 +305,13 @@ def _path_of_one_tree(
 def _weights(facts: PublicFacts, paper: _Paper, levels: int) -> Iterator[float]:
     """Yield how a path's budget is divided over the levels, root first."""
     ascending = facts.parameters.get("order") != "descending"
+    # releases of earlier versions do not say how the levels of eDPRF share
+    budget = str(facts.parameters.get("allocation", "harmonic")) if facts.method == "edprf" else paper.budget
     for level in range(levels):
-        match paper.budget:
+        match budget:
             case "harmonic":
                 yield 1 / (levels - level)
-            case "arithmetic":
+            case "arithmetic" | "linear":
                 yield level + 1 if ascending else levels - level
             case "halving":
                 yield 0.5 ** min(level + 1, levels - 1)
@@ -274,7 +333,7 @@ def _counted(facts: PublicFacts, paper: _Paper, levels: int) -> Iterator[float]:
 
 
 def _numbers(facts: PublicFacts) -> int:
-    return sum(attribute.is_cut and attribute.n_splits > 0 for attribute in facts.attributes)
+    return sum(attribute.split == CUT and attribute.n_splits > 0 for attribute in facts.attributes)
 
 
 def _choice(facts: PublicFacts, paper: _Paper) -> tuple[int, ExpectedLine] | None:
@@ -289,8 +348,8 @@ def _choice(facts: PublicFacts, paper: _Paper) -> tuple[int, ExpectedLine] | Non
         return 1, ExpectedLine(purpose=purpose, mechanism=LAPLACE, times=range(times, times + 1))
     score = "gini" if facts.method == "edprf" else str(facts.parameters["score"])
     width = _width(score, facts.n_classes, facts.whole("max_rows", 1) if score == "entropy" else 1)
-    slack = 2 if facts.parameters.get("rate") == "published" and score != "information-gain" else 1
     line = ExpectedLine(purpose="split at level {}", mechanism=paper.mechanism, sensitivity=width)
+    slack = _slack(facts, score)
     if paper.choice == "joint":
         return slack, line
     most = min(candidates, _numbers(facts))
@@ -298,8 +357,26 @@ def _choice(facts: PublicFacts, paper: _Paper) -> tuple[int, ExpectedLine] | Non
     return slack, replace(line, purpose="cuts and attribute at level {}", times=range(fewest + 1, most + 2))
 
 
+def _slack(facts: PublicFacts, score: str) -> int:
+    """Return what divides the rate of a choice: as published it is 2, also for scores that a row moves only one way."""
+    return 2 if facts.parameters.get("rate") == "published" and score != "information-gain" else 1
+
+
+def _tables_undivided(facts: PublicFacts, level: int) -> int | None:
+    """Return how many tables each get the whole of a level: one for every attribute not used above it; else None."""
+    if _PAPERS[facts.method].budget not in ("arithmetic", "halving") or "tables" not in facts.parameters:
+        return None  # not C4.5 on counts, or of a version that always divided
+    if facts.word("tables", "share", "published") == "share":
+        return None
+    splittable = [attribute for attribute in facts.attributes if attribute.n_splits > 0]
+    used_up = 0 if any(attribute.is_cut for attribute in splittable) else level
+    return max(1, len(splittable) - used_up)
+
+
 def _leaf(facts: PublicFacts, level: int, cost: float) -> ExpectedLine:
     label = facts.method == "edprf" and facts.word("leaf", "counts", "label") == "label"
+    if label and facts.parameters.get("rate") == "published":
+        cost /= 2  # chosen with exp(epsilon q / 2), and a row that comes raises one count by 1
     return ExpectedLine(
         purpose=f"{'label' if label else 'class counts'} of a leaf at level {level}",
         mechanism=FLIP if label else LAPLACE,

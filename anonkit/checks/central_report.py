@@ -9,9 +9,14 @@ from fractions import Fraction
 from typing import Any
 
 from anonkit.checks.central_params import PublicFacts
+from anonkit.checks.finding_lines import finding_lines, model_lines
+from anonkit.checks.sameness import same
 from anonkit.promises.guarantee import Check
 
 _STEP = Fraction(1, 1 << 52)
+_PUBLIC_COLUMNS = "That the table has these columns, with their names and their types, is public knowledge."
+_HALVES_A_CHOICE = ("diffp-id3", "diffp-c45", "diffgen", "dt-diff")
+"""Methods whose papers choose half as sharply as the epsilon that they charge for it allows."""
 
 
 def report_checks(
@@ -32,21 +37,24 @@ def report_checks(
     same = (method["name"], method["parameters"]) == stated and _alike(method["parameters"], facts.parameters)
     yield Check(name="parameters", passed=same, observed=str(method["name"]), required=facts.method)
     if is_promised:
-        yield _claim_check(report["guarantee"], facts)
-    yield from _budget_checks(params, report["budget"]) if is_promised else _nothing_spent(report["budget"])
+        yield _claim_check(report["guarantee"], facts, found=bool(finding_lines(params)))
+    yield from _budget_checks(params, report["budget"], facts) if is_promised else _nothing_spent(report["budget"])
     columns = {column["name"]: column for column in report["columns"]}
     released = [column["name"] for column in params["columns"]]
     synthesized = [name for name, column in columns.items() if column["action"] == "synthesized"]
     yield Check(
         name="columns_of_params", passed=synthesized == released, observed=len(synthesized), required=len(released)
     )
-    sizes = {column.name: column.domain.size for column in (facts.target, *facts.attributes)}
+    sizes = {column.name: column.domain.size for column in facts.columns}
     wrong = [name for name, size in sizes.items() if columns.get(name, {}).get("released_values") != size]
     yield Check(name="released_values", passed=not wrong, observed=len(wrong), required=0)
     units = [name for name, column in columns.items() if column["role"] == "unit"]
     unit = report["guarantee"]["parameters"].get("unit_column", units[0] if units else None)
     right = units == ([] if unit is None else [unit]) and (units != [] or facts.parameters["rows_per_unit"] == 1)
     yield Check(name="unit", passed=right, observed=", ".join(units) or None, required=unit)
+    if "mixtures" in params:
+        size, told = _size_of_mixture(params), dict(report["marginals"])
+        yield Check(name="marginals", passed=told == size, observed=str(told), required=str(size))
     if "trees" in params:
         nodes = [node for tree in params["trees"] for node in tree]
         counted = (len(params["trees"]), len(nodes))
@@ -54,9 +62,9 @@ def report_checks(
         yield Check(name="forest", passed=counted == figures, observed=str(figures), required=str(counted))
 
 
-def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts) -> Check:
+def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts, *, found: bool) -> Check:
     """Check what is said of the paper's claim, and of a number of rows that is public: what the parameters make."""
-    stated, given = [guarantee["parameters"]["published_claim"]], facts.parameters
+    stated, given = [guarantee["parameters"].get("published_claim")], facts.parameters
     stated += [assumption for assumption in guarantee["assumptions"] if not str(assumption).startswith("CONDITIONAL: ")]
     expected: list[str | None] = [None]
     if given.get("rows") == "published-bootstrap":
@@ -64,13 +72,25 @@ def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts) -> Check:
             f"The paper claims epsilon = {given['epsilon']:g}: it gives every tree epsilon / {given['trees']} as if a "
             "row were in it once. A bootstrap takes rows several times, and the copies add up."
         ]
-    elif facts.method in ("diffp-id3", "diffp-c45") and given["rate"] == "published":
+    elif given.get("tables") == "published":
+        expected = [
+            f"The paper claims epsilon = {given['epsilon']:g}: it gives the counts of every attribute the whole budget "
+            "of a level. A row is in the counts of all attributes, and their losses add up."
+        ]
+    elif facts.method in _HALVES_A_CHOICE and given.get("rate") == "published" and given["score"] != "information-gain":
         expected = [
             f"The paper claims epsilon = {given['epsilon']:g} for this; its choices of splits lose half of their "
             "shares."
         ]
+    elif facts.method == "edprf" and given.get("rate") == "published":
+        expected = [
+            f"The paper claims epsilon = {given['epsilon']:g}; what it chooses by permute-and-flip loses half of its "
+            "share, since a row that comes moves all scores one way."
+        ]
     if given.get("n_rows"):
         expected.append(f"That there are about {given['n_rows']:,} rows is public knowledge.")
+    if found:
+        expected.append(_PUBLIC_COLUMNS)
     wrong = sum(assumption != other for assumption, other in zip(stated, expected, strict=False)) + abs(
         len(stated) - len(expected)
     )
@@ -83,10 +103,12 @@ def _nothing_spent(budget: Mapping[str, Any]) -> Iterator[Check]:
     yield Check(name="budget_lines", passed=lines == 0, observed=lines, required=0)
 
 
-def _budget_checks(params: Mapping[str, Any], budget: Mapping[str, Any]) -> Iterator[Check]:
+def _budget_checks(params: Mapping[str, Any], budget: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
     """Compare the budget block with the lines of the account."""
-    yield Check(name="delta", passed=budget["delta"] == 0, observed=str(budget["delta"]), required=0)
-    costs = [(line, line["rate"] * line["sensitivity"] * line["times"] * _STEP) for line in params["accounting"]]
+    found, is_gaussian = finding_lines(params), facts.is_gaussian(params)
+    delta = facts.number("delta") if is_gaussian or found else 0
+    yield Check(name="delta", passed=budget["delta"] == delta, observed=str(budget["delta"]), required=delta)
+    costs = [(line, line["rate"] * line["sensitivity"] * line["times"] * _STEP) for line in model_lines(params)]
     if "trees" in params:
         levels: dict[tuple[int | None, str], Fraction] = {}
         for line, cost in costs:
@@ -95,9 +117,14 @@ def _budget_checks(params: Mapping[str, Any], budget: Mapping[str, Any]) -> Iter
         stated = [((cost_line["level"], cost_line["part"]), cost_line["epsilon"]) for cost_line in budget["per_level"]]
         expected = list(levels.items())
         spare = budget["per_attribute"]
+    elif "measurements" in params or "mixtures" in params:
+        stated = [((cost_line["name"], ""), cost_line["epsilon"]) for cost_line in budget["per_attribute"]]
+        expected = [((line["purpose"], ""), cost) for line, cost in costs]
+        spare = budget["per_level"]
     else:
         names = [params["target"]["name"], *(cost_line["name"] for cost_line in params["attributes"])]
-        stated = [((cost_line["name"], ""), cost_line["epsilon"]) for cost_line in budget["per_attribute"]]
+        unit = "rho" if is_gaussian else "epsilon"
+        stated = [((cost_line["name"], ""), cost_line[unit]) for cost_line in budget["per_attribute"]]
         expected = [((name, ""), cost) for name, (_, cost) in zip(names, costs, strict=False)]
         spare = budget["per_level"]
     wrong = len(spare) + abs(len(stated) - len(expected))
@@ -105,7 +132,19 @@ def _budget_checks(params: Mapping[str, Any], budget: Mapping[str, Any]) -> Iter
         key != other or not math.isclose(cost_line, float(cost), rel_tol=1e-9)
         for (key, cost_line), (other, cost) in zip(stated, expected, strict=False)
     )
+    told = [{"name": line["purpose"], "epsilon": line["epsilon"], "delta": line.get("delta", 0)} for line in found]
+    wrong += not same(budget.get("domains", []), told)
     yield Check(name="budget_lines", passed=wrong == 0, observed=wrong, required=0)
+
+
+def _size_of_mixture(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the report says of the tables and the mixture."""
+    return {
+        "columns": len(params["tables"]),
+        "pairs": len(params["pairs"]),
+        "anchored": params["anchored"],
+        "components": sum(len(own["weights"]) for own in params["mixtures"]),
+    }
 
 
 def _alike(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:

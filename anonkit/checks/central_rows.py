@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 
 from anonkit.bundle.data_files import iter_batches, read_rows
 from anonkit.checks.central_forest import PublishedLeaf, leaves_of, region_of_nodes
+from anonkit.checks.central_marginals import expected_values, split_facts
 from anonkit.checks.central_params import TAXONOMY, BoolArray, PublicColumn, PublicDomain, PublicFacts
 from anonkit.checks.central_target import rows_of_cells
+from anonkit.checks.gaussian_lines import gaussian_variance
 from anonkit.promises.guarantee import Check
 
 IntArray = NDArray[np.int64]
@@ -48,7 +50,9 @@ def row_checks(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> Ite
         Its trees, tables and scores were checked before.
     facts : PublicFacts
     """
-    if "trees" not in params:
+    if "mixtures" in params:
+        yield from _differences(_rows_of_mixtures(data, params, facts))
+    elif "trees" not in params:
         yield from _differences(_counted_tables(data, params, facts))
     elif facts.parameters["as_"] == "cells":
         yield _cells_check(data, params, facts)
@@ -95,12 +99,12 @@ def _batches(data: Path, facts: PublicFacts, steps: int) -> Iterator[tuple[IntAr
     steps : int
         Places in a cell of a number.
     """
-    columns = [facts.target, *facts.attributes]
-    for batch in iter_batches(data, [column.name for column in columns], batch_rows=_BATCH_ROWS):
-        codes = [_codes(batch.column(column.name), column, steps) for column in columns]
+    for batch in iter_batches(data, [column.name for column in facts.columns], batch_rows=_BATCH_ROWS):
+        codes = [_codes(batch.column(column.name), column, steps) for column in facts.columns]
         known = np.all([own >= 0 for own in codes], axis=0)
-        labels, *rest = (own[known] for own in codes)
-        yield labels, rest
+        used = [own[known] for own in codes]
+        labels = used.pop(0) if facts.has_target else np.zeros(int(known.sum()), dtype=np.int64)
+        yield labels, used
 
 
 def _codes(cells: pa.Array, column: PublicColumn, steps: int) -> IntArray:
@@ -161,9 +165,10 @@ def _counted_tables(data: Path, params: Mapping[str, Any], facts: PublicFacts) -
     """Compare the rows of dp-nb: each class as often as its tables together say, each code by its share, up to one."""
     by_class, counts, _ = _tally(data, facts, None, 1)
     tables = [np.array(attribute["counts"], dtype=np.float64) for attribute in params["attributes"]]
-    spread = [_variance(params["class_rate"])]
+    variance = gaussian_variance if facts.is_gaussian(params) else _variance
+    spread = [variance(params["class_rate"])]
     spread += [
-        _variance(attribute["rate"]) * table.shape[1]
+        variance(attribute["rate"]) * table.shape[1]
         for attribute, table in zip(params["attributes"], tables, strict=True)
     ]
     sums = [np.array(params["class_counts"], dtype=np.float64), *(table.sum(axis=1) for table in tables)]
@@ -200,6 +205,23 @@ def _share(counts: FloatArray, size: float) -> FloatArray:
     last = int(np.flatnonzero(shares > surplus)[-1])
     moved = np.maximum(counts / size - surplus[last], 0.0)
     return np.asarray(moved / moved.sum())
+
+
+# --- mixtures ---------------------------------------------------------------------------------------------------------
+
+
+def _rows_of_mixtures(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> Iterator[_Compared]:
+    """Compare rows with the mixture they are drawn from: each class exactly, each value by what rounding allows."""
+    split = split_facts(params, facts)
+    by_class, counts, _ = _tally(data, split, None, 1)
+    rows = np.array([own["rows"] for own in params["mixtures"]], dtype=np.float64)
+    exact = np.zeros((rows.size, 1))
+    name = split.target.name or "all rows"
+    yield _Compared(name=name, found=by_class[:, np.newaxis], expected=rows[:, np.newaxis], allowed=exact, drawn=False)
+    for column, found, (expected, allowed) in zip(
+        split.attributes, counts, expected_values(params, split, _PIECE_ROWS), strict=True
+    ):
+        yield _Compared(name=column.name, found=found, expected=expected, allowed=allowed, drawn=False)
 
 
 # --- trees -------------------------------------------------------------------------------------------------------

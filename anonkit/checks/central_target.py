@@ -22,6 +22,8 @@ EQUAL_BINS = 8
 MOST_BINS = 8
 _STANDS_OUT = 2.0
 _CLOSE = 1e-9
+ALL_COLUMNS_ALIKE = ("dp-marginals",)
+"""Methods for which a target that is a number is in as many bins as other numbers."""
 STACKED = ("dp-forest", "dp-tree")
 
 FloatArray = NDArray[np.float64]
@@ -45,7 +47,8 @@ def _wrong_bins(params: Mapping[str, Any], facts: PublicFacts) -> str | None:
     """Return what of the bins is not as it must be."""
     stated, domain = params["target"], facts.target.domain
     if facts.method not in STACKED:
-        equal = "ends" not in stated["domain"] and "histogram" not in stated and domain.fine == EQUAL_BINS
+        bins = facts.parameters["bins"] if facts.method in ALL_COLUMNS_ALIKE else EQUAL_BINS
+        equal = "ends" not in stated["domain"] and "histogram" not in stated and domain.fine == bins
         return None if equal else "other bins than equal ones"
     if "histogram" not in stated or "ends" not in stated["domain"]:
         return "no histogram"

@@ -84,10 +84,16 @@ class ClassValues:
     """What holds of the rows of `numbered` that have a value."""
 
     @classmethod
-    def of(cls, connection: DuckDBPyConnection, column: str, n_classes: int, missing_is_value: bool) -> ClassValues:
-        """Make the tables `cells` (class, value, n rows, people) and `domain` (value, n rows, people) of a column."""
+    def of(
+        cls, connection: DuckDBPyConnection, column: str, n_classes: int, missing_is_value: bool, *, units: bool
+    ) -> ClassValues:
+        """Make the tables `cells` (class, value, n rows, people) and `domain` (value, n rows, people) of a column.
+
+        Without `units` nobody is counted: distinct values of a column of nothing took as long as all the rest.
+        """
         valued = "true" if missing_is_value else "s IS NOT NULL"
-        counted = "count(*)::BIGINT AS n, count(DISTINCT unit)::BIGINT AS people FROM numbered GROUP BY ALL"
+        people = "count(DISTINCT unit)" if units else "0"
+        counted = f"count(*)::BIGINT AS n, {people}::BIGINT AS people FROM numbered GROUP BY ALL"
         connection.execute(
             "CREATE OR REPLACE TEMP TABLE domain AS SELECT s, n, people, "
             "row_number() OVER (ORDER BY s NULLS LAST) - 1 AS value "
@@ -99,7 +105,7 @@ class ClassValues:
         )
         connection.execute(
             "CREATE OR REPLACE TEMP TABLE valued AS SELECT class, count(*) FILTER (NOT v)::BIGINT AS blank, "
-            "count(DISTINCT unit) FILTER (v)::BIGINT AS people FROM ("
+            f"{people}{' FILTER (v)' if units else ''}::BIGINT AS people FROM ("
             f"SELECT class, unit, {'true' if missing_is_value else f'{column} IS NOT NULL'} AS v FROM numbered) "
             "GROUP BY class"
         )

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _MEMORY = "1GB"
 """What DuckDB may hold before it spills, to a private folder."""
+_SILENT = "SET enable_progress_bar = false"
+"""In a notebook DuckDB shows how far a long query is, on stdout."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +142,7 @@ def measure(
         diversity: dict[str, dict[str, float]] = {}
         held: dict[str, HeldByPeople] = {}
         for at, name in enumerate(sensitive):
-            values = ClassValues.of(connection, f"s{at}", rows.size, name in missing_is_value)
+            values = ClassValues.of(connection, f"s{at}", rows.size, name in missing_is_value, units=unit is not None)
             if people is not None:
                 checks.append(value_check(people, name, values.rows()))
                 if checks[0].passed and checks[-1].passed:
@@ -183,6 +185,7 @@ def scanned(table: str | Path | pa.Table) -> Iterator[tuple[Any, str]]:
     settings = {"memory_limit": _MEMORY, "temp_directory": str(private.path), "preserve_insertion_order": "false"}
     connection = duckdb.connect(":memory:", config=settings)
     try:
+        connection.execute(_SILENT)
         yield connection, _scan(connection, table)
     except duckdb.Error:
         raise EngineError("recounting the table failed", "is every named column in it?") from None
@@ -219,6 +222,7 @@ def columns_of(table: str | Path | pa.Table) -> list[str]:
 
     with duckdb.connect(":memory:") as connection:
         try:
+            connection.execute(_SILENT)
             return [str(name) for name in connection.sql(f"SELECT * FROM {_scan(connection, table)} LIMIT 0").columns]
         except duckdb.Error:
             raise EngineError(

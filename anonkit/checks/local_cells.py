@@ -134,19 +134,18 @@ def _count_batch(
     for at, attribute in enumerate(there):
         cells, counted = batch.column(at), counts.columns[attribute.name]
         counted.in_order &= _in_order(cells, attribute.answers)
-        keep: NDArray[np.bool_] | None = None
         if asked_codes is not None and attribute is not table.target:
-            keep = asked_codes == table.attributes.index(attribute)
-            counts.unasked += int((~keep & np.asarray(cells.is_valid())).sum())
+            shown = len(cells) - cells.null_count
+            cells = cells.take(pa.array(np.flatnonzero(asked_codes == table.attributes.index(attribute))))
+            counts.unasked += shown - (len(cells) - cells.null_count)
         if attribute.transformation is not None:
-            _count_numbers(cells, attribute, counted, keep)
-        elif keep is None and isinstance(cells, pa.DictionaryArray) and isinstance(attribute.answers, Listed):
+            _count_numbers(cells, attribute, counted)
+        elif isinstance(cells, pa.DictionaryArray) and isinstance(attribute.answers, Listed):
             _count_entries(cells, attribute.answers, counted)
         else:
             codes = _codes(cells, attribute.answers)
-            chosen = codes if keep is None else codes[keep]
-            counted.impossible += int((chosen < 0).sum())
-            counted.answers += np.bincount(chosen[chosen >= 0], minlength=counted.answers.size)
+            counted.impossible += int((codes < 0).sum())
+            counted.answers += np.bincount(codes[codes >= 0], minlength=counted.answers.size)
     if table.joint and asked_codes is not None and table.target is not None and table.target.name in counts.columns:
         classes = _codes(
             batch.column([attribute.name for attribute in there].index(table.target.name)), table.target.domain
@@ -197,9 +196,9 @@ def _numbers(cells: pa.Array) -> NDArray[np.float64]:
     return np.asarray(pc.fill_null(cells.cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False))
 
 
-def _count_numbers(cells: pa.Array, answer: Answer, counted: ColumnCount, keep: NDArray[np.bool_] | None) -> None:
+def _count_numbers(cells: pa.Array, answer: Answer, counted: ColumnCount) -> None:
     how: Any = answer.transformation
-    numbers = _numbers(cells) if keep is None else _numbers(cells)[keep]
+    numbers = _numbers(cells)
     absent = np.isnan(numbers)
     if how.is_clear:
         off = np.isinf(numbers)

@@ -136,10 +136,14 @@ def _central_files(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
 
 
 def _approximate_draft(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
+    if "accounting" in params:
+        return central_checks(data, params, report["guarantee"], is_promised=True)
     return approximate_checks(data, params, report["guarantee"])
 
 
 def _approximate_files(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
+    if "accounting" in params:
+        return central_checks(data, params, report["guarantee"], report, is_promised=True)
     return approximate_checks(data, params, report["guarantee"], report)
 
 

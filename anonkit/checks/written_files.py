@@ -19,7 +19,11 @@ from anonkit.report.document import FORMAT as REPORT_FORMAT
 
 PARAMS_FORMAT = "anonkit-params/2"
 """Of releases with a recoding; the params of others name the format of their mechanism."""
-_MECHANISMS = ("anonkit-randomized-1", "anonkit-forest-1", "anonkit-noisy-tables-1", "anonkit-noisy-histogram-1")
+_MECHANISMS = (
+    "anonkit-randomized-1", "anonkit-forest-1", "anonkit-noisy-tables-1", "anonkit-noisy-tables-2",
+    "anonkit-noisy-histogram-1", "anonkit-aggregates-1",
+    "anonkit-marginals-1",
+)  # fmt: skip
 _CURRENT = {"report.json": (REPORT_FORMAT,), "the manifest of the data": (RELEASE_FORMAT,)}
 _LISTED = {suffix.lstrip(".") for suffix in (PARAMS, REPORT, PAGE)}
 """The sidecars whose hashes stand in the data file; that of the descriptor cannot."""

@@ -16,7 +16,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, NoReturn
@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 import click
 
 from anonkit.cli.outcome import Outcome, WrongUsage
-from anonkit.errors import AnonkitError, on_command_line
+from anonkit.errors import AnonkitError, on_command_line, warnings_unsaid
 from anonkit.redaction import argument_forms, redacted
 
 COMPLETE = "_ANONKIT_COMPLETE"
@@ -89,14 +89,16 @@ def _work(command: click.Command, args: Sequence[str], name: str) -> Outcome | A
     """Do what the command line says; what goes wrong is a result too."""
     received: list[int] = []
     try:
-        with _signals_interrupt(received), warnings.catch_warnings():
-            if not os.environ.get(DEBUG):
-                warnings.simplefilter("ignore")  # libraries warn in their own words, which may quote cells
+        with _signals_interrupt(received), _warnings():
             result = _invoke(command, list(args), name)
     except (Exception, KeyboardInterrupt) as error:
         # compiled libraries turn the interruption into an error of their own
         return _refusal(KeyboardInterrupt() if received else error)
     return result if isinstance(result, Outcome | int) else 0
+
+
+def _warnings() -> AbstractContextManager[object]:
+    return warnings.catch_warnings() if os.environ.get(DEBUG) else warnings_unsaid()
 
 
 def _invoke(command: click.Command, args: list[str], name: str) -> object:

@@ -32,7 +32,7 @@ _Number = TypeVar("_Number", int, float)
 
 @click.command(name="compare")
 @click.argument("source", metavar="IN")
-@click.option("--target", metavar="COLUMN", required=True, help="What models predict, a class or a number.")
+@click.option("--target", metavar="COLUMN", help="What models predict, a class or a number; default: the policy's.")
 @task_option
 @click.option("--methods", metavar="A,B", required=True, help="Methods to compare: `anonkit methods` lists them.")
 @click.option("--k", "k_", metavar="A,B", default="2,5,10,50", show_default=True, help="Values of k.")
@@ -56,7 +56,7 @@ _Number = TypeVar("_Number", int, float)
 def command(
     source: str,
     *,
-    target: str,
+    target: str | None,
     task: str | None,
     methods: str,
     k_: str,

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 _ALONE = "anonkit.method"  # where a context keeps the one method whose options are enough
 
-Given = str | bool
+Given = str | bool | tuple[str, ...]
 """What stands on the command line, before it is read."""
 
-KIND_NAMES = {int: "INTEGER", float: "NUMBER", str: "TEXT"}
+KIND_NAMES = {int: "INTEGER", float: "NUMBER", str: "TEXT", tuple: "TEXT"}
 
 
 @cache
@@ -60,7 +60,7 @@ def option_record(parameter: Parameter) -> tuple[str, str]:
 def _default_words(parameter: Parameter) -> str:
     if parameter.required:
         return "required"
-    if parameter.default is None:
+    if parameter.default is None or parameter.default == ():
         return "default none"
     if isinstance(parameter.default, bool):
         return f"default {'on' if parameter.default else 'off'}"
@@ -90,10 +90,11 @@ class MethodCommand(click.Command):
 
     def _alone(self, ctx: click.Context, args: Sequence[str]) -> str | None:
         """Return the method that has all options given; None when it is not so plain."""
-        from anonkit.methods import METHODS
+        from anonkit.methods import METHODS, default_method
 
         own = [option for option in self.own_params(ctx) if isinstance(option, click.Option)]
-        chosen = next((str(option.default) for option in own if option.name == "method"), "")
+        given = {word.partition("=")[0] for word in args if word.startswith("--")}
+        chosen = default_method([name[2:] for name in given], without_target="--no-target" in given)
         for word, following in zip(args, [*args[1:], ""], strict=True):
             name, equals, value = word.partition("=")
             if name == "--method":
@@ -101,7 +102,6 @@ class MethodCommand(click.Command):
         if chosen not in METHODS:
             return None
         known = {name for option in (*own, *_options_of([_parameters_of(chosen)])) for name in _names(option)}
-        given = {word.partition("=")[0] for word in args if word.startswith("--")}
         return chosen if given <= known else None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -136,7 +136,7 @@ def read_parameters(method: str, given: Mapping[str, Given | None]) -> dict[str,
     own = {parameter.name: parameter for parameter in _parameters_of(method)}
     values = {}
     for name, text in given.items():
-        if text is None:
+        if text is None or text == ():  # an option that may be repeated, and was not given
             continue
         if name not in own:
             raise _not_its_own(method, name)
@@ -145,7 +145,7 @@ def read_parameters(method: str, given: Mapping[str, Given | None]) -> dict[str,
 
 
 def _read(parameter: Parameter, text: Given) -> object:
-    if isinstance(text, bool) or parameter.kind is str:
+    if isinstance(text, bool | tuple) or parameter.kind is str:
         return text
     try:
         return parameter.kind(text)
@@ -197,6 +197,8 @@ def _option(same: Sequence[Parameter]) -> click.Option:
     first = same[0]
     if first.kind is bool:
         return click.Option([f"{first.option}/--no-{first.option[2:]}"], default=None, help=first.help)
+    if first.kind is tuple:
+        return click.Option([first.option, first.name], multiple=True, help=first.help)
     words = list(dict.fromkeys(word for parameter in same for word in parameter.choices))
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

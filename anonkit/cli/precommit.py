@@ -23,12 +23,16 @@ _OWNERS = re.compile(r"\Aowner[-.].*\.json\Z|\.dossier\.html\Z")
 
 def declaration_problem(path: Path) -> str | None:
     """Return why anonkit would not read a recipe or policy; None when it would."""
+    from anonkit.comparing.experiments.experiment_recipe import Experiment
     from anonkit.pipeline.recipe import Recipe
     from anonkit.policy.declaration import Policy
 
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        if "method" in raw:
+        if "experiment" in raw:
+            for quick in (False, *([True] if "quick" in raw else [])):
+                Experiment.load(path, quick=quick)
+        elif "method" in raw:
             Recipe.load(path)
         else:
             Policy.load(path)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,12 +12,22 @@ import click
 from anonkit.cli.boundary import one_line
 from anonkit.cli.options import force_option, json_option, quiet_option, reading_options
 from anonkit.cli.outcome import Outcome
+from anonkit.errors import ParameterError
 
 if TYPE_CHECKING:
     from anonkit.consumers.reconstruction import Reconstruction, RegressionScores, Scores
 
-ESTIMATORS = ("likelihood", "moment", "published")
+_SHOWN = 40
+"""Cells of a table that the terminal shows."""
+VOTES = ("pooled", "majority", "sum")
+_VOTES = {
+    "pooled": "pooled: the counts of the trees' leaves, added up",
+    "majority": "majority: the commonest class of each tree's leaf",
+    "sum": "sum: the class probabilities of the trees' leaves, added up",
+}
+ESTIMATORS = ("shrunken", "likelihood", "moment", "published")
 _ESTIMATORS = {
+    "shrunken": "shrunken: shares behind randomized answers are drawn towards no effect of the class by their noise",
     "likelihood": "likelihood: the shares under which these answers are likeliest",
     "moment": "moment: unbiased shares, moved to the nearest that add up to 1",
     "published": "published: unbiased shares as the paper has them, nothing put right",
@@ -33,7 +43,29 @@ _ESTIMATORS = {
 @click.option(
     "--estimator",
     type=click.Choice(ESTIMATORS),
-    help="Shares of naive Bayes: the likeliest (the default), the unbiased, or as the paper has them.",
+    help="Shares of naive Bayes: drawn in by their noise (the default), likeliest, unbiased, or the paper's.",
+)
+@click.option(
+    "--vote",
+    type=click.Choice(VOTES),
+    help="How a forest's trees decide together: counts, votes or probabilities added up. Default: as released.",
+)
+@click.option("--target", metavar="COLUMN", help="dp-marginals: the column to predict. Default: the declared target.")
+@click.option("--draw", metavar="FILE", help="dp-marginals: write rows there that are drawn from the mixture.")
+@click.option("--rows", type=click.IntRange(0), metavar="N", help="How many. Default: as many as the mixture has.")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="The same rows for the same number.")
+@click.option(
+    "--table",
+    "tables",
+    multiple=True,
+    metavar="COLUMNS",
+    help='dp-marginals: count rows by one to three columns, "age, sex", with intervals. May be repeated.',
+)
+@click.option(
+    "--given",
+    multiple=True,
+    metavar="COLUMN=VALUE",
+    help="Draw and count rows with this value alone; repeated for one column: any of them; low..high for numbers.",
 )
 @force_option
 @quiet_option
@@ -46,6 +78,13 @@ def command(
     predictions: str | None,
     model: str | None,
     estimator: str | None,
+    vote: str | None,
+    target: str | None,
+    draw: str | None,
+    rows: int | None,
+    seed: int | None,
+    tables: tuple[str, ...],
+    given: tuple[str, ...],
     force: bool,
     quiet: bool,
 ) -> Outcome:
@@ -55,46 +94,103 @@ def command(
     anonkit reconstruct out.parquet
     anonkit reconstruct out.parquet --test test.csv --predictions predictions.parquet
     anonkit reconstruct out.parquet --model model.json --json
+    anonkit reconstruct out.parquet --draw more.parquet --rows 1000000
+    anonkit reconstruct out.parquet --table "age, sex" --given region=north
 
-    OUT is the Parquet file of a release by rr, errph, trr, ppnb or dp-nb (the model is naive Bayes) or by a tree method
-    such as edprf (the model is its forest); its params.json stands beside it, and nothing else is needed. Learning from
-    a release costs no privacy.
+    OUT is the Parquet file of a release by rr, errph, trr, ppnb or dp-nb (the model is naive Bayes), by a tree method
+    such as edprf (the model is its forest), or by dp-marginals (the model is its mixture, which predicts any column,
+    draws rows and counts them); its params.json stands beside it, and nothing else is needed. Learning from a release
+    costs no privacy.
     """
-    from anonkit.consumers.reconstruction import reconstruct
+    from anonkit.consumers.reconstruction import MixtureQuestions, reconstruct
     from anonkit.engines.snapshots.whole_tables import whole_table
 
     table = None if test is None else whole_table(test, **how)
+    questions = MixtureQuestions(
+        target=target,
+        draw=draw,
+        rows=rows,
+        seed=seed,
+        tables=tuple(tuple(name.strip() for name in columns.split(",")) for columns in tables),
+        given=_conditions(given),
+    )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         reconstruction = reconstruct(
-            release, test=table, predictions=predictions, model=model, estimator=estimator, force=force
+            release,
+            test=table,
+            predictions=predictions,
+            model=model,
+            estimator=estimator,
+            vote=vote,
+            questions=questions,
+            force=force,
         )
         document = reconstruction.to_dict()
     notes = list(
         dict.fromkeys(str(warning.message) for warning in caught if warning.category.__module__.startswith("anonkit"))
     )
     return Outcome(
-        text=_text(release, reconstruction, predictions, model),
-        document={**document, "predictions": predictions, "model": model, "notes": notes},
+        text=_text(release, reconstruction, (predictions, model, draw)),
+        document={
+            **document,
+            "predictions": predictions,
+            "model": model,
+            **({} if draw is None else {"draw": draw}),
+            "notes": notes,
+        },
         notes=notes,
         quiet=quiet,
     )
 
 
-def _text(release: str, reconstruction: Reconstruction, predictions: str | None, model: str | None) -> str:
+def _conditions(given: Sequence[str]) -> dict[str, object]:
+    """Return conditions as they are typed: values of one column are alternatives, `low..high` a range of numbers."""
+    found: dict[str, list[Any]] = {}
+    for condition in given:
+        name, sign, value = condition.partition("=")
+        if not sign:
+            raise ParameterError("a condition is a column, = and a value", "--given COLUMN=VALUE")
+        found.setdefault(name.strip(), []).append(value.strip())
+    return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
+
+
+def _text(release: str, reconstruction: Reconstruction, written: Sequence[str | None]) -> str:
     from anonkit.report.wording import number, percent
 
     document = reconstruction.to_dict()
     # what a release with counts stands for is an estimate, and need not be the number of rows in its file
     rows = "" if document["rows"] is None else f", which stands for {number(document['rows'])} rows"
+    if reconstruction.described is None:
+        lines = [click.style(one_line(f"Read the mixture of {release}{rows}"), bold=True)]
+        lines.append(one_line(f"Columns    {', '.join(document['columns'])}"))
+        return "\n".join([*lines, *_asked_lines(reconstruction, written)])
     head = f"Learned {document['target']} from {release}{rows}"
     lines = [click.style(one_line(head), bold=True)]
     shares = ", ".join(f"{name} {percent(share['share'])}" for name, share in document["classes"].items())
     lines.append(one_line(f"{'Bins' if reconstruction.is_regression else 'Classes':11}{shares}"))
     lines += [] if reconstruction.estimator is None else [f"Estimator  {_ESTIMATORS[reconstruction.estimator]}"]
+    lines += [] if reconstruction.vote is None else [f"Vote       {_VOTES[reconstruction.vote]}"]
     lines += [] if reconstruction.scores is None else _score_lines(reconstruction.scores, list(document["classes"]))
-    lines += [f"Written    {path}" for path in (predictions, model) if path is not None]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_asked_lines(reconstruction, written)])
+
+
+def _asked_lines(reconstruction: Reconstruction, written: Sequence[str | None]) -> list[str]:
+    """Return the tables that were asked for, and the files that were written."""
+    from anonkit.report.wording import number
+
+    lines: list[str] = []
+    for table in reconstruction.tables:
+        cells = table.to_dict()["cells"]
+        lines.append(one_line(f"Table      {', '.join(table.names)}: rows, {100 * table.level:g} % interval, by what"))
+        for cell in cells[:_SHOWN]:
+            values = ", ".join("missing" if value is None else f"{value}" for value in cell["values"])
+            ends = "" if cell["lower"] is None else f" ({cell['lower']:,.0f} to {cell['upper']:,.0f})"
+            lines.append(one_line(f"           {values}: {cell['estimate']:,.0f}{ends}, {cell['basis']}"))
+        if len(cells) > _SHOWN:
+            lines.append(f"           and {number(len(cells) - _SHOWN)} more: --json has all")
+    lines += [] if reconstruction.drawn is None else [f"Drawn      {number(reconstruction.drawn)} rows"]
+    return lines + [f"Written    {path}" for path in written if path is not None]
 
 
 def _score_lines(scores: Scores | RegressionScores, classes: list[str]) -> list[str]:

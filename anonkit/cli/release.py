@@ -32,7 +32,12 @@ if TYPE_CHECKING:
 
 @click.command(cls=MethodCommand, name="release")
 @click.argument("source", metavar="IN")
-@click.option("--method", metavar="NAME", default="rfka", show_default=True, help="How: `anonkit methods` lists them.")
+@click.option(
+    "--method",
+    metavar="NAME",
+    show_default="rfka; with --epsilon dp-forest, or dp-marginals with --no-target",
+    help="How: `anonkit methods` lists them.",
+)
 @click.option("--preset", metavar="NAME", help="A named set of parameters, such as paper; options go on top.")
 @reading_options
 @policy_options
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
 @account_options
 @engine_options
 @output_options
+@click.option("--no-utility", is_flag=True, help="Train no models to say how well the target is predicted: faster.")
 @click.option("--seed", type=int, metavar="INTEGER", help="Known randomness, for tests; needs --not-for-release.")
 @click.option("--not-for-release", is_flag=True, help="With --seed: every file says that it must not be handed out.")
 @owner_option
@@ -48,7 +54,7 @@ if TYPE_CHECKING:
 def command(
     source: str,
     *,
-    method: str,
+    method: str | None,
     preset: str | None,
     how: Mapping[str, Any],
     policy: Policy,
@@ -56,6 +62,7 @@ def command(
     account: Account,
     engine: Local | Spark,
     output: Output,
+    no_utility: bool,
     seed: int | None,
     not_for_release: bool,
     owner: bool,
@@ -78,11 +85,13 @@ def command(
         raise WrongUsage("--seed and --not-for-release go together", "who knows the seed can undo the noise")
     from anonkit.cli.summary import notes_of, release_document, release_text
     from anonkit.engines.snapshots.addresses import source_at
-    from anonkit.methods import make_method
+    from anonkit.methods import default_method, make_method
     from anonkit.pipeline.owner_files import OWNER_REPORT
     from anonkit.pipeline.release_path import release_table
     from anonkit.pipeline.release_request import ReleaseRequest
 
+    named = [name for name, value in given.items() if value is not None]
+    method = method or default_method(named, without_target=policy.without_target)
     with progress_bars(quiet) as progress, notes_at_once(quiet):
         request = ReleaseRequest(
             method=make_method(method, read_parameters(method, given), preset),
@@ -93,6 +102,7 @@ def command(
             output=output,
             account=account,
             seed=seed,
+            utility=not no_utility,
             progress=progress,
         )
         release = release_table(source_at(source, **how), request)

@@ -1,38 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`anonkit run`: carry out the release that a recipe file describes."""
+"""`anonkit run`: carry out the release, or the experiment, that a recipe file describes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from anonkit.cli.options import account_options, json_option, other_output_options, owner_option, quiet_option
-from anonkit.cli.outcome import Outcome
+from anonkit.cli.options import (
+    account_options,
+    json_option,
+    option_group,
+    other_output_options,
+    owner_option,
+    quiet_option,
+)
+from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.cli.progress import notes_at_once, progress_bars
 
 if TYPE_CHECKING:
+    from anonkit.comparing.experiments.claims import Verdict
+    from anonkit.comparing.experiments.experiment_runner import ExperimentReport
     from anonkit.ledger.account import Account
+
+_experiment_options = option_group(
+    "experiment",
+    dict,
+    click.option("--data", metavar="DIR", help="Of an experiment: where its public tables are."),
+    click.option("--out", metavar="DIR", help="Of an experiment: where table, plot and verdict go."),
+    click.option("--quick", is_flag=True, help="Of an experiment: its quick form."),
+    click.option("--no-plot", is_flag=True, help="Of an experiment: no plot, so that matplotlib is not needed."),
+)
 
 
 @click.command(name="run")
 @click.argument("recipe", metavar="RECIPE")
 @other_output_options
+@_experiment_options
 @account_options
 @owner_option
 @quiet_option
 @json_option
-def command(recipe: str, *, output: Mapping[str, Any], account: Account, owner: bool, quiet: bool) -> Outcome:
-    """Make the release a recipe describes.
+def command(
+    recipe: str,
+    *,
+    output: Mapping[str, Any],
+    experiment: Mapping[str, Any],
+    account: Account,
+    owner: bool,
+    quiet: bool,
+) -> Outcome:
+    """Make the release or the experiment of a recipe.
 
     \b
     anonkit run recipes/bank-rfka.toml
     anonkit run recipes/adult-rfka.toml --output /tmp/adult.parquet --force
+    anonkit run recipes/papers/004-ppnb.toml --quick --out /tmp/ppnb
 
     A recipe is a TOML file with method, input (or simulate, or several tables), output, policy and parameters; its
-    paths are relative to its own folder.
+    paths are relative to its own folder. One with a table [experiment] is an experiment: every system at every point of
+    its grid, then a table, a plot and a verdict on the claims of a paper. An experiment that is interrupted goes on
+    where it was; --force begins anew. It touches no ledger but the one that --ledger names.
     """
+    from anonkit.comparing.experiments.experiment_recipe import is_experiment
+
+    if is_experiment(recipe):
+        _refuse_given({**output, "owner": owner}, ("force",), "an experiment makes no release that could have")
+        return _experiment(recipe, output, experiment, account, quiet)
+    _refuse_given(experiment, (), "this recipe describes a release; only an experiment has")
     from anonkit.cli.summary import notes_of, release_document, release_text
     from anonkit.pipeline.recipe import Recipe
 
@@ -44,3 +81,56 @@ def command(recipe: str, *, output: Mapping[str, Any], account: Account, owner: 
         notes=notes_of(release, owner=owner),
         quiet=quiet,
     )
+
+
+def _experiment(
+    recipe: str, output: Mapping[str, Any], given: Mapping[str, Any], account: Account, quiet: bool
+) -> Outcome:
+    from anonkit.comparing.experiments.experiment_runner import run_experiment
+
+    with progress_bars(quiet) as progress, notes_at_once(quiet):
+        report = run_experiment(
+            recipe,
+            data=given["data"],
+            out=given["out"],
+            quick=given["quick"],
+            plot=not given["no_plot"],
+            force=output["force"],
+            account=account,
+            progress=progress,
+        )
+    return Outcome(text=_text(report), document=_document(report), quiet=quiet)
+
+
+def _refuse_given(options: Mapping[str, Any], allowed: tuple[str, ...], why: str) -> None:
+    """Refuse options that are for the other kind of recipe."""
+    for name, value in options.items():
+        if value and name not in allowed:
+            raise WrongUsage(f"{why} --{name.replace('_', '-')}", "anonkit run --help")
+
+
+def _text(report: ExperimentReport) -> str:
+    experiment = report.experiment
+    done = f", {report.runs_done_before:,} of them kept from before" if report.runs_done_before else ""
+    lines = [click.style(experiment.title, bold=True), experiment.paper]
+    lines.append(f"{len(report.measured):,} configurations, {report.runs:,} runs{done}")
+    if report.verdicts:
+        lines += ["", *(line for one in report.verdicts for line in _said(one))]
+    return "\n".join([*lines, "", *(f"Wrote {path}" for path in report.files)])
+
+
+def _said(one: Verdict) -> list[str]:
+    colour = {"held": "green", "not held": "red"}.get(one.word, "yellow")
+    return [f"{click.style(one.word.ljust(14), fg=colour)} {one.claim.says}", f"{'':14} {one.seen}"]
+
+
+def _document(report: ExperimentReport) -> dict[str, Any]:
+    return {
+        "experiment": report.experiment.name,
+        "quick": report.experiment.quick,
+        "configurations": len(report.measured),
+        "runs": report.runs,
+        "runs_done_before": report.runs_done_before,
+        "claims": [{"says": one.claim.says, "verdict": one.word, "seen": one.seen} for one in report.verdicts],
+        "files": [str(Path(path)) for path in report.files],
+    }

@@ -60,6 +60,8 @@ _MEANINGS = {
     "rows_per_unit": "its account is about another number of rows of a unit than its promise",
     "noise_is_stated": "it shows less noise than its account states",
     "trees": "its trees are not such as its parameters can have grown",
+    "rule": "it says other things of the public rule than its parameters and its number of rows lead to",
+    "rule_is_followed": "its model is another one than the public rule asks for",
     "rows_per_tree": "its trees are not those that its parameters plan",
     "tables": "its noisy tables do not fit its domains and its account",
     "counted_domains": "its columns have other domains than they were counted in",

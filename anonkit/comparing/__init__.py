@@ -2,6 +2,7 @@
 """Methods compared on one table: privacy, utility and cost of each, and the page that shows the frontier.
 
 ``comparison`` releases one half of a table by every method and scores each on the other half, ``rebuilt_model`` scores
-the model that a receiver reconstructs, ``frontier`` draws the page. It uses the main path and the audit as they are:
-no method, attack or measure is written here. Nothing is published; a comparison is for the owner.
+the model that a receiver reconstructs, ``frontier`` makes the page and what a notebook shows, ``frontier_plot``
+the plot. It uses the main path and the audit as they are: no method, attack or measure is written here. Nothing is
+published; a comparison is for the owner.
 """

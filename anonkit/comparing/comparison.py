@@ -22,17 +22,18 @@ from anonkit.auditing import audit
 from anonkit.bundle.stored_release import Release
 from anonkit.checks.consumer_models import best_of, name_of_best, scores_of_models
 from anonkit.checks.number_models import scores_of_number_models
+from anonkit.comparing.frontier import comparison_fragment
+from anonkit.comparing.frontier_plot import Figure
 from anonkit.comparing.rebuilt_model import scores_of_reconstruction
 from anonkit.domains.arrow_values import is_ordered
 from anonkit.domains.cell_keys import cell_keys
-from anonkit.drafting.table_domains import MIN_PEOPLE
 from anonkit.engines import open_engine
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.engines.snapshots.dispatch import snapshot
-from anonkit.errors import AnonkitError, ParameterError, PolicyError, in_python, spoken
+from anonkit.errors import AnonkitError, ParameterError, PolicyError, in_python, option, spoken
 from anonkit.ledger.account import Account, Where
 from anonkit.ledger.standing import total
-from anonkit.methods import make_method, method_parameters
+from anonkit.methods import make_method, method_class, method_parameters
 from anonkit.pipeline.release_path import release_table
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.policy.declaration import Policy
@@ -156,6 +157,13 @@ class Comparison:
         """What must be said about choosing epsilon; None where nothing private was looked at for it."""
         return None if self.public or self.epsilon_looked_at == 0 else PRICE
 
+    def figure(self) -> Figure:
+        """Return the plot of measured risk against what models keep, for a notebook or, as `.svg`, for a file."""
+        return Figure(document=self.to_dict())
+
+    def _repr_html_(self) -> str:
+        return comparison_fragment(self.to_dict())
+
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as a JSON document."""
         return {
@@ -181,7 +189,7 @@ class Comparison:
 def compare(
     source: object,
     *,
-    target: str,
+    target: str | None = None,
     task: str | None = None,
     methods: Sequence[str],
     k: Sequence[int] = (2, 5, 10, 50),
@@ -189,7 +197,7 @@ def compare(
     policy: Policy | str | Path | None = None,
     identifiers: Sequence[str] = (),
     domains_from_data: bool = False,
-    domains_min_people: int = MIN_PEOPLE,
+    domains_min_people: int = Policy.domains_min_people,
     public: object = None,
     charge: str | Path | None = None,
     dataset: str | None = None,
@@ -205,25 +213,33 @@ def compare(
     Parameters
     ----------
     source : path or table
-    target : str
-        What models predict.
+    target : str, optional
+        What models predict; by default the target that the policy declares.
     task : str, optional
         "classification" or "regression"; by default the policy's, else models do what the values of the target suggest,
         and every method what it takes the task to be.
     methods : sequence of str
         Those with a parameter `k` run at every k, those with `epsilon` at every epsilon, others once.
+    k : sequence of int
+        Each 2 or more.
+    epsilon : sequence of float
+        Each in (0, inf); all that were looked at add up.
     policy, identifiers, domains_from_data, domains_min_people
         As for `release`.
     public : path or table, optional
         Public or simulated rows with the same columns, compared instead of the source: looking at them is free.
     charge : path, optional
         Ledger in which every epsilon that is looked at is booked, under `dataset` and its `budget`.
+    dataset, budget
+        As for `release`, with `charge`.
     rows : int
         Rows compared, drawn at random when there are more, in [100, inf).
     attacks : int
         People attacked in each release.
     seed : int
         Which rows and people are drawn.
+    progress : callable
+        Called with the step and the share done.
     **how
         `query`, `sheet`, `format`, `header_row` and `decimal`, as for `release`, of the table that is compared.
 
@@ -239,7 +255,16 @@ def compare(
     """
     if not methods or rows < 100:
         raise ParameterError("compare needs methods and 100 rows or more", _METHODS)
+    for name in methods:
+        if not getattr(method_class(name), "publishes_rows", True):
+            raise ParameterError(
+                f"method {name!r} publishes tables, and models are compared on rows",
+                "leave it out; see anonkit methods",
+            )
     declared = policy if isinstance(policy, Policy) else Policy() if policy is None else Policy.load(policy)
+    target = declared.target if target is None else target
+    if target is None:
+        raise ParameterError("no column is named as the target, which models predict", option("target", "COLUMN"))
     declared = declared.with_roles(target=target, task=task, identifiers=identifiers)
     first, second = _halves(source_at(source if public is None else public, **how), declared, rows, seed)
     found = _task(first, declared, target)

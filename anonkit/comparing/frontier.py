@@ -3,25 +3,40 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any, TypeAlias
+from typing import Any
 
+from anonkit.comparing.frontier_plot import (
+    HEIGHT,
+    MARKS,
+    MEASURES,
+    WIDTH,
+    Figure,
+    drawable,
+    measure_of,
+    plot,
+    shape,
+    title_of,
+)
 from anonkit.promises.cautious_figures import loss_words
 from anonkit.report.charts import safe_text
 from anonkit.report.document import OWNER_BANNER
 
-_Scale: TypeAlias = Callable[[float], float]
-"""Where a figure stands on an axis, in pixels."""
-
-_WIDTH, _HEIGHT = 760, 430
-_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 24, 18, 52
-_MARKS = ("circle", "square", "triangle", "diamond", "ring", "frame")
+_IN_A_NOTEBOOK = (
+    ".anonkit-view .banner{background:#a81515;color:#fff;padding:.35em .8em;font-weight:600}"
+    ".anonkit-view .wide{overflow-x:auto}"
+    ".anonkit-view .wide table{color:inherit;border-collapse:collapse;font-size:.93em}"
+    ".anonkit-view .wide table{font-variant-numeric:tabular-nums}"
+    ".anonkit-view .wide th,.anonkit-view .wide td{text-align:right;padding:.25em .6em;border:0;"
+    "border-bottom:1px solid rgba(128,128,128,.35)}"
+    ".anonkit-view .wide td{white-space:nowrap}"
+    ".anonkit-view .wide th:first-child,.anonkit-view .wide td:first-child{text-align:left}"
+    ".anonkit-view summary{cursor:pointer;font-weight:600}"
+)
+"""Lines and text in the colours of the notebook, light or dark."""
 _ATTACKS = ("singling_out", "linkability", "inference", "membership")
-
-_MEASURES = {"auc": "AUC", "r2": "R²"}
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --paper: #fdfdfb; --line: #c8ccd0; --quiet: #59636e;
@@ -63,8 +78,8 @@ def frontier_page(comparison: Mapping[str, Any]) -> str:
     For the owner: the page carries the banner that says so.
     """
     points = comparison["points"]
-    measure = "r2" if comparison.get("task") == "regression" else "auc"
-    raw, name = comparison["raw"][measure], _MEASURES[measure]
+    measure = measure_of(comparison)
+    raw, name = comparison["raw"][measure], MEASURES[measure]
     body = [
         "<h1>What each release costs, and what it protects</h1>",
         f'<p class="quiet">Target {_text(comparison["target"])}, {comparison["rows"]:,} rows: '
@@ -75,7 +90,7 @@ def frontier_page(comparison: Mapping[str, Any]) -> str:
         f"<p>Up and to the left is better. Across: the share of people whose row is found only because it is there, "
         f"with its 95 % limits. Up: {name} of the best model, on held-out rows: trained on the release as it is, or "
         "reconstructed from it as anonkit reconstruct does, where its parameters are there to undo the noise.</p>",
-        f"<figure>{scatter(points, raw, measure)}</figure>",
+        f"<figure>{_figure(points, raw, measure)}</figure>",
         "<h2>All figures</h2>",
         f'<div class="scroll">{_table(points, comparison["raw"], measure)}</div>',
         *_refused(points),
@@ -92,40 +107,37 @@ def frontier_page(comparison: Mapping[str, Any]) -> str:
     )
 
 
-def scatter(points: Sequence[Mapping[str, Any]], raw: float | None, measure: str = "auc") -> str:
-    """Return the plot: one mark a release, its shape by method, its label beside it, limits as a line."""
-    drawn = [point for point in points if point[measure] is not None and "linkability" in point["attacks"]]
-    heights = [point[measure] for point in drawn] + ([raw] if raw is not None else [])
+def comparison_fragment(comparison: Mapping[str, Any]) -> str:
+    """Return what a notebook shows of a comparison: banner, plot, price, all figures and what was refused.
+
+    Privacy
+    -------
+    For the owner: it carries the banner that says so, since notebooks are handed on.
+    """
+    measure = measure_of(comparison)
+    body = [
+        f"<style>{_IN_A_NOTEBOOK}</style>",
+        f'<p class="banner">{_text(OWNER_BANNER)}</p>',
+        f"<p>Target {_text(comparison['target'])}, {comparison['rows']:,} rows: {_text(comparison['protocol'])}.</p>",
+        Figure(document=comparison).drawn_inline(),
+        *_price(comparison["looking"], "h4"),
+        f'<details><summary>All figures</summary><div class="wide">'
+        f"{_table(comparison['points'], comparison['raw'], measure)}</div></details>",
+        *_refused(comparison["points"], "h4"),
+    ]
+    return f'<div class="anonkit-view">{"".join(body)}</div>'
+
+
+def _figure(points: Sequence[Mapping[str, Any]], raw: float | None, measure: str) -> str:
+    """Return the plot with its legend and what has to be said of it."""
+    drawn = drawable(points, measure)
     if not drawn:
         return "<p>No release could be drawn.</p>"
-    low, high = _span(heights, 0.0 if measure == "auc" else -math.inf)
-    right = min(1.0, 1.15 * max(0.02, *(point["attacks"]["linkability"]["ci"][1] for point in drawn)))
-
-    def x(risk: float) -> float:
-        return float(_LEFT + (_WIDTH - _LEFT - _RIGHT) * math.sqrt(min(max(risk, 0.0) / right, 1.0)))
-
-    def y(auc: float) -> float:
-        return float(_TOP + (_HEIGHT - _TOP - _BOTTOM) * (high - auc) / (high - low))
-
-    parts = _axes(x, y, (low, high), right, _MEASURES[measure])
-    if raw is not None:
-        parts.append(
-            f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(raw):.1f}" y2="{y(raw):.1f}" stroke="currentColor" '
-            f'stroke-dasharray="6 4"/><text x="{_WIDTH - _RIGHT}" y="{y(raw) - 6:.1f}" text-anchor="end">'
-            f"the rows as they are: {raw:.3f}</text>"
-        )
     methods = list(dict.fromkeys(point["method"] for point in drawn))
-    taken: list[tuple[float, float]] = []
-    for number, method in enumerate(methods):
-        parts.append(
-            _curve([point for point in drawn if point["method"] == method], number, x, lambda point: y(point[measure]))
-        )
-    places = [(x(point["attacks"]["linkability"]["risk"]), y(point[measure])) for point in drawn]
-    for point, (across, up) in zip(drawn, places, strict=True):
-        parts.append(_name(_short(point), across, up, places, taken))
-    title = f"{len(drawn)} releases by linkability risk and {_MEASURES[measure]}; the table below has the same figures."
     return (
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{_text(title)}">{"".join(parts)}</svg>'
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{_text(title_of(drawn, measure))}; the '
+        'table below has the same figures.">'
+        f"{plot(drawn, raw, measure)}</svg>"
         f"{_legend(methods)}"
         '<figcaption class="quiet">Releases of one method are joined; a mark is named by its k or ε where there is '
         "room.</figcaption>"
@@ -135,94 +147,14 @@ def scatter(points: Sequence[Mapping[str, Any]], raw: float | None, measure: str
 def _legend(methods: Sequence[str]) -> str:
     """Return the methods with their marks."""
     items = (
-        f'<li class="m{at % len(_MARKS)}"><svg viewBox="-8 -8 16 16" aria-hidden="true">{_shape(at, 0, 0)}</svg> '
+        f'<li class="m{at % len(MARKS)}"><svg viewBox="-8 -8 16 16" aria-hidden="true">{shape(at, 0, 0)}</svg> '
         f"<span>{_text(name)}</span></li>"
         for at, name in enumerate(methods)
     )
     return f'<ul class="legend">{"".join(items)}</ul>'
 
 
-def _axes(x: _Scale, y: _Scale, heights: tuple[float, float], right: float, measure: str) -> list[str]:
-    base, parts = _HEIGHT - _BOTTOM, []
-    for auc in _ticks(*heights):
-        parts.append(
-            f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(auc):.1f}" y2="{y(auc):.1f}" stroke="currentColor" '
-            f'stroke-opacity=".15"/><text x="{_LEFT - 8}" y="{y(auc) + 4:.1f}" text-anchor="end">{auc:g}</text>'
-        )
-    for risk in _ticks(0.0, right):
-        parts.append(f'<text x="{x(risk):.1f}" y="{base + 18}" text-anchor="middle">{risk:g}</text>')
-    parts.append(f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{base}" y2="{base}" stroke="currentColor"/>')
-    middle = (_LEFT + _WIDTH - _RIGHT) / 2
-    parts.append(f'<text x="{middle}" y="{base + 40}" text-anchor="middle">linkability risk (square-root scale)</text>')
-    turned = f'transform="rotate(-90 14 {_TOP + 150})"'
-    parts.append(f'<text x="14" y="{_TOP + 150}" text-anchor="middle" {turned}>{measure}</text>')
-    return parts
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Return four to ten round numbers in a range."""
-    step = next(s * 10.0**e for e in range(-6, 2) for s in (1, 2, 5) if (high - low) / (s * 10.0**e) <= 8)
-    first = math.ceil(low / step - 1e-9)
-    return [round(at * step, 9) for at in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-def _curve(
-    points: Sequence[Mapping[str, Any]], shape: int, x: _Scale, height: Callable[[Mapping[str, Any]], float]
-) -> str:
-    """Return the releases of one method: marks with their limits, joined in the order of the parameter."""
-    places = [(x(point["attacks"]["linkability"]["risk"]), height(point)) for point in points]
-    joined = " ".join(f"{across:.1f},{up:.1f}" for across, up in places)
-    parts = [f'<polyline points="{joined}" fill="none" stroke="currentColor" stroke-width="1.5"/>']
-    for point, (across, up) in zip(points, places, strict=True):
-        left, right = (x(limit) for limit in point["attacks"]["linkability"]["ci"])
-        parts.append(
-            f"<g><title>{_text(point['label'])}</title>"
-            f'<line x1="{left:.1f}" x2="{right:.1f}" y1="{up:.1f}" y2="{up:.1f}" stroke="currentColor" '
-            f'stroke-opacity=".35"/>{_shape(shape, across, up)}</g>'
-        )
-    return f'<g class="mark m{shape % len(_MARKS)}">{"".join(parts)}</g>'
-
-
-def _name(
-    text: str, across: float, up: float, marks: Sequence[tuple[float, float]], taken: list[tuple[float, float]]
-) -> str:
-    """Return a mark's name beside it, on the first side where nothing stands; nothing where all sides are taken."""
-    width = 7.0 * len(text)
-    for left, line in itertools.product((across + 9, across - 9 - width), (up - 7, up + 17)):
-        free = all(abs(line - other) > 13 or left + width < beside or left > beside + 50 for beside, other in taken)
-        free &= all(abs(line - 4 - other) > 10 or not left - 6 < mark < left + width + 6 for mark, other in marks)
-        if free and _LEFT <= left <= _WIDTH - width:
-            taken.append((left, line))
-            return f'<text class="name" x="{left:.1f}" y="{line:.1f}">{_text(text)}</text>'
-    return ""
-
-
-def _short(point: Mapping[str, Any]) -> str:
-    return str(point["setting"] or point["method"])
-
-
-def _shape(number: int, x: float, y: float) -> str:
-    kind = _MARKS[number % len(_MARKS)]
-    if kind == "circle":
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5.5" fill="currentColor"/>'
-    if kind == "square":
-        return f'<rect x="{x - 5:.1f}" y="{y - 5:.1f}" width="10" height="10" fill="currentColor"/>'
-    if kind == "ring":
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="none" stroke="currentColor" stroke-width="2"/>'
-    if kind == "frame":
-        outline = f'x="{x - 6.5:.1f}" y="{y - 6.5:.1f}" width="13" height="13"'
-        return f'<rect {outline} fill="none" stroke="currentColor" stroke-width="2"/>'
-    path = "M0,-7 L6,5 L-6,5 Z" if kind == "triangle" else "M0,-7 L6,0 L0,7 L-6,0 Z"
-    return f'<path transform="translate({x:.1f} {y:.1f})" d="{path}" fill="currentColor"/>'
-
-
-def _span(values: Sequence[float], least: float) -> tuple[float, float]:
-    low, high = min(values), max(values)
-    margin = max(0.01, (high - low) * 0.12)
-    return max(least, low - margin), min(1.0, high + margin)
-
-
-def _price(looking: Mapping[str, Any]) -> list[str]:
+def _price(looking: Mapping[str, Any], head: str = "h2") -> list[str]:
     if looking["note"] is None:
         return []
     done = (
@@ -232,7 +164,7 @@ def _price(looking: Mapping[str, Any]) -> list[str]:
     )
     spent = loss_words(float(looking["epsilon"]))
     return [
-        "<h2>Looking has a price</h2>",
+        f"<{head}>Looking has a price</{head}>",
         f"<p>{_text(looking['note'])} All points together: epsilon {spent}. {_text(done)}</p>",
     ]
 
@@ -241,7 +173,7 @@ def _table(points: Sequence[Mapping[str, Any]], raw: Mapping[str, Any], measure:
     models = list(dict.fromkeys(name for point in (raw, *points) for name in point["models"]))
     head = [
         "release",
-        *(f"{_MEASURES[measure]}, {name}" for name in models),
+        *(f"{MEASURES[measure]}, {name}" for name in models),
         *(name.replace("_", " ") for name in _ATTACKS),
     ]
     rows = [["the rows as they are", *_scores(raw, models, measure), *["–"] * len(_ATTACKS)]]
@@ -281,13 +213,13 @@ def _risk(attack: Mapping[str, Any] | None) -> str:
     return f"{attack['risk']:.3f} ({attack['ci'][0]:.2f}–{attack['ci'][1]:.2f})"
 
 
-def _refused(points: Sequence[Mapping[str, Any]]) -> list[str]:
+def _refused(points: Sequence[Mapping[str, Any]], head: str = "h2") -> list[str]:
     lines = [
         f"<li>{_text(point['label'])}: {_text(point['refused'])}</li>"
         for point in points
         if point["refused"] is not None
     ]
-    return ["<h2>No release</h2>", f"<ul>{''.join(lines)}</ul>"] if lines else []
+    return [f"<{head}>No release</{head}>", f"<ul>{''.join(lines)}</ul>"] if lines else []
 
 
 def _text(text: object) -> str:

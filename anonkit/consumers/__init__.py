@@ -7,6 +7,8 @@ To train on a k-anonymous table:     `ReleaseFeatures`.
 To do so from files and score it:    `reconstruct`.
 To choose a model on released rows:  `release_scorer`.
 To read tables off it:               `frequencies`, `histogram`, `moments`, `two_way`, `by_class`.
+To read published aggregates:        `aggregate_tables`.
+To use a mixture for any purpose:    `MarginalModel`, to predict by it `MixtureClassifier`.
 To compare with older proposals:     `WarnerDecisionTree` (DTPD), `AdditiveNoiseDecisionTree` (DTCRD).
 """
 
@@ -16,10 +18,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from anonkit.consumers.aggregate_frames import aggregate_tables as aggregate_tables
     from anonkit.consumers.comparators.dtcrd import AdditiveNoiseDecisionTree as AdditiveNoiseDecisionTree
     from anonkit.consumers.comparators.dtpd import WarnerDecisionTree as WarnerDecisionTree
     from anonkit.consumers.forest import Forest as Forest
+    from anonkit.consumers.marginal_model import MarginalModel as MarginalModel
+    from anonkit.consumers.mixture_classifier import MixtureClassifier as MixtureClassifier
     from anonkit.consumers.naive_bayes import NaiveBayes as NaiveBayes
+    from anonkit.consumers.reconstruction import MixtureQuestions as MixtureQuestions
     from anonkit.consumers.reconstruction import reconstruct as reconstruct
     from anonkit.consumers.regressor import ReleaseRegressor as ReleaseRegressor
     from anonkit.consumers.release_features import ReleaseFeatures as ReleaseFeatures
@@ -33,10 +39,14 @@ if TYPE_CHECKING:
 _HOME = {
     "AdditiveNoiseDecisionTree": "comparators.dtcrd",
     "Forest": "forest",
+    "MarginalModel": "marginal_model",
+    "MixtureClassifier": "mixture_classifier",
+    "MixtureQuestions": "reconstruction",
     "NaiveBayes": "naive_bayes",
     "ReleaseFeatures": "release_features",
     "ReleaseRegressor": "regressor",
     "WarnerDecisionTree": "comparators.dtpd",
+    "aggregate_tables": "aggregate_frames",
     "by_class": "tables",
     "frequencies": "tables",
     "histogram": "tables",

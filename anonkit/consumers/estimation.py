@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -15,6 +16,7 @@ from anonkit.consumers.share_estimates import band_interval, reach_from, smoothe
 from anonkit.domains.array_types import BoolArray, FloatArray
 from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import ParameterError
+from anonkit.estimators.class_shrinkage import drawn_shares, shrunken
 from anonkit.estimators.moments import MomentEstimate, PowerSums, ScoreSums, estimate_moments
 from anonkit.estimators.response_inversion import (
     JointAnswers,
@@ -36,8 +38,9 @@ _LEVEL = 0.95  # of the intervals behind the errors of a smoothed histogram
 _LEAST = 1e-9  # what any variance is at least, as a share of the attribute's
 
 
-ESTIMATORS = ("likelihood", "moment", "published")
-"""How shares are estimated: by maximum likelihood; unbiased, on the simplex; as published, uncorrected."""
+ESTIMATORS = ("shrunken", "likelihood", "moment", "published")
+"""How shares are estimated: drawn towards no effect of the class by their noise; by maximum likelihood; unbiased, on
+the simplex; as published, uncorrected."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +53,9 @@ class Estimation:
         When a value is unknown or out of range.
     """
 
-    estimator: Literal["likelihood", "moment", "published"] = "likelihood"
-    """Likeliest shares; unbiased shares projected on the simplex; or the paper's, with nothing put right."""
+    estimator: Literal["shrunken", "likelihood", "moment", "published"] = "shrunken"
+    """Shares drawn towards no effect of the class, as far as their noise asks; likeliest shares; unbiased shares
+    projected on the simplex; or the paper's, with nothing put right."""
     smoothing: float = 0.5
     """Rows added to each value of each class (Laplace), in [0, inf)."""
     numbers: Literal["histogram", "normal"] = "histogram"
@@ -59,7 +63,7 @@ class Estimation:
 
     def __post_init__(self) -> None:
         if self.estimator not in ESTIMATORS:
-            raise ParameterError(f"estimator ({self.estimator}) must be likelihood, moment or published")
+            raise ParameterError(f"estimator ({self.estimator}) must be shrunken, likelihood, moment or published")
         if self.numbers not in ("histogram", "normal"):
             raise ParameterError(f"numbers ({self.numbers}) must be histogram or normal")
         if not 0 <= self.smoothing < np.inf:
@@ -118,14 +122,7 @@ def make_prior(statistics: ClassStatistics, estimation: Estimation) -> Prior:
     target = statistics.table.target
     assert target is not None  # noqa: S101 - a classifier has a target
     n_classes = len(target.domain.values)
-    if target.mechanism is None:
-        sizes, variances = _joint_sizes(statistics)
-    else:
-        counts = statistics.label_counts.astype(np.float64)
-        sizes = target.mechanism.unmix(counts)
-        variances = target.mechanism.unmix_squares(counts) - sizes**2 / max(counts.sum(), 1.0)
-        variances = variances + statistics.noise.get(target.name, 0.0)
-    sizes, variances = sizes[:n_classes], variances[:n_classes]
+    sizes, variances = (figures[:n_classes] for figures in _class_sizes(statistics, target))
     total = max(float(sizes.sum()), 1.0)
     floor = 0.0 if estimation.estimator == "published" else estimation.smoothing
     positive = np.maximum(project_to_simplex(sizes / total) * total + floor, _NEVER)
@@ -133,19 +130,40 @@ def make_prior(statistics: ClassStatistics, estimation: Estimation) -> Prior:
     return Prior(probabilities=positive / positive.sum(), errors=errors)
 
 
+def _class_sizes(statistics: ClassStatistics, target: PublishedTarget) -> tuple[FloatArray, FloatArray]:
+    """Return unbiased class sizes, that of a missing class last, and their variances."""
+    if target.mechanism is None:
+        return _joint_sizes(statistics)
+    counts = statistics.label_counts.astype(np.float64)
+    sizes = target.mechanism.unmix(counts)
+    variances = target.mechanism.unmix_squares(counts) - sizes**2 / max(counts.sum(), 1.0)
+    return sizes, variances + statistics.noise.get(target.name, 0.0)
+
+
 def _joint_sizes(statistics: ClassStatistics) -> tuple[FloatArray, FloatArray]:
-    """Add up the class sizes each attribute's joint answers lead to, and their variances."""
-    sizes = variances = np.zeros(statistics.n_classes)
+    """Return class sizes, and their variances, from the joint answers about all attributes.
+
+    Every attribute leads to shares of the classes, whose noise grows with its domain: they are weighed by how precise
+    the mechanism makes them, whatever was answered, so that the mean stays unbiased.
+    """
+    rows, shares, variances, precisions = 0.0, [], [], []
     for attribute in statistics.table.attributes:
         mechanism, counts = attribute.mechanism, statistics.sums[attribute.name]
         assert isinstance(mechanism, TruthOrBlind)  # noqa: S101 - checked by PublishedTable
         assert isinstance(counts, np.ndarray)  # noqa: S101 - joint answers are counted
         members = np.repeat(np.eye(statistics.n_classes), mechanism.n_outputs // statistics.n_classes, axis=0)
         scores = mechanism.unblinded(members)
-        class_sizes = counts[0] @ scores
-        sizes = sizes + class_sizes
-        variances = variances + counts[0] @ scores**2 - class_sizes**2 / max(counts.sum(), 1)
-    return sizes, variances
+        answers = float(counts.sum())
+        if answers:
+            share = counts[0] @ scores / answers
+            rows += answers
+            shares.append(share)
+            variances.append((counts[0] @ scores**2 / answers - share**2) / answers)
+            precisions.append(answers / float((scores**2).mean(axis=0).sum()))
+    if not shares:
+        return np.zeros(statistics.n_classes), np.zeros(statistics.n_classes)
+    weights = np.array(precisions) / sum(precisions)
+    return rows * (weights @ np.array(shares)), rows**2 * (weights**2 @ np.array(variances))
 
 
 def make_factor(attribute: PublishedAttribute, statistics: ClassStatistics, estimation: Estimation) -> Factor:
@@ -161,6 +179,59 @@ def make_factor(attribute: PublishedAttribute, statistics: ClassStatistics, esti
     counts = (sums[0] if attribute.joint_with_target else sums).astype(np.float64)
     noise = statistics.noise.get(attribute.name, 0.0)
     return _shares(attribute, table_channel(attribute, target), counts, n_classes, estimation, noise)
+
+
+def shrink_factors(
+    factors: Sequence[Factor], statistics: ClassStatistics, estimation: Estimation
+) -> tuple[Factor, ...]:
+    """Return the factors with the shares of randomized attributes drawn towards no effect of the class.
+
+    Shares behind a band are smoothed already, those of noisy counts made consistent, and what is clear has no noise:
+    they stay. So do errors, which are those of the unbiased estimates.
+    """
+    table = statistics.table
+    if estimation.estimator != "shrunken" or table.target is None:
+        return tuple(factors)
+    chosen = [
+        factor.attribute
+        for factor in factors
+        if isinstance(factor, ShareFactor) and factor.unbiased is not None and _is_noisy(factor.attribute, table.target)
+    ]
+    if not chosen:
+        return tuple(factors)
+    sizes, variances = _class_sizes(statistics, table.target)
+    total = max(float(sizes.sum()), 1.0)
+    classes = drawn_shares(sizes / total, variances / total**2)
+    answers = [_answers(one, statistics) for one in chosen]
+    found = [
+        table_channel(one, table.target).dependence(counts, classes)
+        for one, counts in zip(chosen, answers, strict=True)
+    ]
+    n_classes, least = len(table.target.domain.values), estimation.smoothing
+    drawn = {
+        one.name: _smoothed(shares[:n_classes], least, float(counts.sum()))
+        for one, counts, shares in zip(chosen, answers, shrunken(found, classes), strict=True)
+    }
+    return tuple(
+        replace(factor, probabilities=drawn[factor.attribute.name])
+        if isinstance(factor, ShareFactor) and factor.attribute.name in drawn
+        else factor
+        for factor in factors
+    )
+
+
+def _answers(attribute: PublishedAttribute, statistics: ClassStatistics) -> FloatArray:
+    """Return the counts of the answers; of an attribute that nobody answered, as if each answer had been given once."""
+    sums = statistics.sums[attribute.name]
+    assert isinstance(sums, np.ndarray)  # noqa: S101 - shares are made of counts
+    counts = (sums[0] if attribute.joint_with_target else sums).astype(np.float64)
+    return counts if counts.any() else counts + 1
+
+
+def _is_noisy(attribute: PublishedAttribute, target: PublishedTarget) -> bool:
+    """Tell whether answers about the value or the class are randomized, in a way that moments undo."""
+    channels = [attribute.mechanism, label_channel(target)]
+    return not all(isinstance(one, RandomizedResponse) and one.truth_probability == 1 for one in channels)
 
 
 def _is_clear(attribute: PublishedAttribute, target: PublishedTarget | None) -> bool:
@@ -193,7 +264,7 @@ def _shares(
     else:
         estimate, band = channel.estimate(answers), None
         unbiased = estimate.shares[:n_classes]
-        if estimation.estimator == "likelihood":
+        if estimation.estimator in ("shrunken", "likelihood"):
             table = channel.maximum_likelihood(answers)
         else:
             sizes = np.maximum(estimate.counts.sum(axis=1, keepdims=True), 0)

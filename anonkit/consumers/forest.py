@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -21,9 +22,7 @@ from anonkit.domains.attribute_domains import UNKNOWN, Grid
 from anonkit.errors import ParameterError
 from anonkit.published.additive_scores import places_of, scores_of
 from anonkit.published.tree_attributes import Attribute
-from anonkit.published.tree_model import PublishedForest
-
-VOTES = ("pooled", "majority")
+from anonkit.published.tree_model import VOTES, PublishedForest
 
 
 class UnknownValueWarning(UserWarning):
@@ -37,11 +36,15 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     params : mapping or PublishedForest, optional
         The release's params; may be given to `fit` instead.
-    vote : {"pooled", "majority"}
-        Add up the noisy counts of the leaves a row falls into, one a tree, so that their noise averages out; or let
-        each tree vote for its commonest class, as the papers do. Leaves without counts always vote.
+    vote : {"pooled", "majority", "sum"}, optional
+        How the leaves that a row falls into, one a tree, decide together; by default what the release says, and
+        `pooled` where it says nothing. `pooled`: add up their noisy counts, so that a leaf of many rows says more;
+        `majority`: each votes for its commonest class; `sum`: add up their class probabilities, the shares of their
+        counts with negative ones taken for 0 (all alike where none is positive), so that every tree says as much.
+        Leaves without counts always vote for their label.
     smoothing : float
-        Rows added to each class of the pooled counts, in [0, inf).
+        Rows added to each class of the pooled counts, or votes to each class, in [0, inf); no effect on a sum of
+        probabilities.
 
     Attributes
     ----------
@@ -49,6 +52,8 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The class labels, in the order of the published domain.
     forest_ : PublishedForest
         What the params say.
+    vote_ : str
+        How the trees decide together; `majority` where no leaf has counts.
     scores_ : AdditiveScores or None
         The scores of leaves and attribute values, where the release has them: they predict then, and `vote` and
         `smoothing` have no effect.
@@ -62,7 +67,7 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         params: Mapping[str, Any] | PublishedForest | None = None,
         *,
-        vote: Literal["pooled", "majority"] = "pooled",
+        vote: Literal["pooled", "majority", "sum"] | None = None,
         smoothing: float = 1.0,
     ) -> None:
         self.params = params
@@ -81,7 +86,7 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         params : mapping or PublishedForest, optional
             In place of those given to the constructor.
         """
-        if self.vote not in VOTES:
+        if self.vote is not None and self.vote not in VOTES:
             raise ParameterError(f"vote ({self.vote}) must be one of {', '.join(VOTES)}")
         if not 0 <= self.smoothing < np.inf:
             raise ParameterError(f"smoothing ({self.smoothing}) must be in [0, inf)")
@@ -90,6 +95,7 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError("a forest needs the params of a release", "Forest.from_release(path)")
         self.forest_ = chosen if isinstance(chosen, PublishedForest) else PublishedForest.from_params(chosen)
         self.classes_ = np.array(self.forest_.schema.classes.labels(), dtype=object)
+        self.vote_ = self.vote or self.forest_.vote or "pooled"
         self.scores_ = None if isinstance(chosen, PublishedForest) else scores_of(chosen, self.forest_)
         self._ballots = self._count_ballots()
         return self
@@ -109,13 +115,19 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return what each leaf adds to each class, shape (n_nodes, n_classes)."""
         contents = self.forest_.contents()
         out = np.zeros((len(contents), self.classes_.size))
+        counted, rows = [], []
         for node, leaf in enumerate(contents):
             if leaf is None:
                 continue
-            if leaf.counts is None or self.vote == "majority":
-                out[node, np.argmax(leaf.counts) if leaf.counts is not None else leaf.label] = 1.0
+            if leaf.counts is None:
+                out[node, leaf.label] = 1.0
             else:
-                out[node] = leaf.counts
+                counted.append(node)
+                rows.append(leaf.counts)
+        if not counted:
+            self.vote_ = "majority"
+            return out
+        out[counted] = _ballots(np.array(rows, dtype=np.float64), self.vote_)
         return out
 
     def described(self) -> Described:
@@ -146,9 +158,10 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def to_json(self) -> str:
-        """Return the published forest as JSON."""
+        """Return the published forest as JSON, with the vote that was chosen here."""
         check_is_fitted(self)
-        return json.dumps(self.forest_.to_params(), ensure_ascii=False)
+        forest = self.forest_ if self.vote is None else replace(self.forest_, vote=self.vote)
+        return json.dumps(forest.to_params(), ensure_ascii=False)
 
     def codes(self, X: object) -> IntArray:
         """Return the rows as codes of the public domains, shape (n_attributes, n_rows)."""
@@ -173,13 +186,27 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.scores_ is not None:
             return self.scores_.probabilities(places_of(self.forest_, codes), codes)
         leaves = self.forest_.leaves_of(codes)
-        counts = np.maximum(self._ballots[leaves].sum(axis=0), 0.0) + self.smoothing
+        smoothing = 0.0 if self.vote_ == "sum" else self.smoothing
+        counts = np.maximum(self._ballots[leaves].sum(axis=0), 0.0) + smoothing
         total = counts.sum(axis=1, keepdims=True)
         return np.asarray(np.where(total > 0, counts / np.maximum(total, 1e-300), 1.0 / counts.shape[1]))
 
     def predict(self, X: object) -> NDArray[Any]:
         """Return the most probable class of each row, shape (n,)."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+
+def _ballots(counts: FloatArray, vote: str) -> FloatArray:
+    """Return what leaves with these noisy counts add to each class, both of shape (n_leaves, n_classes)."""
+    if vote == "pooled":
+        return counts
+    n_classes = counts.shape[1]
+    if vote == "majority":
+        return np.asarray(np.eye(n_classes)[counts.argmax(axis=1)])
+    rows = np.maximum(counts, 0.0)
+    total = rows.sum(axis=1, keepdims=True)
+    # noise can leave no count above 0: such a leaf knows nothing, and takes no side
+    return np.asarray(np.where(total > 0, rows / np.where(total > 0, total, 1.0), 1.0 / n_classes))
 
 
 def _codes(data: Columns, attribute: Attribute) -> tuple[IntArray, int]:

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from anonkit.consumers import model_files
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.columns import Columns
-from anonkit.consumers.estimation import Estimation, Prior, make_factor, make_prior
+from anonkit.consumers.estimation import Estimation, Prior, make_factor, make_prior, shrink_factors
 from anonkit.consumers.factors import Factor
 from anonkit.consumers.noisy_statistics import is_noisy_tables, statistics_of_tables
 from anonkit.consumers.release_files import open_randomized, read_params
@@ -70,7 +70,7 @@ class Model:
         factors = tuple(make_factor(attribute, self.statistics, self.estimation) for attribute in attributes)
         for note in (note for factor in factors for note in factor.notes):
             warnings.warn(note, ReconstructionWarning, stacklevel=3)
-        return factors
+        return shrink_factors(factors, self.statistics, self.estimation)
 
     def joint_log_likelihood(self, data: Columns, *, released: bool) -> FloatArray:
         """Return ln P(class) + Σ ln P(value | class), shape (n, n_classes)."""
@@ -98,9 +98,10 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     params : mapping or PublishedTable, optional
         The release's params (see `anonkit.published.randomized_table`); may be given to `fit` instead. Without any,
         X is an array of numbers that were not randomized and this is plain Gaussian naive Bayes.
-    estimator : {"likelihood", "moment", "published"}
-        How shares are estimated: by maximum likelihood; unbiased, projected on the simplex; or as the paper has
-        it, with nothing put right (for comparison).
+    estimator : {"shrunken", "likelihood", "moment", "published"}
+        How shares are estimated: drawn towards no effect of the class, as far as their noise asks
+        (`anonkit.estimators.class_shrinkage`); by maximum likelihood; unbiased, projected on the simplex; or as the
+        paper has it, with nothing put right (for comparison).
     smoothing : float
         Rows added to each value of each class, in [0, inf). Not used by the published estimator.
     numbers : {"histogram", "normal"}
@@ -134,7 +135,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         params: Mapping[str, Any] | PublishedTable | None = None,
         *,
-        estimator: Literal["likelihood", "moment", "published"] = "likelihood",
+        estimator: Literal["shrunken", "likelihood", "moment", "published"] = "shrunken",
         smoothing: float = 0.5,
         numbers: Literal["histogram", "normal"] = "histogram",
         scored_on: Literal["true", "released"] = "true",
@@ -198,7 +199,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         path : path
             The Parquet file of the release, or any other of its files.
         **settings
-            `estimator`, `smoothing`, `numbers`, as for the constructor.
+            `estimator`, `smoothing`, `numbers`, as for the constructor; of noisy tables, whose counts are made
+            consistent and not drawn together, the estimator is "likelihood" unless another is asked for.
 
         Raises
         ------
@@ -207,7 +209,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         published_params = read_params(path)
         if is_noisy_tables(published_params):
-            return cls(published_params, **settings).fit_statistics(statistics_of_tables(published_params))
+            model = cls(published_params, **{"estimator": "likelihood", **settings})  # no answer is random here
+            return model.fit_statistics(statistics_of_tables(published_params))
         data, params = open_randomized(path)
         model = cls(params, **settings)
         for batch in data:

@@ -11,13 +11,13 @@ import numpy as np
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.estimators.consistent_counts import consistent_counts
 from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.noisy_tables import FORMAT, NoisyTables
+from anonkit.published.noisy_tables import FORMATS, NoisyTables
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 
 def is_noisy_tables(params: object) -> bool:
     """Tell whether params hold noisy tables instead of what was done to rows."""
-    return isinstance(params, Mapping) and params.get("format") == FORMAT
+    return isinstance(params, Mapping) and params.get("format") in FORMATS
 
 
 def statistics_of_tables(params: Mapping[str, Any]) -> ClassStatistics:

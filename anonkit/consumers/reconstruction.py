@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +23,16 @@ from anonkit.domains.attribute_domains import UNKNOWN
 from anonkit.domains.number_bins import NumberBins
 from anonkit.errors import ParameterError, SourceError, option
 from anonkit.estimators.number_scores import number_scores, score_errors
+from anonkit.published.aggregates import FORMAT as AGGREGATES
+from anonkit.published.product_mixtures import FORMAT as MIXTURE
 from anonkit.published.randomized_table import FORMAT as RANDOMIZED_FORMAT
 from anonkit.published.tree_model import FORMAT as FOREST_FORMAT
 
 if TYPE_CHECKING:
     from anonkit.consumers.forest import Forest
     from anonkit.consumers.learning_power import LearningPower
+    from anonkit.consumers.marginal_model import MarginalModel, MarginalTable
+    from anonkit.consumers.mixture_classifier import MixtureClassifier
     from anonkit.consumers.naive_bayes import NaiveBayes
     from anonkit.consumers.regressor import ReleaseRegressor
 
@@ -91,27 +96,47 @@ class RegressionScores:
 class Reconstruction:
     """A model learned from a release, with what was made of it."""
 
-    model: NaiveBayes | Forest | ReleaseRegressor
-    described: Described
+    model: NaiveBayes | Forest | MixtureClassifier | ReleaseRegressor | MarginalModel
+    """Of a release for any purpose without a column to predict the mixture itself."""
+    described: Described | None
+    """What the model says of itself; None where it predicts no column."""
     estimator: str | None = None
     """How shares were estimated; None for a forest, whose counts are published."""
+    vote: str | None = None
+    """How the trees of a forest decided together; None for naive Bayes, and for a forest that predicts by scores."""
     power: LearningPower | None = None
     """Whether the rows tell anything of the target at this noise; None for a forest."""
     scores: Scores | RegressionScores | None = None
     """When a test table was given that holds the target."""
     predictions: pa.Table | None = None
     """When a test table was given: the predicted class, or number, and the probability of every class, or bin."""
+    drawn: int | None = None
+    """Rows that were drawn from the mixture and written; None where none were asked for."""
+    tables: tuple[MarginalTable, ...] = ()
+    """Tables of the mixture that were asked for."""
 
     @property
     def is_regression(self) -> bool:
         """True when the target is a number."""
-        return isinstance(self.described.domain, NumberBins)
+        return self.described is not None and isinstance(self.described.domain, NumberBins)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome for `--json`."""
+        asked: dict[str, Any] = {} if self.drawn is None else {"drawn": self.drawn}
+        if self.tables:
+            asked["tables"] = [table.to_dict() for table in self.tables]
+        if self.described is None:
+            mixture: Any = self.model
+            return {
+                "model": "mixture of products",
+                "rows": round(mixture.rows),
+                "columns": list(mixture.columns),
+                **asked,
+            }
         return {
             "model": self.described.kind,
             **({} if self.estimator is None else {"estimator": self.estimator}),
+            **({} if self.vote is None else {"vote": self.vote}),
             "rows": self.described.rows,
             "target": self.described.target,
             **({"task": "regression"} if self.is_regression else {}),
@@ -119,7 +144,40 @@ class Reconstruction:
             "attributes": list(self.described.attributes),
             **({} if self.power is None else {"power": self.power.to_dict()}),
             **({} if self.scores is None else self.scores.to_dict()),
+            **asked,
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixtureQuestions:
+    """What is asked of the mixture of a release by `dp-marginals`, besides a prediction."""
+
+    target: str | None = None
+    """The column to predict; the declared target where none is named."""
+    draw: str | Path | None = None
+    """Parquet file to write rows to that are drawn from the mixture."""
+    rows: int | None = None
+    """How many; as many as the mixture stands for where no number is given."""
+    seed: int | None = None
+    """The same rows for the same seed."""
+    tables: Sequence[Sequence[str]] = ()
+    """One to three columns each, whose counts are told with their intervals."""
+    given: Mapping[str, object] = field(default_factory=dict)
+    """Conditions on the rows that are drawn and counted; see `MarginalModel.given`."""
+
+    def refuse(self) -> None:
+        """Refuse what only a mixture can answer.
+
+        Raises
+        ------
+        ParameterError
+            Something was asked.
+        """
+        if self != MixtureQuestions():
+            raise ParameterError(
+                "a column to predict, rows to draw, tables and conditions are asked of a release by dp-marginals",
+                "this release has a model of its target alone",
+            )
 
 
 def reconstruct(
@@ -129,13 +187,16 @@ def reconstruct(
     predictions: str | Path | None = None,
     model: str | Path | None = None,
     estimator: str | None = None,
+    vote: str | None = None,
+    questions: MixtureQuestions | None = None,
     force: bool = False,
     **settings: object,
 ) -> Reconstruction:
     """Learn a model from a release with noise, and score it on a table of true values.
 
-    A randomized release gives a naive Bayes model, a release of differentially private trees its forest; where the
-    target is a number, the model is a regressor around either, whose classes are bins of the target.
+    A randomized release gives a naive Bayes model, a release of differentially private trees its forest, a release by
+    `dp-marginals` its mixture, which predicts any column; where the column is a number, the model is a regressor
+    around one of these, whose classes are bins.
 
     Parameters
     ----------
@@ -147,12 +208,16 @@ def reconstruct(
         Parquet file to write the predictions to, one row per row of `test`.
     model : path, optional
         JSON file to write the model to.
-    estimator : {"likelihood", "moment", "published"}, optional
-        How the shares of a naive Bayes model are estimated; likelihood by default. A forest has none.
+    estimator : {"shrunken", "likelihood", "moment", "published"}, optional
+        How the shares of a naive Bayes model are estimated; shrunken by default. A forest has none.
+    vote : {"pooled", "majority", "sum"}, optional
+        How the trees of a forest decide together, see `Forest`; by default what the release says.
+    questions : MixtureQuestions, optional
+        For a release by `dp-marginals`: which column to predict, rows to draw, tables, conditions.
     force : bool
-        Replace these two files when they are there.
+        Replace the files that are written when they are there.
     **settings
-        `smoothing`, `numbers` of `NaiveBayes`; `vote`, `smoothing` of `Forest`.
+        `smoothing`, `numbers` of `NaiveBayes`; `smoothing` of `Forest`.
 
     Warns
     -----
@@ -176,8 +241,19 @@ def reconstruct(
         raise ParameterError("predictions need a table to predict from", option("test", "TABLE"))
     if predictions is not None and not str(predictions).endswith(".parquet"):
         raise ParameterError(f"predictions ({predictions}) must end in .parquet")
-    _refuse_existing((predictions, model), force)
-    learned, described = _learn(release, estimator, settings)
+    asked = MixtureQuestions() if questions is None else questions
+    if asked.draw is not None and not str(asked.draw).endswith(".parquet"):
+        raise ParameterError(f"drawn rows ({asked.draw}) must end in .parquet")
+    if asked.draw is None and (asked.rows is not None or asked.seed is not None):
+        raise ParameterError("rows are drawn into a file", option("draw", "FILE"))
+    _refuse_existing((predictions, model, asked.draw), force)
+    learned, described = _learn(release, estimator, vote, asked, settings)
+    if described is None:
+        if test is not None or model is not None:
+            raise ParameterError(
+                "no column of this release is its target", f"{option('target', 'COLUMN')} says which to predict"
+            )
+        return Reconstruction(model=learned, described=None, **_answers(learned, asked))
     power = _power_of(learned)
     scores, predicted = None, None
     if test is not None:
@@ -194,17 +270,49 @@ def reconstruct(
         model=_regressor(learned) if isinstance(described.domain, NumberBins) else learned,
         described=described,
         estimator=getattr(learned, "estimator", None),
+        vote=_vote_of(learned),
         power=power,
         scores=scores,
         predictions=predicted,
+        **_answers(getattr(learned, "model_", None), asked),
     )
 
 
+def _answers(mixture: Any, asked: MixtureQuestions) -> dict[str, Any]:
+    """Return what a mixture answers: tables, and how many rows were written."""
+    if asked.draw is None and not asked.tables:
+        return {}
+    conditioned: MarginalModel = mixture.given(asked.given)
+    tables = tuple(conditioned.marginal(*names) for names in asked.tables)
+    if asked.draw is None:
+        return {"tables": tables}
+    drawn = conditioned.batches(asked.rows, seed=asked.seed)
+    written = []
+
+    def write(aside: Path) -> None:
+        first = next(drawn)
+        with pq.ParquetWriter(aside, first.schema) as file:
+            for batch in chain([first], drawn):
+                file.write_batch(batch)
+                written.append(batch.num_rows)
+
+    _write(Path(asked.draw), write)
+    return {"tables": tables, "drawn": sum(written)}
+
+
 def _learn(
-    release: str | Path, estimator: str | None, settings: Mapping[str, Any]
-) -> tuple[NaiveBayes | Forest, Described]:
-    """Return the model that the format of the params calls for, and its description."""
+    release: str | Path, estimator: str | None, vote: str | None, asked: MixtureQuestions, settings: Mapping[str, Any]
+) -> tuple[Any, Described | None]:
+    """Return the model that the format of the params calls for, and its description; None where it predicts nothing."""
     params = read_params(release)
+    if params.get("format") == MIXTURE:
+        return _mixture(params, estimator, vote, asked, settings)
+    asked.refuse()
+    if params.get("format") == AGGREGATES:
+        raise ParameterError(
+            "the release holds published tables and no rows: no model is learned from them",
+            "read the file as it is, or table by table with anonkit.consumers.aggregate_tables",
+        )
     if params.get("format") == FOREST_FORMAT:
         from anonkit.consumers.forest import Forest
 
@@ -212,23 +320,64 @@ def _learn(
             raise ParameterError(
                 "estimator is for naive Bayes, and this release holds a forest", f"leave {option('estimator')} out"
             )
-        forest = Forest(params, **settings).fit()
+        forest = Forest(params, vote=vote, **settings).fit()  # type: ignore[arg-type]  # checked by `fit`
+        if vote is not None and forest.scores_ is not None:
+            raise ParameterError(
+                "vote is for trees that are counted together, and this release predicts by its scores",
+                f"leave {option('vote')} out",
+            )
         return forest, forest.described()
     from anonkit.consumers.model_files import described
     from anonkit.consumers.naive_bayes import NaiveBayes
 
+    if vote is not None:
+        raise ParameterError("vote is for a forest, and this release is for naive Bayes", f"leave {option('vote')} out")
     chosen = {} if estimator is None else {"estimator": estimator}
     learned = NaiveBayes.from_release(release, **chosen, **settings)
     return learned, described(learned)
 
 
-def _regressor(learned: NaiveBayes | Forest) -> ReleaseRegressor:
+def _mixture(
+    params: Mapping[str, Any],
+    estimator: str | None,
+    vote: str | None,
+    asked: MixtureQuestions,
+    settings: Mapping[str, Any],
+) -> tuple[Any, Described | None]:
+    """Return the classifier of a mixture, or the mixture itself where no column is to be predicted."""
+    for name, given in (("estimator", estimator), ("vote", vote), *settings.items()):
+        if given is not None:
+            raise ParameterError(
+                f"{name} is for other models, and this release holds a mixture", f"leave {option(name)} out"
+            )
+    from anonkit.consumers.marginal_model import MarginalModel
+
+    if asked.given and asked.draw is None and not asked.tables:
+        raise ParameterError(
+            "conditions are on rows to draw or to count",
+            f"{option('draw', 'FILE')}, {option('tables', 'COLUMNS', typed='table')}; a prediction takes them from "
+            "its test table",
+        )
+    if asked.target is None and params.get("target") is None:
+        return MarginalModel(params), None
+    from anonkit.consumers.mixture_classifier import MixtureClassifier
+
+    classifier = MixtureClassifier(params, target=asked.target).fit()
+    return classifier, classifier.described()
+
+
+def _vote_of(learned: NaiveBayes | Forest | MixtureClassifier) -> str | None:
+    """Return how trees decided together, where trees did."""
+    return getattr(learned, "vote_", None) if getattr(learned, "scores_", None) is None else None
+
+
+def _regressor(learned: NaiveBayes | Forest | MixtureClassifier) -> ReleaseRegressor:
     from anonkit.consumers.regressor import ReleaseRegressor
 
     return ReleaseRegressor.of(learned)
 
 
-def _power_of(learned: NaiveBayes | Forest) -> LearningPower | None:
+def _power_of(learned: NaiveBayes | Forest | MixtureClassifier) -> LearningPower | None:
     """Return what the release can tell of its target, warning where that is nothing."""
     from anonkit.consumers.naive_bayes import NaiveBayes
 

@@ -12,37 +12,39 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from anonkit.consumers.forest import Forest
+from anonkit.consumers.mixture_classifier import MixtureClassifier
 from anonkit.consumers.naive_bayes import NaiveBayes
 from anonkit.consumers.release_files import read_params
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import Categories
 from anonkit.domains.number_bins import NumberBins
 from anonkit.errors import ParameterError
+from anonkit.published.product_mixtures import FORMAT as MIXTURE
 from anonkit.published.tree_model import FORMAT as FOREST
 
 if TYPE_CHECKING:
     from anonkit.published.randomized_table import PublishedTable
     from anonkit.published.tree_model import PublishedForest
 
-_HINT = "its consumers get a classifier: Forest or NaiveBayes"
+_HINT = "its consumers get a classifier: Forest, MixtureClassifier or NaiveBayes"
 
 
 class ReleaseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Prediction of a numeric target from a release with noise.
 
-    The bins of the target are classes of a published forest, or of naive Bayes; `predict` returns the sum of the means
-    of the bins, weighted by their predicted shares: an estimate of the mean of the target given a row.
+    The bins of the target are classes of a published forest, of a mixture, or of naive Bayes; `predict` returns the sum
+    of the means of the bins, weighted by their predicted shares: an estimate of the mean of the target given a row.
 
     Parameters
     ----------
     params : mapping, optional
         The release's params; may be given to `fit` instead.
     settings : mapping, optional
-        Parameters of the model within: those of `anonkit.consumers.Forest` or `anonkit.consumers.NaiveBayes`.
+        Parameters of the model within: those of `anonkit.consumers.Forest`, `MixtureClassifier` or `NaiveBayes`.
 
     Attributes
     ----------
-    model_ : Forest or NaiveBayes
+    model_ : Forest, MixtureClassifier or NaiveBayes
         The classifier of the bins: its `predict_proba` is their distribution given a row.
     bins_ : NumberBins
         The bins of the target, with the number that stands for each.
@@ -79,6 +81,8 @@ class ReleaseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         settings = dict(self.settings or {})
         if chosen.get("format") == FOREST:
             return self._around(Forest(chosen, **settings).fit())
+        if chosen.get("format") == MIXTURE:
+            return self._around(MixtureClassifier(chosen, **settings).fit())
         return self._around(NaiveBayes(chosen, **settings).fit(X))
 
     @classmethod
@@ -92,15 +96,16 @@ class ReleaseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ReleaseFormatError
             A file is missing or damaged.
         """
-        kind = Forest if read_params(path).get("format") == FOREST else NaiveBayes
+        kinds: dict[Any, Any] = {FOREST: Forest, MIXTURE: MixtureClassifier}
+        kind = kinds.get(read_params(path).get("format"), NaiveBayes)
         return cls(settings=settings or None)._around(kind.from_release(path, **settings))
 
     @classmethod
-    def of(cls, model: Forest | NaiveBayes) -> Self:
+    def of(cls, model: Forest | MixtureClassifier | NaiveBayes) -> Self:
         """Return the regressor of a classifier of bins that has been learned."""
         return cls()._around(model)
 
-    def _around(self, model: Forest | NaiveBayes) -> Self:
+    def _around(self, model: Forest | MixtureClassifier | NaiveBayes) -> Self:
         classes = _classes_of(model)
         if not isinstance(classes, NumberBins):
             raise ParameterError("the target of this release has classes, not numbers", _HINT)
@@ -124,15 +129,17 @@ class ReleaseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ParameterError
-            It is a forest, which scikit-learn has no place for: this object is its regressor.
+            It is a forest or a mixture, which scikit-learn has no place for: this object is its regressor.
         """
         check_is_fitted(self)
-        if isinstance(self.model_, Forest):
-            raise ParameterError("a published forest has no form of scikit-learn's own", "this regressor predicts it")
+        if not isinstance(self.model_, NaiveBayes):
+            raise ParameterError("a published model has no form of scikit-learn's own", "this regressor predicts it")
         return self.model_.to_sklearn()
 
 
-def _classes_of(model: Forest | NaiveBayes) -> Categories | None:
+def _classes_of(model: Forest | MixtureClassifier | NaiveBayes) -> Categories | None:
+    if isinstance(model, MixtureClassifier):
+        return model.domain_
     if isinstance(model, Forest):
         forest: PublishedForest = model.forest_
         return forest.schema.classes

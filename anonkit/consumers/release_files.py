@@ -68,7 +68,7 @@ def open_randomized(path: str | Path) -> tuple[Iterator[pa.RecordBatch], Publish
     Raises
     ------
     ParameterError
-        The release was not randomized: it is an ordinary table.
+        The cells of the release were not randomized: it is an ordinary table.
     GuaranteeError
         A file was changed after the release.
     ReleaseFormatError
@@ -78,8 +78,8 @@ def open_randomized(path: str | Path) -> tuple[Iterator[pa.RecordBatch], Publish
     refuse_changed(place, DATA)
     if params.get("format") != FORMAT:
         raise ParameterError(
-            f"{str(place.file(DATA))!r} was not randomized, so there is nothing to reconstruct",
-            "it is an ordinary table: train on it as it is",
+            f"{str(place.file(DATA))!r} was not randomized cell by cell, so there is nothing to reconstruct",
+            "its rows are an ordinary table: train on them as they are",
         )
     return _batches(place.file(DATA)), PublishedTable.from_params(params)
 

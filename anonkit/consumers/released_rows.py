@@ -105,7 +105,8 @@ def _verdict(
     total = max(float(answers.sum()), 1.0)
     expected = answers / total
     truth = channel.unmix(answers) / total
-    noise = np.maximum(channel.unmix_squares(answers) / total - truth**2, 0) / total
+    # one more of each answer: one that nobody gave is as uncertain as one that a single row gave
+    noise = np.maximum(channel.unmix_squares(answers + 1) / total - truth**2, 0) / total
     within = np.clip(truth, 0, 1)
     fits = _agree(seen - expected, _spread(expected, codes.size) + expected * (1 - expected) / total)
     return fits, _agree(seen - truth, _spread(within, codes.size) + noise), False

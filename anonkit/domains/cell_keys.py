@@ -22,6 +22,7 @@ _OWN_KEY = r"^(0|-?[1-9][0-9]{0,29}|-?(0|[1-9][0-9]{0,29})\.[0-9]{0,29}[1-9])$" 
 _BEGINS_NUMBERS = np.zeros(256, dtype=bool)
 _BEGINS_NUMBERS[np.frombuffer(b"0123456789+-.", dtype=np.uint8)] = True
 _SIMPLE_NUMBER = r"^-?[0-9]{1,18}(\.[0-9]{1,18})?$"  # reads the same here and in Arrow
+_LEAST_PLAIN, _MOST_PLAIN = ord("-"), ord("9")  # between them are the point, a slash and the digits
 _EXACT_FLOAT = 2.0**53
 
 NO_CATEGORY = -1
@@ -149,6 +150,9 @@ def category_codes(array: pa.Array, categories: Sequence[str], *, texts_alone: b
 
 
 def _floats_of_texts(texts: pa.StringArray) -> pa.Array:
+    floats = plain_floats(texts)
+    if floats is not None:
+        return floats
     simple = pc.match_substring_regex(texts, _SIMPLE_NUMBER)
     if pc.all(simple).as_py() is not False:
         return texts.cast(pa.float64())
@@ -156,6 +160,25 @@ def _floats_of_texts(texts: pa.StringArray) -> pa.Array:
     distinct = pc.dictionary_encode(pc.if_else(simple, None, texts))
     values = pa.array([number_of_text(text) for text in distinct.dictionary.to_pylist()], pa.float64())
     return pc.coalesce(known, values.take(distinct.indices))
+
+
+def plain_floats(texts: pa.StringArray) -> pa.Array | None:
+    """Return the numbers of texts of digits, points and signs alone; None where a text has, or is, anything else.
+
+    No byte lies outside `-./0123456789`, which is told at the speed of a scan, and every text is one that Arrow reads:
+    then both rules read the same decimal.
+    """
+    ends, data = texts.buffers()[1], texts.buffers()[2]
+    if ends is None or data is None:
+        return None
+    first, last = np.frombuffer(ends, dtype=np.int32)[[texts.offset, texts.offset + len(texts)]].tolist()
+    held = np.frombuffer(data, dtype=np.uint8)[first:last]
+    if held.min(initial=_MOST_PLAIN) < _LEAST_PLAIN or held.max(initial=_LEAST_PLAIN) > _MOST_PLAIN:
+        return None
+    try:
+        return texts.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
 
 
 def _replaced(texts: pa.StringArray, where: pa.Array, rule: Callable[[str], str | None]) -> pa.StringArray:

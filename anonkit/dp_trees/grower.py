@@ -18,7 +18,7 @@ from anonkit.dp_trees.growing import GrowingForest
 from anonkit.dp_trees.leaves import Histograms, Leaves
 from anonkit.dp_trees.plan import Plan
 from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, Counter, Question, ask_for
-from anonkit.dp_trees.split_selection import Tables
+from anonkit.dp_trees.split_selection import Chosen, Tables
 from anonkit.mechanisms.accounting import PathAccount
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.published.tree_attributes import MOST_ROUTES
@@ -71,9 +71,11 @@ class _Grower:
         widths = [int(attribute.n_children.max(initial=0)) for attribute in self.schema.attributes]
         self.widths = np.array([*widths, 0], dtype=np.int64)  # -1, no attribute, takes the last
         self.forest = GrowingForest.roots(self.choices.rows.trees, self.schema.most_codes)
-        self.account = PathAccount(plan.path_units, self.forest.size)
+        self.account = PathAccount(plan.path_limit, self.forest.size)
         self.used: BoolArray = np.tile(~self.schema.splittable, (self.forest.size, 1))
         self.leaves: list[tuple[int, IntArray, IntArray]] = []
+        self.too_few: BoolArray = np.zeros(self.forest.size, dtype=bool)
+        """Which nodes of the newest level had too few rows by the noisy counts that their parents were split by."""
 
     def run(self, watch: Watch) -> PublishedForest:
         """Grow level by level, then fill the leaves."""
@@ -96,7 +98,7 @@ class _Grower:
                 break
             frontier, totals = self._split(level, frontier[~ends], candidates, totals[~ends])
         self._fill()
-        return self.forest.published(self.schema, self.choices.rows)
+        return self.forest.published(self.schema, self.choices.rows, self.choices.vote)
 
     def _question(self, nodes: IntArray, attributes: IntArray) -> Question:
         return ask_for(
@@ -111,7 +113,7 @@ class _Grower:
 
     def _ends(self, level: int, frontier: IntArray, totals: IntArray) -> BoolArray:
         """Return which nodes are leaves, counting their rows with noise where that is planned."""
-        ends = self.used[frontier].all(axis=1) | (level == self.plan.levels - 1)
+        ends = self.used[frontier].all(axis=1) | (level == self.plan.levels - 1) | self.too_few
         units = self.plan.count_units(level)
         if units:
             draw = self.plan.count_draw(level, ends_path=False)
@@ -161,6 +163,7 @@ class _Grower:
         first = self.forest.size
         # children are disjoint, so they compose in parallel; along a path the charges add up
         parents = self.forest.grow(nodes, chosen, self.schema.attributes)
+        self.too_few = self._too_few(nodes, chosen, parents, first)
         self.account.branch(parents)
         self._inherit(parents)
         # exact counts of the children, known from the same answer: kept for the next level, never published as they are
@@ -172,6 +175,13 @@ class _Grower:
             starts = self.forest.first_child[nodes[owners]] - first
             totals[starts[:, np.newaxis] + np.arange(children.shape[1])] = children
         return np.arange(first, self.forest.size), totals
+
+    def _too_few(self, nodes: IntArray, chosen: Chosen, parents: IntArray, first: int) -> BoolArray:
+        """Return which new nodes are leaves by the noisy counts that their parents were split by: costs nothing."""
+        if chosen.rows is None or not self.choices.min_rows:
+            return np.zeros(parents.size, dtype=bool)
+        child = np.arange(first, self.forest.size) - self.forest.first_child[parents]
+        return np.asarray(chosen.rows[np.searchsorted(nodes, parents), child] < self.choices.min_rows)
 
     def _inherit(self, parents: IntArray) -> None:
         """Note which attributes the new nodes can still be split by: all but the multiway ones above them."""

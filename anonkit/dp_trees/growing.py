@@ -85,7 +85,7 @@ class GrowingForest:
         self.depth += 1
         return parents
 
-    def published(self, schema: TreeSchema, rows: Rows) -> PublishedForest:
+    def published(self, schema: TreeSchema, rows: Rows, vote: str | None = None) -> PublishedForest:
         """Return the forest with its nodes numbered tree by tree, level by level."""
         order = np.argsort(self.tree, kind="stable")
         sizes = np.bincount(self.tree, minlength=rows.trees)
@@ -112,4 +112,5 @@ class GrowingForest:
             schema=schema,
             trees=tuple(tuple(nodes[end - size : end]) for size, end in zip(sizes, ends, strict=True)),
             rows_per_tree=rows.to_params(),
+            vote=vote,
         )

@@ -70,10 +70,12 @@ class LabelOnly:
     """The label alone, by permute-and-flip on the class counts (eDPRF): a row that comes adds 1 to one of them."""
 
     name: ClassVar[str] = "label"
+    slack: int = 1
+    """Divides the rate: 2 is what papers spend that do not use that counts only rise when a row comes."""
 
     def draws(self, level: int, units: int, schema: TreeSchema) -> tuple[Draw, ...]:
         """Return the one line."""
-        rate = rate_within(units, 1)
+        rate = rate_within(units, self.slack)
         purpose = f"label of a leaf at level {level}"
         return (
             Draw(purpose=purpose, mechanism=PERMUTE_AND_FLIP, rate=rate, sensitivity=1, level=level, ends_path=True),

@@ -14,9 +14,9 @@ from anonkit.dp_trees.scores import LARGEST_TABLE
 from anonkit.dp_trees.split_selection import Selection, Terms
 from anonkit.dp_trees.tree_rows import Rows
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares
+from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, most_expensive_path, rate_within, shares
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, changed_rows
-from anonkit.published.tree_attributes import TreeSchema
+from anonkit.published.tree_attributes import Split, TreeSchema
 
 MOST_LEVELS = 24
 
@@ -39,12 +39,16 @@ class Choices:
     """Share of each level's budget that is spent on a noisy count of the node's rows; none when empty."""
     threshold: Threshold | None = None
     """Noisy count below which a node is a leaf; needs `count_shares`."""
+    min_rows: int = 0
+    """Rows below which a node is a leaf, by the noisy counts that its parent was split by; 0: whatever they say."""
     align: bool = False
     """True: a leaf spends all that its path has not spent; False: its level's share, and the rest is dropped."""
     square_root: bool = False
     """True: a node chooses among the square root of the attributes, drawn without a look at the data."""
     noiseless_purity: bool = False
     """True: a node whose rows have one class is a leaf, as papers do; a look at the data for which no bound holds."""
+    vote: str | None = None
+    """How receivers let the trees decide together; None where the method has one tree, or says nothing."""
     max_rows: int = LARGEST_TABLE
     """Rows of a node up to which an entropy is scored exactly; public."""
 
@@ -97,7 +101,8 @@ class Plan:
         candidates = len(splittable)
         if self.choices.square_root and candidates:
             candidates = max(1, math.isqrt(candidates))
-        numbers = sum(attribute.is_cut for attribute in splittable)  # these are never used up
+        # these are never used up, and each costs a draw of its cut
+        numbers = sum(attribute.split is Split.CUT for attribute in splittable)
         # among so many random candidates at least these are numeric: the categories are too few for all places
         fewest = max(0, min(numbers, candidates - (len(splittable) - numbers)))
         numbers = min(candidates, numbers)
@@ -105,6 +110,7 @@ class Plan:
             candidates=candidates,
             fewest_numbers=fewest,
             numbers=numbers,
+            reused=sum(attribute.is_cut for attribute in splittable),
             n_classes=self.schema.n_classes,
             max_rows=self.choices.max_rows,
         )
@@ -126,8 +132,12 @@ class Plan:
         """Return what the contents of a leaf at this level may cost, after its count."""
         if not self.choices.align:
             return self.level_units[level] - self.count_units(level)
-        # a path that ends here has spent only its counts and splits above; the leaf gets all the rest (eDPRF)
-        above = sum(self.count_units(at) + sum(draw.units for draw in self.split_draws(at)) for at in range(level))
+        # a path that ends here has spent only its counts and splits above; the leaf gets all the rest (eDPRF). Spent
+        # is what the paper charges: with its rate, which costs less, a leaf gets no more
+        charged = [
+            self.choices.selection.slack * sum(draw.units for draw in self.split_draws(at)) for at in range(level)
+        ]
+        above = sum(self.count_units(at) + charged[at] for at in range(level))
         return self.path_units - above - self.count_units(level)
 
     def leaf_draws(self, level: int) -> tuple[Draw, ...]:
@@ -146,6 +156,12 @@ class Plan:
         )
 
     @cached_property
+    def path_limit(self) -> int:
+        """What a path of one tree is charged at most: `path_units`, or more where a paper does not divide them."""
+        draws = [(draw.level, draw.ends_path, draw.units) for draw in self._draws]
+        return max(self.path_units, most_expensive_path(draws))
+
+    @cached_property
     def can_split(self) -> bool:
         """True when some attribute can be split at all."""
         return self.terms.candidates > 0
@@ -153,6 +169,17 @@ class Plan:
     @cached_property
     def accounting(self) -> Accounting:
         """Every draw on the path of a row, for all levels at which it may end."""
+        rows = self.choices.rows
+        return Accounting(
+            draws=tuple(_times(draw, rows.times) for draw in self._draws),
+            bootstrap=rows.bootstrap,
+            rows_per_unit=self.rows_per_unit,
+            adjacency=self.adjacency,
+        )
+
+    @cached_property
+    def _draws(self) -> list[Draw]:
+        """Every draw on the path of a row in one tree."""
         draws: list[Draw] = []
         # without an attribute to split by, the root is the only leaf
         levels = range(self.levels if self.can_split else 1)
@@ -163,13 +190,7 @@ class Plan:
                 draws += self.split_draws(level)
             draws += [self.count_draw(level, ends_path=True)] if counted else []
             draws += self.leaf_draws(level)
-        rows = self.choices.rows
-        return Accounting(
-            draws=tuple(_times(draw, rows.times) for draw in draws),
-            bootstrap=rows.bootstrap,
-            rows_per_unit=self.rows_per_unit,
-            adjacency=self.adjacency,
-        )
+        return draws
 
 
 def _times(draw: Draw, trees: int) -> Draw:

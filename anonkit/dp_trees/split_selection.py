@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -18,7 +18,10 @@ from anonkit.dp_trees.scores import GINI, Score
 from anonkit.mechanisms.accounting import EXPONENTIAL, LAPLACE, PERMUTE_AND_FLIP, Draw, rate_within
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
-from anonkit.published.tree_attributes import Attribute
+from anonkit.published.tree_attributes import Attribute, Split
+
+_STEPS = 1 << 16
+"""Steps of a measure in [0, 1] that splits are drawn by."""
 
 CHOOSE = {PERMUTE_AND_FLIP: permute_and_flip, EXPONENTIAL: exponential_mechanism}
 
@@ -45,6 +48,8 @@ class Terms:
     numbers: int
     """Most of them that are."""
     n_classes: int
+    reused: int = 0
+    """Attributes that a path may be split by again and again: numbers, and values against the rest."""
     max_rows: int
     """Rows up to which an entropy is exact; no bound on the table."""
 
@@ -56,10 +61,17 @@ class Chosen:
     attribute: IntArray
     split: IntArray
     """Number of the split of that attribute."""
+    rows: IntArray | None = None
+    """Noisy rows of the children, shape (nodes, children), 0 where there is no child; None where none were counted."""
 
 
 class Selection(Protocol):
     """A way to select splits, with the draws it plans."""
+
+    @property
+    def slack(self) -> int:
+        """What divides the rate of its draws: a paper charges so many times what they cost."""
+        ...
 
     def draws(self, level: int, units: int, terms: Terms) -> tuple[Draw, ...]:
         """Return what is drawn on a path at this level when it may cost `units`."""
@@ -112,7 +124,8 @@ class CutThenAttribute:
     """A private choice of the cut of every number, then one of the attribute (Friedman & Schuster 2010; DiffPRFs).
 
     The papers draw a point of an interval between values of rows; on a public grid, whose cells have one width, the
-    intervals are the cells, and the same law is a choice among the cuts.
+    intervals are the cells, and the same law is a choice among the cuts. Of an attribute that is split by one value
+    against the rest every value is a candidate of the second choice.
     """
 
     score: Score = GINI
@@ -139,11 +152,16 @@ class CutThenAttribute:
 
     def choose(self, tables: Tables, units: int, terms: Terms, words: Words) -> Chosen:
         """Choose cuts, then attributes; nodes with the same number of numbers share a rate."""
+        cut_first = [attribute.split is Split.CUT for attribute in tables.attributes]
+        # one value against the rest: all values are candidates of the one draw, beside the other attributes
+        widths = [attribute.n_splits if attribute.split is Split.ONE_VS_REST else 1 for attribute in tables.attributes]
+        columns = np.cumsum([0, *widths])
         numbers = np.zeros(tables.nodes, dtype=np.int64)
         for at, nodes, _ in tables.counts:
-            numbers[nodes] += tables.attributes[at].is_cut
-        scores = np.zeros((tables.nodes, len(tables.attributes)), dtype=np.int64)
-        allowed, splits = np.zeros(scores.shape, dtype=bool), np.zeros_like(scores)
+            numbers[nodes] += cut_first[at]
+        scores = np.zeros((tables.nodes, columns[-1]), dtype=np.int64)
+        allowed = np.zeros(scores.shape, dtype=bool)
+        cuts = np.zeros((tables.nodes, len(tables.attributes)), dtype=np.int64)
         best = np.zeros(tables.nodes, dtype=np.int64)
         for number in np.unique(numbers):
             rate = self._line(0, units, terms, int(number)).rate
@@ -152,17 +170,17 @@ class CutThenAttribute:
                 here = among[nodes]
                 if not here.any():
                     continue
-                cut_scores = self.score.of(tables.attributes[at].children(counts[here]), terms.max_rows)
-                cut = (
-                    CHOOSE[self.mechanism](cut_scores, rate, words)
-                    if tables.attributes[at].is_cut
-                    else np.zeros(len(cut_scores), dtype=np.int64)
-                )
-                scores[nodes[here], at] = cut_scores[np.arange(len(cut_scores)), cut]
-                splits[nodes[here], at] = cut
-                allowed[nodes[here], at] = True
+                of_splits = self.score.of(tables.attributes[at].children(counts[here]), terms.max_rows)
+                if cut_first[at]:
+                    cut = CHOOSE[self.mechanism](of_splits, rate, words)
+                    cuts[nodes[here], at] = cut
+                    of_splits = of_splits[np.arange(len(of_splits)), cut, np.newaxis]
+                place = slice(columns[at], columns[at + 1])
+                scores[nodes[here], place] = of_splits
+                allowed[nodes[here], place] = True
             best[among] = CHOOSE[self.mechanism](scores[among], rate, words, allowed[among])
-        return Chosen(attribute=best, split=splits[np.arange(tables.nodes), best])
+        attribute = np.searchsorted(columns, best, side="right") - 1
+        return Chosen(attribute=attribute, split=best - columns[attribute] + cuts[np.arange(tables.nodes), attribute])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,21 +188,35 @@ class NoisyCounts:
     """Noise on the count tables of all candidate attributes, then whatever measure of what is noisy (SuLQ, PINQ, C4.5).
 
     A row is in the table of every attribute, so the units are divided by their number.
+
+    Privacy
+    -------
+    What is measured, and every choice by it, is a function of noisy counts and costs nothing. With `undivided` each
+    table gets all of the units, as Shang et al. 2019 do, and the line of the account says what that comes to: as often
+    the units as there are tables.
     """
 
+    slack: ClassVar[int] = 1
     measure: Callable[[FloatArray], FloatArray]
     """Noisy class counts of the children, shape (n, splits, children, classes), to how good the splits are."""
     separate_totals: bool = False
     """True: the total of every code is asked for by itself, as SuLQ does, and stands behind the classes' counts."""
+    undivided: bool = False
+    """True: the table of every attribute gets all of the units."""
+    exponential: bool = False
+    """True: splits are drawn by the exponential mechanism on the measure, which is cut to [0, 1]; else the best."""
 
     def draws(self, level: int, units: int, terms: Terms) -> tuple[Draw, ...]:
         """Return one line for the tables of all candidates."""
         times = terms.candidates * (2 if self.separate_totals else 1)
+        if self.undivided and not terms.reused:
+            # attributes with one child a code are used up: no path has more of them left
+            times = max(1, terms.candidates - level)
         return (
             Draw(
                 purpose=f"class counts by attribute value at level {level}",
                 mechanism=LAPLACE,
-                rate=rate_within(units // times, 1),
+                rate=rate_within(units if self.undivided else units // times, 1),
                 sensitivity=1,
                 times=times,
                 level=level,
@@ -192,18 +224,37 @@ class NoisyCounts:
         )
 
     def choose(self, tables: Tables, units: int, terms: Terms, words: Words) -> Chosen:
-        """Noise the tables and take the best split, the first of equals."""
+        """Noise the tables and choose by the measure: the best split, the first of equals, or one drawn."""
         rate = self.draws(0, units, terms)[0].rate
-        best = np.full(tables.nodes, -np.inf)
-        attribute, split = (np.zeros(tables.nodes, dtype=np.int64) for _ in range(2))
+        columns = np.cumsum([0, *(attribute.n_splits for attribute in tables.attributes)])
+        scores = np.full((tables.nodes, columns[-1]), -np.inf)
+        rows: list[tuple[int, IntArray, IntArray]] = []
         for at, nodes, counts in tables.counts:
             if self.separate_totals:
                 counts = np.concatenate([counts, counts.sum(axis=2, keepdims=True)], axis=2)
-            noisy = noisy_counts(counts, rate, words)
-            scores = self.measure(tables.attributes[at].children(noisy).astype(np.float64))
-            top = scores.argmax(axis=1)
-            value = scores[np.arange(len(scores)), top]
-            better = value > best[nodes]
-            best[nodes[better]], attribute[nodes[better]] = value[better], at
-            split[nodes[better]] = top[better]
-        return Chosen(attribute=attribute, split=split)
+            children = tables.attributes[at].children(noisy_counts(counts, rate, words))
+            scores[nodes, columns[at] : columns[at + 1]] = self.measure(children.astype(np.float64))
+            rows.append((at, nodes, children.sum(axis=-1)))
+        best = self._drawn(scores, units, words) if self.exponential else scores.argmax(axis=1)
+        attribute = np.searchsorted(columns, best, side="right") - 1
+        split = best - columns[attribute]
+        # totals that were asked for by themselves stand among the counts of classes: no number of rows is read off them
+        found = None if self.separate_totals else _rows_of_children(attribute, split, rows)
+        return Chosen(attribute=attribute, split=split, rows=found)
+
+    def _drawn(self, scores: FloatArray, units: int, words: Words) -> IntArray:
+        """Draw splits with probability proportional to exp(epsilon q / 2), q in [0, 1] from noisy counts."""
+        allowed = np.isfinite(scores)
+        steps = np.rint(np.clip(np.where(allowed, scores, 0.0), 0.0, 1.0) * _STEPS).astype(np.int64)
+        return exponential_mechanism(steps, max(1, units // (2 * _STEPS)), words, allowed)
+
+
+def _rows_of_children(
+    attribute: IntArray, split: IntArray, counted: Sequence[tuple[int, IntArray, IntArray]]
+) -> IntArray:
+    """Return the noisy rows of the children of the chosen splits, shape (nodes, children); 0 where there is none."""
+    out = np.zeros((attribute.size, max(rows.shape[2] for _, _, rows in counted)), dtype=np.int64)
+    for at, nodes, rows in counted:
+        here = attribute[nodes] == at
+        out[nodes[here], : rows.shape[2]] = rows[here, split[nodes[here]]]
+    return out

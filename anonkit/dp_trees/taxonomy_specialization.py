@@ -56,6 +56,8 @@ class SpecializationPlan:
     joint: bool
     weighted: bool = False
     """True: an interval weighs as much as a group of categories, its cuts share the weight; else every cut does."""
+    slack: int = 1
+    """Divides the rate of choices: 2 is what papers spend that do not use that a score moves only one way."""
     rows_per_unit: int = 1
     adjacency: str = ADD_OR_REMOVE
 
@@ -86,15 +88,15 @@ class SpecializationPlan:
         return Draw(
             purpose="specialization" if self.joint else "cuts and specializations",
             mechanism=EXPONENTIAL,
-            rate=rate_within(units, width),
+            rate=rate_within(units, width * self.slack),
             sensitivity=width,
             times=self.choices,
         )
 
     @cached_property
     def count(self) -> Draw:
-        """The counts of the cells."""
-        rate = rate_within(self.path_units - self.choice.units, 1)
+        """The counts of the cells; what a published rate of choices leaves over is not spent on them."""
+        rate = rate_within(self.path_units - self.choice.units * self.slack, 1)
         return Draw(purpose="class counts of a cell", mechanism=LAPLACE, rate=rate, sensitivity=1)
 
     @cached_property

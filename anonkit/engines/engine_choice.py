@@ -112,6 +112,7 @@ class OpenEngine:
 
 
 ENGINES: tuple[str, ...] = (Local.name, Spark.name)
+"""Names of the engines, as `engine=` takes them."""
 
 
 def engine_choice(

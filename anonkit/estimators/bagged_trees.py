@@ -34,6 +34,14 @@ class BaggedTrees:
     n_classes_: int
     """0 for trees that predict a number."""
 
+    def __add__(self, more: BaggedTrees) -> BaggedTrees:
+        """Return the forest of both lots of trees."""
+        return BaggedTrees(
+            estimators_=[*self.estimators_, *more.estimators_],
+            estimators_samples_=[*self.estimators_samples_, *more.estimators_samples_],
+            n_classes_=self.n_classes_,
+        )
+
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """Mean decrease of impurity by feature, shape (n_features,), adding up to 1; zeros when no tree has a split."""
@@ -78,6 +86,7 @@ def grow_trees(
     seed: int,
     bootstrap_rows: int | None = None,
     leaf: int = 1,
+    first: int = 0,
 ) -> BaggedTrees:
     """Grow a forest: Gini splits, bootstrap samples, √n_features candidates a node.
 
@@ -95,13 +104,15 @@ def grow_trees(
         Rows drawn for each tree, with replacement; as many as there are by default.
     leaf : int
         Fewest rows of a leaf, in [1, inf).
+    first : int
+        Number of the first tree, in [0, inf): a forest may be grown piece by piece.
     """
     from sklearn.tree import DecisionTreeClassifier
 
     def tree(state: int) -> Any:
         return DecisionTreeClassifier(max_features="sqrt", min_samples_leaf=leaf, random_state=state)
 
-    return _grown(tree, rows, labels, int(labels.max()) + 1, trees, seed, bootstrap_rows)
+    return _grown(tree, rows, labels, int(labels.max()) + 1, range(first, first + trees), seed, bootstrap_rows)
 
 
 def grow_number_trees(
@@ -112,6 +123,7 @@ def grow_number_trees(
     seed: int,
     bootstrap_rows: int | None = None,
     leaf: int = 5,
+    first: int = 0,
 ) -> BaggedTrees:
     """Grow a forest that predicts a number: splits by squared error, bootstrap samples, a third of the features a node.
 
@@ -124,7 +136,7 @@ def grow_number_trees(
     rows : ndarray of shape (n_rows, n_features)
     numbers : ndarray of shape (n_rows,)
         Finite.
-    trees, bootstrap_rows, leaf
+    trees, bootstrap_rows, leaf, first
         As for `grow_trees`.
     """
     from sklearn.tree import DecisionTreeRegressor
@@ -132,7 +144,7 @@ def grow_number_trees(
     def tree(state: int) -> Any:
         return DecisionTreeRegressor(max_features=1 / 3, min_samples_leaf=leaf, random_state=state)
 
-    return _grown(tree, rows, numbers, 0, trees, seed, bootstrap_rows)
+    return _grown(tree, rows, numbers, 0, range(first, first + trees), seed, bootstrap_rows)
 
 
 def _grown(
@@ -140,7 +152,7 @@ def _grown(
     rows: NDArray[np.float32],
     target: NDArray[np.int64] | NDArray[np.float64],
     n_classes: int,
-    trees: int,
+    trees: range,
     seed: int,
     bootstrap_rows: int | None,
 ) -> BaggedTrees:
@@ -150,19 +162,26 @@ def _grown(
     n_rows = target.size
     drawn = n_rows if bootstrap_rows is None else bootstrap_rows
     state = check_random_state(seed)
-    seeds = [int(state.randint(np.iinfo(np.int32).max)) for _ in range(trees)]
+    seeds = [int(state.randint(np.iinfo(np.int32).max)) for _ in range(trees.stop)]
     rows = np.ascontiguousarray(rows, dtype=np.float32)
+    # a tree is shown the rows that were drawn for it and, with weight 0, one of each class, so that it knows them all
+    example = np.unique(target, return_index=True)[1] if n_classes else np.empty(0, dtype=np.int64)
 
     def grown(numbers: Iterable[int]) -> list[tuple[Any, NDArray[np.int32]]]:
         grown_trees = []
         for number in numbers:
-            sample = check_random_state(seeds[number]).randint(0, n_rows, drawn, dtype=np.int32)
-            weights = np.bincount(sample, minlength=n_rows).astype(np.float64)
-            tree = tree_of(seeds[number]).fit(rows, target, sample_weight=weights, check_input=False)
+            tree_seed = seeds[trees.start + number]
+            sample = check_random_state(tree_seed).randint(0, n_rows, drawn, dtype=np.int32)
+            weights = np.bincount(sample, minlength=n_rows)
+            shown = weights > 0
+            shown[example] = True
+            at = np.flatnonzero(shown)
+            tree = tree_of(tree_seed)
+            tree.fit(rows[at], target[at], sample_weight=weights[at].astype(np.float64), check_input=False)
             grown_trees.append((tree, sample))
         return grown_trees
 
-    grown_trees = [grown_tree for part in _in_threads(grown, trees) for grown_tree in part]
+    grown_trees = [grown_tree for part in _in_threads(grown, len(trees)) for grown_tree in part]
     return BaggedTrees(
         estimators_=[tree for tree, _ in grown_trees],
         estimators_samples_=[sample for _, sample in grown_trees],

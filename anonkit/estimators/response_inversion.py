@@ -110,6 +110,18 @@ class TableEstimate:
     """The most that one more answer could add to each share, shape (n_classes, n_values)."""
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dependence:
+    """How far class and value of one attribute are from independent: unbiased estimates, as shares of all rows."""
+
+    excess: FloatArray
+    """Share of class and value less the product of both shares, shape (n_classes, n_values)."""
+    excess_variance: FloatArray
+    values: FloatArray
+    """Share of each value, shape (n_values,)."""
+    values_variance: FloatArray
+
+
 class TableChannel(ABC):
     """How a table of true class × true value becomes a table of answers."""
 
@@ -137,6 +149,18 @@ class TableChannel(ABC):
         counts : array
             Answer counts.
         shares : array, shape (n_classes, n_values)
+        """
+
+    @abstractmethod
+    def dependence(self, counts: FloatArray, classes: FloatArray) -> Dependence:
+        """Estimate by moments how far class and value are from independent, with the variance of each estimate.
+
+        Parameters
+        ----------
+        counts : array
+            Answer counts, one at least.
+        classes : array, shape (n_classes,)
+            Share of each class.
         """
 
     @abstractmethod
@@ -194,6 +218,19 @@ class SeparateAnswers(TableChannel):
         )
         return np.asarray(np.sqrt(np.maximum(spread, 0)))
 
+    def dependence(self, counts: FloatArray, classes: FloatArray) -> Dependence:
+        """Weigh answers about the class by how far each is from the class's share, then invert the values."""
+        n = counts.sum()
+        scores = self.label.scores(np.eye(self.n_classes)) - classes
+        excess, values = self.value.unmix(scores.T @ counts) / n, self.value.unmix(counts.sum(axis=0)) / n
+        squares = self.value.unmix_squares((scores**2).T @ counts) / n
+        return Dependence(
+            excess=excess,
+            excess_variance=np.maximum(squares - excess**2, 0) / n,
+            values=values,
+            values_variance=np.maximum(self.value.unmix_squares(counts.sum(axis=0)) / n - values**2, 0) / n,
+        )
+
     def maximum_likelihood(self, counts: FloatArray) -> FloatArray:
         """Solve class by class in closed form when labels are clear, else by expectation maximization."""
         label, value = self.label, self.value
@@ -240,6 +277,20 @@ class JointAnswers(TableChannel):
         weights = self.joint.scores(np.eye(self.joint.n_inputs)).reshape(-1, self.n_classes, self.n_values)
         influence = weights - shares * weights.sum(axis=2, keepdims=True)
         return np.asarray(np.sqrt(np.einsum("y,ycv->cv", counts, influence**2)))
+
+    def dependence(self, counts: FloatArray, classes: FloatArray) -> Dependence:
+        """Invert class and value together; every answer adds a known number to each estimate."""
+        n = counts.sum()
+        weights = self.joint.scores(np.eye(self.joint.n_inputs)).reshape(-1, self.n_classes, self.n_values)
+        of_values = weights.sum(axis=1)
+        influence = weights - classes[:, np.newaxis] * of_values[:, np.newaxis]
+        excess, values = np.einsum("y,ycv->cv", counts, influence) / n, counts @ of_values / n
+        return Dependence(
+            excess=excess,
+            excess_variance=np.maximum(np.einsum("y,ycv->cv", counts, influence**2) / n - excess**2, 0) / n,
+            values=values,
+            values_variance=np.maximum(counts @ of_values**2 / n - values**2, 0) / n,
+        )
 
     def maximum_likelihood(self, counts: FloatArray) -> FloatArray:
         """Solve in closed form for randomized response, else by expectation maximization."""

@@ -8,14 +8,21 @@ stands and is the same is used again. What is left for a step is to say which fa
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import anonkit
-from anonkit.errors import AnonkitError, EngineError, GuaranteeError, ParameterError, UncheckedError, option
+from anonkit.errors import (
+    AnonkitError,
+    EngineError,
+    GuaranteeError,
+    ParameterError,
+    UncheckedError,
+    option,
+    warnings_unsaid,
+)
 from anonkit.pipeline.recipe import run_recipe
 
 _PUBLIC = ("files", "sha256", "anonkit_version", "method", "guarantee", "budget", "rows", "randomness", "notes")
@@ -130,8 +137,7 @@ def _quietly(step: Callable[[], _T]) -> _T:
     """
     failure: AnonkitError
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # libraries warn in their own words, which may quote cells
+        with warnings_unsaid():
             return step()
     except AnonkitError as error:
         failure = error

@@ -70,7 +70,8 @@ def recoded_shares(
     if at is None:
         return None
     axis = recoding.axes[at]
-    sets = {axis.label(sorted(region[at])): sorted(region[at]) for region in recoding.regions().values()}
+    held = dict.fromkeys(region[at] for region in recoding.regions().values())  # boxes share their sets of parts
+    sets = {axis.label(sorted(parts)): sorted(parts) for parts in held}
     return _spread(axis, source, counts, sets, most)
 
 

@@ -168,6 +168,17 @@ class Spending:
         self._refuse_overspent(standing)
         return self._published(self._position(None, standing, params), seen)
 
+    def spend(self, method: str, params: Mapping[str, Any]) -> None:
+        """Book draws that end in a refusal: nothing is published but that they were refused, which they tell too.
+
+        Raises
+        ------
+        BudgetError, DatasetError
+            As `look`; nothing was told then.
+        """
+        with self.reserved(method, params, None):
+            pass
+
     @contextmanager
     def reserved(self, method: str, params: Mapping[str, Any], place: Place | None) -> Iterator[tuple[Position, Any]]:
         """Reserve the loss of a release, and commit or roll it back with what happens inside.

@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from anonkit.domains.array_types import BoolArray, Codes
+from anonkit.domains.array_types import BoolArray, Codes, IntArray
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.alias_table import AliasTable
 from anonkit.published.channels.band_response import BandResponse
@@ -48,7 +48,9 @@ class CodeRandomizer(ABC, Generic[C]):
     def answer(self, codes: Codes, words: KeyedWords) -> Codes:
         """Answer each code with its word, both of shape (n,)."""
 
-    def randomize(self, codes: Codes, *, key: bytes, stream: int, first_row: int = 0) -> Codes:
+    def randomize(
+        self, codes: Codes, *, key: bytes, stream: int, first_row: int = 0, rows: IntArray | None = None
+    ) -> Codes:
         """Randomize a batch: a pure function of (key, stream, row number, code).
 
         Parameters
@@ -57,6 +59,8 @@ class CodeRandomizer(ABC, Generic[C]):
             True codes in [0, n_inputs).
         key, stream, first_row
             As in `keyed_words`: secret key, number of the attribute, global number of the batch's first row.
+        rows : array of int, shape (n,), optional
+            Ascending places of the codes in the batch, where it has rows that are not asked; without it all are.
 
         Returns
         -------
@@ -73,10 +77,14 @@ class CodeRandomizer(ABC, Generic[C]):
         # one type for codes and answers, so that `choose` can mix them bit by bit
         fits = channel.n_outputs - 1 <= np.iinfo(checked.dtype).max
         out: Codes = np.empty(checked.shape, dtype=checked.dtype if fits else np.int32)
-        for rows in row_blocks(checked.size):
-            size = rows.stop - rows.start
-            words = keyed_words(key, stream, first_row + rows.start, size, word_bits=channel.word_bits)
-            out[rows] = self.answer(checked[rows].astype(out.dtype, copy=False), words.reshape(-1))
+        n_rows = checked.size if rows is None else int(rows[-1]) + 1 if rows.size else 0
+        for block in row_blocks(n_rows):
+            size = block.stop - block.start
+            words = keyed_words(key, stream, first_row + block.start, size, word_bits=channel.word_bits).reshape(-1)
+            if rows is not None:
+                start, stop = np.searchsorted(rows, [block.start, block.stop])
+                words, block = words[rows[start:stop] - block.start], slice(start, stop)
+            out[block] = self.answer(checked[block].astype(out.dtype, copy=False), words)
         return out
 
 

@@ -91,19 +91,56 @@ def bernoulli_exp(steps: IntArray, rate: int, words: Words) -> BoolArray:
     # steps * rate overflows 64 bits, so the rate is taken in two halves of 26 bits
     low = flat * (rate & _HALF_MASK)
     carried = flat * (rate >> _HALF_BITS) + (low >> _HALF_BITS)
-    whole = carried >> _HALF_BITS
     fraction = ((carried & _HALF_MASK) << _HALF_BITS) | (low & _HALF_MASK)
+    return _coins(carried >> _HALF_BITS, fraction, words).reshape(steps.shape)
+
+
+def bernoulli_exp_exactly(steps: IntArray, rate: int, words: Words) -> BoolArray:
+    """Draw Bernoulli(exp(-steps * rate / 2**52)) for each entry, however many steps there are.
+
+    The same law as `bernoulli_exp`, without its largest exponent: for noise, whose tail has to be the formula's, where
+    a choice may leave out what is hopeless.
+
+    Parameters
+    ----------
+    steps : int64 array, shape (n,)
+        Each in [0, 2**63).
+    rate : int
+        In units of 2**-52 per step; below 2**58.
+    words : Words
+
+    Returns
+    -------
+    bool array, shape (n,)
+    """
+    # the product has up to 121 bits: four products of halves of 32 bits, added up with their carries
+    half, mask = np.uint64(32), np.uint64((1 << 32) - 1)
+    factor = np.uint64(rate)
+    high, low = (limbs := steps.astype(np.uint64)) >> half, limbs & mask
+    upper, lower = factor >> half, factor & mask
+    least, first, second = low * lower, low * upper, high * lower
+    middle = (least >> half) + (first & mask) + (second & mask)
+    top = high * upper + (first >> half) + (second >> half) + (middle >> half)
+    bottom = (middle << half) | (least & mask)
+    # whole exponents beyond 2**62 are drawn as that: one after the other, nobody gets through so many coins
+    top = np.minimum(top, np.uint64(1 << 50))
+    whole = ((top << np.uint64(64 - RATE_BITS)) | (bottom >> np.uint64(RATE_BITS))).astype(np.int64)
+    return _coins(whole, (bottom & np.uint64(_ONE - 1)).astype(np.int64), words)
+
+
+def _coins(whole: IntArray, fraction: IntArray, words: Words) -> BoolArray:
+    """Draw Bernoulli(exp(-(whole + fraction / 2**52))) for each entry."""
     # exp(-(w + f)) = exp(-1)**w exp(-f): a success needs the fractional coin and then w coins of exp(-1) in a row
     alive = np.flatnonzero(_exp_fraction(fraction, words))
     left = whole[alive]
-    result = np.zeros(flat.size, dtype=bool)
+    result = np.zeros(fraction.size, dtype=bool)
     while alive.size:
         done = left == 0
         result[alive[done]] = True
         alive, left = alive[~done], left[~done] - 1
         kept = _exp_fraction(np.full(alive.size, _ONE, dtype=np.int64), words)
         alive, left = alive[kept], left[kept]
-    return result.reshape(steps.shape)
+    return result
 
 
 def _exp_fraction(fraction: IntArray, words: Words) -> BoolArray:

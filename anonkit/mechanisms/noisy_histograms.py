@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Discrete Laplace noise for histograms of class x attribute, and rows drawn from the noisy counts.
+"""Discrete Laplace or Gaussian noise for histograms of class x attribute, and rows drawn from the noisy counts.
 
 What is published is `anonkit.published.noisy_tables`; what draws it stands here.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,24 +16,45 @@ import numpy as np
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.estimators.consistent_counts import consistent_counts
+from anonkit.mechanisms.discrete_gaussian import gaussian_counts
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.published.exact_losses import RATE_BITS
-from anonkit.published.noisy_tables import NoisyTable, NoisyTables
+from anonkit.published.noisy_tables import LAPLACE, NoisyTable, NoisyTables
 from anonkit.randomness import Randomness
 
 
-def table_weights(sizes: Sequence[int]) -> list[Fraction]:
+def table_weights(sizes: Sequence[int], law: str = LAPLACE) -> list[Fraction]:
     """Return how a budget is divided over tables of so many columns, by a public rule.
 
-    In proportion to the cube root of the number of columns: the least noise in sum over all cells.
+    Epsilon in proportion to the cube root of the number of columns, rho to the square root: the least noise in sum over
+    all cells.
     """
-    return [Fraction(size ** (1 / 3)) for size in sizes]
+    return [Fraction(size ** (1 / 3 if law == LAPLACE else 1 / 2)) for size in sizes]
+
+
+def gaussian_pays(sizes: Sequence[int], epsilon: Fraction, rho: Fraction) -> bool:
+    """Tell whether Gaussian noise of a whole rho has less variance over all cells than Laplace noise of an epsilon.
+
+    A function of public facts: both are divided by `table_weights`, under which the variances of all cells add up to
+    (sum of square roots)**2 / (2 rho) and 2 (sum of cube roots)**3 / epsilon**2, times the number of classes.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Columns of each table.
+    epsilon, rho : Fraction
+        What one row may cost in all, either way.
+    """
+    gaussian = math.fsum(map(math.sqrt, sizes)) ** 2 / (2 * float(rho))
+    laplace = 2 * math.fsum(math.pow(size, 1 / 3) for size in sizes) ** 3 / float(epsilon) ** 2
+    return gaussian < laplace
 
 
 def noisy_tables(
     target: tuple[str, Categories, IntArray, int],
     attributes: Sequence[tuple[str, Categories | Grid, IntArray, int]],
     randomness: Randomness,
+    law: str = LAPLACE,
 ) -> NoisyTables:
     """Add noise to the true counts of histograms.
 
@@ -41,23 +63,27 @@ def noisy_tables(
     target, attributes
         Name, domain, true counts, rate of the noise in units of 2**-52.
     randomness : Randomness
+    law : {"discrete-laplace", "discrete-gaussian"}
 
     Privacy
     -------
-    Each table costs one row that comes or goes its rate, since the row changes one cell by one; the rates add up.
+    Each table costs one row that comes or goes its rate, since the row changes one cell by one; the rates add up: to
+    epsilon under Laplace noise, to rho under Gaussian noise.
     """
     words = Words(randomness)
+    noised = noisy_counts if law == LAPLACE else gaussian_counts
     # one stream for all tables in the order given: the order is part of what a seed reproduces
     name, classes, counts, rate = target
     return NoisyTables(
         target=name,
         classes=classes,
-        class_counts=noisy_counts(counts, rate, words),
+        class_counts=noised(counts, rate, words),
         class_rate=rate,
         tables=tuple(
-            NoisyTable(name=at, domain=domain, counts=noisy_counts(true, own, words), rate=own)
+            NoisyTable(name=at, domain=domain, counts=noised(true, own, words), rate=own, law=law)
             for at, domain, true, own in attributes
         ),
+        law=law,
     )
 
 

@@ -31,6 +31,7 @@ from anonkit.errors import ParameterError
 
 _TAIL = math.log(1e-20)
 """Logarithm of the probability that may fall outside the window of the sum: far below any delta."""
+_SMALLEST_LOG = -745.2  # logarithm of what is 0 as a double
 _MOST_CELLS, _FEWER_CELLS = 1 << 19, 1 << 16
 _LARGE = 6.0
 """Loss of a row above which the order of the rows adds little, and the grid is coarse: the bound is then larger, not
@@ -308,8 +309,10 @@ def _expected_excess(draws: FloatArray, chance: FloatArray, n: int, most_cells: 
     law[0] += 1.0 - float(chance.sum())
     # the law of a sum of n draws: the n-th power of the transform of one
     spectrum = np.fft.rfft(law)
-    with np.errstate(under="ignore"):
-        powered = spectrum**n
+    powered = np.zeros_like(spectrum)
+    with np.errstate(under="ignore", divide="ignore"):
+        there = n * np.log(np.abs(spectrum)) > _SMALLEST_LOG  # of many rows hardly any frequency is left
+        powered[there] = spectrum[there] ** n
     total = np.fft.irfft(powered, cells)
     first = math.floor(low / width)
     values = (first + np.arange(cells)) * width  # of the cell, unrolled from the start of the window

@@ -8,7 +8,7 @@ A new method is a file here, a test in tests/methods and a page in docs/methods.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
@@ -28,6 +28,24 @@ METHODS: Mapping[str, str] = {
 def method_names() -> tuple[str, ...]:
     """Return the names of all methods, built in first."""
     return (*METHODS, *(point.name for point in _third_party() if point.name not in METHODS))
+
+
+def default_method(parameters: Collection[str], *, without_target: bool) -> str:
+    """Return the method that is taken when none is named.
+
+    With an epsilon it is one of differential privacy by a trusted owner: `dp-marginals` where nothing is predicted,
+    else `dp-forest`. Without one it is `rfka`.
+
+    Parameters
+    ----------
+    parameters : collection of str
+        Names of the parameters that were given.
+    without_target : bool
+        True where it is said that there is no target.
+    """
+    if "epsilon" not in parameters:
+        return "rfka"
+    return "dp-marginals" if without_target else "dp-forest"
 
 
 def method_class(name: str) -> type[Method]:
@@ -69,7 +87,8 @@ def make_method(name: str, parameters: Mapping[str, Any], preset: str | None = N
     class_ = method_class(name)
     presets = presets_of(class_)
     if preset is not None and preset not in presets:
-        raise ParameterError(f"method {name!r} has no preset {preset!r}", did_you_mean(preset, presets))
+        hint = did_you_mean(preset, presets) if presets else "it has none: leave the preset out"
+        raise ParameterError(f"method {name!r} has no preset {preset!r}", hint)
     chosen = {**(presets[preset] if preset else {}), **parameters}
     check_parameters(class_, chosen)
     return class_(**chosen)

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from anonkit.k_anonymity.coded_axes import global_recoding
 from anonkit.k_anonymity.preparing import Preparation, Prepared
@@ -35,6 +37,8 @@ class Datafly(RecodingMethod):
     )
     summary: ClassVar[str] = "k-anonymity by one level of a hierarchy a column, found greedily: the peers' reference"
     target_use: ClassVar[TargetUse] = TargetUse.OPTIONAL
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({"paper": {"max_suppression": 0.0}})
 
     max_suppression: float = parameter(default=0.01, range="[0, 1]", help="largest share of rows that may be left out")
 

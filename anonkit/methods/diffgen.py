@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from anonkit.dp_trees.questions import Counter
+from anonkit.dp_trees.release.tree_families import RATES, rate_parameter, slack_of
 from anonkit.dp_trees.release.tree_releases import TreeMethod
 from anonkit.dp_trees.taxonomy_specialization import SCORES, SpecializationPlan, specialize
 from anonkit.parameters import check_choice, check_integer, parameter
@@ -28,13 +29,17 @@ class DiffGen(TreeMethod[SpecializationPlan]):
 
     Privacy
     -------
-    Central differential privacy with at most the epsilon given, delta 0.
+    Central differential privacy with at most the epsilon given, delta 0. The published rate spends less than it claims
+    for the score max-class: a row that comes moves the scores of all candidates one way.
     """
 
     name: ClassVar[str] = "diffgen"
     paper: ClassVar[str] = "Mohammed et al.: Differentially private data release for data mining, KDD 2011"
     summary: ClassVar[str] = "differentially private generalization: top-down specialization, noisy cell counts"
     example: ClassVar[Mapping[str, Any]] = MappingProxyType({"epsilon": 1.0, "steps": 3})
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"rate": "published", "score": "max-class", "as_": "cells"}
+    }
     taxonomies: ClassVar[bool] = True
     joint: ClassVar[bool] = False
 
@@ -43,10 +48,24 @@ class DiffGen(TreeMethod[SpecializationPlan]):
         default="max-class", range="one of these", help="what makes a step good", choices=tuple(SCORES)
     )
 
+    rate: str = rate_parameter()
+
     def __post_init__(self) -> None:
         super().__post_init__()
         check_integer("steps", self.steps, 1, 100)
         check_choice("score", self.score, tuple(SCORES))
+        check_choice("rate", self.rate, RATES)
+
+    @property
+    def slack(self) -> int:
+        """What divides the rate of a choice: 2 where the paper spends half of what it charges."""
+        return slack_of(SCORES[self.score], self.rate)
+
+    def published_claim(self) -> str | None:
+        """Return that the paper claims more than it spends."""
+        if self.slack == 1:
+            return None
+        return f"The paper claims epsilon = {self.epsilon:g} for this; its choices of splits lose half of their shares."
 
     @property
     def weighted(self) -> bool:
@@ -62,6 +81,7 @@ class DiffGen(TreeMethod[SpecializationPlan]):
             score=SCORES[self.score],
             joint=self.joint,
             weighted=self.weighted,
+            slack=self.slack,
             rows_per_unit=self.rows_per_unit,
             adjacency=self.neighbours,
         )

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from anonkit.dp_trees.release.declared_schema import bins_parameter
 from anonkit.dp_trees.release.tree_families import slack_of
@@ -30,6 +31,9 @@ class DiffPRF(DiffPRFs):
     paper: ClassVar[str] = "Patil & Singh: Differential private random forest, ICACCI 2014"
     summary: ClassVar[str] = "differentially private forest: bootstrap, ID3 trees on binned numbers"
     number_split: ClassVar[Split] = Split.MULTIWAY
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"rows": "published-bootstrap", "stop": "pure", "rate": "published", "vote": "sum"}
+    }
 
     bins: int = bins_parameter(8)
 

@@ -16,13 +16,17 @@ from anonkit.dp_trees.release.tree_families import (
     rate_parameter,
     score_parameter,
     slack_of,
+    vote_parameter,
 )
 from anonkit.dp_trees.scores import SCORES
 from anonkit.dp_trees.split_selection import CutThenAttribute, Selection
 from anonkit.dp_trees.tree_rows import ROWS, Rows
 from anonkit.parameters import check_choice, check_integer, parameter
+from anonkit.published.tree_attributes import Split
+from anonkit.published.tree_model import VOTES
 
 DRAWN = tuple(ROWS)
+BRANCHES = {"values": Split.MULTIWAY, "two": Split.ONE_VS_REST}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +48,14 @@ class DiffPRFs(ScoredTree):
     example: ClassVar[Mapping[str, Any]] = MappingProxyType({"epsilon": 1.0, "trees": 3, "depth": 2})
     threshold: ClassVar[Threshold] = staticmethod(one_deviation)
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "paper": {"rows": "published-bootstrap", "stop": "pure", "rate": "published"}
+        "paper": {
+            "rows": "published-bootstrap",
+            "stop": "pure",
+            "rate": "published",
+            "vote": "sum",
+            "branches": "two",
+            "bins": 1024,
+        }
     }
 
     trees: int = parameter(default=25, range="[1, 1000]", help="trees of the forest")
@@ -58,6 +69,13 @@ class DiffPRFs(ScoredTree):
     rows: str = parameter(default="bootstrap", range="one of these", help="which rows a tree sees", choices=DRAWN)
     score: str = score_parameter("information-gain", "information-gain", "max-class", "gini", "entropy")
     rate: str = rate_parameter()
+    vote: str = vote_parameter()
+    branches: str = parameter(
+        default="values",
+        range="one of these",
+        help="how a node is split by a category: a branch for each value; two: one value against the rest, and again",
+        choices=tuple(BRANCHES),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -65,6 +83,18 @@ class DiffPRFs(ScoredTree):
         check_choice("rows", self.rows, DRAWN)
         check_choice("score", self.score, tuple(SCORES))
         check_choice("rate", self.rate, RATES)
+        check_choice("vote", self.vote, VOTES)
+        check_choice("branches", self.branches, tuple(BRANCHES))
+
+    @property
+    def voted(self) -> str:
+        """What the owner says."""
+        return self.vote
+
+    @property
+    def category_split(self) -> Split:
+        """How a category is divided."""
+        return BRANCHES[self.branches]
 
     @property
     def square_root(self) -> bool:

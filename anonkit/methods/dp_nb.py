@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -16,24 +17,30 @@ from anonkit.domains.number_bins import notes_on_bins, shown_classes
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.coded_rows import counted
-from anonkit.dp_trees.release.declared_schema import CentralMethod, bins_parameter, schema_of
+from anonkit.dp_trees.release.declared_schema import bins_parameter, schema_of
+from anonkit.dp_trees.release.delta_method import DeltaMethod
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece
-from anonkit.dp_trees.release.synthesized import column_entries
+from anonkit.dp_trees.release.synthesized import column_entries, domains_budget, expense
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares, units_of
+from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, GaussianDraw, gaussian_draws, row_rho_units
 from anonkit.mechanisms.discrete_laplace import Words
-from anonkit.mechanisms.noisy_histograms import noisy_tables, rows_by_class, rows_of, table_weights
+from anonkit.mechanisms.noisy_histograms import gaussian_pays, noisy_tables, rows_by_class, rows_of, table_weights
 from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import conditions_of, public_domains
+from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
-from anonkit.published.noisy_tables import NoisyTables
+from anonkit.published.exact_losses import RATE_BITS
+from anonkit.published.noisy_tables import GAUSSIAN, NoisyTables
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
 
+_ONE = 1 << RATE_BITS
+
 
 @dataclass(frozen=True, kw_only=True)
-class DPNB(CentralMethod):
+class DPNB(DeltaMethod):
     """Count every class and every class with every value of every attribute, and publish the counts with noise.
 
     The counts stand in the params, for a naive Bayes model of them; the table is rows drawn from them. Numbers are
@@ -42,7 +49,8 @@ class DPNB(CentralMethod):
     Privacy
     -------
     Central differential privacy with at most the epsilon given, delta 0: a row is in each table once, and the tables'
-    shares of epsilon add up.
+    shares of epsilon add up. With a delta, Gaussian noise is drawn where that is less noise by a public rule; the
+    tables' shares of rho then add up, and come to (epsilon, delta).
     """
 
     name: ClassVar[str] = "dp-nb"
@@ -57,7 +65,8 @@ class DPNB(CentralMethod):
             "statement": "Central differential privacy with at most the epsilon given, delta 0: no outcome becomes "
             "more than e^epsilon times as likely or as unlikely by one row more or less (one row replaced, with "
             "adjacency replace; all rows of a unit, with a unit column). The tables of the classes and of each "
-            "attribute share epsilon in proportion to the cube root of their numbers of columns.",
+            "attribute share epsilon in proportion to the cube root of their numbers of columns. With a delta, where "
+            "Gaussian noise is less noise: but for a probability of delta, which epsilon does not cover.",
         }
     )
 
@@ -73,27 +82,46 @@ class DPNB(CentralMethod):
             public_domains(policy, target_required=True), self.bins, number=Split.MULTIWAY, category=Split.MULTIWAY
         )
 
-    def account(self, policy: Policy) -> Accounting:
+    def account(self, policy: Policy) -> Accounting | ApproximateAccounting:
         """Return every draw of the release, the classes first, before any data is seen."""
         self.check_unit(policy)
-        return self._account_of(self.schema(policy))
+        return self._account_of(self.schema(policy), policy)
 
-    def _account_of(self, schema: TreeSchema) -> Accounting:
-        per_row = units_of(self.epsilon) // self.changed_rows
+    def _account_of(self, schema: TreeSchema, policy: Policy) -> Accounting | ApproximateAccounting:
         purposes = ["rows per class", *(f"class x {attribute.name}" for attribute in schema.attributes)]
-        parts = shares(per_row, table_weights([1, *(attribute.codes for attribute in schema.attributes)]))
-        return Accounting(
-            draws=tuple(
+        sizes = [1, *(attribute.codes for attribute in schema.attributes)]
+        epsilon, found = self.epsilon_left(policy), policy.found_domains
+        per_row = units_of(epsilon) // self.changed_rows
+        draws: tuple[Draw | GaussianDraw, ...] = ()
+        if self.delta:
+            rho = row_rho_units(epsilon, self.delta_left(policy), self.rows_per_unit, self.neighbours)
+            if gaussian_pays(sizes, Fraction(per_row, _ONE), Fraction(rho, _ONE)):
+                draws = gaussian_draws(purposes, table_weights(sizes, GAUSSIAN), rho)
+        pure = (
+            ()
+            if draws
+            else tuple(
                 Draw(purpose=purpose, mechanism=LAPLACE, rate=rate_within(units, 1), sensitivity=1)
-                for purpose, units in zip(purposes, parts, strict=True)
-            ),
+                for purpose, units in zip(purposes, shares(per_row, table_weights(sizes)), strict=True)
+            )
+        )
+        if pure and found is None:
+            return Accounting(draws=pure, rows_per_unit=self.rows_per_unit, adjacency=self.neighbours)
+        return ApproximateAccounting(
+            epsilon=float(self.epsilon),
+            delta=float(self.delta),
+            draws=draws or pure,
+            found=() if found is None else found.lines,
             rows_per_unit=self.rows_per_unit,
             adjacency=self.neighbours,
         )
 
-    def guarantee(self, policy: Policy) -> CentralDP:
-        """State the promise: what the planned draws add up to, never above the epsilon asked for."""
-        return self.promise(policy, self.account(policy).epsilon)
+    def guarantee(self, policy: Policy) -> CentralDP | ApproximateDP:
+        """State the promise: what the planned draws add up to, never above the epsilon and the delta asked for."""
+        account = self.account(policy)
+        if isinstance(account, ApproximateAccounting):
+            return self.approximate_promise(policy)
+        return self.promise(policy, account.epsilon)
 
     def release(
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
@@ -102,7 +130,7 @@ class DPNB(CentralMethod):
         progress("counting", 0.0)
         self.check_unit(policy)
         schema = self.schema(policy)
-        accounting = self._account_of(schema)
+        accounting = self._account_of(schema, policy)
         keep = self.used_rows(source, policy, engine, rng)
         sizes = [schema.n_classes, *(schema.n_classes * attribute.codes for attribute in schema.attributes)]
         counts = counted(source, engine, schema, keep, partial(count, schema=schema), sum(sizes))
@@ -120,6 +148,7 @@ class DPNB(CentralMethod):
                 for attribute, counts, rate in zip(schema.attributes, by_attribute, rest, strict=True)
             ],
             rng.child("noise"),
+            GAUSSIAN if isinstance(accounting.draws[0], GaussianDraw) else LAPLACE,
         )
         return tables_draft(noisy, accounting, policy, engine, rng.child("rows"), self.told)
 
@@ -148,7 +177,7 @@ class ClassRows:
 
 def tables_draft(
     noisy: NoisyTables,
-    accounting: Accounting,
+    accounting: Accounting | ApproximateAccounting,
     policy: Policy,
     engine: Engine,
     randomness: Randomness,
@@ -178,10 +207,9 @@ def tables_draft(
         details={
             "budget": {
                 "epsilon": accounting.epsilon,
-                "delta": 0,
-                "per_attribute": [
-                    {"name": name, "epsilon": draw.epsilon} for name, draw in zip(sizes, accounting.draws, strict=True)
-                ],
+                "delta": accounting.delta if isinstance(accounting, ApproximateAccounting) else 0,
+                "per_attribute": [expense(name, draw) for name, draw in zip(sizes, accounting.draws, strict=True)],
+                **domains_budget(accounting.found if isinstance(accounting, ApproximateAccounting) else ()),
             }
         },
     )

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from anonkit.methods.diffgen import DiffGen
 from anonkit.parameters import check_choice, parameter
@@ -21,12 +22,15 @@ class DTDiff(DiffGen):
 
     Privacy
     -------
-    Central differential privacy with at most the epsilon given, delta 0.
+    As `diffgen`, the published rate included.
     """
 
     name: ClassVar[str] = "dt-diff"
     paper: ClassVar[str] = "Zhu et al.: Differentially private data publishing for decision trees, TrustCom 2013"
     summary: ClassVar[str] = "differentially private generalization: one joint choice a step, noisy cell counts"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"rate": "published", "score": "max-class", "weights": "shared", "as_": "cells"}
+    }
     joint: ClassVar[bool] = True
 
     weights: str = parameter(

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult
@@ -30,6 +32,10 @@ class GreedyHamdist(RecodingMethod):
     paper: ClassVar[str] = "Zhang, Mohammed, Dave, Al Hasan: Feature selection under anonymity constraint, TDP 2017"
     summary: ClassVar[str] = "the comparator of the published rfka: greedy selection of values by Hamming distance"
     target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+        {"paper": {"bins": 5, "max_suppression": 0.0}}
+    )
 
     bins: int = parameter(default=5, range="[2, inf)", help="cut numeric columns into this many equal-width bins first")
     max_suppression: float = parameter(default=0.0, range="[0, 1]", help="largest share of rows that may be left out")

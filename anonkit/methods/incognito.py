@@ -38,6 +38,8 @@ class Incognito(RecodingMethod):
 
     example: ClassVar[Mapping[str, Any]] = MappingProxyType({"k": 50})
 
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({"paper": {"max_suppression": 0.0}})
+
     max_suppression: float = parameter(default=0.01, range="[0, 1]", help="largest share of rows that may be left out")
     loss: str = parameter(
         default="granularity",

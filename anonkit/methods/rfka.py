@@ -26,7 +26,7 @@ from anonkit.k_anonymity.search.greedy_selection import Decision, Selection, sel
 from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder, automatic_ladder, full_detail, number_groups
 from anonkit.k_anonymity.search.importance import IMPORTANCE_STRATEGIES, Evidence, Importance
 from anonkit.k_anonymity.search.joint_guide import joint_guide, relatedness
-from anonkit.k_anonymity.search.random_forest import PUBLISHED, ForestSize
+from anonkit.k_anonymity.search.out_of_bag import PUBLISHED, ForestSize
 from anonkit.k_anonymity.search.top_down_specialization import Drop, DropReason, specialize
 from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.policy.declaration import TargetUse
@@ -125,12 +125,16 @@ class RFKA(RecodingMethod):
         range="[2, inf)",
         help="cut numeric columns into this many equal-width bins first (the paper's step 1)",
     )
-    trees: int = parameter(default=1000, range="[1, inf)", help="trees of the forest")
+    trees: int = parameter(
+        default=1000,
+        range="[1, inf)",
+        help="trees of the forest: with forest=sampled the most, it stops as soon as more change little",
+    )
     forest: str = parameter(
         default="sampled",
         range="sampled | full",
         choices=FORESTS,
-        help="each tree on at most 4,096 drawn rows, or on a full bootstrap with all out-of-bag rows (the paper's)",
+        help="trees on at most 4,096 drawn rows, until more change little; or all, on full bootstraps (the paper's)",
     )
 
     def __post_init__(self) -> None:
@@ -184,7 +188,7 @@ class RFKA(RecodingMethod):
         return SearchResult(
             recoding=recoding,
             column_facts=_column_facts(columns, recoding, importance, chosen),
-            details={"name": self.search, "importance": self.importance, **chosen.details},
+            details={"name": self.search, "importance": self.importance, **evidence.grown, **chosen.details},
             owner={**chosen.owner, "importance": importance.by_column},
         )
 

@@ -15,7 +15,7 @@ from anonkit.drafting.table_domains import with_domains_of
 from anonkit.drafting.undeclared import Undeclared, judge_undeclared
 from anonkit.engines.reading.settled_tables import declared_table
 from anonkit.engines.snapshots.dispatch import Snapshot
-from anonkit.errors import ParameterError, option
+from anonkit.errors import ParameterError, PolicyError, option
 from anonkit.ledger.repeated_requests import Asked
 from anonkit.ledger.source_rows import SourceRows
 from anonkit.pipeline.flat_view import FlatView, flat_view
@@ -55,6 +55,14 @@ class DeclaredSource:
     def policy(self) -> Policy:
         """The policy with a role for every column."""
         return self.rows.policy
+
+    @property
+    def refusal(self) -> PolicyError | None:
+        """Why nothing can be released, where draws that were made tell so: to be charged before it is raised."""
+        found = self.policy.found_domains
+        if found is None or found.undecided is None:
+            return None
+        return PolicyError(found.undecided, f"declare domains in the policy, or give a larger {option('epsilon')}")
 
     @property
     def engine(self) -> Engine:
@@ -130,6 +138,9 @@ def declared_source(
         The policy contradicts the table or the method.
     """
     (name, file), method, min_people = source_names(source), request.method, request.domains_min_people
+    finds = min_people is not None and getattr(method, "delta", 0) > 0
+    if finds:  # privately: nothing is judged or typed by the cells
+        declared, min_people = replace(declared, cell_by_cell=True), None
     view = None
     if isinstance(source, SeveralTables):
         view = flat_view(source, declared, engine, private)
@@ -145,7 +156,11 @@ def declared_source(
         policy = replace(policy, identifiers_from_data=tuple(undeclared.taken))
         policy = with_domains_of(policy, table, engine, min_people)
         undeclared = undeclared.with_rare(policy.identifiers_from_data)
-    promise = method.guarantee(policy)
+    if finds:
+        policy = method.with_found_domains(policy, table, engine, request.randomness().child("finding"))  # type: ignore[attr-defined]
+        table = table if isinstance(source, pa.RecordBatchReader) else snapshot.scan(engine, policy)
+    undecided = None if policy.found_domains is None else policy.found_domains.undecided
+    promise = method.guarantee(policy) if undecided is None else method.approximate_promise(policy)  # type: ignore[attr-defined]
     if min_people is not None:
         if not promise.cell_by_cell:
             raise ParameterError(
@@ -160,7 +175,7 @@ def declared_source(
         columns=schema,
         promise=promise,
         undeclared=undeclared,
-        notes=[*_role_notes(declared, policy), *undeclared.notes(policy)],
+        notes=[*_role_notes(declared, policy), *undeclared.notes(policy), *_finding_notes(policy)],
         joined={} if view is None else view.owner,
     )
 
@@ -200,6 +215,15 @@ def _outlined(policy: Policy) -> dict[str, Any]:
             if each
         }
     }
+
+
+def _finding_notes(policy: Policy) -> list[str]:
+    """Say which columns are not released since no domain was found; an outcome of the draws that were charged."""
+    left_out = () if policy.found_domains is None else policy.found_domains.left_out
+    return [
+        f"Column {name!r} is not released: nothing in it stands out from the noise of the search for its domain."
+        for name in left_out
+    ]
 
 
 def _role_notes(declared: Policy, policy: Policy) -> list[str]:

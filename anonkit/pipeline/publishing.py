@@ -40,7 +40,7 @@ from anonkit.checks.people import PeopleCounts
 from anonkit.engines.writing.relabelling import relabelled
 from anonkit.errors import EngineError, GuaranteeError
 from anonkit.ledger.spending import Position
-from anonkit.parameters import parameters_of
+from anonkit.parameters import told_parameters
 from anonkit.pipeline.output_measures import recount
 from anonkit.pipeline.release_output import Output
 from anonkit.pipeline.written_bounds import shown_as_bounds
@@ -164,7 +164,7 @@ def method_block(method: Method, preset: str | None = None) -> dict[str, Any]:
     return {
         "name": method.name,
         "preset": preset,
-        "parameters": {parameter_.name: getattr(method, parameter_.name) for parameter_ in parameters_of(type(method))},
+        "parameters": told_parameters(method),
         "paper": method.paper,
         "summary": method.summary,
     }

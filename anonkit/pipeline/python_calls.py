@@ -14,7 +14,7 @@ from anonkit.engines.engine_choice import EngineChoice, Local, OpenEngine, Spark
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.errors import ParameterError
 from anonkit.ledger.account import Account, Where
-from anonkit.methods import make_method
+from anonkit.methods import default_method, make_method
 from anonkit.pipeline.earlier_recoding import batch_policy, earlier_recoding
 from anonkit.pipeline.release_output import Output
 from anonkit.pipeline.release_path import release_table
@@ -26,7 +26,7 @@ from anonkit.protocols import Engine, Method, Progress, no_progress
 def release(
     source: object,
     *,
-    method: str | Method = "rfka",
+    method: str | Method | None = None,
     output: str | Path | None = None,
     preset: str | None = None,
     policy: Policy | str | Path | None = None,
@@ -51,6 +51,7 @@ def release(
     sign: str | Path | None = None,
     emit: Iterable[str] = (),
     cells: str = "labels",
+    utility: bool = True,
     seed: int | None = None,
     ledger: str | Path | Where | None = Where.BESIDE,
     dataset: str | None = None,
@@ -73,8 +74,9 @@ def release(
         file of SPSS, SAS or Stata, Arrow IPC, `-` for standard input, an address, or anything with the Arrow interface;
         on Spark also a data frame of it, a table of its catalog by name, or a place it can name (`s3a://…`). What may
         change or end while it is read is copied once into a private folder, which is deleted at the end.
-    method : str or Method
-        Name of a method (see `anonkit methods`), or a method value.
+    method : str or Method, optional
+        Name of a method (see `anonkit methods`), or a method value. Without one it is "rfka"; with an `epsilon`
+        "dp-forest", and "dp-marginals" where there is no target.
     output : path, optional
         `NAME.parquet`, or a folder when it ends in a slash. Without it the release stays in memory.
     preset : str, optional
@@ -121,6 +123,8 @@ def release(
     cells : str
         How generalized numbers of a k-anonymous release are shown: "labels", such as [30, 40) and `*`, or "bounds", as
         two columns of numbers in place of one: `age_low` and `age_high`.
+    utility : bool
+        Train models to say how well the target is predicted, by the release and, for the owner, by the source.
     seed : int, optional
         Reproducible randomness for tests: every file then says that it is not for release.
     ledger : path, address or None
@@ -177,22 +181,25 @@ def release(
     The promise, its unit and its limits are in `Release.report["guarantee"]`. Shuffling and noise use a secure
     generator unless `seed` is given.
     """
+    declared = policy if isinstance(policy, Policy) else Policy() if policy is None else Policy.load(policy)
+    declared = declared.with_roles(
+        target=target,
+        no_target=no_target,
+        task=task,
+        unit=unit,
+        identifiers=identifiers,
+        sensitive=sensitive,
+        insensitive=insensitive,
+    )
+    if method is None:
+        method = default_method(parameters, without_target=declared.without_target)
     if isinstance(method, str):
         method = make_method(method, parameters, preset)
     elif parameters or preset:
         raise ParameterError(f"parameters go into the method value: {', '.join(parameters) or 'preset'}")
-    declared = policy if isinstance(policy, Policy) else Policy() if policy is None else Policy.load(policy)
     request = ReleaseRequest(
         method=method,
-        policy=declared.with_roles(
-            target=target,
-            no_target=no_target,
-            task=task,
-            unit=unit,
-            identifiers=identifiers,
-            sensitive=sensitive,
-            insensitive=insensitive,
-        ),
+        policy=declared,
         preset=preset,
         domains_min_people=domains_min_people if domains_from_data else None,
         engine=_engine(engine, source, master=spark_master, conf=spark_conf, search_rows=search_rows),
@@ -209,6 +216,7 @@ def release(
         ),
         account=Account(ledger=ledger, dataset=dataset, budget=budget, accept_joint_k=accept_joint_k),
         seed=seed,
+        utility=utility,
         progress=progress,
     )
     how: ReadAs = {"query": query, "sheet": sheet, "format": format, "header_row": header_row, "decimal": decimal}

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from anonkit.bundle.stored_release import Place, Release
-from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.drafting.table_domains import MIN_PEOPLE
 from anonkit.engines.engine_choice import Local, Spark, engine_choice
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
@@ -22,27 +21,36 @@ from anonkit.pipeline.release_output import Output
 from anonkit.pipeline.release_path import release_table
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.several_tables import SeveralTables, bounded
+from anonkit.pipeline.simulated_source import SimulatedSource
 from anonkit.policy.declaration import Policy
 from anonkit.policy.person_rows import PersonRows
+from anonkit.policy.toml_values import named_lines
 from anonkit.protocols import Progress, no_progress
 
 _OF_ENGINES = tuple(Local.__dataclass_fields__)
-_OF_ACCOUNTS = ("accept_joint_k",)
+_OF_ACCOUNTS = ("dataset", "accept_joint_k")
 _OF_SOURCES = tuple(ReadAs.__annotations__)
 _TEXTS_OF_SOURCES = ("query", "sheet", "format", "decimal")
 _KEYS = (
     *("method", "preset", "input", "simulate", "output", "policy", "engine", "spark", "parameters"),
-    *("tables", "whole_person", "rows_per_person"),
-    *("domains_from_data", "domains_min_people", *_OF_ENGINES, *Output.IN_RECIPES, *_OF_ACCOUNTS, *_OF_SOURCES),
+    *("tables", "whole_person", "rows_per_person", "aggregates"),
+    *(
+        "domains_from_data",
+        "domains_min_people",
+        "utility",
+        *_OF_ENGINES,
+        *Output.IN_RECIPES,
+        *_OF_ACCOUNTS,
+        *_OF_SOURCES,
+    ),
 )
 _WORDS = ("emit",)
 """Keys that are lists of words."""
-_WORD = ("cells",)
-"""Keys that are one word."""
+_WORD = {"cells": "bounds", "dataset": "customers"}
+"""Keys that are one word, with an example of it."""
 _PATHS = ("sign",)
 """Keys that are paths, relative to the recipe's folder."""
 _SOURCES = ("input", "simulate", "tables")
-_SIMULATE_KEYS = ("rows", "seed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +64,9 @@ class Recipe:
     method: str
     preset: str | None
     input: str | None
-    """The table; None when simulated customers are released."""
-    simulate: Mapping[str, int] | None
-    """`rows` and `seed` of simulated bank customers."""
+    """The table; None when a simulated one is released."""
+    simulate: SimulatedSource | None
+    """A simulated table in its place."""
     tables: SeveralTables | None
     """A table of people and one of their visits, in place of the one table."""
     how: ReadAs = field(default_factory=ReadAs)
@@ -69,9 +77,12 @@ class Recipe:
     engine: Local | Spark
     parameters: Mapping[str, Any]
     account: Account = field(default_factory=Account)
-    """Smallest group allowed when combined with earlier k-anonymous releases; the ledger is whoever runs it's."""
+    """Name of the dataset instead of the policy's, and the smallest group allowed when combined with earlier
+    k-anonymous releases; the ledger is whoever runs it's."""
     domains_min_people: int | None = None
     """People that share a category that is read from the table; None: domains are what the policy declares."""
+    utility: bool = True
+    """Whether models are trained to say how well the target is predicted."""
 
     @classmethod
     def load(cls, path: str | Path) -> Recipe:
@@ -102,14 +113,18 @@ class Recipe:
         for key in ("method", "output"):
             if not isinstance(raw.get(key), str):
                 raise PolicyError(f"recipe {path.name!r}: {key} must be a text", f'{key} = "…"')
-        simulate = raw.get("simulate")
-        if simulate is not None and (not isinstance(simulate, dict) or not set(simulate) <= set(_SIMULATE_KEYS)):
-            raise PolicyError(f"recipe {path.name!r}: simulate must be a table", "simulate = { rows = 5000, seed = 1 }")
+        where = f"recipe {path.name!r}"
+        simulate = SimulatedSource.from_toml(where, raw["simulate"]) if "simulate" in raw else None
         parameters = raw.get("parameters", {})
         if not isinstance(parameters, dict):
             raise PolicyError(f"recipe {path.name!r}: parameters must be a table", "[parameters]")
         given = {field_name(name): value for name, value in parameters.items()}
-        policy = _policy(raw.get("policy"), path.parent, simulated=simulate is not None)
+        if "aggregates" in raw:
+            given["aggregate"] = (
+                *given.get("aggregate", ()),
+                *named_lines(f"recipe {path.name!r}", "aggregates", raw["aggregates"]),
+            )
+        policy = _policy(raw.get("policy"), path.parent, simulate)
         tables, rows = _tables(raw, path)
         if tables is not None:
             policy, given = tables.declared(policy, rows), bounded(raw["method"], given, rows)
@@ -131,15 +146,16 @@ class Recipe:
             parameters=given,
             account=Account(**_settings(raw, path, _OF_ACCOUNTS)),
             domains_min_people=_min_people(raw, path),
+            utility=_flag("utility", raw.get("utility", True), path),
         )
 
     @property
     def source(self) -> object:
-        """What is released: the place of the input, simulated customers, or several tables."""
+        """What is released: the place of the input, a simulated table, or several tables."""
         if self.tables is not None:
             return self.tables
         if self.simulate is not None:
-            return bank_customers(self.simulate.get("rows", 5_000), self.simulate.get("seed", 0))
+            return self.simulate.draw()
         return source_at(str(self.input), in_folder=self.folder, **self.how)
 
     def run(
@@ -183,6 +199,7 @@ class Recipe:
             engine=self.engine,
             output=replace(self.output, **changed),
             account=self.account if account is None else account.over(self.account),
+            utility=self.utility,
             progress=progress,
         )
         if self.tables is not None:
@@ -273,7 +290,7 @@ def _words(key: str, value: object, path: Path) -> list[str]:
 def _word(key: str, value: object, path: Path) -> str:
     if isinstance(value, str):
         return value
-    raise PolicyError(f"recipe {path.name!r}: {key} must be a text", f'{key} = "bounds"')
+    raise PolicyError(f"recipe {path.name!r}: {key} must be a text", f'{key} = "{_WORD[key]}"')
 
 
 def _key(key: str, value: object, path: Path) -> Path:
@@ -290,11 +307,16 @@ def _whole(key: str, value: object, path: Path) -> int:
 
 def _min_people(raw: Mapping[str, Any], path: Path) -> int | None:
     """Return how many people share a category that is read from the table; None when none is read."""
-    from_data, key = raw.get("domains_from_data", False), "domains_min_people"
-    if not isinstance(from_data, bool):
-        raise PolicyError(f"recipe {path.name!r}: domains_from_data must be true or false", "domains_from_data = true")
+    key = "domains_min_people"
+    from_data = _flag("domains_from_data", raw.get("domains_from_data", False), path)
     people = _whole(key, raw[key], path) if key in raw else MIN_PEOPLE
     return people if from_data else None
+
+
+def _flag(key: str, value: object, path: Path) -> bool:
+    if not isinstance(value, bool):
+        raise PolicyError(f"recipe {path.name!r}: {key} must be true or false", f"{key} = true")
+    return value
 
 
 def _spark(raw: object, path: Path) -> Mapping[str, Any]:
@@ -303,9 +325,9 @@ def _spark(raw: object, path: Path) -> Mapping[str, Any]:
     return {**raw, "conf": {key: str(value) for key, value in raw.get("conf", {}).items()}}
 
 
-def _policy(raw: object, folder: Path, *, simulated: bool) -> Policy:
+def _policy(raw: object, folder: Path, simulate: SimulatedSource | None) -> Policy:
     if isinstance(raw, str):
         return Policy.load(folder / raw)
     if isinstance(raw, dict):
         return Policy.from_dict(raw, folder=folder)
-    return bank_customers_policy() if simulated else Policy()
+    return Policy() if simulate is None else simulate.policy()

@@ -93,6 +93,11 @@ def _released(source: object, request: ReleaseRequest) -> Release:
             signer=signer,
             randomness=request.randomness(),
         )
+        if opened.refusal is not None:  # the draws that led to it are told by it
+            spending.look()
+            if not output.dry_run:
+                spending.spend(request.method.name, {})
+            raise opened.refusal
         return making.made_or_found()
 
 
@@ -233,7 +238,8 @@ def _verified(
     promise, policy, files, spool = source.promise, source.policy, workspace.files, workspace.draft
     draft = source.drafted(request, randomness)
     request.progress("checking", 0.0)
-    n_rows = request.output.write(source.engine, draft.data, spool, randomness=randomness)
+    order = None if draft.in_order else randomness
+    n_rows = request.output.write(source.engine, draft.data, spool, randomness=order)
     classes = promise.counted_classes
     as_drafted: Mapping[str, Any] = draft.params
     draft, hidden, schema = _as_written(promise, draft, spool, policy)

@@ -51,6 +51,9 @@ class ReleaseRequest:
     def __post_init__(self) -> None:
         if self.domains_min_people is not None:
             check_min_people(self.domains_min_people)
+        if self.policy.aggregates and getattr(self.method, "aggregate", None) == ():
+            # the tables that the policy lists, for a method that publishes tables and was not told which
+            object.__setattr__(self, "method", replace(self.method, aggregate=self.policy.aggregates))  # type: ignore[type-var]
 
     def declared(self) -> Policy:
         """Return the policy by which the source is read, and refuse what cannot be promised for any table.

@@ -12,19 +12,19 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from anonkit.datasets import simulated_table
 from anonkit.engines.snapshots.addresses import STANDARD_INPUT, ReadAs, source_at
 from anonkit.errors import ParameterError, PolicyError, did_you_mean
 from anonkit.pipeline.release_request import ReleaseRequest
+from anonkit.pipeline.simulated_source import SimulatedSource
 from anonkit.policy.column_declarations import Column, ColumnType, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.person_rows import PersonRows
 from anonkit.policy.toml_values import expect, member, optional_text, refuse_unknown, texts
 
-COVERED = ("mondrian", "rfka", "dp-nb", "dp-forest")
+COVERED = ("mondrian", "rfka", "dp-nb", "dp-forest", "dp-marginals", "dp-tables")
 """Methods that release several tables."""
 _KEYS = ("source", "simulate", "key", "of", "orphans", *ReadAs.__annotations__)
-_BOUNDED = ("dp-nb", "dp-forest")
+_BOUNDED = ("dp-nb", "dp-forest", "dp-marginals", "dp-tables")
 _MOST = "rows_per_unit"
 """Parameter of these methods that bounds what one person contributes: epsilon is divided by it."""
 
@@ -209,18 +209,10 @@ def _table(name: str, entry: Mapping[str, Any], folder: Path, where: str) -> Joi
         raise PolicyError(f"{where}: key must name different columns, one at least")
     if "simulate" in entry:
         refuse_unknown(where, entry, ("simulate", "key", "of", "orphans"))
-        return JoinedTable(name=name, source=_simulated(entry["simulate"], where), key=key)
+        simulated = SimulatedSource.from_toml(where, entry["simulate"], named=True)
+        return JoinedTable(name=name, source=simulated.draw(), key=key)
     place = optional_text(where, "source", entry)
     how = {word: optional_text(where, word, entry) for word in ("query", "sheet", "format")}
     return JoinedTable(
         name=name, source=source_at(place, in_folder=folder, **how, header_row=entry.get("header_row")), key=key
     )
-
-
-def _simulated(raw: object, where: str) -> object:
-    words = expect(where, "simulate", raw, dict)
-    refuse_unknown(f"{where}, simulate", words, ("table", "people", "seed"))
-    people, seed = words.get("people", 1_000), words.get("seed", 0)
-    if not all(isinstance(number, int) and not isinstance(number, bool) for number in (people, seed)):
-        raise PolicyError(f"{where}: simulate needs whole numbers", 'simulate = { table = "patients", people = 1000 }')
-    return simulated_table(str(words.get("table", "")), people, seed)

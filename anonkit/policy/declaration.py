@@ -14,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from anonkit.domains.found_domains import FoundDomains
 from anonkit.errors import PolicyError, did_you_mean, option
 from anonkit.policy.bookkeeping import KEYS as BOOKKEEPING_KEYS
 from anonkit.policy.bookkeeping import Bookkeeping, bookkeeping_of, joint_floor_of
@@ -23,7 +24,7 @@ from anonkit.policy.person_rows import PersonRows
 from anonkit.policy.publication import Publication, declared_publication
 from anonkit.policy.target_task import KEYS as TARGET_KEYS
 from anonkit.policy.target_task import Task, declared_task, declares_no_target, named_task, refuse_contradicting
-from anonkit.policy.toml_values import expect, member, optional_text, refuse_unknown, texts
+from anonkit.policy.toml_values import expect, member, named_lines, optional_text, refuse_unknown, texts
 
 
 class TargetUse(StrEnum):
@@ -39,7 +40,7 @@ class TargetUse(StrEnum):
     """None is taken."""
 
 
-_NO_TARGET_HINT = "mondrian, rfka, datafly and incognito release without one; so do rr, errph and trr"
+_NO_TARGET_HINT = "mondrian, rfka, datafly and incognito release without one; so do dp-marginals, rr, errph and trr"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,10 +72,14 @@ class Policy:
     """True when no column is the target, and none is to be taken for it (`target = false`)."""
     bookkeeping: Bookkeeping = field(default_factory=Bookkeeping)
     """Where the ledger of the dataset is, whether it must be there, and the budget."""
+    aggregates: tuple[str, ...] = ()
+    """Tables to publish, a line each, for a method that publishes tables and is not told which."""
     optional: frozenset[str] = frozenset()
     """Declared columns that a table may lack; set by `anonkit apply`, not from a file."""
     domains_from_data: tuple[str, ...] = ()
     """Columns whose domain was read from the table: a claim that rests on it is conditional. Not from a file."""
+    found_domains: FoundDomains | None = None
+    """Domains that were found in the table privately, and what that cost; None where none was. Not from a file."""
     cell_by_cell: bool = False
     """True when no cell may be read by the type of its column: under differential privacy. Not from a file."""
     identifiers_from_data: tuple[str, ...] = ()
@@ -106,7 +111,7 @@ class Policy:
         """Build a policy from the parsed TOML document."""
         known = (
             "dataset", "columns", "missing", "missing_values", "encoding", "decimal", "declared_by", "license",
-            "joint_k", "places", "publication",
+            "joint_k", "places", "publication", "aggregates",
         )  # fmt: skip
         refuse_unknown("policy", raw, (*known, *BOOKKEEPING_KEYS, *TARGET_KEYS))
         specs = expect("policy", "columns", raw.get("columns", {}), dict)
@@ -133,6 +138,7 @@ class Policy:
             without_target=declares_no_target(raw),
             bookkeeping=bookkeeping_of(raw, folder),
             publication=declared_publication(raw),
+            aggregates=named_lines("policy", "aggregates", raw.get("aggregates", {})),
         )
 
     def column(self, name: str) -> Column:

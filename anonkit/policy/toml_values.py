@@ -56,3 +56,10 @@ def member(kind: type[_Member], where: str, key: str, value: object) -> _Member:
         return kind(str(value))
     except ValueError:
         raise PolicyError(f"{where}: {key} has an unknown value", did_you_mean(str(value), list(kind))) from None
+
+
+def named_lines(where: str, key: str, raw: object) -> tuple[str, ...]:
+    """Return a table of texts as lines `"name" = text`, or refuse what is none."""
+    if not isinstance(raw, dict) or not all(isinstance(text, str) for text in raw.values()):
+        raise PolicyError(f"{where}: {key} must be a table of texts in quotes", f'[{key}] stay = "mean(days) by ward"')
+    return tuple('"' + name.replace('"', '""') + f'" = {text}' for name, text in raw.items())

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Published noisy histograms of class x attribute: their layout in the params file, and the variance of the noise.
 
-Every row is counted in each table once, and all cells have discrete Laplace noise. What is computed from the noisy
-counts afterwards (class sizes, shares, rows) costs no privacy.
+Every row is counted in each table once, and all cells have noise of one law: discrete Laplace, or discrete Gaussian
+where a delta was spent (a format of its own, so that no reader takes the one for the other). What is computed from the
+noisy counts afterwards (class sizes, shares, rows) costs no privacy.
 """
 
 from __future__ import annotations
@@ -22,12 +23,33 @@ from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
 from anonkit.published.exact_losses import RATE_BITS
 
 FORMAT = "anonkit-noisy-tables-1"
+GAUSSIAN_FORMAT = "anonkit-noisy-tables-2"
+FORMATS = (FORMAT, GAUSSIAN_FORMAT)
+
+LAPLACE, GAUSSIAN = "discrete-laplace", "discrete-gaussian"
+_WIDE = 8.0
+"""From this standard deviation on the variance of the discrete law is that of the continuous one, to 1e-500."""
 
 
-def noise_variance(rate: int) -> float:
-    """Return the variance of discrete Laplace noise of a rate in units of 2**-52: 2 q / (1 - q)², q = exp(-rate)."""
-    decay = math.exp(-rate / 2**RATE_BITS)
-    return 2 * decay / math.expm1(-rate / 2**RATE_BITS) ** 2
+def noise_variance(rate: int, law: str = LAPLACE) -> float:
+    """Return the variance of noise of a rate in units of 2**-52.
+
+    Parameters
+    ----------
+    rate : int
+    law : {"discrete-laplace", "discrete-gaussian"}
+        P(y) proportional to exp(-rate |y|): 2 q / (1 - q)², q = exp(-rate); or to exp(-rate y²): 1 / (2 rate), but for
+        narrow laws, whose squares are added up.
+    """
+    loss = rate / (1 << RATE_BITS)
+    if law == GAUSSIAN:
+        if loss * 2 * _WIDE**2 < 1:
+            return 1 / (2 * loss)
+        steps = np.arange(1, 16 * int(_WIDE))
+        masses = np.exp(-loss * steps.astype(np.float64) ** 2)
+        return float(2 * (masses * steps**2).sum() / (1 + 2 * masses.sum()))
+    decay = math.exp(-loss)
+    return 2 * decay / math.expm1(-loss) ** 2
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,6 +68,8 @@ class NoisyTable:
     """Shape (n_classes, domain size); single counts may be negative."""
     rate: int
     """Of the noise, in units of 2**-52."""
+    law: str = LAPLACE
+    """Of the noise: discrete Laplace or discrete Gaussian."""
 
     def __post_init__(self) -> None:
         if self.counts.ndim != 2 or self.counts.shape[1] != self.domain.size:
@@ -54,7 +78,7 @@ class NoisyTable:
     @property
     def variance(self) -> float:
         """Variance of the noise of one cell."""
-        return noise_variance(self.rate)
+        return noise_variance(self.rate, self.law)
 
     def to_params(self) -> dict[str, Any]:
         """Return the table, ready for JSON."""
@@ -67,7 +91,7 @@ class NoisyTable:
         }
 
     @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
+    def from_params(cls, params: Mapping[str, Any], law: str = LAPLACE) -> Self:
         """Rebuild the table from `to_params()`."""
         kind = Grid if params["type"] == "number" else Categories
         return cls(
@@ -75,6 +99,7 @@ class NoisyTable:
             domain=kind.from_params(params["domain"]),
             counts=np.array(params["counts"], dtype=np.int64),
             rate=int(params["rate"]),
+            law=law,
         )
 
 
@@ -94,8 +119,12 @@ class NoisyTables:
     """Noisy rows per class, shape (n_classes,)."""
     class_rate: int
     tables: tuple[NoisyTable, ...]
+    law: str = LAPLACE
+    """Of the noise of all tables."""
 
     def __post_init__(self) -> None:
+        if {self.law} | {table.law for table in self.tables} not in ({LAPLACE}, {GAUSSIAN}):
+            raise ParameterError("the noisy tables have noise of different laws, or of an unknown one")
         rows = {len(table.counts) for table in self.tables} | {self.class_counts.size}
         if rows != {self.classes.size} or min([self.class_rate, *(table.rate for table in self.tables)]) < 1:
             raise ParameterError("the noisy tables do not fit the classes, or a rate is not positive")
@@ -107,7 +136,10 @@ class NoisyTables:
         Both of shape (n_classes,); sizes may be negative.
         """
         sums = [self.class_counts, *(table.counts.sum(axis=1) for table in self.tables)]
-        spread = [noise_variance(self.class_rate), *(table.variance * table.domain.size for table in self.tables)]
+        spread = [
+            noise_variance(self.class_rate, self.law),
+            *(table.variance * table.domain.size for table in self.tables),
+        ]
         weights = 1 / np.array(spread)
         sizes = np.asarray(weights @ np.stack(sums) / weights.sum())
         return sizes, np.full(sizes.shape, 1 / weights.sum())
@@ -115,7 +147,7 @@ class NoisyTables:
     def to_params(self) -> dict[str, Any]:
         """Return the tables, ready for JSON."""
         return {
-            "format": FORMAT,
+            "format": FORMAT if self.law == LAPLACE else GAUSSIAN_FORMAT,
             "target": classes_to_params(self.target, self.classes),
             "class_counts": self.class_counts.tolist(),
             "class_rate": self.class_rate,
@@ -131,13 +163,15 @@ class NoisyTables:
         ReleaseFormatError
             The format is another one, a key is missing, or the parts contradict each other.
         """
-        if params.get("format") != FORMAT:
-            raise ReleaseFormatError(f"the params are not of format {FORMAT}")
+        if params.get("format") not in FORMATS:
+            raise ReleaseFormatError(f"the params are not of format {' or '.join(FORMATS)}")
+        law = LAPLACE if params["format"] == FORMAT else GAUSSIAN
         with refusing_damage("the noisy tables lack a key or have one of the wrong kind", contradictions=True):
             return cls(
                 target=str(params["target"]["name"]),
                 classes=classes_from_params(params["target"]),
                 class_counts=np.array(params["class_counts"], dtype=np.int64),
                 class_rate=int(params["class_rate"]),
-                tables=tuple(NoisyTable.from_params(attribute) for attribute in params["attributes"]),
+                tables=tuple(NoisyTable.from_params(attribute, law) for attribute in params["attributes"]),
+                law=law,
             )

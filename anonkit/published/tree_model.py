@@ -30,6 +30,8 @@ The params file of a release by trees holds, besides its `accounting`::
 * `rows` is the noisy count of the rows of a node, where one was drawn.
 * A leaf has noisy `counts` of its classes, in the order of the target's domain, or a `label`. It may have
   `histograms`: for each attribute, in the order of `attributes`, the noisy counts, a row a code, a column a class.
+* `vote`, where it is there, says how the trees decide together: `pooled` (their counts are added up), `majority` (each
+  votes for its commonest class) or `sum` (their class probabilities are added up). Without it they are pooled.
 """
 
 from __future__ import annotations
@@ -49,6 +51,8 @@ from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 
 FORMAT = "anonkit-forest-1"
+VOTES = ("pooled", "majority", "sum")
+"""How trees with counts decide together; see the layout above."""
 Table = tuple[tuple[int, ...], ...]
 
 
@@ -96,8 +100,12 @@ class PublishedForest:
     schema: TreeSchema
     trees: tuple[tuple[Node, ...], ...]
     rows_per_tree: Mapping[str, Any]
+    vote: str | None = None
+    """One of `VOTES`; None where the release does not say, and trees are pooled."""
 
     def __post_init__(self) -> None:
+        if self.vote is not None and self.vote not in VOTES:
+            raise ParameterError("the trees of a forest must vote in a known way")
         for tree in self.trees:
             _check_tree(tree, self.schema)
 
@@ -153,6 +161,7 @@ class PublishedForest:
             "target": classes_to_params(self.schema.target, self.schema.classes),
             "attributes": [_attribute_params(attribute) for attribute in self.schema.attributes],
             "rows_per_tree": dict(self.rows_per_tree),
+            **({} if self.vote is None else {"vote": self.vote}),
             "trees": [[_node_params(node, self.schema) for node in tree] for tree in self.trees],
         }
 
@@ -175,7 +184,12 @@ class PublishedForest:
             )
             names = {attribute.name: at for at, attribute in enumerate(schema.attributes)}
             trees = tuple(tuple(_node(raw, names, schema) for raw in tree) for tree in params["trees"])
-            return cls(schema=schema, trees=trees, rows_per_tree=dict(params["rows_per_tree"]))
+            return cls(
+                schema=schema,
+                trees=trees,
+                rows_per_tree=dict(params["rows_per_tree"]),
+                vote=params.get("vote"),
+            )
 
 
 def _check_tree(tree: Sequence[Node], schema: TreeSchema) -> None:

@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from anonkit.domains.array_types import Codes
+from anonkit.domains.array_types import Codes, IntArray
 from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
 from anonkit.domains.domain_codes import codes_of_cells, labels_of_cells, numbers_of_cells
 from anonkit.mechanisms.asked_attributes import ASKED_STREAM, asked_attribute
@@ -38,6 +37,9 @@ class RandomizeBatch:
     -------
     The key is as secret as the rows: whoever has it can subtract the noise. It is kept out of the representation.
     """
+
+    takes_codes: ClassVar[bool] = True
+    """Categories may come as places in a dictionary (`anonkit.protocols.BatchMap`)."""
 
     table: PublishedTable
     key: bytes = field(repr=False)
@@ -66,28 +68,31 @@ class RandomizeBatch:
         if table.asked_column is not None:
             names = [attribute.name for attribute in table.attributes]
             attribute_of_row = asked_attribute(self.key, ASKED_STREAM, row, batch.num_rows, len(names))
-            yield table.asked_column, _labelled(attribute_of_row, names, None)
+            yield table.asked_column, _labelled(attribute_of_row, names)
         target = table.target
         labels = None if target is None else self._labels(batch, row, target)
         classes = None if labels is None else labels.copy()
         for stream, attribute in enumerate(table.attributes):
-            blank = None if attribute_of_row is None else attribute_of_row != stream
+            asked = None if attribute_of_row is None else np.flatnonzero(attribute_of_row == stream)
             randomizer = self._randomizers[stream]
             if isinstance(randomizer, NumberRandomizer):
-                yield attribute.name, self._transformed(attribute, randomizer, batch, row, stream, blank)
+                yield attribute.name, self._transformed(attribute, randomizer, batch, row, stream, asked)
                 continue
-            answers = self._randomized(attribute, randomizer, batch, row, stream, labels)
+            answers = self._randomized(attribute, randomizer, batch, row, stream, labels, asked)
             if attribute.joint_with_target and classes is not None:
                 size = _size(attribute)
-                np.copyto(classes, answers // size, where=~blank if blank is not None else True)
+                classes[slice(None) if asked is None else asked] = answers // size
                 answers = answers % size
-            yield attribute.name, _shown(attribute, answers, blank)
+            domain = attribute.answers()
+            assert domain is not None  # noqa: S101 - TRR has no codes
+            shown = _shown_of(domain, answers)
+            yield attribute.name, shown if asked is None else _among_blanks(shown, asked, batch.num_rows)
         if table.target is not None and labels is not None and classes is not None:
             if self._label_randomizer is not None:
                 small = labels.astype(_small(self._label_randomizer.channel))
                 drawn = self._label_randomizer.randomize(small, key=self.key, stream=_LABEL_STREAM, first_row=row)
                 classes = drawn.astype(np.int64)
-            yield table.target.name, _shown_of(table.target.shown, classes, None)
+            yield table.target.name, _shown_of(table.target.shown, classes)
 
     def _labels(self, batch: pa.RecordBatch, row: int, target: PublishedTarget) -> Codes:
         """Return the class of each row; one that has none is given one by chance, every class alike.
@@ -112,16 +117,20 @@ class RandomizeBatch:
         row: int,
         stream: int,
         labels: Codes | None,
+        asked: IntArray | None,
     ) -> Codes:
+        """Return the answers of the rows that are asked for the attribute, of all when `asked` is None."""
         domain = attribute.domain
         assert domain is not None  # noqa: S101 - only TRR has none, and it was handled before
-        kind = _small(randomizer.channel)
+        kind, cells = _small(randomizer.channel), batch
+        if asked is not None:
+            cells = batch.select([attribute.name]).take(pa.array(asked))
         if attribute.joint_with_target and labels is not None:
-            codes = codes_of_cells(batch, attribute.name, domain, np.int64)
-            codes = (labels * domain.size + codes).astype(kind)
+            codes = codes_of_cells(cells, attribute.name, domain, np.int64)
+            codes = (labels[slice(None) if asked is None else asked] * domain.size + codes).astype(kind)
         else:
-            codes = codes_of_cells(batch, attribute.name, domain, kind)
-        return randomizer.randomize(codes, key=self.key, stream=stream, first_row=row)
+            codes = codes_of_cells(cells, attribute.name, domain, kind)
+        return randomizer.randomize(codes, key=self.key, stream=stream, first_row=row, rows=asked)
 
     def _transformed(
         self,
@@ -130,16 +139,15 @@ class RandomizeBatch:
         batch: pa.RecordBatch,
         row: int,
         stream: int,
-        blank: NDArray[np.bool_] | None,
+        asked: IntArray | None,
     ) -> pa.Array:
         bounds, presence = self.bounds.get(attribute.name), randomizer.response.presence
         numbers = numbers_of_cells(batch, attribute.name, bounds)
         if presence is None and bounds is not None:
             numbers = np.where(np.isnan(numbers), bounds[0], numbers)
         answers = randomizer.randomize(numbers, key=self.key, stream=stream, first_row=row)
-        if presence is None and blank is None:
-            return pa.array(answers)
-        return pa.array(answers, mask=np.isnan(answers) if blank is None else np.isnan(answers) | blank)
+        shown = pa.array(answers) if presence is None else pa.array(answers, mask=np.isnan(answers))
+        return shown if asked is None else _among_blanks(shown.take(pa.array(asked)), asked, batch.num_rows)
 
 
 def _randomizer(mechanism: Mechanism) -> CodeRandomizer[Channel] | NumberRandomizer:
@@ -158,27 +166,29 @@ def _small(mechanism: Channel) -> type[np.integer[Any]]:
     return np.uint8 if largest <= 1 << 8 else np.uint16 if largest <= 1 << 16 else np.int32
 
 
-def _shown(attribute: PublishedAttribute, answers: Codes, blank: NDArray[np.bool_] | None) -> pa.Array:
-    domain = attribute.answers()
-    assert domain is not None  # noqa: S101 - TRR has no codes
-    return _shown_of(domain, answers, blank)
-
-
-def _shown_of(domain: Categories | Grid, answers: Codes, blank: NDArray[np.bool_] | None) -> pa.Array:
+def _shown_of(domain: Categories | Grid, answers: Codes) -> pa.Array:
     """Return answers as cells: categories by name, cells of a grid by their middles."""
     if isinstance(domain, Categories):
-        return _labelled(answers, domain.labels(), blank)
+        return _labelled(answers, domain.labels())
     numbers = domain.decode(answers)
-    return pa.array(numbers, mask=np.isnan(numbers) if blank is None else np.isnan(numbers) | blank)
+    return pa.array(numbers, mask=np.isnan(numbers))
 
 
-def _labelled(codes: Codes, labels: Sequence[str | None], blank: NDArray[np.bool_] | None) -> pa.Array:
-    """Return codes as a dictionary array; the code of missing, and what is not asked, is null."""
+def _labelled(codes: Codes, labels: Sequence[str | None]) -> pa.Array:
+    """Return codes as a dictionary array; the code of missing is null."""
     names = [label for label in labels if label is not None]
-    if blank is None and len(names) == len(labels):
+    if len(names) == len(labels):
         indices = pa.array(codes.astype(np.int32))
     else:
         absent = codes >= len(names)
-        mask = absent if blank is None else absent | blank
-        indices = pa.array(np.where(mask, 0, codes).astype(np.int32), mask=mask)
+        indices = pa.array(np.where(absent, 0, codes).astype(np.int32), mask=absent)
     return pa.DictionaryArray.from_arrays(indices, pa.array(names, pa.string()))
+
+
+def _among_blanks(shown: pa.Array, rows: IntArray, n_rows: int) -> pa.Array:
+    """Return what some rows show, nothing in the others, shape (n_rows,)."""
+    places = np.zeros(n_rows, dtype=np.int32)
+    places[rows] = np.arange(rows.size, dtype=np.int32)
+    blank = np.ones(n_rows, dtype=bool)
+    blank[rows] = False
+    return shown.take(pa.array(places, mask=blank))

@@ -82,6 +82,8 @@ class Expense(TypedDict, total=False):
     """What of a level: its splits or its leaves."""
     epsilon: Loss
     delta: float
+    rho: float
+    """In place of epsilon, where such losses are added up before they are converted."""
 
 
 class Budget(TypedDict, total=False):
@@ -91,6 +93,8 @@ class Budget(TypedDict, total=False):
     delta: float | None
     per_level: Sequence[Expense]
     per_attribute: Sequence[Expense]
+    domains: Sequence[Expense]
+    """What finding the domains of columns cost one row, draw by draw."""
 
 
 class Details(TypedDict, total=False):
@@ -102,6 +106,8 @@ class Details(TypedDict, total=False):
     utility: JsonObject
     forest: JsonObject
     """Size of the trees that are published."""
+    marginals: JsonObject
+    """Tables that are published of columns and of pairs of columns, and the size of the mixture that fits them."""
     published_measures: JsonObject
     """Measures of the method's own paper."""
     shuffle: JsonObject

@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from anonkit.promises.guarantee import Check, Guarantee
-from anonkit.randomness import SECURE
 
 FORMAT = "anonkit-report/2"
+SECURE = "secure"
+"""What a report says of randomness that nobody can draw again; every other word is of a seed."""
 OWNER_FORMAT = "anonkit-owner-report/1"
 OWNER_BANNER = "DO NOT PUBLISH: computed from the source table, not covered by the promise of the release."
 

@@ -32,6 +32,15 @@ def rendered(name: str, view: Mapping[str, Any]) -> str:
     return template.render(**view, style=style, style_hash=f"sha256-{digest}")
 
 
+def fragment(name: str, view: Mapping[str, Any]) -> str:
+    """Return a piece of HTML to stand in another page: a template with its own style, filled with what it shows.
+
+    The style holds for the piece alone: its selectors begin with the class of the piece.
+    """
+    style = (_TEMPLATES / f"{name}.css").read_text(encoding="utf-8")
+    return _environment().get_template(f"{name}.html.j2").render(**view, style=style)
+
+
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined

@@ -12,9 +12,9 @@ from typing import Any
 
 from anonkit.report.differences import diff_reports
 from anonkit.report.promise_words import words_of
-from anonkit.report.promise_words.phrases import capital
+from anonkit.report.promise_words.phrases import Verdict, capital
 from anonkit.report.tabulation import measures
-from anonkit.report.wording import bound, date_text, heading, number, one_in, people_alike, percent
+from anonkit.report.wording import bound, check_words, date_text, heading, number, one_in, people_alike, percent
 
 ATTACKS = ("singling_out", "linkability", "inference", "membership")
 SHOWN_DIFFERENCES = 40
@@ -23,6 +23,19 @@ _FEW = 3
 _LONGEST = 60
 _FOUND, _NONE, _WEAK, _FEW_ATTACKS = "risk", "none measurable", "attack too weak", "not enough attacks"
 """Verdicts of an attack, as `anonkit.auditing.attacks.rates` gives them."""
+
+
+def verdict(report: Mapping[str, Any]) -> Verdict:
+    """Return whether the promise was found to hold, the worst said first: checks that failed, or that are not there."""
+    promise, checks = report["guarantee"], report["verification"]["checks"]
+    words, broken = words_of(promise), [check for check in checks if not check["passed"]]
+    if broken:
+        rest = f" {len(broken)} of {len(checks)} checks failed."
+        return Verdict(stressed="The promise does not hold:", rest=rest, is_good=False)
+    if unchecked := words.unchecked(promise, {check["name"] for check in checks}):
+        named = ", ".join(check_words(name)[0] for name in unchecked)
+        return Verdict(stressed="Not all of the promise was checked:", rest=f" no check of {named}.", is_good=False)
+    return words.verdict(promise, len(checks))
 
 
 def protected_words(promise: Mapping[str, Any]) -> str:

@@ -111,7 +111,11 @@ def budget_tables(budget: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the privacy loss budget and how it was divided, or None when none was spent."""
     if all(not value for value in budget.values()):
         return None
-    tables = [("per_level", "Budget by level"), ("per_attribute", "Budget by attribute")]
+    tables = [
+        ("per_level", "Budget by level"),
+        ("per_attribute", "Budget by attribute"),
+        ("domains", "Budget for finding domains"),
+    ]
     facts = {key: value for key, value in budget.items() if key not in dict(tables) and value is not None}
     return {
         "facts": [(heading(key), bounded(key, value)) for key, value in facts.items()],

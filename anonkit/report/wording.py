@@ -103,6 +103,8 @@ _CHECKS = {
         "exactly",
     ),
     "composition": ("Tables that are compared, and rows of a unit, by the parameters", ""),
+    "rule": ("What the public rule of the budget says, by the published number of rows", ""),
+    "rule_is_followed": ("Parts of the model that are as the public rule has them", "exactly"),
     "rows_per_tree": ("Rows that each tree saw, and trees planned and published", ""),
     "trees": ("Nodes of the trees, each one that the published plan can grow", ""),
     "tables": ("Noisy tables that do not fit their domains, or the noise that was paid for", "exactly"),

@@ -98,6 +98,42 @@ def test_every_form_of_params_is_read(method: str) -> None:
     assert found.counts["runs"] == 20
 
 
+def test_the_forest_of_few_rows_is_audited() -> None:
+    """Below epsilon n = 35 A^2 it is the model of dp-nb: part of its claim is shown, and never more than the claim."""
+    names = [f"a{at}" for at in range(5)]
+    table = pa.table({**dict.fromkeys(names, TABLE["a"]), "y": TABLE["y"]})
+    policy = Policy(
+        columns={
+            **{name: Column(name=name, categories=("0", "1", "2", "3")) for name in names},
+            "y": POLICY.columns["y"],
+        }
+    )
+    release = anonkit.release(table, method="dp-forest", epsilon=8.0, policy=policy, ledger=None)
+    assert release.params["rule"]["weights"] is False
+    found = rerun(release.report, release.params, table, runs=120)
+    assert found.lower_bound > 0.8
+    assert found.surest <= found.claimed == 8.0
+
+
+@pytest.mark.parametrize("without_target", [True, False])
+def test_a_release_for_any_purpose_is_audited_with_and_without_a_target(without_target: bool) -> None:
+    """Noisy tables of columns and of pairs, and rows, show part of an epsilon of 8 and never more than it."""
+    policy = POLICY
+    if without_target:
+        columns = {name: replace(column, role=Role.QUASI_IDENTIFIER) for name, column in POLICY.columns.items()}
+        policy = Policy(columns=columns)
+    found = audited(TABLE, 120, policy, method="dp-marginals", epsilon=8.0)
+    assert found.lower_bound > 0.5
+    assert found.surest <= found.claimed == 8.0
+
+
+def test_a_number_to_predict_splits_no_table_and_is_audited() -> None:
+    """The bins of a target that is a number are a column like others."""
+    found = audited(OF_NUMBERS, 20, NUMBERS, method="dp-marginals", epsilon=4.0)
+    assert found.surest <= found.claimed
+    assert found.counts["runs"] == 20
+
+
 NUMBERS = Policy(
     columns={
         "a": Column(name="a", categories=("0", "1", "2", "3")),
@@ -115,7 +151,7 @@ def test_the_histogram_of_a_number_to_predict_is_looked_at() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["dp-forest", "dp-tree", "dp-nb", "edprf", "diffgen"])
+@pytest.mark.parametrize("method", ["dp-forest", "dp-tree", "dp-nb", "dp-marginals", "edprf", "diffgen"])
 def test_no_method_is_refuted_by_numbers_to_predict(method: str) -> None:
     """Many runs at epsilon 2."""
     found = audited(OF_NUMBERS, 600, NUMBERS, method=method, epsilon=2.0)

@@ -1,11 +1,13 @@
 """The papers' own experiments with trees, under accounting that holds: which of their claims remain.
 
-* DiffPRFs (Mu et al. 2016, figure 1): accuracy on Adult against epsilon, 25 trees, depths 3 to 7, both of its scores.
+* DiffPRFs (Mu et al. 2016, figure 1): accuracy on Adult against epsilon, 25 trees, depths 3 to 7, both of its scores,
+  as it is by default and by its published preset.
 * Arithmetic against halving budgets (Shang et al. 2019): C4.5 on Car, epsilon .5 to 1.0, five folds.
 * eDPRF against DiffPRF (Wang et al. 2025): levels 4 to 8 on Adult, as it is and balanced by leaving rows out.
 * DiffGen and DT-Diff on Adult with and without hierarchies of the categories, with and without DT-Diff's weights; and
   what pruning does to DiffP-C4.5.
 
+Forests of several trees are decided by each of the three votes; the noise is the same for all three.
 Times are measured by `tree_times.py`.
 
 Adult is UCI's split, 32,561 / 16,281 rows; the domains are the codebook's. The forest without noise stands beside the
@@ -20,6 +22,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +36,12 @@ from anonkit.consumers import Forest
 from anonkit.dp_trees.questions import BatchCounter
 from anonkit.dp_trees.release.coded_rows import CodedRows, kept_in_memory
 from anonkit.dp_trees.release.tree_releases import TreeMethod
+from anonkit.dp_trees.scores import GINI, MAX_CLASS
 from anonkit.engines.local.local_engine import LocalEngine
-from anonkit.methods import make_method
+from anonkit.methods import make_method, method_class, presets_of
 from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
+from anonkit.published.tree_model import VOTES
 from anonkit.randomness import Randomness
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -172,9 +177,9 @@ class Bench:
         self.truth = task.truth
         self._source = ENGINE.scan(task.train, task.policy)
 
-    def forest(self, method: str, **parameters: Any) -> Forest:
+    def forest(self, method: str, preset: str | None = None, **parameters: Any) -> Forest:
         """Grow a forest with fresh noise."""
-        made = make_method(method, parameters)
+        made = make_method(method, parameters, preset)
         assert isinstance(made, TreeMethod)
         plan = made.plan(self.task.policy)
         rows = kept_in_memory(CodedRows(source=self._source, schema=plan.schema))
@@ -196,6 +201,15 @@ class Bench:
     def mean(self, runs: int, method: str, **parameters: Any) -> np.ndarray:
         """Return the mean scores of some runs."""
         return np.mean([self.scores(self.forest(method, **parameters)) for _ in range(runs)], axis=0)
+
+    def votes(self, runs: int, method: str, **parameters: Any) -> dict[str, np.ndarray]:
+        """Return the mean scores of some runs by each vote: the same forests, decided in three ways."""
+        found: dict[str, list[tuple[float, float, float]]] = {vote: [] for vote in VOTES}
+        for _ in range(runs):
+            grown = self.forest(method, **parameters).forest_
+            for vote in VOTES:
+                found[vote].append(self.scores(Forest(grown, vote=vote).fit()))
+        return {vote: np.mean(each, axis=0) for vote, each in found.items()}
 
 
 def without_noise(task: Task, **settings: Any) -> float:
@@ -242,24 +256,33 @@ def plot(path: Path | None, title: str, label: str, along: list[float], lines: L
     plt.close(figure)
 
 
+def published(name: str, **more: Any) -> dict[str, Any]:
+    """Return the parameters of a method's published preset."""
+    return {**presets_of(method_class(name))["paper"], **more}
+
+
 def diffprfs(plots: Path | None, runs: int) -> None:
-    """DiffPRFs' figure 1, with the bootstrap paid for."""
+    """DiffPRFs' figure 1, with the bootstrap paid for, and as published; three votes of the same forests."""
     task = adult()
     bench = Bench(task)
     majority = float(max(np.unique(task.truth, return_counts=True)[1]) / task.truth.size)
     reference = without_noise(task, n_estimators=25, max_depth=5)
-    for score in ("information-gain", "max-class"):
+    forms: dict[str, dict[str, Any]] = {"sound": {}, "published": published("diffprfs")}
+    for form, score in product(forms, ("information-gain", "max-class")):
         lines: Lines = {}
+        shown: dict[str, Lines] = {vote: {} for vote in VOTES}
         for depth in (3, 4, 5, 6, 7):
-            found = [bench.mean(runs, "diffprfs", epsilon=e, depth=depth, score=score) for e in EPSILONS]
-            lines[f"depth {depth}"] = [float(one[0]) for one in found]
-            lines[f"  balanced accuracy, depth {depth}"] = [float(one[1]) for one in found]
-            lines[f"  AUC, depth {depth}"] = [float(one[2]) for one in found]
-        show(f"DiffPRFs on Adult, {score}, accuracy against epsilon", list(EPSILONS), lines)
-        shown = {name: values for name, values in lines.items() if name.startswith("depth")}
-        target = None if plots is None else plots / f"diffprfs-{score}.svg"
+            settings = {**forms[form], "depth": depth, "score": score}
+            found = [bench.votes(runs, "diffprfs", epsilon=e, **settings) for e in EPSILONS]
+            for vote, (at, what) in product(VOTES, enumerate(("accuracy", "balanced accuracy", "AUC"))):
+                lines[f"{what}, {vote}, depth {depth}"] = [float(each[vote][at]) for each in found]
+            for vote in VOTES:
+                shown[vote][f"depth {depth}"] = lines[f"accuracy, {vote}, depth {depth}"]
+        show(f"DiffPRFs on Adult, {form}, {score}, against epsilon", list(EPSILONS), lines)
+        target = None if plots is None else plots / f"diffprfs-{score}{'-published' * (form == 'published')}.svg"
         flat = {"commonest class": majority, "25 trees of depth 5 without noise": reference}
-        plot(target, f"DiffPRFs, {score}: Adult, {runs} runs", "epsilon", list(EPSILONS), shown, flat)
+        title = f"DiffPRFs, {form}, {score}: Adult, sum of probabilities, {runs} runs"
+        plot(target, title, "epsilon", list(EPSILONS), shown["sum"], flat)
 
 
 def arithmetic(plots: Path | None, runs: int) -> None:
@@ -287,26 +310,111 @@ def arithmetic(plots: Path | None, runs: int) -> None:
     plot(target, f"C4.5, three splits on a path: Car, {5 * runs} runs", "epsilon", epsilons, shown, flat)
 
 
+def c45_as_published(plots: Path | None, runs: int) -> None:
+    """The papers' preset of C4.5 on Car: what it predicts, what it claims, what it costs, and what that buys."""
+    epsilons = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
+    benches = [Bench(task) for task in car()]
+    lines: Lines = {}
+
+    def add(label: str, method: str, losses: list[float], **more: Any) -> None:
+        found = [np.mean([bench.mean(runs, method, epsilon=e, **more) for bench in benches], axis=0) for e in losses]
+        lines[label] = [float(one[0]) for one in found]
+        lines[f"  balanced accuracy, {label}"] = [float(one[1]) for one in found]
+        lines[f"  AUC, {label}"] = [float(one[2]) for one in found]
+
+    for depth in (2, 3, 6):
+        for method in ("c45-arithmetic", "c45-halving"):
+            given: dict[str, Any] = {"preset": "paper", "depth": depth}
+            plans = [make_method(method, {"epsilon": e, "depth": depth}, "paper") for e in epsilons]
+            true = [made.plan(benches[0].task.policy).accounting.epsilon for made in plans]  # type: ignore[attr-defined]
+            lines[f"epsilon that holds, {method}, depth {depth}"] = true
+            add(f"{method}, paper, depth {depth}", method, epsilons, **given)
+            add(f"{method}, paper but the best split, depth {depth}", method, epsilons, **given, choice="best")
+            add(f"{method}, default at the epsilon that holds, depth {depth}", method, true, depth=depth)
+    show("C4.5 on Car as published, accuracy against the claimed epsilon", epsilons, lines)
+
+
+def id3(plots: Path | None, runs: int) -> None:
+    """SuLQ-ID3, PINQ-ID3, DiffP-ID3 and DiffP-C4.5 on Adult: their defaults and their papers' presets."""
+    epsilons = [0.1, 0.5, 1.0, 2.0]
+    bench = Bench(adult())
+    lines: Lines = {}
+    for method in ("sulq-id3", "pinq-id3", "diffp-id3", "diffp-c45"):
+        for preset, depth in ((None, 3), (None, 5), ("paper", 3), ("paper", 5)):
+            found = [bench.mean(runs, method, epsilon=e, preset=preset, depth=depth) for e in epsilons]
+            label = f"{method}, {preset or 'default'}, depth {depth}"
+            lines[label] = [float(one[0]) for one in found]
+            lines[f"  balanced accuracy, {label}"] = [float(one[1]) for one in found]
+            lines[f"  AUC, {label}"] = [float(one[2]) for one in found]
+    show("Trees of Friedman & Schuster on Adult, accuracy against epsilon", epsilons, lines)
+
+
+def blind(plots: Path | None, runs: int) -> None:
+    """DiffP-C4.5 on Adult: which choice makes its AUC, at hardly another accuracy."""
+    epsilons = [1.0, 2.0, 40.0]
+    task = adult()
+    lines: Lines = {}
+
+    def add(label: str, bench: Bench, **more: Any) -> None:
+        forests = [[bench.forest("diffp-c45", epsilon=e, depth=5, **more) for _ in range(runs)] for e in epsilons]
+        found = [np.mean([bench.scores(one) for one in forests_of], axis=0) for forests_of in forests]
+        lines[label] = [float(one[0]) for one in found]
+        lines[f"  AUC, {label}"] = [float(one[2]) for one in found]
+        trees = [[one.forest_.trees[0] for one in forests_of] for forests_of in forests]
+        lines[f"  leaves, {label}"] = [float(np.mean([sum(n.is_leaf for n in t) for t in ts])) for ts in trees]
+
+    bench = Bench(task)
+    for score in ("max-class", "gini"):
+        for stop in ("noisy", "depth"):
+            for pruning in ("none", "pessimistic"):
+                add(f"{score}, stop {stop}, pruning {pruning}", bench, score=score, stop=stop, pruning=pruning)
+    show("DiffP-C4.5 on Adult, depth 5: accuracy and AUC against epsilon", epsilons, lines)
+    what_scores_see(task)
+
+
+def what_scores_see(task: Task) -> None:
+    """Print what the best splits of the root gain without noise, by either score, and their AUC."""
+    plan = make_method("diffp-c45", {"epsilon": 1.0}).plan(task.policy)  # type: ignore[attr-defined]
+    batches = kept_in_memory(CodedRows(source=ENGINE.scan(task.train, task.policy), schema=plan.schema))()
+    codes, labels = ([getattr(batch, name) for batch in batches] for name in ("codes", "labels"))
+    columns, classes = np.concatenate(codes, axis=1), np.concatenate(labels)
+    whole = np.bincount(classes, minlength=2)[np.newaxis, np.newaxis, np.newaxis]
+    print("\nbest split of each attribute at the root: rows gained by max-class, by Gini, AUC of the better by Gini")
+    for at, attribute in enumerate(plan.schema.attributes):
+        counts = np.zeros((1, attribute.codes, 2), dtype=np.int64)
+        np.add.at(counts[0], (columns[at], classes), 1)
+        children = attribute.children(counts)
+        gains = [score.of(children, 1 << 28)[0] - score.of(whole, 1 << 28)[0, 0] for score in (MAX_CLASS, GINI)]
+        best = int(gains[1].argmax())
+        shares = children[0, best] / np.maximum(children[0, best].sum(axis=1, keepdims=True), 1)
+        goes = attribute.branches(best)
+        area = roc_auc_score(classes, shares[goes[columns[at]], 1])
+        print(f"{attribute.name:20} {gains[0].max():6d} {gains[1].max() / 256:8.0f} {area:.3f}")
+
+
 def edprf(plots: Path | None, runs: int) -> None:
-    """EDPRF against DiffPRF, levels 4 to 8."""
+    """EDPRF against DiffPRF, levels 4 to 8, three votes of the same forests."""
     levels = [4.0, 5.0, 6.0, 7.0, 8.0]
     task = adult()
     for name, one in (("Adult", task), ("balanced Adult", balanced(task))):
         bench = Bench(one)
         lines: Lines = {}
+        shown: Lines = {}
         for label, parameters in (
             ("edprf", {"method": "edprf", "trees": 25}),
             ("edprf, labels only", {"method": "edprf", "trees": 25, "leaf": "label"}),
+            ("edprf, as published", {"method": "edprf", **published("edprf", trees=25)}),
             ("edprf, 5 trees", {"method": "edprf", "trees": 5}),
             ("diffprf, max-class", {"method": "diffprf", "score": "max-class", "bins": 4}),
+            ("diffprf, as published, max-class", {"method": "diffprf", **published("diffprf", score="max-class")}),
         ):
             shift = 0 if label.startswith("edprf") else 1  # its depth counts splits, not levels
-            found = [bench.mean(runs, epsilon=1.0, depth=int(level) - shift, **parameters) for level in levels]
-            lines[label] = [float(each[0]) for each in found]
-            lines[f"  balanced accuracy, {label}"] = [float(each[1]) for each in found]
-            lines[f"  AUC, {label}"] = [float(each[2]) for each in found]
-        show(f"eDPRF against DiffPRF on {name}, epsilon 1, accuracy against levels", levels, lines)
-        shown = {key: values for key, values in lines.items() if not key.startswith(" ")}
+            found = [bench.votes(runs, epsilon=1.0, depth=int(level) - shift, **parameters) for level in levels]
+            votes = ("majority",) if parameters.get("leaf") == "label" else VOTES
+            for vote, (at, what) in product(votes, enumerate(("accuracy", "balanced accuracy", "AUC"))):
+                lines[f"{what}, {vote}, {label}"] = [float(each[vote][at]) for each in found]
+            shown[label] = lines[f"accuracy, {votes[-1]}, {label}"]
+        show(f"eDPRF against DiffPRF on {name}, epsilon 1, against levels", levels, lines)
         truth = bench.truth
         flat = {"commonest class": float(max(np.unique(truth, return_counts=True)[1]) / truth.size)}
         target = None if plots is None else plots / f"edprf-{name.replace(' ', '-').lower()}.svg"
@@ -344,7 +452,15 @@ def specialization(plots: Path | None, runs: int) -> None:
     show("Adult, accuracy against epsilon", epsilons, lines)
 
 
-PARTS = {"diffprfs": diffprfs, "arithmetic": arithmetic, "edprf": edprf, "specialization": specialization}
+PARTS = {
+    "diffprfs": diffprfs,
+    "arithmetic": arithmetic,
+    "c45-as-published": c45_as_published,
+    "edprf": edprf,
+    "specialization": specialization,
+    "id3": id3,
+    "blind": blind,
+}
 
 
 def main() -> None:

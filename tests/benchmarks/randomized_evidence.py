@@ -95,8 +95,9 @@ def audits() -> list[tuple[int, str, float, float]]:
         mixed = RandomizedResponse.equal(size, math.e / (math.e + size - 1))
         broken = _NeverBlindlyTheLast(honest)
 
-        def one(code: int, stream: int, channel: RandomizedResponse = honest) -> np.ndarray[Any, Any]:
-            return channel.randomize(np.full(ROWS, code, dtype=np.int32), key=key, stream=stream)
+        def one(code: int, stream: int, channel: RandomizedResponse | KaryRandomizer = honest) -> np.ndarray[Any, Any]:
+            randomizer = channel if isinstance(channel, KaryRandomizer) else KaryRandomizer(channel)
+            return randomizer.randomize(np.full(ROWS, code, dtype=np.int32), key=key, stream=stream)
 
         def pair(code: int, stream: int, one: Any = one) -> np.ndarray[Any, Any]:
             answers = one(code, 100 + stream), one(code, 200 + stream)

@@ -1,9 +1,7 @@
-"""The experiments of Zhang & Tang 2007 redone: accuracy against p_0, where TRR fails, and the ladder at one epsilon.
+"""What lies beside the experiments of Zhang & Tang 2007: where TRR fails, and the ladder at one epsilon of a row.
 
-Figure 2: simulated bank customers, 50,000 to learn from and 5,000 to predict. Figure 3: Adult, 32,561 and 16,281, in
-place of the paper's private police records. Naive Bayes on the randomized rows for both noise settings, as published
-and as anonkit does it; plain naive Bayes; DTPD (a tree on yes/no records that are kept or inverted as a whole) with its
-own p equal to p_0, as the paper compares, and with the truth probability (1 + p_0) / 2 that has the same loss a value.
+Their own figures are in `recipes/papers/004-ppnb.toml`. Simulated bank customers, 50,000 to learn from and 5,000 to
+predict; Adult, 32,561 and 16,281.
 
 Run it:  python tests/benchmarks/randomized_figures.py [--draws 3] [--plots docs/methods]
 """
@@ -22,38 +20,25 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from anonkit.consumers import NaiveBayes, WarnerDecisionTree
-from anonkit.consumers.comparators.record_flip import RecordFlip
+from anonkit.comparing.experiments.unprotected_models import unprotected
+from anonkit.consumers import NaiveBayes
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines import open_engine
-from anonkit.mechanisms.flipped_records import flip_records
 from anonkit.methods.dp_nb import DPNB
 from anonkit.methods.ppnb import PPNB
 from anonkit.methods.rr import RR
 from anonkit.pipeline.recipe import Recipe
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import public_domains
-from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.transformed_response import PUBLISHED, TransformedResponse
-from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
+from anonkit.published.channels.transformed_response import PUBLISHED
+from anonkit.published.randomized_table import PublishedTable
 from anonkit.randomized_response.randomized_draft import draft_randomized
 from anonkit.randomness import Randomness
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data"
-KEEPS = (0.1, 0.2, 0.3, 0.35, 0.4, 0.45, 0.49, 0.51, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9)
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
-SERIES = {
-    "PPNB as published, a ~ N(1, 1)": {"noise": "N(1,1)", "center": False},
-    "PPNB as published, a ~ N(2, 10)": {"noise": "N(2,10)", "center": False},
-    "PPNB centred on public bounds, repaired": {"noise": "N(1,1)", "center": True},
-}
 LOOK = {
-    "PPNB as published, a ~ N(1, 1)": ("#1f5fa8", "o", "-"),
-    "PPNB as published, a ~ N(2, 10)": ("#6aa5dd", "s", "-"),
-    "PPNB centred on public bounds, repaired": ("#2a8c4a", "^", "-"),
-    "DTPD at p = p_0": ("#b5482a", "v", "-"),
-    "DTPD at equal loss a value": ("#d9906f", "D", "-"),
     "plain naive Bayes": ("#333333", "", "--"),
     "commonest class": ("#999999", "", ":"),
     "rr, split over all attributes": ("#b5482a", "v", "-"),
@@ -107,55 +92,7 @@ def accuracy(data: Data, table: PublishedTable, seed: int, **settings: Any) -> f
 def plain_accuracy(data: Data) -> float:
     """Return the accuracy of naive Bayes on the rows as they are: shares of categories, normal numbers."""
     table = PPNB(p_keep=0.5, center=False).published(data.policy)
-    clear = tuple(
-        PublishedAttribute(
-            name=one.name,
-            domain=one.domain,
-            mechanism=RandomizedResponse.clear(one.domain.size) if one.domain else TransformedResponse.clear(),
-        )
-        for one in table.attributes
-    )
-    assert isinstance(table.target, PublishedTarget)
-    return accuracy(data, PublishedTable(target=table.target, attributes=clear), 0)
-
-
-def yes_no(data: Data) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Cut every attribute in two at the training rows' median (of the code, for categories), for DTPD."""
-    columns = []
-    for name in (one.name for one in PPNB(p_keep=0.5).published(data.policy).attributes):
-        train, test = (part.column(name).to_pandas() for part in (data.train, data.test))
-        if data.policy.column(name).bounds is None:
-            order = {value: at for at, value in enumerate(data.policy.column(name).categories or ())}
-            train, test = train.astype(str).map(order), test.astype(str).map(order)
-        columns.append((train > train.median(), test > train.median()))
-    return tuple(np.stack([pair[part] for pair in columns], axis=1) for part in (0, 1))  # type: ignore[return-value]
-
-
-def tree_accuracy(data: Data, p_truth: float, seed: int) -> float:
-    """Return the accuracy of DTPD: records kept with p_truth, else inverted as a whole."""
-    train, test = yes_no(data)
-    labels = np.array(data.train.column(str(data.policy.target)).cast(pa.string()).to_pylist())
-    published = flip_records(train, RecordFlip(p_truth=p_truth).coin, key=Randomness.seeded(seed).key("flip"), stream=0)
-    return float((WarnerDecisionTree(p_truth).fit(published, labels).predict(test) == data.truth).mean())
-
-
-def against_p(make: Callable[[int], Data], draws: int) -> dict[str, list[float]]:
-    """Return the mean accuracy of every series at every p_0."""
-    sums: dict[str, np.ndarray[Any, Any]] = {name: np.zeros(len(KEEPS)) for name in list(LOOK)[:7]}
-    for draw in range(draws):
-        data = make(draw)
-        flat = {"plain naive Bayes": plain_accuracy(data), "commonest class": _majority(data)}
-        for at, keep in enumerate(KEEPS):
-            for name, chosen in SERIES.items():
-                published = not chosen["center"]
-                table = PPNB(p_keep=keep, **chosen).published(data.policy)  # type: ignore[arg-type]
-                settings = {"estimator": "published"} if published else {}
-                sums[name][at] += accuracy(data, table, 100 * draw + at, **settings)
-            sums["DTPD at p = p_0"][at] += tree_accuracy(data, keep, draw)
-            sums["DTPD at equal loss a value"][at] += tree_accuracy(data, (1 + keep) / 2, draw)
-            for name, value in flat.items():
-                sums[name][at] += value
-    return {name: list(values / draws) for name, values in sums.items()}
+    return accuracy(data, unprotected(table), 0)
 
 
 def _majority(data: Data) -> float:
@@ -190,12 +127,12 @@ def _two_heaps(mu: float, seed: int) -> Data:
     return Data("two heaps", *parts, policy)
 
 
-def ladder(make: Callable[[int], Data], draws: int) -> dict[str, list[float]]:
+def ladder(make: Callable[[int], Data], draws: int, epsilons: tuple[float, ...] = EPSILONS) -> dict[str, list[float]]:
     """Return the mean accuracy at every epsilon of a row: every attribute with a share, one with all, noisy counts."""
-    sums: dict[str, np.ndarray[Any, Any]] = {name: np.zeros(len(EPSILONS)) for name in list(LOOK)[5:]}
+    sums: dict[str, np.ndarray[Any, Any]] = {name: np.zeros(len(epsilons)) for name in list(LOOK)}
     for draw in range(draws):
         data = make(draw)
-        for at, epsilon in enumerate(EPSILONS):
+        for at, epsilon in enumerate(epsilons):
             for name, allocation in (("rr, split over all attributes", "split"), ("rr, one attribute a row", "sample")):
                 table = RR(epsilon=epsilon, allocation=allocation, label="clear").published(data.policy)
                 sums[name][at] += accuracy(data, table, 100 * draw + at)
@@ -219,19 +156,15 @@ def plot(path: Path, x: tuple[float, ...], results: Mapping[str, Mapping[str, li
 
     plt.rcParams.update({"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "anonkit"})
     figure, panels = plt.subplots(1, len(results), figsize=(9.2, 4.0), layout="constrained")
-    at_epsilons = x_label.startswith("epsilon")
-    places: tuple[float, ...] = tuple(range(len(x))) if at_epsilons else x
+    places = range(len(x))
     for panel, (title, series) in zip(panels, results.items(), strict=True):
         for name, values in series.items():
-            if name == "commonest class" and not at_epsilons:
-                continue  # far below: it would press the lines together
             colour, marker, line = LOOK[name]
             percent = [100 * value for value in values]
             panel.plot(places, percent, line, color=colour, marker=marker or None, markersize=3.5, lw=1.3, label=name)
         panel.set_title(f"{title} (commonest class {100 * series['commonest class'][0]:.1f} %)", fontsize=10)
         panel.set_xlabel(x_label)
-        if places != x:
-            panel.set_xticks(places, [f"{one:g}" for one in x])
+        panel.set_xticks(places, [f"{one:g}" for one in x])
         panel.grid(axis="y", color="#e5e5e5", lw=0.6)
         panel.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("accuracy, %")
@@ -258,15 +191,12 @@ def main() -> None:
     print(f"one number N(mu, 1) against N(mu + 2, 1), best possible {50 * (1 + math.erf(1 / math.sqrt(2))):.1f} %")
     for noise, mu, raw, centred in where_trr_fails(given.trr_draws):
         print(f"a ~ {noise:8} mu {mu:4}: as published {100 * raw:5.1f}, centred {100 * centred:5.1f}", flush=True)
-    figures, ladders = {}, {}
+    ladders = {}
     for make in (bank, adult):
         name = make(0).name
-        figures[name] = against_p(make, given.draws)
-        _print(f"accuracy against p_0: {name}", KEEPS, figures[name])
         ladders[name] = ladder(make, given.draws)
         _print(f"accuracy at one epsilon of a row, label clear: {name}", EPSILONS, ladders[name])
     if given.plots:
-        plot(given.plots / "ppnb-accuracy.svg", KEEPS, figures, "p_0")
         plot(given.plots / "ppnb-ladder.svg", EPSILONS, ladders, "epsilon of a row")
 
 

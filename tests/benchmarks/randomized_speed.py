@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 import anonkit
 from anonkit.consumers import NaiveBayes
 from anonkit.mechanisms.code_randomizers import randomizer_of
+from anonkit.mechanisms.number_randomizer import NumberRandomizer
 from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_matrix import ResponseMatrix
@@ -69,33 +70,40 @@ def best(action: Callable[[], object], rounds: int) -> tuple[float, float]:
     return min(clock for clock, _ in times), min(processor for _, processor in times)
 
 
-def mechanisms(n_rows: int, rounds: int) -> None:
-    """Print rows a second of 8 columns, for every mechanism."""
+def mechanisms(n_rows: int, rounds: int) -> Iterator[tuple[str, float, float]]:
+    """Yield every mechanism with its million rows a second of 8 columns: by the processor, by the clock."""
     rng = np.random.default_rng(0)
     sizes = (*SIZES, 7, 15)
 
-    def run(name: str, channels: list[Any], codes: list[np.ndarray[Any, Any]]) -> None:
+    def run(name: str, channels: list[Any], codes: list[np.ndarray[Any, Any]]) -> tuple[str, float, float]:
         def once() -> None:
             for stream, (channel, column) in enumerate(zip(channels, codes, strict=True)):
-                randomizer_of(channel).randomize(column, key=KEY, stream=stream)
+                is_number = isinstance(channel, TransformedResponse)
+                randomizer = NumberRandomizer(channel) if is_number else randomizer_of(channel)
+                randomizer.randomize(column, key=KEY, stream=stream)
 
         clock, processor = (n_rows / seconds / 1e6 for seconds in best(once, 3 * rounds))
-        print(f"in memory, 8 columns: {name:24} {processor:6.1f} M rows/s (by the clock {clock:.1f})", flush=True)
+        return name, processor, clock
 
     codes = [rng.integers(0, size, n_rows).astype(np.uint8) for size in sizes]
     equal = [RandomizedResponse.from_epsilon(size, 1.0) for size in sizes]
     uneven = [RandomizedResponse.weighted(list(range(1, size + 1)), p_keep=0.5) for size in sizes]
-    run("k-ary response, equal", equal, codes)
-    run("uneven blind answers", uneven, codes)
-    run("own matrix", [ResponseMatrix.from_probabilities(one.response_matrix().tolist()) for one in uneven], codes)
+    yield run("k-ary response, equal", equal, codes)
+    yield run("uneven blind answers", uneven, codes)
+    yield run(
+        "own matrix", [ResponseMatrix.from_probabilities(one.response_matrix().tolist()) for one in uneven], codes
+    )
     cells = [rng.integers(0, 64, n_rows).astype(np.uint8) for _ in sizes]
-    run("square wave, 64 cells", [BandResponse.square_wave(1.0, 64)] * 8, cells)
+    yield run("square wave, 64 cells", [BandResponse.square_wave(1.0, 64)] * 8, cells)
     numbers = [rng.normal(50, 10, n_rows) for _ in sizes]
-    run("TRR, N(1,1)", [TransformedResponse.centred(*PUBLISHED["N(1,1)"], (0, 100))] * 8, numbers)
+    yield run("TRR, N(1,1)", [TransformedResponse.centred(*PUBLISHED["N(1,1)"], (0, 100))] * 8, numbers)
 
 
-def command(n_rows: int, rounds: int, folder: Path) -> None:
-    """Print the time of a ppnb release of a CSV file against reading it and writing Parquet."""
+def command(n_rows: int, rounds: int, folder: Path) -> Iterator[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+    """Yield the seconds, by clock and by processor, of a ppnb release of a CSV file, and of converting it alone.
+
+    The release stays in the folder as `out.parquet`.
+    """
     source, declared = folder / "in.csv", policy(folder / "policy.toml")
     pacsv.write_csv(pa.table({name: _text(column) for name, column in _columns(generated(n_rows, 1))}), source)
     pa.set_cpu_count(1)
@@ -109,19 +117,17 @@ def command(n_rows: int, rounds: int, folder: Path) -> None:
         )
 
     ours()
-    ratios = []
     for _ in range(rounds):
-        floor, taken = np.array(best(bare, 1)), np.array(best(ours, 1))
-        ratios.append(taken / floor)
-        for which, at in (("clock", 0), ("processor", 1)):
-            told = f"{taken[at]:.2f} s, bare {floor[at]:.2f} s, ratio {ratios[-1][at]:.2f}"
-            print(f"command, {n_rows:,} x 9, {which}: {told}", flush=True)
-    clock, processor = np.median(ratios, axis=0)
-    print(f"median ratio: clock {clock:.2f}, processor {processor:.2f}")
+        floor = np.array(best(bare, 1))
+        yield np.array(best(ours, 1)), floor
+
+
+def consumer(rounds: int, folder: Path) -> tuple[float, float]:
+    """Return the seconds in which naive Bayes is learned from the release in a folder: from its file, from counts."""
     from_file = best(lambda: NaiveBayes.from_release(folder / "out.parquet").model_.factors, rounds)
     model = NaiveBayes.from_release(folder / "out.parquet")
     from_counts = best(lambda: NaiveBayes().fit_statistics(model.statistics_).model_.factors, rounds)
-    print(f"consumer, clock: from file {from_file[0]:.2f} s, from counts {from_counts[0]:.3f} s", flush=True)
+    return from_file[0], from_counts[0]
 
 
 def _columns(table: pa.Table) -> list[tuple[str, pa.ChunkedArray]]:
@@ -141,8 +147,8 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
-def memory(n_rows: int, folder: Path) -> None:
-    """Print time and peak memory of a release of a large Parquet file, in a process of its own."""
+def memory(n_rows: int, folder: Path) -> tuple[float, float]:
+    """Return seconds and peak memory in GiB of a release of a large Parquet file, in a process of its own."""
     policy(folder / "policy.toml")
     piece = generated(1_000_000, 2)
     with pq.ParquetWriter(folder / "large.parquet", piece.schema, compression="zstd") as writer:
@@ -152,7 +158,7 @@ def memory(n_rows: int, folder: Path) -> None:
     begun = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", _RELEASE, str(folder)], capture_output=True, text=True, check=True)
     taken = time.perf_counter() - begun
-    print(f"{n_rows:,} rows x 9: {taken:.0f} s, peak memory {int(done.stdout) / 2**20:.2f} GiB", flush=True)
+    return taken, int(done.stdout) / 2**20
 
 
 def main() -> None:
@@ -163,12 +169,22 @@ def main() -> None:
     parser.add_argument("--memory-rows", type=int, default=0)
     given = parser.parse_args()
     if given.rows:
-        mechanisms(given.rows, given.rounds)
+        for name, processor, clock in mechanisms(given.rows, given.rounds):
+            print(f"in memory, 8 columns: {name:24} {processor:6.1f} M rows/s (by the clock {clock:.1f})", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         if given.rows:
-            command(given.rows, given.rounds, Path(folder))
+            ratios = []
+            for taken, floor in command(given.rows, given.rounds, Path(folder)):
+                ratios.append(taken / floor)
+                for which, at in (("clock", 0), ("processor", 1)):
+                    told = f"{taken[at]:.2f} s, bare {floor[at]:.2f} s, ratio {ratios[-1][at]:.2f}"
+                    print(f"command, {given.rows:,} x 9, {which}: {told}", flush=True)
+            print("median ratio: clock {:.2f}, processor {:.2f}".format(*np.median(ratios, axis=0)))
+            told = "consumer, clock: from file {:.2f} s, from counts {:.3f} s"
+            print(told.format(*consumer(given.rounds, Path(folder))), flush=True)
         if given.memory_rows:
-            memory(given.memory_rows, Path(folder))
+            told = "{:,} rows x 9: {:.0f} s, peak memory {:.2f} GiB"
+            print(told.format(given.memory_rows, *memory(given.memory_rows, Path(folder))), flush=True)
     print(f"peak memory of this process {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import resource
 import time
+from collections.abc import Iterator
 
 import duckdb
 import numpy as np
@@ -33,21 +34,16 @@ def columns(n_rows: int) -> list[CodedColumn]:
     return out
 
 
-def main() -> None:
-    """Print both times, their ratio, and the peak memory."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, default=5_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    given = parser.parse_args()
-    coded = columns(given.rows)
+def rounds(n_rows: int, n_rounds: int) -> Iterator[dict[str, float]]:
+    """Yield the seconds of both, and the memory of ours above its codes in MB, a round at a time."""
+    coded = columns(n_rows)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     table = pa.table({column.name: column.codes for column in coded})
     names = ", ".join(table.column_names)
     features = column_features(coded)
-    ratios = []
-    for _ in range(given.rounds):
+    for _ in range(n_rounds):
         begun = time.perf_counter()
-        selection = select_features(coded, features, [AtLeastK(10)], given.rows // 100)
+        selection = select_features(coded, features, [AtLeastK(10)], n_rows // 100)
         ours = time.perf_counter() - begun
         after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         connection = duckdb.connect()
@@ -56,11 +52,24 @@ def main() -> None:
         classes = connection.execute(f"SELECT count(*) FROM (SELECT count(*) FROM t GROUP BY {names})").fetchone()
         group_by = time.perf_counter() - begun
         connection.close()
-        ratios.append(ours / group_by)
+        yield {
+            "selection": ours, "kept": len(selection.kept), "group_by": group_by, "classes": classes[0],
+            "megabytes": (after - before) / 1024,
+        }  # fmt: skip
+
+
+def main() -> None:
+    """Print both times, their ratio, and the peak memory."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    ratios = []
+    for one in rounds(given.rows, given.rounds):
+        ratios.append(one["selection"] / one["group_by"])
         print(
-            f"selection {ours:.2f} s (kept {len(selection.kept)} of 8), group-by {group_by:.2f} s "
-            f"({classes[0]:,} classes), ratio {ratios[-1]:.2f}, "
-            f"memory above the codes {(after - before) / 1024:.0f} MB",
+            f"selection {one['selection']:.2f} s (kept {one['kept']} of 8), group-by {one['group_by']:.2f} s "
+            f"({one['classes']:,} classes), ratio {ratios[-1]:.2f}, memory above the codes {one['megabytes']:.0f} MB",
             flush=True,
         )
     print(f"median ratio {np.median(ratios):.2f}")

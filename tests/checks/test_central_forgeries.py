@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from fractions import Fraction
@@ -61,23 +62,33 @@ OF_MISSING = Policy(
     }
 )
 """The number may be missing."""
+UNTARGETED = Policy(
+    columns={**POLICY.columns, "ill": Column(name="ill", categories=("no", "yes"))}, without_target=True
+)
+"""The same columns with nothing to predict."""
 KINDS: dict[str, dict[str, Any]] = {
     "dp-nb": {},
     "dp-forest": {"depth": 3},
     "dp-forest cells": {"depth": 3, "as_": "cells"},
+    "dp-marginals": {"epsilon": 40.0},
+    "dp-marginals alike": {"epsilon": 40.0, "policy": UNTARGETED, "bins": 4, "n_rows": 3_000},
+    "dp-marginals numbers": {"epsilon": 40.0, "policy": OF_NUMBERS, "bins": 4},
+    "dp-marginals columns": {"epsilon": 0.05},
     "edprf": {"trees": 1, "depth": 3},
     "diffprfs": {"rows": "bootstrap", "trees": 3, "depth": 2, "stop": "depth"},
     "diffprfs published": {"rows": "published-bootstrap", "trees": 2, "depth": 2, "stop": "depth"},
+    "diffprfs two": {"rows": "disjoint", "trees": 2, "depth": 2, "stop": "depth", "branches": "two", "vote": "sum"},
     "diffprf": {"rows": "shared", "trees": 4, "depth": 2, "stop": "depth", "score": "gini"},
     "diffp-id3": {"depth": 2, "stop": "noisy"},
     "diffp-c45": {"depth": 2, "stop": "depth"},
     "c45-arithmetic": {"depth": 2},
+    "c45-arithmetic published": {"depth": 2, "tables": "published", "choice": "exponential", "min_rows": 2},
     "diffgen cells": {"steps": 2, "as_": "cells"},
     "diffgen grouped cells": {"steps": 3, "as_": "cells", "policy": GROUPED},
     "diffgen grouped": {"steps": 3, "policy": GROUPED},
     "edprf ungrouped": {"trees": 1, "depth": 2, "policy": GROUPED},
-    "edprf label": {"trees": 2, "depth": 2, "leaf": "label"},
-    "edprf label cells": {"trees": 2, "depth": 2, "leaf": "label", "as_": "cells"},
+    "edprf label": {"trees": 2, "depth": 2, "leaf": "label", "rate": "published"},
+    "edprf label cells": {"trees": 2, "depth": 2, "leaf": "label", "as_": "cells", "allocation": "uniform"},
     "dp-forest numbers": {"depth": 3, "policy": OF_NUMBERS},
     "dp-forest numbers cells": {"depth": 2, "as_": "cells", "policy": OF_MISSING},
     "dp-nb numbers": {"policy": OF_NUMBERS},
@@ -98,8 +109,8 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
     for kind, parameters in KINDS.items():
         output = tmp_path_factory.mktemp("true") / "out.parquet"
         anonkit.release(
-            table, method=kind.partition(" ")[0], epsilon=2.0, rows_per_unit=2, output=output, ledger=None,
-            **{"policy": POLICY, **parameters},
+            table, method=kind.partition(" ")[0], rows_per_unit=2, output=output, ledger=None,
+            **{"epsilon": 2.0, "policy": POLICY, **parameters},
         )  # fmt: skip
         found[kind] = Files.read(output)
     return found
@@ -161,6 +172,10 @@ def in_line(files: Files) -> None:
         levels[key] = levels.get(key, 0.0) + line["epsilon"]
     if "trees" in files.params:
         budget["per_level"] = [{"level": at, "part": part, "epsilon": e} for (at, part), e in levels.items()]
+    elif "mixtures" in files.params:
+        budget["per_attribute"] = [
+            {"name": line["purpose"], "epsilon": line["epsilon"]} for line in files.params["accounting"]
+        ]
     else:
         names = [files.params["target"]["name"], *(one["name"] for one in files.params["attributes"])]
         budget["per_attribute"] = [
@@ -222,6 +237,27 @@ def parameter(name: str, value: Any) -> Edit:
         files.report["method"]["parameters"][name] = value
 
     return edit
+
+
+def in_params(*path: str | int, to: Any) -> Edit:
+    """Change one value of the params."""
+
+    def edit(files: Files) -> None:
+        place = files.params
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = to(place[path[-1]]) if callable(to) else to
+
+    return edit
+
+
+def one_value(files: Files) -> None:
+    """Give every column of the mixture its first value alone."""
+    ends = [0]
+    for one in files.params["tables"]:
+        ends.append(ends[-1] + len(one["groups"]))
+    for own in files.params["mixtures"]:
+        own["shares"] = [[1 << 16 if at in ends else 0 for at in range(ends[-1])] for _ in own["weights"]]
 
 
 def renamed(name: str) -> Edit:
@@ -321,12 +357,27 @@ FORGERIES: dict[str, tuple[str, Edit, str]] = {
     "all attributes paid once": ("dp-forest", with_line("histograms", "times", 1), "account_lines"),
     "all attributes of a level paid once": (
         "c45-arithmetic", with_line("by attribute value at level 0", "times", 1), "account_lines"),
+    "all attributes of a level paid once, as published": (
+        "c45-arithmetic published", with_line("by attribute value at level 0", "times", 1), "account_lines"),
+    "tables that shared their level": ("c45-arithmetic published", parameter("tables", "share"), "account_lines"),
+    "tables that did not share their level": ("c45-arithmetic", parameter("tables", "published"), "account_lines"),
+    "the claim of the paper as the promise": (
+        "c45-arithmetic published", set_in("guarantee.parameters.epsilon", 2.0), "epsilon"),
+    "no word of what the paper claims": (
+        "c45-arithmetic published", set_in("guarantee.parameters.published_claim", None), "published_claim"),
     "trees on the same rows paid once": ("diffprf", with_line("at level", "times", 1), "account_lines"),
     "cuts paid once": ("diffp-c45", with_line("cuts and attribute", "times", 1), "account_lines"),
     "a score moves by 1": ("dp-forest", with_line("split at", "sensitivity", 1), "account_lines"),
     "a choice moves by 1": ("diffprf", with_line("split at", "sensitivity", 1), "account_lines"),
     "a gradient moves by 1": ("dp-forest", with_line("gradient", "sensitivity", 1), "account_spends_epsilon"),
     "a cheaper mechanism": ("edprf", with_line("split at", "mechanism", "exponential"), "account_lines"),
+    "the rule read fewer rows": ("dp-forest", lambda files: files.params["rule"].update(rows=40), "account_lines"),
+    "the rule read more rows": ("dp-forest", lambda files: files.params["rule"].update(rows=10**7), "rule"),
+    "another branch of the rule": ("dp-forest", lambda files: files.params["rule"].update(weights=False), "rule"),
+    "a rule of more bins": ("dp-forest", lambda files: files.params["rule"].update(bins=64), "rule"),
+    "a number of rows that is none": ("dp-forest", lambda files: files.params["rule"].update(rows=2.5), ""),
+    "bins that were not asked for": ("dp-forest", lambda files: (
+        parameter("bins", 7)(files), files.params["rule"].update(bins=7)), "rule_is_followed"),
     "splits end their paths": ("dp-forest", with_line("split at", "ends_path", True), "account_lines"),
     "leaves at no level": ("edprf", with_line("split at", "level", None), "account_lines"),
     "twice the noise": ("dp-forest", halved_rates, "account_spends_epsilon"),
@@ -369,6 +420,10 @@ FORGERIES: dict[str, tuple[str, Edit, str]] = {
     "the number of rows was public": ("dp-forest", parameter("n_rows", 3000), "account_lines"),
     "other bins": ("edprf", parameter("bins", 5), "counted_domains"),
     "a parameter as text": ("edprf", parameter("epsilon", "2.0"), ""),
+    "another allocation": ("edprf", parameter("allocation", "uniform"), "account_lines"),
+    "the published allocation": ("edprf label cells", parameter("allocation", "harmonic"), "account_lines"),
+    "a rate twice as sharp": ("edprf label", parameter("rate", "full"), "account_lines"),
+    "a rate half as sharp": ("edprf label cells", parameter("rate", "published"), "account_lines"),
     "a stop rule without noise": ("edprf", parameter("stop", "pure"), ""),
     # --- budget and figures
     "a line of the budget": ("dp-forest", set_in("budget.per_level.0.epsilon", 1e-6), "budget_lines"),
@@ -403,6 +458,13 @@ FORGERIES: dict[str, tuple[str, Edit, str]] = {
     "missing as text": ("edprf", domain("job", lambda own: own.update(has_missing="no")), ""),
     "a column less": ("edprf", lambda files: files.params["columns"].pop(0), "counted_domains"),
     # --- trees, tables and scores
+    "one value against the rest, and said to be a branch each": ("diffprfs two", parameter("branches", "values"),
+        "trees"),
+    "a branch each, and said to be one value against the rest": ("diffprfs", parameter("branches", "two"), "trees"),
+    "another vote": ("edprf", lambda files: files.params.update(vote="sum"), "trees"),
+    "no vote": ("edprf", lambda files: files.params.pop("vote"), "trees"),
+    "an unknown vote": ("edprf", lambda files: (files.params.update(vote="loud"), parameter("vote", "loud")(files)),
+        "trees"),
     "a leaf of three classes": ("edprf", lambda files: leaf_of(files)["counts"].append(1), "trees"),
     "a leaf with a label": ("edprf", lambda files: (leaf_of(files).pop("counts"), leaf_of(files).update(label="no")),
                             "trees"),
@@ -456,6 +518,52 @@ FORGERIES: dict[str, tuple[str, Edit, str]] = {
             ),
         ),
         "cells_from_model"),
+    # --- tables of columns and pairs
+    "a pair that was free": ("dp-marginals", without_line("table of a pair"), "account_lines"),
+    "half of the noise in tables of pairs": ("dp-marginals", halved_rates, ""),
+    "tables that are not split": ("dp-marginals", in_params("anchored", to=False), "anchor"),
+    "a table of a column of another rate": ("dp-marginals", in_params("tables", 0, "rate", to=7), "tables"),
+    "a table of another column": ("dp-marginals", in_params("tables", 0, "name", to="jobs"), "tables"),
+    "a table of fewer values": ("dp-marginals", lambda files: files.params["tables"][1]["counts"][0].pop(), "tables"),
+    "a number of rows where it is public": (
+        "dp-marginals alike", in_params("rows", to={"count": 3000, "rate": 1}), "tables"),
+    "a number of rows of another rate": ("dp-marginals", in_params("rows", "rate", to=5), "tables"),
+    "groups by something else": (
+        "dp-marginals", in_params("tables", 1, "groups", to=lambda groups: groups[::-1]), "groups"),
+    "a pair of the tree that is not": ("dp-marginals", in_params("pairs", 0, "in_tree", to=False), "pairs"),
+    "a pair of fewer groups": (
+        "dp-marginals", lambda files: files.params["pairs"][0]["counts"][0].pop(), "pairs"),
+    "a pair of another rate": ("dp-marginals", in_params("pairs", 0, "rate", to=9), "pairs"),
+    "a pair less": ("dp-marginals", lambda files: files.params["pairs"].pop(), "pairs"),
+    "a pair of one column": ("dp-marginals", in_params("pairs", 0, "names", to=["job", "job"]), ""),
+    "a pair of strangers": ("dp-marginals", in_params("pairs", 0, "names", to=["job", "jobs"]), ""),
+    "weights of more than there is": (
+        "dp-marginals", lambda files: files.params["mixtures"][0]["weights"].__setitem__(0, 1 << 20), "mixtures"),
+    "shares of more than there is": (
+        "dp-marginals", lambda files: files.params["mixtures"][0]["shares"][0].__setitem__(0, 1 << 17), "mixtures"),
+    "a component of fewer shares": (
+        "dp-marginals", lambda files: files.params["mixtures"][0]["shares"][0].pop(), "mixtures"),
+    "no component": ("dp-marginals", in_params("mixtures", 0, "weights", to=[]), "mixtures"),
+    "more rows than the tables say": (
+        "dp-marginals", in_params("mixtures", 0, "rows", to=lambda rows: rows + 9), "rows_of_tables"),
+    "a mixture of something else": (
+        "dp-marginals",
+        lambda files: [own.__setitem__("shares", own["shares"][:1] * len(own["shares"]))
+                       for own in files.params["mixtures"]],
+        ""),
+    "columns of one value in a mixture": ("dp-marginals columns", lambda files: one_value(files), ""),
+    "other rows than the mixture": ("dp-marginals", moved_rows, "rows_from_model:job"),
+    "other rows without a target": ("dp-marginals alike", moved_rows, "rows_from_model:job"),
+    "a reading that nobody asked for": (
+        "dp-marginals columns",
+        lambda files: files.params["readings"].append({"purpose": "gain of pairs", "rate": 1, "steps": 1}), ""),
+    "a reading less": ("dp-marginals", lambda files: files.params["readings"].pop(), ""),
+    "a reading of another rate": ("dp-marginals", in_params("readings", 0, "rate", to=3), "tables"),
+    "tables of another format": ("dp-marginals", in_params("format", to="anonkit-noisy-tables-1"), ""),
+    "another size in the report": ("dp-marginals", set_in("marginals.pairs", 99), "marginals"),
+    "no target where one is needed": ("dp-nb", in_params("target", to=None), ""),
+    "other bins of a number": (
+        "dp-marginals numbers", lambda files: target(files)["domain"].update(cells=8), ""),
     # --- a number to predict
     "other means of bins": (
         "dp-forest numbers", lambda files: target(files)["domain"]["means"].__setitem__(0, 9.5), "target_bins"),
@@ -509,6 +617,20 @@ def test_rewriting_alone_is_no_forgery(releases: dict[str, Files], kind: str, tm
     assert verdict(forged(releases[kind], lambda files: None, tmp_path)) == (0, ())
 
 
+@pytest.mark.parametrize("kind", ["edprf", "diffprfs", "diffprf"])
+def test_releases_of_earlier_versions_validate(releases: dict[str, Files], kind: str, tmp_path: Path) -> None:
+    """They say nothing of votes, branches, rates and allocations that could not be chosen then."""
+
+    def earlier(files: Files) -> None:
+        files.params.pop("vote")
+        younger = ("vote", "branches", *(("rate", "allocation") if kind == "edprf" else ()))
+        told = (files.params["parameters"], files.params["method_parameters"], files.report["method"]["parameters"])
+        for name, parameters in itertools.product(younger, told):
+            parameters.pop(name, None)
+
+    assert verdict(forged(releases[kind], earlier, tmp_path)) == (0, ())
+
+
 @pytest.mark.parametrize("forgery", FORGERIES)
 def test_a_forged_release_is_refused(releases: dict[str, Files], forgery: str, tmp_path: Path) -> None:
     """With exit code 1 by the check that is there for it, or with 3 where nothing can be read any more."""
@@ -517,6 +639,20 @@ def test_a_forged_release_is_refused(releases: dict[str, Files], forgery: str, t
 
     assert code in (1, 3)
     assert check == "" or any(name.startswith(check) for name in failed), failed
+
+
+def test_a_release_of_a_version_that_did_not_tell_its_rule_is_checked_by_its_account(
+    releases: dict[str, Files], tmp_path: Path
+) -> None:
+    """Nothing but the block of the rule, and the checks of it, is missing: it validates."""
+
+    def earlier(files: Files) -> None:
+        del files.params["rule"]
+        done = files.report["verification"]["checks"]
+        files.report["verification"]["checks"] = [one for one in done if not one["name"].startswith("rule")]
+
+    code, failed = verdict(forged(releases["dp-forest"], earlier, tmp_path))
+    assert (code, list(failed)) == (0, [])
 
 
 def at_node(split: bool, **told: Any) -> Edit:
@@ -528,18 +664,6 @@ def at_node(split: bool, **told: Any) -> Edit:
     return edit
 
 
-def in_params(*path: str | int, to: Any) -> Edit:
-    """Change one value of the params."""
-
-    def edit(files: Files) -> None:
-        place = files.params
-        for step in path[:-1]:
-            place = place[step]
-        place[path[-1]] = to(place[path[-1]]) if callable(to) else to
-
-    return edit
-
-
 def _split_by_what_is_used(files: Files) -> None:
     nodes = files.params["trees"][0]
     nodes[0] = {**nodes[0], "attribute": "job", "split": "multiway", "children": [1, 2, 3, 4, 5]}
@@ -547,6 +671,7 @@ def _split_by_what_is_used(files: Files) -> None:
 
 
 def _levels_below_none(files: Files) -> None:
+    del files.params["rule"]  # of an earlier version: else the rule says how many there are
     files.params["parameters"]["depth"] = 0
     for line in files.params["accounting"]:
         line["level"] = -3
@@ -596,7 +721,7 @@ IMPOSSIBLE: dict[str, tuple[str, Edit, str]] = {
     "a table of scores too few": ("dp-forest", in_params("scores", "attributes", to=lambda one: one[1:]), "have not a"),
     "a region that is no node": ("dp-forest", in_params("scores", "regions", 0, to=10**6), "no node of the first"),
     "leaves in no region": (
-        "dp-forest", in_params("scores", "regions", to=lambda one: [one[-1]] * len(one)), "in no region"),
+        "dp-forest", in_params("scores", "regions", to=lambda one: [1] * len(one)), "in no region"),
 }  # fmt: skip
 """What no release can hold: in which release, how, and what is said of it; no row is looked at for that."""
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.checks.central_noise import Difference as Shown
-from anonkit.checks.central_noise import _law, _tails, _together, noise_checks
+from anonkit.checks.central_noise import Noise, _far_tail, _tails, _together, law_of_noise, noise_checks
 from anonkit.checks.central_params import facts_of
 from anonkit.mechanisms.discrete_laplace import Words, discrete_laplace, noisy_counts
 from anonkit.randomness import Randomness
@@ -22,7 +22,7 @@ ONE = 1 << 52
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_the_law_of_one_draw_is_that_of_the_formula(epsilon: float) -> None:
     """P(|y|) of a discrete Laplace variable."""
-    found, q = _law(((int(epsilon * ONE), 1),)), math.exp(-epsilon)
+    found, q = law_of_noise((Noise(int(epsilon * ONE), 1),)), math.exp(-epsilon)
     assert found is not None
     wanted = [(1 - q) / (1 + q) * q**y * (1 if y == 0 else 2) for y in range(20)]
     assert found[:20] == pytest.approx(wanted, abs=1e-12)
@@ -40,7 +40,7 @@ def test_the_law_of_a_sum_is_its_convolution() -> None:
     for _ in range(2):
         total = np.convolve(total, single(0.7), mode="same")
     total = np.convolve(total, single(0.3), mode="same")
-    found = _law(((int(0.7 * ONE), 3), (int(0.3 * ONE), 1)))
+    found = law_of_noise((Noise(int(0.7 * ONE), 3), Noise(int(0.3 * ONE), 1)))
     assert found is not None
     assert found[1:30] == pytest.approx(2 * total[401:430], abs=1e-9)
 
@@ -49,17 +49,34 @@ def test_the_law_of_a_sum_is_its_convolution() -> None:
 @settings(max_examples=20)
 def test_both_tails_are_chances(times: int, epsilon: float, value: int) -> None:
     """In [0, 1], the one growing and the other falling with the size of the difference."""
-    parts = ((int(epsilon * ONE), times),)
+    parts = (Noise(int(epsilon * ONE), times),)
     below, above = _tails(Shown(value=value, parts=parts))
     less, more = _tails(Shown(value=value + 1, parts=parts))
     assert 0 < below <= less <= 1
     assert 0 < more <= above <= 1
 
 
+@pytest.mark.parametrize(("rate", "times"), [(0.1, 43), (2.0, 1), (1e-5, 2)])
+def test_one_impossible_difference_is_refused_however_many_likely_ones_are_beside_it(rate: float, times: int) -> None:
+    """Far beyond what a table of the law tells apart its chance falls on, below what any product can outweigh."""
+    parts = (Noise(int(rate * ONE), times),)
+    _, far = _tails(Shown(value=10**8, parts=parts))
+    assert 0 < far < 1e-200
+    assert _together([far, *[1.0] * 50]) < 1e-6
+
+
+@pytest.mark.parametrize("size", [30, 60])
+def test_the_bound_of_a_far_tail_is_no_smaller_than_the_tail(size: int) -> None:
+    """Of one draw, by the formula."""
+    q = math.exp(-1.0)
+    _, found = _tails(Shown(value=size, parts=(Noise(ONE, 1),)))
+    assert 2 * q**size / (1 + q) <= found < 1e-6
+
+
 def test_a_noise_too_wide_for_a_table_is_bounded() -> None:
     """At most one over its deviation anywhere, and Chebyshev's inequality beyond."""
-    parts = ((1 << 20, 4),)
-    assert _law(parts) is None
+    parts = (Noise(1 << 20, 4),)
+    assert law_of_noise(parts) is None
     below, above = _tails(Shown(value=1 << 30, parts=parts))
     assert 0 < below < 0.5
     assert above == 1.0
@@ -123,8 +140,34 @@ def test_the_law_is_that_of_the_sampler() -> None:
     """Sums of five draws, against the tabulated law."""
     rate = ONE // 3
     drawn = np.abs(discrete_laplace(5 * 20_000, rate, Words(Randomness.seeded(3))).reshape(-1, 5).sum(axis=1))
-    found = _law(((rate, 5),))
+    found = law_of_noise((Noise(rate, 5),))
     assert found is not None
     for reach in (0, 2, 5, 10, 20):
         share = float(found[: reach + 1].sum())
         assert (drawn <= reach).mean() == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / 20_000))
+
+
+@pytest.mark.parametrize(("deviation", "times"), [(0.4, 2), (1.3, 3), (6.0, 4)])
+@pytest.mark.parametrize("rate", [0, ONE // 3])
+def test_the_law_of_gaussian_noise_is_its_convolution(deviation: float, times: int, rate: int) -> None:
+    """Narrow laws and wide ones, alone and beside a Laplace draw, against a convolution by hand."""
+    gaussian = round(ONE / (2 * deviation**2))
+    reach = np.arange(-300, 301).astype(float)
+    parts, total = (Noise(gaussian, times, True),), np.ones(1)
+    laws = [np.exp(-(reach**2) / (2 * deviation**2))] * times
+    if rate:
+        parts, laws = (*parts, Noise(rate, 1)), [*laws, np.exp(-np.abs(reach) * rate / ONE)]
+    for law in laws:
+        total = np.convolve(total, law / law.sum())
+    found, middle = law_of_noise(tuple(sorted(parts))), total.size // 2
+    assert found is not None
+    wanted = np.concatenate([[total[middle]], total[middle + 1 :] + total[:middle][::-1]])
+    assert found[:40] == pytest.approx(wanted[:40], abs=1e-12)
+    for size in (5, 20, 60):
+        assert _far_tail(size, parts) >= wanted[size:].sum() * (1 - 1e-9)
+
+
+def test_an_impossible_gaussian_difference_has_next_to_no_chance() -> None:
+    """Forty deviations off, alone and beside a narrower Laplace draw."""
+    for parts in ((Noise(ONE // 200, 1, True),), (Noise(ONE // 200, 1, True), Noise(10 * ONE, 1))):
+        assert _far_tail(400, parts) < 1e-200

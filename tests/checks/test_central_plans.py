@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -12,15 +13,21 @@ from hypothesis import strategies as st
 from anonkit.checks.central_account import account_checks, published_account
 from anonkit.checks.central_params import facts_of
 from anonkit.checks.central_plans import expected_account
+from anonkit.checks.central_rule import rebuilt_rule
+from anonkit.dp_trees.marginals.column_layout import Layout
+from anonkit.dp_trees.marginals.learned_marginals import planned
+from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.stacked_trees import StackedMethod
 from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.mechanisms.accounting import Accounting
 from anonkit.methods import make_method
+from anonkit.methods.dp_marginals import DPMarginals
 from anonkit.methods.dp_nb import DPNB
 from anonkit.parameters import parameters_of
 from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
 from anonkit.published.tree_model import PublishedForest
+from anonkit.randomness import Randomness
 
 TREES = (
     "edprf", "diffprfs", "diffprf", "c45-arithmetic", "c45-halving", "sulq-id3", "pinq-id3", "diffp-id3", "diffp-c45",
@@ -61,6 +68,8 @@ def parameters(draw: st.DrawFn, name: str, unit: bool) -> dict[str, Any]:
         elif one.name in SMALL and name not in STACKED:
             given[one.name] = draw(st.integers(*SMALL[one.name]))
     given["rows_per_unit"] = draw(st.integers(1, 5)) if unit else 1
+    if name == "dp-marginals":
+        given |= {"n_rows": draw(st.sampled_from([0, 5, 10**5]))}
     if name in STACKED:
         given |= {"n_rows": draw(st.sampled_from([0, 5, 10**5])), "depth": draw(st.integers(0, 12))}
     if given.get("stop") == "pure":
@@ -68,17 +77,53 @@ def parameters(draw: st.DrawFn, name: str, unit: bool) -> dict[str, Any]:
     return given
 
 
+class Rows:
+    """Rows by a seed, many in one cell, as a counter: what is read of them decides which draws there are."""
+
+    n_rows = 1 << 40
+
+    def __init__(self, layout: Layout) -> None:
+        draw = np.random.default_rng(len(layout.sizes))
+        codes = np.stack([draw.integers(0, attribute.codes, 500) for attribute in layout.schema.attributes])
+        codes[:, :250] = codes[:, :1]
+        labels = draw.integers(0, layout.schema.n_classes, 500)
+        self.batch = CodedBatch(codes=codes.astype(np.int32), labels=labels, first_row=0)
+
+    def sum_up(self, sums: Any) -> Any:
+        """As many as there are."""
+        return sums.count(self.batch) * 200
+
+    ask = sum_up
+
+
+def _of_marginals(method: DPMarginals, policy: Policy, rows: float) -> tuple[Accounting, dict[str, Any]]:
+    """What dp-marginals draws of some rows, and what it publishes besides its tables."""
+    counting = method._counting
+    rows = rows if counting is not None else float(method.n_rows)
+    layout, drawn = method.finest_view(policy), () if counting is None else (counting,)
+    left = method._row_units - sum(draw.units for draw in drawn)
+    plan, choice, _ = planned(layout, Rows(layout), rows, left, method._row_units, Randomness.seeded(int(abs(rows))))
+    draws = (*drawn, *(reading.draw for reading in choice.readings), *plan.draws)
+    account = Accounting(draws=draws, rows_per_unit=method.rows_per_unit, adjacency=method.neighbours)
+    readings = [reading.to_params() for reading in choice.readings]
+    told = {"rows": {"count": int(rows)}, "readings": readings, **method.told}
+    return account, {**layout.schema.to_params(), **told}
+
+
 def account_of(method: Any, policy: Policy, rows: float) -> tuple[Accounting, dict[str, Any]]:
     """The method's own plan, and what it publishes of its schema."""
     if isinstance(method, DPNB):
         schema, account, kind = method.schema(policy), method.account(policy), {"kind": "disjoint", "trees": 1}
+    elif isinstance(method, DPMarginals):
+        return _of_marginals(method, policy, rows)
     elif isinstance(method, StackedMethod):
-        plan = method.plan(policy, rows, method._counting)
+        plan = method.plan(policy, method.n_rows or rows, method._counting)
         schema, account, kind = plan.schema, plan.accounting(None), {"kind": "disjoint", "trees": method.n_trees}
     else:
         planned = method.plan(policy)
         schema, account, kind = planned.schema, planned.accounting, {}
-    return account, {**PublishedForest(schema=schema, trees=(), rows_per_tree=kind).to_params(), **method.told}
+    params = {**PublishedForest(schema=schema, trees=(), rows_per_tree=kind).to_params(), **method.told}
+    return account, params | ({"rule": plan.stated_rule()} if isinstance(method, StackedMethod) else {})
 
 
 def refused(account: Accounting, params: Mapping[str, Any]) -> list[str]:
@@ -88,7 +133,7 @@ def refused(account: Accounting, params: Mapping[str, Any]) -> list[str]:
     return [one.name for one in account_checks(told, facts, expected_account(facts, told)) if not one.passed]
 
 
-@pytest.mark.parametrize("name", [*TREES, *STACKED, "dp-nb"])
+@pytest.mark.parametrize("name", [*TREES, *STACKED, "dp-nb", "dp-marginals"])
 @settings(max_examples=15)
 @given(data=st.data())
 def test_what_a_method_plans_is_what_the_check_rebuilds(name: str, data: st.DataObject) -> None:
@@ -103,6 +148,50 @@ def test_what_a_method_plans_is_what_the_check_rebuilds(name: str, data: st.Data
     # with weights to learn their share is drawn later, from what is noisy: without these lines a path lacks it
     weights = name in STACKED and published_account({**params, **account.to_params()}).epsilon < 0.9 * given["epsilon"]
     assert wrong == (["account_spends_epsilon"] if weights else [])
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_the_rule_follows_from_public_facts_and_the_published_number_of_rows(data: st.DataObject) -> None:
+    """Depth, regions, bins and weights, rebuilt from the params alone, are those of the plan: by two codes."""
+    policy, name = data.draw(policies()), data.draw(st.sampled_from(STACKED))
+    given = data.draw(parameters(name, policy.unit is not None))
+    rows = data.draw(st.sampled_from([-3.0, 4.0, 60.0, 1500.0, 3e4, 2e5, 1e7]))
+    try:
+        account, params = account_of(make_method(name, given), policy, rows)
+    except ParameterError:
+        assume(False)
+    params = {**params, **account.to_params()}
+    rule = rebuilt_rule(facts_of(params), params)
+    assert rule is not None
+    assert rule.told(params["rule"]["rows"]) == params["rule"]
+
+
+def test_a_release_without_a_word_of_the_rule_has_none_rebuilt() -> None:
+    """As earlier versions wrote them."""
+    policy = Policy(
+        columns={
+            "a": Column(name="a", categories=("0", "1")),
+            "y": Column(name="y", role=Role.TARGET, categories=("0", "1")),
+        }
+    )
+    account, params = account_of(make_method("dp-forest", {"epsilon": 1.0, "n_rows": 20}), policy, 0)
+    del params["rule"]
+    assert rebuilt_rule(facts_of({**params, **account.to_params()}), params) is None
+    assert refused(account, params) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "spent", "is_read"), [(2_000, 4_000, True), (200_000, 4_000, True), (2_000, 1_200, False)]
+)
+def test_a_reading_of_the_target_is_rebuilt_too(rows: int, spent: float, is_read: bool) -> None:
+    """Where splitting by the target would cost something, how much depends on it is read: unless that costs more."""
+    columns = {f"a{at:02}": Column(name=f"a{at:02}", categories=tuple(map(str, range(16)))) for at in range(12)}
+    columns["y"] = Column(name="y", role=Role.TARGET, categories=("0", "1"))
+    method = make_method("dp-marginals", {"epsilon": spent / rows, "n_rows": rows})
+    account, params = account_of(method, Policy(columns=columns), 0)
+    assert refused(account, params) == []
+    assert is_read == ("dependence on the target" in [reading["purpose"] for reading in params["readings"]])
 
 
 def test_a_method_without_an_account_has_none_rebuilt() -> None:

@@ -20,8 +20,8 @@ from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
 
 METHODS = (
-    "dp-nb", "dp-forest", "dp-tree", "edprf", "diffprfs", "diffprf", "c45-arithmetic", "c45-halving", "sulq-id3",
-    "pinq-id3", "diffp-id3", "diffp-c45", "diffgen", "dt-diff",
+    "dp-nb", "dp-marginals", "dp-forest", "dp-tree", "edprf", "diffprfs", "diffprf", "c45-arithmetic", "c45-halving",
+    "sulq-id3", "pinq-id3", "diffp-id3", "diffp-c45", "diffgen", "dt-diff",
 )  # fmt: skip
 SMALL = {"depth": (1, 4), "trees": (1, 6), "bins": (2, 20), "steps": (1, 8), "max_rows": (1, 1000)}
 BOUNDS = ((0.0, 10.0), (-3.5, 7.25), (0.0, 1e9), (1e-9, 2e-9))
@@ -95,7 +95,7 @@ def test_a_true_release_is_not_refused(name: str) -> None:
     assert [refused(name, seed) for seed in range(2)] == [[], []]
 
 
-@pytest.mark.parametrize("name", ["dp-forest", "dp-nb", "edprf", "diffgen"])
+@pytest.mark.parametrize("name", ["dp-forest", "dp-nb", "dp-marginals", "edprf", "diffgen"])
 def test_a_true_release_of_numbers_to_predict_is_not_refused(name: str) -> None:
     """The same where the target has bounds, missing or not, in people and in rows, in rows and in cells."""
     assert [refused(name, seed, numbers=True) for seed in range(3)] == [[], [], []]

@@ -228,7 +228,11 @@ def test_data_docs_speak_in_words(frame: pd.DataFrame, released: Path, tmp_path:
     assert "the run's parameter 'k'" in told["suite"]
     assert re.search(r"\d of 9 combinations are shared by fewer than 100 people\.", told["run"])
     assert "The least diverse combination has l = 2; 9 was asked." in told["run"]
-    assert "These checks do not hold: batch_columns, batch_rows. 53 of 55 checks hold" in told["run"]
+    counted = re.search(
+        r"These checks do not hold: batch_columns, batch_rows\. (\d+) of (\d+) checks hold", told["run"]
+    )
+    assert counted is not None
+    assert int(counted[1]) == int(counted[2]) - 2 > 40
     assert "Nothing was counted: a named column is not in the table. not in the table: nowhere" in told["run"]
     assert not any("MARKER" in page.read_text("utf-8") for page in docs.rglob("*.html"))
 

@@ -185,7 +185,7 @@ def test_mutants_of_the_claim_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
         assert failed(data) & OWN, name
 
 
-@pytest.mark.parametrize("rows", [1_500, 3_000])
+@pytest.mark.parametrize("rows", [1_500, pytest.param(3_000, marks=pytest.mark.slow)])
 def test_many_answers_at_a_large_epsilon_are_no_forgery(rows: int, tmp_path: Path) -> None:
     """Ten answers of together 15: the claim may be far above what holds, or the local one; it is sound all the same."""
     table = anonkit.datasets.bank_customers(rows, seed=1)

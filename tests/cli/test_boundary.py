@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -112,6 +112,18 @@ def test_every_error_has_its_exit_code_and_word(
     assert document["code"] == word
 
 
+@pytest.fixture
+def heard_signals() -> Iterator[None]:
+    """As in a terminal: a shell that starts the tests in its background lets them inherit signals that are ignored."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGHUP)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("heard_signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("error", [SystemError("a result with an exception set"), ImportError("x"), SourceError("x")])
 def test_an_interruption_that_a_library_made_an_error_of_is_one(
@@ -191,6 +203,21 @@ def test_library_warnings_are_not_shown() -> None:
 
     assert plain.stderr == b""
     assert MARKER.encode() in debug.stderr
+
+
+def test_library_warnings_are_not_shown_where_a_thread_empties_the_filters() -> None:
+    """As scikit-learn's workers do, under whatever warns beside them; a reader that records still gets them."""
+    work = process(
+        "import threading\n"
+        "def work():\n"
+        "    thread = threading.Thread(target=warnings.resetwarnings); thread.start(); thread.join()\n"
+        f"    warnings.warn({MARKER!r})\n"
+        "    with warnings.catch_warnings(record=True) as caught:\n"
+        f"        warnings.simplefilter('always'); warnings.warn({MARKER!r})\n"
+        "    assert len(caught) == 1\n"
+    )
+    plain = subprocess.run(work, capture_output=True, check=True, env=environment())
+    assert plain.stderr == b""
 
 
 def test_a_result_can_be_bad_news(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 LONG = pytest.mark.slow
-SLOW = ("diffprfs", "c45-arithmetic", "diffp-c45", "dp-nb")
+SLOW = ("diffprfs", "c45-arithmetic", "diffp-c45", "dp-nb", "dp-marginals")
 METHODS = ("edprf", "diffgen", "dp-tree", *(pytest.param(name, marks=LONG) for name in SLOW))
 A, N, Y = 'categories = ["u", "v", "w"]', "bounds = [0, 10]", 'role = "target"\ncategories = ["0", "1"]'
 MANY = json.dumps([f"c{at}" for at in range(10_000)])

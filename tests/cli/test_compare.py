@@ -39,6 +39,33 @@ def test_what_is_refused_says_why(cli: Any, longer: Path) -> None:
     assert "mondrian, k = 200: k (200) cannot be reached" in ran.out
 
 
+def test_the_target_is_that_of_the_policy(cli: Any, longer: Path) -> None:
+    """It need not be said twice; two targets are refused, and who names none is asked for one."""
+    policy = longer.with_name("policy.toml")
+    asked = (
+        "compare",
+        longer,
+        "--policy",
+        policy,
+        "--methods",
+        "mondrian",
+        "--k",
+        "3",
+        "--attacks",
+        "10",
+        "--rows",
+        "100",
+    )
+    policy.write_text('[columns]\nname = { role = "identifier" }\nincome = { role = "target" }\n', encoding="utf-8")
+    assert "target income" in cli(*asked).out
+    assert cli(*asked, "--target", "illness").code == 3
+    policy.write_text('[columns]\nname = { role = "identifier" }\n', encoding="utf-8")
+    ran = cli(*asked)
+    assert ran.code == 2
+    assert "no column is named as the target" in ran.err
+    assert "--target COLUMN" in ran.err
+
+
 def test_numbers_are_numbers(cli: Any, longer: Path) -> None:
     """Wrong usage otherwise."""
     assert cli("compare", longer, "--target", "income", "--methods", "mondrian", "--k", "few").code == 2

@@ -9,6 +9,7 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from pages.blocks import blocks_of
 
 import anonkit
 from anonkit.cli.precommit import main
@@ -23,13 +24,16 @@ def hook(repository: Path) -> re.Pattern[str]:
 
 def test_recipes_and_policies_are_read(repository: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Every recipe of the repository passes; a broken one is named with its rule."""
-    recipes = sorted(map(str, (repository / "recipes").glob("*.toml")))
-    assert recipes
+    recipes = sorted(map(str, (repository / "recipes").rglob("*.toml")))
+    assert {"004-ppnb.toml", "adult.toml", "bank-rfka.toml"} <= {Path(one).name for one in recipes}
     assert main(["declarations", *recipes]) == 0
     broken = tmp_path / "policy.toml"
     broken.write_text('[columns]\nage = { role = "quasi" }\n')
     assert main(["declarations", str(broken)]) == 1
     assert "role has an unknown value" in capfd.readouterr().err
+    broken.write_text('[experiment]\ntitle = "t"\n')
+    assert main(["declarations", str(broken)]) == 1
+    assert "needs data" in capfd.readouterr().err
     broken.write_text("not TOML at all")
     assert main(["declarations", str(broken)]) == 1
 
@@ -96,3 +100,12 @@ def test_wrong_usage() -> None:
     """Exit code 2."""
     assert main([]) == 2
     assert main(["other", "x"]) == 2
+
+
+def test_the_page_names_hooks_that_there_are(repository: Path) -> None:
+    """The configuration of pre-commit.md takes every hook that the repository has, and no other."""
+    (page,) = blocks_of("docs/how-to/pre-commit.md")
+    (source,) = yaml.safe_load(page.text)["repos"]
+    offered = yaml.safe_load((repository / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    assert {one["id"] for one in source["hooks"]} == {one["id"] for one in offered}
+    assert source.keys() == {"repo", "rev", "hooks"}

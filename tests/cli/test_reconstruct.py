@@ -56,12 +56,21 @@ def test_people_read_the_scores_as_text(cli: Any, bank: Path) -> None:
     assert "the commonest class alone" in ran.out
 
 
+def test_the_vote_of_a_forest_is_followed_and_told(cli: Any, bank: Path) -> None:
+    """As released, or as `--vote` says; what was done stands in the text and in the document."""
+    assert released(cli, bank, "--method", "edprf", "--epsilon", "4", "--vote", "sum", "--quiet").code == 0
+    assert "sum: the class probabilities" in cli("reconstruct", bank / "out.parquet").out
+    ran = cli("reconstruct", bank / "out.parquet", "--vote", "pooled", "--json")
+    assert ran.document["vote"] == "pooled"
+    assert cli("reconstruct", bank / "out.parquet", "--vote", "loud").code == 2
+
+
 def test_an_ordinary_release_is_wrong_usage(cli: Any, released_table: Path) -> None:
     """Exit code 2, and a hint."""
     ran = cli("reconstruct", released_table)
     assert ran.code == 2
     assert "was not randomized" in ran.err
-    assert "Hint: it is an ordinary table" in ran.err
+    assert "Hint: its rows are an ordinary table" in ran.err
 
 
 @pytest.fixture
@@ -106,13 +115,13 @@ def test_a_changed_loss_is_found(cli: Any, bank: Path) -> None:
 
 
 def test_the_estimator_is_chosen_and_told(cli: Any, bank: Path) -> None:
-    """Likelihood unless another is asked for; the output says which."""
+    """Shares drawn in by their noise unless another estimator is asked for; the output says which."""
     assert released(cli, bank, "--method", "errph", "--p-keep", "0.6", "--bins", "8").code == 0
-    assert "likelihood: the shares" in cli("reconstruct", bank / "out.parquet").out
+    assert "shrunken: shares behind" in cli("reconstruct", bank / "out.parquet").out
     ran = cli("reconstruct", bank / "out.parquet", "--estimator", "published", "--test", bank / "test.csv", "--json")
     assert ran.document["estimator"] == "published"
     plain = cli("reconstruct", bank / "out.parquet", "--test", bank / "test.csv", "--json").document
-    assert plain["estimator"] == "likelihood"
+    assert plain["estimator"] == "shrunken"
     assert plain["classes"] != ran.document["classes"]
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -68,3 +69,23 @@ def test_the_installed_program_is_the_module() -> None:
     assert script.load() is main
     done = subprocess.run([sys.executable, "-m", "anonkit", "--help"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("Usage: anonkit ")
+
+
+def test_a_release_without_utility_trains_no_models(tmp_path: Path) -> None:
+    """`release --no-utility` loads no machine learning where the method needs none, and its report says so."""
+    csv.write_csv(bank_customers(400, seed=1), tmp_path / "in.csv")
+    words = [
+        "--method",
+        "datafly",
+        "--target",
+        "customer_value",
+        "--no-ledger",
+        "--owner-report",
+        str(tmp_path / "own"),
+    ]
+    told = [*words, str(tmp_path / "in.csv"), str(tmp_path / "out.parquet")]
+
+    assert not imported("release", "--no-utility", *told) & {"sklearn", "scipy"}
+    assert anonkit.load(tmp_path / "out.parquet").report["utility"]["prediction_of_target"] == "not measured"
+    owner = json.loads((tmp_path / "own" / "owner.report.json").read_text(encoding="utf-8"))
+    assert "prediction_for_all_rows" not in json.dumps(owner)

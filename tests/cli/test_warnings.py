@@ -36,7 +36,9 @@ def rare(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(
+    "call", [pytest.param(one, marks=pytest.mark.slow if one == "compare" else ()) for one in CALLS]
+)
 def test_a_library_call_makes_no_warning(rare: Path, tmp_path: Path, call: str) -> None:
     """With every warning an error, calls on a table with rare classes succeed and say nothing."""
     script = f"import anonkit; path, out = {str(rare)!r}, {str(tmp_path / 'out.parquet')!r}; {CALLS[call]}"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from html import escape
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pyarrow as pa
@@ -160,3 +162,62 @@ def test_methods_with_noise_are_scored_by_the_numbers_they_predict() -> None:
         assert 0.5 < scores["r2"] < 1
         assert 0 < scores["mae"] < 3
         assert scores["ci"]["r2"][0] < scores["r2"] < scores["ci"]["r2"][1]
+
+
+class _Drawn(HTMLParser):
+    """The elements of a piece of HTML or SVG, and its text outside of style."""
+
+    def __init__(self, piece: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(piece)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_a_comparison_is_a_figure(compared: Comparison) -> None:
+    """Well-formed SVG with every release, its method in the legend, and whose it is; a file needs nothing else."""
+    svg = compared.figure().svg
+    root = ElementTree.fromstring(svg)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    text = " ".join("".join(root.itertext()).split())
+    for drawn in ("mondrian, k = 5", "rr, ε = 2", "mondrian", "rr", "the rows as they are", "DO NOT PUBLISH"):
+        assert drawn in text
+    assert "k = 500" not in text  # refused: it has no place on the plot
+    assert "http" not in svg.replace("http://www.w3.org/2000/svg", "")
+    assert "background: #fff" in svg
+    inline = compared.figure()._repr_html_()
+    assert "background" not in inline  # a notebook has its own, light or dark
+    assert inline in compared._repr_html_()
+
+
+def test_a_notebook_shows_a_comparison_to_its_owner(compared: Comparison) -> None:
+    """Banner, plot, price, all figures, what was refused and why; no script, nothing from outside, names as text."""
+    piece = _Drawn(compared._repr_html_())
+    text = " ".join(piece.texts)
+    for told in (
+        "DO NOT PUBLISH",
+        "Looking has a price",
+        "mondrian, k = 500: ",
+        "AUC, reconstructed",
+        "customer_value",
+    ):
+        assert told in text
+    assert {tag for tag, _ in piece.elements}.isdisjoint({"script", "img", "iframe", "link", "a", "object"})
+    assert not any(name.startswith("on") or name in ("src", "href") for _, given in piece.elements for name in given)
+    planted = _Drawn(replace(compared, target="<b>x</b>")._repr_html_())
+    assert [tag for tag, _ in planted.elements] == [tag for tag, _ in piece.elements]
+
+
+def test_a_comparison_without_a_release_is_a_figure_that_says_so(compared: Comparison) -> None:
+    """Every setting refused: a line in place of a plot."""
+    nothing = replace(compared, points=(compared.points[1],))
+    assert "No release could be drawn." in ElementTree.tostring(
+        ElementTree.fromstring(nothing.figure().svg), encoding="unicode"
+    )
+    assert "No release could be drawn." in nothing._repr_html_()

@@ -46,7 +46,13 @@ def test_rows_of_noisy_counts_are_as_good_as_the_counts() -> None:
 
 @pytest.mark.filterwarnings("ignore::anonkit.consumers.learning_power.NothingLearnedWarning")
 @pytest.mark.parametrize(
-    ("method", "chosen"), [("rr", {"epsilon": 4.0}), ("dp-forest", {"epsilon": 2.0}), ("dp-nb", {"epsilon": 2.0})]
+    ("method", "chosen"),
+    [
+        ("rr", {"epsilon": 4.0}),
+        ("dp-forest", {"epsilon": 2.0}),
+        ("dp-nb", {"epsilon": 2.0}),
+        ("edprf", {"epsilon": 2.0, "vote": "sum"}),
+    ],
 )
 def test_the_scores_are_those_of_reconstruct(method: str, chosen: dict[str, Any], tmp_path: Any) -> None:
     """The same model as `anonkit reconstruct` makes from the files, by the same accuracy."""

@@ -128,7 +128,7 @@ def test_clear_tables_give_the_counted_probabilities() -> None:
 
 
 @pytest.mark.parametrize("name", RELEASES)
-@pytest.mark.parametrize("estimator", ["likelihood", "moment"])
+@pytest.mark.parametrize("estimator", ["shrunken", "likelihood", "moment"])
 def test_every_release_gives_the_probabilities_back(name: str, estimator: Any) -> None:
     """Colours within 4 standard errors of the truth, and predictions close to those from the true table."""
     truth, test = colours_by_class(N, 5), colours_by_class(4000, 6)
@@ -141,6 +141,24 @@ def test_every_release_gives_the_probabilities_back(name: str, estimator: Any) -
     found = (model.predict(test) == test["class"]).mean()
     best = (NaiveBayes(table()).fit(truth).predict(test) == test["class"]).mean()
     assert found > best - 0.02
+
+
+def test_noise_does_not_outvote_the_commonest_class() -> None:
+    """Where no value says anything of the class and the noise is strong, nearly all rows are given the commonest class.
+
+    By maximum likelihood the noise of the shares decides.
+    """
+    asked = joint(0.7)
+    given = {"shrunken": [], "likelihood": []}  # type: ignore[var-annotated]
+    for seed in range(4):
+        truth, other = colours_by_class(8000, seed), colours_by_class(8000, 100 + seed)
+        truth["class"] = np.where(np.random.default_rng(seed).random(8000) < 0.2, "yes", "no")
+        released = publish_table(asked, truth, seed)
+        for name, shares in given.items():
+            model = NaiveBayes(asked, estimator=name).fit(released)  # type: ignore[arg-type]
+            shares.append(np.mean(model.predict(other) == "no"))
+    assert min(given["shrunken"]) > 0.9
+    assert np.mean(given["shrunken"]) > np.mean(given["likelihood"])
 
 
 @pytest.mark.parametrize("name", RELEASES)

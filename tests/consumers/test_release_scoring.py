@@ -216,3 +216,16 @@ def test_true_rows_raise_no_alarm_beside_few_answers(n_rows: int) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error", ReleasedRowsWarning)
             learned[0].predict_proba(bank_customers(600, seed=900 + seed))
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_true_rows_raise_no_alarm_where_nobody_gave_an_answer(seed: int) -> None:
+    """At a large epsilon a rare answer (missing, where nothing is) may be nobody's: no share is known without error."""
+    release = anonkit.release(
+        bank_customers(10_000, seed=1), method="rr", epsilon=8.0, policy=bank_customers_policy(), seed=seed
+    )
+    model = NaiveBayes(release.params).fit(release.to_pandas())
+    test, _ = customers(5_000, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ReleasedRowsWarning)
+        model.predict(test)

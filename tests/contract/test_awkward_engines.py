@@ -18,6 +18,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "rfka": {"k": 5, "trees": 10, "max_suppression": 0.2},
     "ppnb": {"p_keep": 0.5},
     "dp-forest": {"epsilon": 2.0},
+    "dp-marginals": {"epsilon": 9.0},
     "c45-arithmetic": {"epsilon": 2.0, "depth": 2},
 }
 IN_THE_GATE = ("ppnb", "c45-arithmetic")

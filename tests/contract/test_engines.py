@@ -105,6 +105,44 @@ def test_both_engines_make_one_release(
     }
 
 
+@pytest.mark.slow
+def test_a_published_tree_is_the_same_on_both_engines(
+    customers: Path, on_spark: Any, on_one_machine: LocalEngine
+) -> None:
+    """The preset of the paper that was written for MapReduce: splits drawn, least rows, the epsilon that it costs."""
+    given: dict[str, Any] = {"seed": 3, "ledger": None, "preset": "paper", "depth": 2}
+    one, other = (_release(customers, "c45-arithmetic", engine, **given) for engine in (on_spark, on_one_machine))
+    assert one.params == other.params
+    assert _rows(one.to_arrow()) == _rows(other.to_arrow())
+    assert one.report["guarantee"] == other.report["guarantee"]
+    assert one.report["guarantee"]["parameters"]["epsilon"] > 2
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "target", "further"),
+    [
+        pytest.param(30.0, "customer_value", True, id="split by the target, with further pairs"),
+        pytest.param(9.0, None, False, id="no target, a forest alone", marks=pytest.mark.slow),
+    ],
+)
+def test_tables_of_pairs_are_the_same_on_both_engines(
+    epsilon: float, target: str | None, further: bool, customers: Path, on_spark: Any, on_one_machine: LocalEngine
+) -> None:
+    """dp-marginals counts all columns and pairs where the rows are: the same noisy tables, pairs, mixture and rows."""
+    policy = bank_customers_policy().with_roles(insensitive=() if target else ("customer_value",))
+    asked: dict[str, Any] = {"method": "dp-marginals", "epsilon": epsilon, "bins": 8, "seed": 3, "ledger": None}
+    one, other = (
+        anonkit.release(customers, engine=engine, policy=policy, target=target, **asked)
+        for engine in (on_spark, on_one_machine)
+    )
+    in_tree = [table["in_tree"] for table in one.params["pairs"]]
+    assert one.params == other.params
+    assert any(in_tree)
+    assert (False in in_tree) == further
+    assert one.params["anchored"] == (target is not None)
+    assert _rows(one.to_arrow()) == _rows(other.to_arrow())
+
+
 @pytest.mark.parametrize("name", ["ppnb", "c45-arithmetic", pytest.param("rfka", marks=pytest.mark.slow)])
 def test_executors_write_a_folder_of_the_same_rows(
     name: str, customers: Path, on_spark: Any, on_one_machine: LocalEngine, tmp_path: Path

@@ -15,7 +15,7 @@ import pytest
 
 import anonkit
 from anonkit.bundle.stored_release import DATA, DESCRIPTOR, PAGE, PARAMS, REPORT, Release
-from anonkit.checks.central import published_account
+from anonkit.checks.central_account import published_account
 from anonkit.checks.disclosure import measure
 from anonkit.checks.local_params import read_answers
 from anonkit.checks.local_promise import published_loss

@@ -60,6 +60,14 @@ def test_the_numbers_of_texts_are_the_rule(cells: list[str | None]) -> None:
     assert np.array_equal(cell_numbers(pa.array(cells, pa.string())), floats, equal_nan=True)
 
 
+@given(st.lists(st.none() | st.text("0123456789.-/", max_size=40) | st.integers(0, 400).map(lambda n: "7" * n)))
+def test_plain_numbers_are_the_rule(cells: list[str | None]) -> None:
+    """Texts of digits, points and signs read the same at the speed of a scan, however many digits they have."""
+    wanted = [number_of_text(cell) if cell is not None else None for cell in cells]
+    floats = np.array([np.nan if number is None else number for number in wanted], dtype=np.float64)
+    assert np.array_equal(cell_numbers(pa.array(cells, pa.string())), floats, equal_nan=True)
+
+
 @pytest.mark.parametrize(
     "cells",
     [

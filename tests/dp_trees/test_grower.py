@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anonkit.checks.central import published_account
+from anonkit.checks.central_account import published_account
 from anonkit.dp_trees.allocation import ALLOCATIONS
 from anonkit.dp_trees.grower import _Grower, grow
 from anonkit.dp_trees.leaves import LabelOnly, NoisyClassCounts
@@ -67,6 +67,10 @@ CHOICES: dict[str, dict[str, Any]] = {
         "selection": NoisyCounts(measure=noisy_gain_ratio),
         "weights": tuple(ALLOCATIONS["halving"](4)),
     },
+    "noisy gain ratio as published": {
+        "selection": NoisyCounts(measure=noisy_gain_ratio, undivided=True, exponential=True),
+        "min_rows": 2,
+    },
     "sulq": {
         "selection": NoisyCounts(measure=sulq_information, separate_totals=True),
         "count_shares": (Fraction(1, 3),) * 4,
@@ -74,6 +78,14 @@ CHOICES: dict[str, dict[str, Any]] = {
     },
     "aligned labels": {"align": True, "leaf": LabelOnly(), "weights": tuple(ALLOCATIONS["harmonic"](4))},
 }
+
+
+def test_undivided_counts_of_attributes_that_are_never_used_up_are_paid_on_every_level() -> None:
+    """Of the four attributes one is used up by its split; the line of each level says four tables all the same."""
+    plan = plan_of(**CHOICES["noisy gain ratio as published"])
+    assert [plan.split_draws(level)[0].times for level in range(3)] == [4, 4, 4]
+    multiway = replace(plan, schema=schema_of(attribute("a", 2), attribute("b", 3), attribute("c", 2)))
+    assert [multiway.split_draws(level)[0].times for level in range(3)] == [3, 2, 1]
 
 
 @pytest.mark.parametrize("name", CHOICES)
@@ -85,7 +97,8 @@ def test_what_is_charged_on_a_path_is_what_was_planned(name: str) -> None:
     account = grower.account
     in_one_tree = replace(plan, choices=replace(plan.choices, rows=Disjoint(trees=1)))
     alone = replace(in_one_tree, epsilon=plan.path_units / 2**52)
-    assert account.most == alone.accounting.path_units <= plan.path_units
+    assert account.most == alone.accounting.path_units <= plan.path_limit
+    assert (plan.path_limit > plan.path_units) == (name == "noisy gain ratio as published")
     ends = [plan.leaf_units(level) for level, _, _ in grower.leaves]
     assert min(ends) > 0
 
@@ -96,7 +109,8 @@ def test_the_published_account_of_every_choice_is_the_claim(name: str, epsilon: 
     """Added up by other code from JSON, at most what was asked; aligned budgets use all of it."""
     plan = plan_of(**CHOICES[name], epsilon=epsilon)
     found = published_account(json.loads(json.dumps(plan.accounting.to_params()))).epsilon
-    assert found <= plan.accounting.epsilon <= epsilon
+    assert found <= plan.accounting.epsilon
+    assert (plan.accounting.epsilon <= epsilon) == (name != "noisy gain ratio as published")
     if plan.choices.align:
         assert found == pytest.approx(epsilon, rel=1e-12)
 

@@ -110,6 +110,23 @@ def test_the_entropy_of_large_tables_keeps_its_width(counts: list[int], label: i
     assert -ENTROPY.width(2, 1 << 27) <= int(ENTROPY.of(after, 1 << 27)[0] - ENTROPY.of(before, 1 << 27)[0]) <= 2
 
 
+@pytest.mark.parametrize("score", [GINI, MAX_CLASS, ENTROPY])
+@given(
+    counts=st.lists(st.lists(st.integers(0, 1 << 30), min_size=2, max_size=2), min_size=2, max_size=40),
+    label=st.integers(0, 1),
+)
+def test_a_row_moves_the_score_of_its_child_and_no_rounding_of_others(
+    score: Score, counts: list[list[int]], label: int
+) -> None:
+    """However many children and rows: the score moves by what it moves in a table of that child alone, to the step."""
+    before = np.array([counts], dtype=np.int64)
+    after = before.copy()
+    after[0, 0, label] += 1
+    moved = score.of(after, 1 << 27) - score.of(before, 1 << 27)
+    alone = score.of(after[:, :1], 1 << 27) - score.of(before[:, :1], 1 << 27)
+    assert moved.tolist() == alone.tolist()
+
+
 def test_the_widths_are_nearly_reached() -> None:
     """No score is noised much more than it must be (information gain is: its paper bounds it by its range)."""
     for score, share in ((MAX_CLASS, 1.0), (GINI, 0.95), (ENTROPY, 0.9)):

@@ -54,3 +54,15 @@ def test_growing_leaves_the_warning_filters_alone() -> None:
             grow_trees(matrix, labels, trees=40, seed=seed).predict_proba(matrix)
             assert warnings.filters is before
             assert list(warnings.filters) == entries
+
+
+def test_a_forest_grown_in_two_lots_is_the_forest_grown_at_once() -> None:
+    """Tree number 3 is the same tree whatever was grown with it."""
+    draw = np.random.default_rng(2)
+    matrix, labels = draw.integers(0, 9, (80, 4)).astype(np.float32), draw.integers(0, 3, 80)
+    whole = grow_trees(matrix, labels, trees=5, seed=7, bootstrap_rows=20)
+    lots = grow_trees(matrix, labels, trees=2, seed=7, bootstrap_rows=20)
+    lots = lots + grow_trees(matrix, labels, trees=3, seed=7, bootstrap_rows=20, first=2)
+    assert (whole.predict_proba(matrix) == lots.predict_proba(matrix)).all()
+    for mine, its in zip(whole.estimators_samples_, lots.estimators_samples_, strict=True):
+        assert (mine == its).all()

@@ -144,6 +144,7 @@ def _k_anonymous() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "awkward-declared", "rfka", {**odd, **small, "ladder": "declared", "forest": "full", "kind": "parquet"}
     yield "parts", "rfka", {**few, **small, "kind": "csv", "output": "out.parquet", "part_rows": 100}
     yield "plain", "greedy-hamdist", few
+    yield "paper", "greedy-hamdist", {**few, "preset": "paper"}
     yield "awkward", "greedy-hamdist", {**odd, "bins": 3, "kind": "csv"}
     yield "plain", "mondrian", few
     yield "diverse", "mondrian", {**few, "l": 4, "t": 0.35, "kind": "parquet", "output": "folder/"}
@@ -151,10 +152,12 @@ def _k_anonymous() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "awkward", "mondrian", odd
     yield "sampled", "mondrian", {**odd, "kind": "csv", "search_rows": 90}
     yield "plain", "datafly", few
+    yield "paper", "datafly", {**few, "preset": "paper"}
     yield "awkward", "datafly", {**odd, "max_suppression": 0.3}
     yield "sampled", "datafly", {**odd, "max_suppression": 0.3, "kind": "csv", "search_rows": 120}
     some = {"insensitive": ["height", "since"], "max_suppression": 0.3}
     yield "plain", "incognito", few
+    yield "paper", "incognito", {**few, "preset": "paper"}
     yield "diverse", "incognito", {**few, "l": 2, "t": 0.6, "max_suppression": 0.1}
     yield "awkward", "incognito", {**odd, **some, "loss": "discernibility", "kind": "parquet"}
 
@@ -167,6 +170,7 @@ def _randomized() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "split", "rr", {**few, "epsilon": 8.0, "allocation": "split", "label": "clear", "kind": "csv"}
     yield "awkward", "rr", {**odd, "epsilon": 3.0, "kind": "csv", "output": "out.parquet"}
     yield "plain", "errph", {**few, "p_keep": 0.5, "bins": 8}
+    yield "paper", "errph", {**few, "preset": "paper", "bins": 8}
     yield "epsilon", "errph", {**few, "epsilon": 1.5, "bins": 4, "label": "randomize", "kind": "pandas"}
     yield "truth", "errph", {**few, "p_truth": 0.6, "bins": 5, "shuffle_delta": 1e-5}
     yield "answers", "errph", {**designed, "p_keep": 0.4, "bins": 6}
@@ -182,19 +186,38 @@ def _randomized() -> Iterator[tuple[str, str, dict[str, Any]]]:
     )
 
 
+_TABLES = (
+    "customers = education, income", "income", "age, cards_held weight 0.5", "mean(deposit) by education",
+    "sum(deposit)", "mean(loan)", "sum(swipe_amount) by income", "quantile(age, 0.25, 0.5, 0.75) by customer_value",
+    "median(loan)",
+)  # fmt: skip
+
+
 def _central() -> Iterator[tuple[str, str, dict[str, Any]]]:
     few = {"table": tables.CUSTOMERS, "policy": tables.CUSTOMERS_POLICY, "epsilon": 1.0}
     people = {"table": tables.NAMED, "policy": tables.NAMED_POLICY, "epsilon": 2.0, "rows_per_unit": 2}
     odd = {"table": tables.AWKWARD, "policy": tables.DOMAINS_POLICY, "epsilon": 2.0}
     short = {"trees": 3, "depth": 2}
     yield "plain", "dp-nb", few
+    yield "delta", "dp-nb", {**few, "delta": 1e-5}
+    searched = {"target": "customer_value", "domains_from_data": True, "epsilon": 30.0, "delta": 1e-2}
+    yield "found", "dp-nb", {"table": tables.CUSTOMERS, **searched}
+    yield "found", "dp-forest", {"table": tables.CUSTOMERS, **searched}
     yield "people", "dp-nb", {**people, "bins": 4, "kind": "csv"}
     yield "awkward", "dp-nb", {**odd, "adjacency": "replace", "kind": "parquet", "output": "out.parquet"}
+    yield "plain", "dp-marginals", {**few, "epsilon": 8.0}
+    yield "no-target", "dp-marginals", {**odd, "epsilon": 12.0, "policy": tables.UNTARGETED_POLICY, "kind": "parquet"}
+    yield "people", "dp-marginals", {**people, "bins": 4, "kind": "csv", "n_rows": 300, "epsilon": 20.0}
+    yield "columns-alone", "dp-marginals", {**odd, "adjacency": "replace", "kind": "pandas"}
     yield "plain", "dp-forest", few
     yield "cells", "dp-forest", {**few, "as_": "cells", "n_rows": 300}
     yield "people", "dp-forest", {**people, "trees": 2, "depth": 3, "bins": 4, "kind": "csv"}
     yield "awkward", "dp-forest", {**odd, "kind": "pandas"}
     yield "domains", "dp-forest", {"table": tables.CUSTOMERS, "epsilon": 1.0, "domains_from_data": True}
+    yield "plain", "dp-tables", few
+    yield "people", "dp-tables", {**people, "bins": 4, "points": 16, "kind": "csv", "aggregate": _TABLES}
+    ill = ["illness, job", "mean(saved) by job", "quantile(height, 0.1, 0.5) by risk", "sum(age) weight 2"]
+    yield "awkward", "dp-tables", {**odd, "kind": "parquet", "output": "out.parquet", "aggregate": ill}
     yield "plain", "dp-tree", few
     yield "cells", "dp-tree", {**odd, "as_": "cells", "kind": "csv"}
     yield "plain", "edprf", {**few, "depth": 2}
@@ -220,8 +243,10 @@ def _central() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "pruned", "diffp-c45", {**few, "pruning": "pessimistic", "score": "entropy", "epsilon": 8.0}
     yield "paper", "diffp-c45", {**odd, "preset": "paper"}
     yield "plain", "diffgen", {**few, "steps": 3}
+    yield "paper", "diffgen", {**few, "preset": "paper", "steps": 2}
     yield "awkward", "diffgen", {**odd, "steps": 4, "score": "information-gain"}
     yield "plain", "dt-diff", {**few, "steps": 3}
+    yield "paper", "dt-diff", {**few, "preset": "paper", "steps": 2}
     yield "even", "dt-diff", {**odd, "steps": 4, "weights": "even", "as_": "cells"}
 
 

@@ -145,6 +145,8 @@ illness = {{ role = "sensitive", categories = ["none", "cold", "flu", "asthma", 
 risk = {{ role = "target", categories = ["low", "mid", "high"] }}
 """
 """Public domains for the same table, narrower than its cells: people stay the unit."""
+UNTARGETED_POLICY = DOMAINS_POLICY.replace('"target"', '"sensitive"').replace("[columns]", "target = false\n[columns]")
+"""The same without a target."""
 ROWS_POLICY = DOMAINS_POLICY.replace('"unit"', '"identifier"')
 """The same with rows as the unit of privacy."""
 

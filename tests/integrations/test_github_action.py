@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import yaml
+from pages.blocks import blocks_of
 
 import anonkit
 from anonkit.integrations.github_action import _command, main, releases_of
@@ -149,3 +150,19 @@ def test_the_steps_of_the_action_run(published: Path, run: dict[str, str], tmp_p
             check=False,
         )
         assert done.returncode == code, done.stdout + done.stderr
+
+
+def test_the_workflow_of_the_page_calls_the_action(published: Path, run: dict[str, str], repository: Path) -> None:
+    """The step of github-action.md names inputs that the action has, its pattern finds releases, its rights are few."""
+    (page,) = blocks_of("docs/how-to/github-action.md")
+    workflow = yaml.safe_load(page.text)
+    (job,) = workflow["jobs"].values()
+    step = job["steps"][-1]
+    action = re.fullmatch(r"OWNER/anonkit/(.+)@v[\d.]+", step["uses"])
+    assert action is not None
+    described = yaml.safe_load((repository / action[1] / "action.yml").read_text(encoding="utf-8"))
+    assert step["with"].keys() <= described["inputs"].keys()
+    assert {name for name, one in described["inputs"].items() if one.get("required")} <= step["with"].keys()
+    pattern = step["with"]["releases"].strip().replace("releases/", f"{published}/")
+    assert releases_of([pattern]) == [f"{published}/one.parquet", f"{published}/two.parquet"]
+    assert workflow["permissions"] == {"contents": "read"}

@@ -49,6 +49,16 @@ def test_blocks_do_not_show_in_the_answers() -> None:
     assert np.array_equal(whole, np.concatenate(parts))
 
 
+@given(st.lists(st.integers(0, 70_000), max_size=30, unique=True).map(sorted), st.integers(0, 2**40))
+def test_rows_that_are_not_asked_take_no_word_of_another(rows: list[int], first: int) -> None:
+    """The answers of some rows of a batch are those that these rows have in the whole batch."""
+    channel, places = RandomizedResponse.from_epsilon(5, 1.0), np.array(rows, dtype=np.int64)
+    codes = np.random.default_rng(0).integers(0, 5, 70_001).astype(np.uint8)
+    whole = randomizer_of(channel).randomize(codes, key=KEY, stream=3, first_row=first)
+    some = randomizer_of(channel).randomize(codes[places], key=KEY, stream=3, first_row=first, rows=places)
+    assert np.array_equal(some, whole[places])
+
+
 def test_codes_out_of_range_are_counted_not_shown() -> None:
     """The message says how many rows, never which value."""
     channel = RandomizedResponse.equal(3, 0.5)

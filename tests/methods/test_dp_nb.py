@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -10,18 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.auditing.epsilon_audit import lower_bound
+from anonkit.auditing.epsilon_audit import epsilon_from_counts, lower_bound
 from anonkit.checks import central_rows
-from anonkit.checks.central import published_account
+from anonkit.checks.central_account import published_account
+from anonkit.checks.gaussian_lines import epsilon_of
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.domains.attribute_domains import Categories
 from anonkit.dp_trees.release import row_pieces as pieces
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.mechanisms.accounting import LARGEST_EPSILON
+from anonkit.mechanisms.accounting import LARGEST_EPSILON, Accounting
+from anonkit.mechanisms.approximate_accounting import ApproximateAccounting
 from anonkit.mechanisms.noisy_histograms import noisy_tables
 from anonkit.methods.dp_nb import DPNB
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
+from anonkit.promises.pure_central_dp import CentralDP
+from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, noise_variance
 from anonkit.randomness import Randomness
 
 POLICY = bank_customers_policy()
@@ -118,3 +123,75 @@ def test_rows_drawn_in_several_pieces_are_the_tables(monkeypatch: pytest.MonkeyP
             ledger=None,
         )  # fmt: skip
         assert release.report["rows"]["out"] > 2_000
+
+
+@settings(max_examples=8)
+@given(
+    epsilon=st.floats(0.05, 8),
+    delta=st.floats(1e-12, 1e-3),
+    adjacency=st.sampled_from(["add-or-remove", "replace"]),
+    rows=st.integers(1, 3),
+)
+def test_with_a_delta_the_quieter_noise_is_drawn_and_the_claim_is_kept(
+    epsilon: float, delta: float, adjacency: str, rows: int
+) -> None:
+    """Whichever noise: its variance over all cells is the lower one, and the account comes to no more than asked."""
+    policy = POLICY.with_roles(unit="education")
+    pure = DPNB(epsilon=epsilon, adjacency=adjacency, rows_per_unit=rows)
+    method = DPNB(epsilon=epsilon, delta=delta, adjacency=adjacency, rows_per_unit=rows)
+    sizes = [1, *(attribute.codes for attribute in method.schema(policy).attributes)]
+    account = method.account(policy)
+    assert isinstance(pure.guarantee(policy), CentralDP)
+
+    def noise(one: Accounting | ApproximateAccounting, law: str) -> float:
+        return sum(size * noise_variance(draw.rate, law) for size, draw in zip(sizes, one.draws, strict=True))
+
+    laplace = noise(pure.account(policy), LAPLACE)
+    if isinstance(account, ApproximateAccounting):
+        promise = method.guarantee(policy)
+        assert (promise.epsilon, promise.delta) == (epsilon, delta)  # type: ignore[union-attr]
+        assert epsilon_of(account.rho, Fraction(delta)) <= Fraction(epsilon)
+        assert noise(account, GAUSSIAN) < laplace * 1.01
+    else:
+        assert method.guarantee(policy) == pure.guarantee(policy)
+
+
+def test_delta_pays_with_many_attributes_and_not_with_few() -> None:
+    """Forty attributes at 1e-9: half the noise and less; two attributes: Laplace noise, and delta is not spent."""
+    names = [f"a{at}" for at in range(40)]
+    many = {name: Column(name=name, categories=("u", "v", "w")) for name in names}
+    target = {"t": Column(name="t", role=Role.TARGET, categories=("0", "1"))}
+    spent = DPNB(epsilon=1.0, delta=1e-9).account(Policy(columns={**many, **target}))
+    assert isinstance(spent, ApproximateAccounting)
+    pure = DPNB(epsilon=1.0).account(Policy(columns={**many, **target}))
+    variance = noise_variance(spent.draws[1].rate, GAUSSIAN) / noise_variance(pure.draws[1].rate)
+    assert variance < 0.45
+    few = DPNB(epsilon=1.0, delta=1e-9).guarantee(Policy(columns={"a0": many["a0"], **target}))
+    assert isinstance(few, CentralDP)
+    for delta in (-1e-9, 0.5, True):
+        with pytest.raises(ParameterError, match="delta"):
+            DPNB(epsilon=1.0, delta=delta)
+
+
+def test_an_audit_of_gaussian_tables_stays_below_the_claim() -> None:
+    """The likelihood ratio of all tables that a row is in, with the planned rates, at a delta of 1e-3.
+
+    The event, a ratio above e**0.6, is fixed beforehand: it is rare enough for a high bound and not too rare to count.
+    """
+    method = DPNB(epsilon=1.0, delta=1e-3)
+    account = method.account(POLICY)
+    assert isinstance(account, ApproximateAccounting)
+    n = 30_000
+    rows = Categories(values=tuple(map(str, range(n))))
+
+    def ratios(extra: int) -> np.ndarray:  # type: ignore[type-arg]
+        noisy = noisy_tables(
+            ("t", Categories(values=("0",)), np.array([0]), account.draws[0].rate),
+            [(str(at), rows, np.full((1, n), extra), draw.rate) for at, draw in enumerate(account.draws)],
+            Randomness.seeded(extra),
+            GAUSSIAN,
+        )
+        return np.asarray(sum((1 - 2 * one.counts[0]) * one.rate for one in noisy.tables) / 2**52)
+
+    rare, frequent = (int((ratios(extra) < -0.6).sum()) for extra in (0, 1))
+    assert 0.5 <= epsilon_from_counts((frequent, n), (rare, n), delta=1e-3) <= 1.0

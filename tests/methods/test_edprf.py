@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
-from anonkit.errors import ParameterError, PolicyError
+from anonkit.errors import BudgetError, ParameterError, PolicyError
 from anonkit.methods.edprf import EDPRF
 from anonkit.policy.declaration import Policy
 
@@ -30,6 +31,17 @@ def test_levels_get_what_the_paper_says() -> None:
     )
 
 
+@pytest.mark.parametrize(("allocation", "shares"), [("linear", (1 / 6, 2 / 6)), ("uniform", (1 / 3, 1 / 3))])
+def test_other_allocations_divide_the_same_epsilon(allocation: str, shares: tuple[float, float]) -> None:
+    """Three levels by what the paper compares with; a leaf gets what its path has not spent, here too."""
+    plan = EDPRF(epsilon=1.0, depth=3, allocation=allocation).plan(POLICY)
+    told = {(draw.level, draw.ends_path): draw.epsilon for draw in plan.accounting.draws}
+    first, second = shares
+    assert told == pytest.approx(
+        {(0, False): first, (1, False): second, (0, True): 1, (1, True): 1 - first, (2, True): 1 - first - second}
+    )
+
+
 def test_every_tree_spends_the_whole_epsilon() -> None:
     """Disjoint rows: the number of trees does not divide the budget."""
     one, many = (EDPRF(epsilon=0.5, trees=trees).guarantee(POLICY) for trees in (1, 50))
@@ -45,6 +57,38 @@ def test_the_published_stop_rule_promises_nothing_and_says_why() -> None:
     assert release.report["budget"]["epsilon"] is None
     assert release.params["accounting"] == []
     assert any("label" in node for node in release.params["trees"][0])
+    assert "claim of the paper, epsilon = 1" in guarantee["statement"]
+    assert "what is drawn loses epsilon = 0.5." in guarantee["statement"]
+
+
+def test_the_published_rate_costs_half_of_what_it_claims() -> None:
+    """Labels and splits at half the rate: half of epsilon, in the promise, in the account and on every path."""
+    method = EDPRF(epsilon=1.0, depth=3, leaf="label", rate="published")
+    told = {(draw.level, draw.ends_path): draw.epsilon for draw in method.plan(POLICY).accounting.draws}
+    expected = {(0, False): 2 / 11, (1, False): 3 / 11, (0, True): 1, (1, True): 9 / 11, (2, True): 6 / 11}
+    assert told == pytest.approx({key: epsilon / 2 for key, epsilon in expected.items()})
+    promise = method.guarantee(POLICY).to_dict()["parameters"]
+    assert promise["epsilon"] == pytest.approx(0.5)
+    assert "claims epsilon = 1" in promise["published_claim"]
+    assert EDPRF(epsilon=1.0, leaf="label").guarantee(POLICY).to_dict()["parameters"]["published_claim"] is None
+
+
+def test_counts_take_what_the_paper_leaves_to_them() -> None:
+    """A leaf gets what the paper has not charged, not what the choices above it have not cost."""
+    published, full = (EDPRF(epsilon=1.0, rate=rate).plan(POLICY) for rate in ("published", "full"))
+    for level in range(4):
+        assert published.leaf_units(level) == pytest.approx(full.leaf_units(level), rel=1e-9)
+    assert published.accounting.epsilon == pytest.approx(1.0)  # a root that is a leaf has made no choice
+
+
+def test_the_ledger_is_charged_what_the_published_rate_costs(tmp_path: Path) -> None:
+    """Two releases at a claim of 1 fit into a budget of 1, a third does not."""
+    given = {"leaf": "label", "rate": "published", "dataset": "customers", "budget": 1.0, "seed": None,
+             "ledger": tmp_path / "ledger"}  # fmt: skip
+    for run in range(2):
+        _release(output=tmp_path / f"out{run}.parquet", **given)
+    with pytest.raises(BudgetError):
+        _release(output=tmp_path / "more.parquet", **given)
 
 
 def test_cells_and_rows_tell_of_the_same_forest() -> None:

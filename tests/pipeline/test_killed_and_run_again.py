@@ -16,6 +16,7 @@ import anonkit
 METHODS: dict[str, dict[str, Any]] = {
     "rr": {"epsilon": 1.0, "budget": 1.0},
     "dp-forest": {"epsilon": 1.0, "budget": 1.0, "trees": 1},
+    "dp-marginals": {"epsilon": 20.0, "budget": 20.0, "bins": 4},
     "rfka": {"k": 3, "trees": 5},
 }
 SUFFIXES = (".datapackage.json", ".params.json", ".parquet", ".report.html", ".report.json")

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 import anonkit
+from anonkit.datasets import survey_respondents
 from anonkit.engines import Spark
-from anonkit.errors import PolicyError
+from anonkit.errors import ParameterError, PolicyError
 from anonkit.ledger.account import Account
 from anonkit.pipeline.recipe import Recipe
 from anonkit.pipeline.release_output import Output
+from anonkit.policy.declaration import Policy
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.toml"))
 
@@ -39,6 +41,59 @@ def test_every_recipe_makes_a_release_that_validates(
         assert release.report["disclosure_risk"]["k_anonymity"]["k"] >= 10
 
 
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A folder of recipes as in a fresh checkout, the public tables where they are looked for; Spark's run here."""
+    folder = tmp_path / "checkout" / "recipes"
+    folder.mkdir(parents=True)
+    for path in RECIPES:
+        text = path.read_text(encoding="utf-8")
+        (folder / path.name).write_text(text.replace('engine = "spark"', 'engine = "local"'), encoding="utf-8")
+    shared = RECIPES[0].parents[2] / "shared"
+    if shared.exists():
+        (tmp_path / "shared").symlink_to(shared)
+    return folder
+
+
+def _run_in_turn_and_again(folder: Path, names: list[str]) -> None:
+    """Run recipes one after another, and then once more: the second time each hands back its release."""
+    first = {name: Recipe.load(folder / f"{name}.toml").run() for name in names}
+    for name in names:
+        recipe = Recipe.load(folder / f"{name}.toml")
+        again = recipe.run()
+        assert again.reused
+        assert again.to_arrow().equals(first[name].to_arrow())
+        assert again.params == first[name].params
+        assert recipe.output.place is not None
+        assert recipe.output.place.folder.is_relative_to(folder / "out" / name)
+
+
+@pytest.mark.parametrize("names", [["bank-ppnb", "bank-spark"], ["bank-spark", "bank-ppnb"]], ids="-then-".join)
+def test_two_recipes_on_the_same_rows_run_in_one_checkout(checkout: Path, names: list[str]) -> None:
+    """Both randomize the same simulated customers; neither is in the other's way, in any order, nor the second time."""
+    _run_in_turn_and_again(checkout, names)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("real_tables")
+@pytest.mark.parametrize("backwards", [False, True], ids=["in-order", "backwards"])
+def test_all_recipes_run_in_one_checkout_in_any_order_and_again(checkout: Path, *, backwards: bool) -> None:
+    """No recipe stops another one, and each can be run a second time; the published preset gets fewer trees here."""
+    for name in ("adult-paper", "adult-rfka", "bank-rfka"):
+        path = checkout / f"{name}.toml"
+        path.write_text(path.read_text(encoding="utf-8").replace("[parameters]", "[parameters]\ntrees = 20"), "utf-8")
+    _run_in_turn_and_again(checkout, sorted((path.stem for path in RECIPES), reverse=backwards))
+
+
+def test_every_recipe_has_its_own_folder_and_dataset() -> None:
+    """What a recipe spends is booked on no other recipe's people, wherever the ledger is."""
+    recipes = {path.stem: Recipe.load(path) for path in RECIPES}
+    for name, recipe in recipes.items():
+        assert recipe.output.place is not None
+        assert recipe.output.place.folder == RECIPES[0].parent / "out" / name
+        assert (recipe.account.dataset or recipe.policy.dataset) == name
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -46,10 +101,14 @@ def test_every_recipe_makes_a_release_that_validates(
         ("method = 'rfka'\noutput = 'x.parquet'", "either input or simulate"),
         ("method = 'rfka'\ninput = 'a.csv'\nsimulate = {}\noutput = 'x.parquet'", "either input or simulate"),
         ("method = 3\ninput = 'a.csv'\noutput = 'x.parquet'", "method must be a text"),
-        ("method = 'rfka'\nsimulate = { row = 3 }\noutput = 'x.parquet'", "simulate must be a table"),
+        ("method = 'rfka'\nsimulate = { row = 3 }\noutput = 'x.parquet'", "did you mean 'rows'"),
+        ("method = 'rfka'\nsimulate = 3\noutput = 'x.parquet'", "simulate must be a table"),
+        ("method = 'rfka'\nsimulate = { table = 'trips', rows = 3 }\noutput = 'x.parquet'", "unknown key 'rows'"),
+        ("method = 'rfka'\nsimulate = { rows = true }\noutput = 'x.parquet'", "simulate needs whole numbers"),
         ("method = 'rr'\ninput = 'a.csv'\noutput = 'x.parquet'\nspark = { mastr = 'x' }", "spark must be a table"),
         ("method = 'rr'\ninput = 'a.csv'\noutput = 'x.parquet'\npart_rows = 0", "part_rows must be a whole number"),
         ("method = 'rr'\ninput = 'a.csv'\noutput = 'x.parquet'\nsearch_rows = true", "search_rows must be a whole"),
+        ("method = 'rr'\ninput = 'a.csv'\noutput = 'x.parquet'\ndataset = 3", "dataset must be a text"),
         ("nothing", "is not TOML"),
     ],
 )
@@ -71,6 +130,23 @@ def test_bounds_of_rows_are_heeded(tmp_path: Path) -> None:
     release = Recipe.load(path).run(account=Account(ledger=None))
     assert release.report["search"]["sample"]["rows"] == 200
     assert len(list((tmp_path / "x.parquet").iterdir())) == 3
+
+
+def test_a_simulated_table_is_named_and_brings_its_policy(tmp_path: Path) -> None:
+    """Its rows are those of the name and the number of people; a policy of the recipe goes before its own."""
+    path = tmp_path / "recipe.toml"
+    head = 'method = "mondrian"\noutput = "x.parquet"\nsimulate = { table = "respondents", people = 7, seed = 2 }\n'
+    path.write_text(head, encoding="utf-8")
+    recipe = Recipe.load(path)
+    assert recipe.source == survey_respondents(7, 2)
+    assert recipe.policy.sensitive == ("income", "health")
+    path.write_text(head + 'policy = { dataset = "other" }\n', encoding="utf-8")
+    assert Recipe.load(path).policy == Policy(dataset="other")
+    path.write_text(head.replace("respondents", "trips"), encoding="utf-8")
+    assert Recipe.load(path).policy == Policy()
+    path.write_text(head.replace("respondents", "respondent"), encoding="utf-8")
+    with pytest.raises(ParameterError, match="'respondent' is simulated"):
+        Recipe.load(path)
 
 
 def test_an_absent_recipe_is_said(tmp_path: Path) -> None:
@@ -104,6 +180,7 @@ def test_what_a_recipe_says_becomes_the_values_of_the_release(tmp_path: Path) ->
     path.write_text(
         'method = "mondrian"\nsimulate = { rows = 60 }\noutput = "out/"\nengine = "spark"\n'
         'spark = { master = "local[2]" }\nsearch_rows = 7\npart_rows = 8\nsign = "owner.pem"\naccept_joint_k = 3\n'
+        'dataset = "customers"\nutility = false\n'
         "domains_from_data = true\ndomains_min_people = 4\n",
         encoding="utf-8",
     )
@@ -112,8 +189,9 @@ def test_what_a_recipe_says_becomes_the_values_of_the_release(tmp_path: Path) ->
 
     assert recipe.engine == Spark(master="local[2]", search_rows=7)
     assert recipe.output == Output.at(f"{tmp_path}/out/", part_rows=8, sign=tmp_path / "owner.pem")
-    assert recipe.account == Account(accept_joint_k=3)
+    assert recipe.account == Account(dataset="customers", accept_joint_k=3)
     assert recipe.domains_min_people == 4
+    assert not recipe.utility
 
 
 def test_domains_are_read_from_the_table_only_where_the_recipe_says_true(tmp_path: Path) -> None:
@@ -124,4 +202,7 @@ def test_domains_are_read_from_the_table_only_where_the_recipe_says_true(tmp_pat
     assert Recipe.load(path).domains_min_people is None
     path.write_text(f"{head}domains_from_data = 1\n", encoding="utf-8")
     with pytest.raises(PolicyError, match="domains_from_data must be true or false"):
+        Recipe.load(path)
+    path.write_text(f'{head}utility = "no"\n', encoding="utf-8")
+    with pytest.raises(PolicyError, match="utility must be true or false"):
         Recipe.load(path)

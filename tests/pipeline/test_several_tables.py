@@ -122,11 +122,11 @@ def test_a_mistake_in_the_tables_is_named(tmp_path: Path, text: str, said: str) 
 
 @pytest.mark.parametrize("method", ["incognito", "datafly", "greedy-hamdist", "ppnb", "rr", "edprf", "dp-tree"])
 def test_methods_that_are_not_covered_are_refused_by_name(tmp_path: Path, method: str) -> None:
-    """The hint names the four that are."""
+    """The hint names those that are."""
     with pytest.raises(ParameterError, match="does not release several tables") as caught:
         recipe(tmp_path, head=HEAD.replace("rfka", method), end="")
 
-    assert caught.value.hint == "covered: mondrian, rfka, dp-nb, dp-forest"
+    assert caught.value.hint == "covered: mondrian, rfka, dp-nb, dp-forest, dp-marginals, dp-tables"
 
 
 def test_whole_sets_are_shared_and_no_key_is_anywhere(tmp_path: Path) -> None:
@@ -321,7 +321,7 @@ def test_another_role_for_a_key_or_another_unit_is_refused(tmp_path: Path) -> No
             recipe(tmp_path, end=RFKA + f"[policy.columns.{line}]\nrole = '{role}'\n")
 
 
-@pytest.mark.parametrize("method", ["dp-nb", "dp-forest"])
+@pytest.mark.parametrize("method", ["dp-nb", "dp-forest", "dp-marginals"])
 def test_differential_privacy_is_of_people_with_the_rows_that_are_used(tmp_path: Path, method: str) -> None:
     """Epsilon is that of a person with three rows; people of one key, missing keys and orphans refuse nothing."""
     people, visits = hospital(tmp_path, 200)

@@ -23,6 +23,7 @@ import anonkit
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.cell_keys import cell_keys
 from anonkit.domains.domain_codes import codes_of_cells, labels_of_cells
+from anonkit.dp_trees.aggregates import cell_sums
 from anonkit.dp_trees.release import coded_rows
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.methods import make_method
@@ -223,16 +224,21 @@ SETTINGS: dict[str, dict[str, Any]] = {**QUICK, "errph": {"epsilon": 1.0, "bins"
 
 
 def fed(method: str, data: Any, policy: Policy, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What a method makes of each row that it uses, in order: codes and labels, or answers under a fixed key."""
+    """What a method makes of each row that it uses, in order: codes and labels, sums, or answers under a fixed key."""
     seen: list[Any] = []
-    real = coded_rows._coded
+    real, add = coded_rows._coded, cell_sums.CellSums.__call__
 
     def spy(*given: Any) -> Any:
         codes, labels = real(*given)
         seen.append([*zip(*codes.tolist(), labels.tolist(), strict=True)])
         return codes, labels
 
+    def spy_on_sums(own: cell_sums.CellSums, batch: pa.RecordBatch, row: int) -> Any:
+        seen.append([tuple(add(own, batch.slice(at, 1), row + at).tolist()) for at in range(batch.num_rows)])
+        return add(own, batch, row)
+
     monkeypatch.setattr(coded_rows, "_coded", spy)
+    monkeypatch.setattr(cell_sums.CellSums, "__call__", spy_on_sums)
     source = ENGINE.scan(data, policy)
     made = make_method(method, SETTINGS[method])
     draft = made.release(source, policy, engine=ENGINE, rng=Randomness.seeded(1))

@@ -50,6 +50,12 @@ OF_NUMBERS = Policy(
 """The same columns with a number to predict."""
 
 
+AGGREGATES: dict[str, Any] = {
+    "method": "dp-tables",
+    "parameters": {"aggregate": ("job, ill", "mean(age) by ill", "sum(age) by job", "quantile(age, 0.25, 0.5)")},
+}
+
+
 def people() -> pa.Table:
     """600 rows of 150 people."""
     rng = np.random.default_rng(5)
@@ -110,7 +116,7 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.mechanisms.accounting:Accounting.epsilon",
         old="self.row_loss * changed", new="self.row_loss / 2 * changed", method="edprf"),
     "half of epsilon is claimed": Mutant(
-        where="anonkit.dp_trees.release.stacked_trees:StackedMethod._claim",
+        where="anonkit.dp_trees.release.declared_schema:CentralMethod._claim",
         old="self._row_units * self", new="self._row_units // 2 * self", method="dp-forest"),
     "a line states half of its rate": Mutant(
         where="anonkit.mechanisms.accounting:Draw.to_params", old='"rate": self.rate', new='"rate": self.rate // 2',
@@ -118,6 +124,9 @@ REFUSED: dict[str, Mutant] = {
     "one draw is left out of the account": Mutant(
         where="anonkit.mechanisms.accounting:Accounting.to_params", old="for draw in self.draws]",
         new="for draw in self.draws[1:]]", method="edprf"),
+    "tables that each get a whole level cost one of them": Mutant(
+        where="anonkit.dp_trees.split_selection:NoisyCounts.draws", old="times = max(1, terms.candidates - level)",
+        new="times = 1", method="c45-arithmetic", parameters={"tables": "published"}),
     "the dearest path is the cheapest": Mutant(
         where="anonkit.mechanisms.accounting:most_expensive_path",
         old="everywhere + max(units", new="everywhere + min(units",
@@ -139,6 +148,21 @@ REFUSED: dict[str, Mutant] = {
     "rates are rounded up": Mutant(
         where="anonkit.mechanisms.accounting:rate_within", old="rate = units // sensitivity",
         new="rate = 3 * units // (2 * sensitivity)", method="dp-nb"),
+    "halves of a mean move by one step": Mutant(
+        where="anonkit.dp_trees.aggregates.aggregate_plan:Planned.sensitivity", old="self.grid.steps if", new="1 if",
+        **AGGREGATES),
+    "a sum moves by half of its bound": Mutant(
+        where="anonkit.dp_trees.aggregates.aggregate_plan:Planned.sensitivity", old="self.grid.largest",
+        new="self.grid.largest // 2", **AGGREGATES),
+    "each measurement has all of epsilon": Mutant(
+        where="anonkit.dp_trees.aggregates.aggregate_plan:AggregatePlan.draws",
+        old="in zip(self.measurements, parts,", new="in zip(self.measurements, [units] * len(parts),", **AGGREGATES),
+    "intervals of counts are half as wide": Mutant(
+        where="anonkit.published.aggregate_figures:_Counts.__call__", old="float(count - far), float(count + far)",
+        new="float(count - far // 2), float(count + far // 2)", **AGGREGATES),
+    "a quantile is the place behind": Mutant(
+        where="anonkit.published.aggregate_figures:_Points.__call__", old="np.argmax(ahead >= 0))",
+        new="np.argmax(ahead >= 0)) + 1", **AGGREGATES),
     # --- composition
     "all histograms cost one": Mutant(
         where=RULE + "histogram_draw", old="times = max(1, len(self.schema.attributes))", new="times = 1",
@@ -173,6 +197,12 @@ REFUSED: dict[str, Mutant] = {
     "a leaf forgets what its path has spent": Mutant(
         where="anonkit.dp_trees.plan:Plan.leaf_units", old="self.path_units - above", new="self.path_units",
         method="edprf"),
+    "a leaf gets what choices at the published rate have not cost": Mutant(
+        where="anonkit.dp_trees.plan:Plan.leaf_units", old="self.choices.selection.slack * sum", new="sum",
+        method="edprf", parameters={"rate": "published"}),
+    "a label at the published rate has the full one": Mutant(
+        where="anonkit.dp_trees.leaves:LabelOnly.draws", old="rate_within(units, self.slack)",
+        new="rate_within(units, 1)", method="edprf", parameters={"rate": "published", "leaf": "label"}),
     "cuts of a step cost nothing": Mutant(
         where="anonkit.dp_trees.taxonomy_specialization:SpecializationPlan.choices",
         old="self.numbers + 2 * self.steps",
@@ -374,7 +404,7 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
         Mutant(where="anonkit.dp_trees.release.declared_schema:CentralMethod.used_rows", old="if policy.unit is None:",
                new="if True:"), people_are_capped),
     "coins without a fraction": (
-        Mutant(where="anonkit.mechanisms.discrete_laplace:bernoulli_exp",
+        Mutant(where="anonkit.mechanisms.discrete_laplace:_coins",
                old="alive = np.flatnonzero(_exp_fraction(fraction, words))", new="alive = np.arange(fraction.size)"),
         chooses(selection.permute_and_flip, selection.law_of_permute_and_flip)),
     "permute-and-flip at twice the rate": (

@@ -227,7 +227,7 @@ LOCAL: dict[str, Mutant] = {
     # noise
     "no noise": Mutant(
         where="randomized_response.randomized_rows:RandomizeBatch._randomized",
-        old="randomizer.randomize(codes, key=self.key, stream=stream, first_row=row)", new="codes",
+        old="randomizer.randomize(codes, key=self.key, stream=stream, first_row=row, rows=asked)", new="codes",
         refused_by="validate", check="response_rates:", run="errph",
     ),
     "blind answers of the first half only": Mutant(
@@ -237,12 +237,13 @@ LOCAL: dict[str, Mutant] = {
     ),
     "the first bit of a word dropped": Mutant(
         where="mechanisms.code_randomizers:CodeRandomizer.randomize",
-        old="words.reshape(-1)", new="words.reshape(-1) >> 1",
+        old="word_bits=channel.word_bits).reshape(-1)",
+        new="word_bits=channel.word_bits).reshape(-1) >> 1",
         refused_by="validate", check="response_rates:", run="errph",
     ),
     "every row shows all its answers": Mutant(
         where="randomized_response.randomized_rows:RandomizeBatch._answers",
-        old="None if attribute_of_row is None else attribute_of_row != stream", new="None",
+        old="None if attribute_of_row is None else np.flatnonzero(attribute_of_row == stream)", new="None",
         refused_by="release", check="one_answer_per_row", run="rr",
     ),
     "one word too many tells the truth": Mutant(
@@ -278,7 +279,7 @@ LOCAL: dict[str, Mutant] = {
         refused_by=_STREAMS,
     ),
     "the words of every block used again": Mutant(
-        where="mechanisms.code_randomizers:CodeRandomizer.randomize", old="first_row + rows.start", new="first_row",
+        where="mechanisms.code_randomizers:CodeRandomizer.randomize", old="first_row + block.start", new="first_row",
         refused_by="tests/mechanisms/test_code_randomizers.py::test_blocks_do_not_show_in_the_answers",
     ),
     "the words of every batch used again": Mutant(

@@ -38,14 +38,30 @@ from tests.dp_trees.tables import counter_of
 PRESETS: dict[str, dict[str, Any]] = {
     "edprf": {"trees": 1, "depth": 2, "bins": 4},
     "edprf, labels": {"trees": 1, "depth": 2, "bins": 4, "leaf": "label"},
+    "edprf, published rate": {"trees": 1, "depth": 2, "bins": 4, "leaf": "label", "rate": "published"},
     "edprf, many trees": {"trees": 5, "depth": 2, "bins": 4},
     "diffprfs": {"trees": 1, "depth": 1, "bins": 4},
     "diffprfs, three trees": {"trees": 3, "depth": 1, "bins": 4},
     "diffprfs, many trees": {"trees": 4, "depth": 1, "bins": 4, "score": "gini"},
     "diffprfs, as published": {"trees": 3, "depth": 1, "bins": 4, "rows": "published-bootstrap", "stop": "depth"},
+    "diffprfs, two children": {
+        "trees": 1,
+        "depth": 2,
+        "bins": 16,
+        "branches": "two",
+        "rows": "disjoint",
+        "stop": "depth",
+    },
     "diffprf": {"trees": 1, "depth": 1, "bins": 4},
     "c45-arithmetic": {"depth": 1, "bins": 4},
     "c45-halving": {"depth": 1, "bins": 4},
+    "c45-arithmetic, as published": {
+        "depth": 1,
+        "bins": 4,
+        "tables": "published",
+        "choice": "exponential",
+        "min_rows": 2,
+    },
     "sulq-id3": {"depth": 1, "bins": 4, "stop": "depth"},
     "pinq-id3": {"depth": 1, "bins": 4},
     "diffp-id3": {"depth": 1, "bins": 4, "stop": "depth"},
@@ -238,7 +254,7 @@ def test_the_budget_is_used(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [name for name in PRESETS if PRESETS[name].get("trees", 1) == 1 and "labels" not in name]
+    "name", [name for name in PRESETS if PRESETS[name].get("trees", 1) == 1 and "leaf" not in PRESETS[name]]
 )
 def test_the_budget_of_every_preset_is_used(name: str) -> None:
     """The same with many forests; copies of a bootstrap show their price in the far tail only."""

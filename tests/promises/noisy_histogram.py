@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 
 from anonkit.domains.attribute_domains import Categories
 from anonkit.domains.domain_codes import codes_of_cells
-from anonkit.dp_trees.release.synthesized import column_entries, described, labelled
+from anonkit.dp_trees.release.synthesized import column_entries, described
 from anonkit.parameters import parameter
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import CategoricalAttribute, public_domains
 from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.published.released_cells import labelled
 from anonkit.randomness import Randomness
 
 WORD_BITS = 20

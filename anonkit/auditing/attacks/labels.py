@@ -69,8 +69,9 @@ def compatible(labels: Sequence[Any], values: Sequence[Any]) -> Mask:
             named |= column.named(label)
     rest = ~named & ~column.absent
     for at, label in enumerate(labels):
-        if isinstance(label, str) and pool in _atoms(label):
-            out[at] = out[at] & ~rest if label.startswith(NOT) else out[at] | rest
+        # of a value that nothing names it is not known whether it is in the pool: it may stand behind both labels
+        if isinstance(label, str) and pool in _atoms(label) and not label.startswith(NOT):
+            out[at] |= rest
     return out
 
 

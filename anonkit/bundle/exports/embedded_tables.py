@@ -222,7 +222,9 @@ class DuckdbTable(EmbeddedTable):
         """Open the file, with a limit on its memory."""
         import duckdb
 
-        return duckdb.connect(path, read_only=read_only, config={"memory_limit": "1GB", "threads": 2})
+        connection = duckdb.connect(path, read_only=read_only, config={"memory_limit": "1GB", "threads": 2})
+        connection.execute("SET enable_progress_bar = false")  # in a notebook it would be shown on stdout
+        return connection
 
     def tables(self) -> set[str]:
         """Return the names of tables and views."""

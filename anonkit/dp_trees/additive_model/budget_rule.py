@@ -16,6 +16,16 @@ ROWS_SHARE = Fraction(1, 50)
 MOST_WEIGHED = 64
 """Classes up to which weights are learned: the sums of the step, and their noise, grow with the square of classes."""
 _SPLITS = Fraction(9, 100)
+_SPLIT_FROM = 20
+"""Product of epsilon and rows from which on leaves that are released as cells are split, without weights too."""
+_DROWNED = 25
+"""Product of epsilon and rows, for each cell of a table of two values, below which evidence is left as it is."""
+_REGIONS_FROM = 240
+"""The same product from which on there are two regions; four from twice as much, eight from four times as much."""
+_WEIGHED_FROM = 35
+"""Product of epsilon and rows, for each pair of attributes, from which on weights are learned."""
+_ROWS_OF_COUNTS, _LEAST_COUNTS, _MOST_COUNTS = 8.0, 0.06, 0.12
+"""Class counts of leaves get this over the product of epsilon and rows, so that their noise is small; and limits."""
 _DEEPER = (50_000, 100_000, 400_000)
 """Products of epsilon and rows from which on a tree with weights has one more level."""
 _RANGE_OF_CELLS = ((2, 4), (25, 8), (300, 16), (1000, 32))
@@ -41,8 +51,8 @@ class Rule:
     """Weight of an attribute's evidence before anything is learned."""
     tree_weight: float
     """Weight of the trees' evidence before anything is learned."""
-    drowned: bool
-    """True when the noise is expected to be larger than most cells."""
+    calibrated: bool
+    """False where noise drowns the rows drawn from the counts: their intercepts would be noise, too."""
 
     @property
     def histograms(self) -> Fraction:
@@ -58,7 +68,9 @@ class Rule:
         return replace(rule, depth=depth, region_depth=min(depth, rule.region_depth), splits=splits)
 
 
-def rule_for(*, epsilon: float, rows: float, attributes: int, classes: int, trees: int = 1) -> Rule:
+def rule_for(
+    *, epsilon: float, rows: float, attributes: int, classes: int, trees: int = 1, in_cells: bool = False
+) -> Rule:
     """Return the rule for public facts.
 
     Parameters
@@ -68,14 +80,16 @@ def rule_for(*, epsilon: float, rows: float, attributes: int, classes: int, tree
     rows : float
         Number of rows: public, or noisy and charged; anything below 1 counts as 1.
     attributes, classes, trees : int
+    in_cells : bool
+        True where the leaves are what is released. Else there is no tree without weights: the histograms of all
+        attributes by class have the budget, as in `dp-nb`, since a few noisy splits cost more than they tell.
     """
     strength = epsilon * max(rows, 1.0)
     per_cell = strength / (2 * attributes * classes)
-    learned = strength > 25 * attributes**2 and classes <= MOST_WEIGHED
-    drowned = per_cell < 25
-    few = drowned and not learned
-    levels = 0 if strength < 5 else 1 if strength < 20 else 2
-    region = math.floor(math.log2(per_cell / 120)) if learned and per_cell >= 120 else 0
+    learned = strength > _WEIGHED_FROM * attributes**2 and classes <= MOST_WEIGHED
+    drowned = per_cell < _DROWNED and not learned
+    levels = 2 if in_cells and strength >= _SPLIT_FROM else 0
+    region = math.floor(math.log2(per_cell / _REGIONS_FROM)) + 1 if learned and per_cell >= _REGIONS_FROM else 0
     region = min(region, 3)
     region = region if trees == 1 else 0  # the first of several trees has seen few of the rows
     depth = 3 + sum(strength >= limit for limit in _DEEPER) if learned else levels
@@ -83,10 +97,16 @@ def rule_for(*, epsilon: float, rows: float, attributes: int, classes: int, tree
         depth=depth,
         region_depth=region,
         cells=next((cells for limit, cells in _RANGE_OF_CELLS if per_cell < limit), 64),
-        splits=Fraction(8 if learned else 9 if few else 6, 100) if depth else Fraction(0),
-        counts=Fraction(7 if learned else 6, 100),
+        splits=Fraction(8 if learned else 6, 100) if depth else Fraction(0),
+        counts=Fraction(7, 100) if learned else _counts(strength),
         weights=Fraction(17, 100) if learned else Fraction(0),
-        attribute_weight=min(1.0, (6 / attributes) ** (1.0 if few else 0.75)),
-        tree_weight=0.4 if learned else 0.5 if few else 0.3,
-        drowned=drowned,
+        attribute_weight=1.0 if drowned else min(1.0, (6 / attributes) ** 0.75),
+        tree_weight=1.0,
+        calibrated=not drowned,
     )
+
+
+def _counts(strength: float) -> Fraction:
+    """Return the share for the class counts of leaves: so much that their noise is small beside the table."""
+    share = min(max(_ROWS_OF_COUNTS / strength, _LEAST_COUNTS), _MOST_COUNTS) if strength > 0 else _MOST_COUNTS
+    return Fraction(math.ceil(share * 1000), 1000)

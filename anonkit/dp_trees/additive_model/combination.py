@@ -13,7 +13,8 @@ from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.dp_trees.additive_model.budget_rule import Rule
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts
-from anonkit.dp_trees.additive_model.count_evidence import Shares, by_linear_shrinkage, by_pseudo_counts, shares_of
+from anonkit.dp_trees.additive_model.count_evidence import Shares, shares_of
+from anonkit.dp_trees.additive_model.leaf_evidence import evidence_of_leaves
 from anonkit.dp_trees.additive_model.synthetic_population import World
 from anonkit.dp_trees.additive_model.weighting import FEATURE_UNIT, LARGEST_WEIGHT, Bounds, Features, NoisyStep
 from anonkit.mechanisms.discrete_laplace import Words
@@ -43,7 +44,7 @@ class Combination:
     attributes: tuple[FloatArray, ...]
     """Evidence of each code, 0 on average over a region's rows, shape (n_regions, codes, n_classes)."""
     leaves: tuple[FloatArray, ...]
-    """Evidence of each leaf beyond its region, shape (n_nodes, n_classes), divided by the number of trees."""
+    """Evidence of each leaf beyond the attributes', shape (n_nodes, n_classes), divided by the number of trees."""
     weights: FloatArray
     ranges: FloatArray
     """Typical range of each feature but the intercepts, from what is published."""
@@ -73,21 +74,15 @@ class Combination:
         everywhere = _class_shares(counts.leaves, count_scale)
         children = [node.children for node in forest.trees[0]]
         inside = region_of_nodes(children, regions)
-        trees = [
-            _node_shares(tree, rows, everywhere, count_scale)
-            for tree, rows in zip(forest.trees, counts.leaves, strict=True)
-        ]
-        region_shares = trees[0][list(regions)]
-        evidence = [
-            _evidence(rule, counts.histograms[at], attribute.domain, everywhere, region_shares, scale)
+        region_shares = _node_shares(forest.trees[0], counts.leaves[0], everywhere, count_scale)[list(regions)]
+        shares = [
+            _shares(counts.histograms[at], attribute.domain, everywhere, region_shares, scale)
             for at, attribute in enumerate(forest.schema.attributes)
         ]
+        evidence = [(one.log_ratios(), one.of_all) for one in shares]
         middles = [(of_all[:, :, np.newaxis] * ratios).sum(axis=1) for ratios, of_all in evidence]
         centred = tuple(ratios - middle[:, np.newaxis] for (ratios, _), middle in zip(evidence, middles, strict=True))
-        leaves = tuple(
-            _leaf_evidence(tree, shares, region_shares[inside] if at == 0 else everywhere, len(trees))
-            for at, (tree, shares) in enumerate(zip(forest.trees, trees, strict=True))
-        )
+        leaves = evidence_of_leaves(forest, regions, counts.leaves, shares, count_scale)
         rows = _summed(forest.trees[0], counts.leaves[0])[list(regions)].sum(axis=1)
         rows = np.maximum(rows, 0.0) + 1
         typical = [
@@ -217,25 +212,23 @@ def _spread(scores: FloatArray, labels: IntArray, factor: float) -> FloatArray:
     return np.asarray(middles + factor * (scores - middles))
 
 
-def _evidence(
-    rule: Rule,
+def _shares(
     counts: FloatArray,
     domain: Categories | Grid,
     everywhere: FloatArray,
     region_shares: FloatArray,
     scale: float,
-) -> tuple[FloatArray, FloatArray]:
-    """Return log ratios (n_regions, codes, n_classes) and shares of all rows (n_regions, codes) of an attribute."""
+) -> Shares:
+    """Return how the rows of each region and class, and of all classes, are divided over an attribute's codes."""
     regions = len(counts)
-    divide = by_pseudo_counts if rule.drowned else by_linear_shrinkage
     whole = counts.sum(axis=0, keepdims=True)
-    shares = shares_of(whole, scale * np.sqrt(regions), everywhere[np.newaxis], domain, divide)
+    shares = shares_of(whole, scale * np.sqrt(regions), everywhere[np.newaxis], domain)
     if regions > 1:
         prior = Shares(
             of_class=np.repeat(shares.of_class, regions, axis=0), of_all=np.repeat(shares.of_all, regions, axis=0)
         )
-        shares = shares_of(counts, scale, region_shares, domain, by_linear_shrinkage, prior)
-    return shares.log_ratios(), shares.of_all
+        shares = shares_of(counts, scale, region_shares, domain, prior)
+    return shares
 
 
 def _class_shares(leaves: Sequence[FloatArray], scale: float) -> FloatArray:
@@ -270,13 +263,6 @@ def _node_shares(tree: Sequence[Node], own: FloatArray, everywhere: FloatArray, 
             rows = np.maximum(counts[child], 0.0) + pseudo * shares[number]
             shares[child] = rows / rows.sum()
     return shares
-
-
-def _leaf_evidence(tree: Sequence[Node], shares: FloatArray, against: FloatArray, trees: int) -> FloatArray:
-    """Return the log ratio of each leaf's class shares over those of its region, 0 on average over classes."""
-    ends = np.array([node.is_leaf for node in tree])[:, np.newaxis]
-    evidence = np.where(ends, np.log(shares / against), 0.0) / trees
-    return np.asarray(evidence - evidence.mean(axis=1, keepdims=True))
 
 
 def _range(weights: FloatArray, ratios: FloatArray, everywhere: FloatArray) -> float:

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Log-odds of each class given an attribute value, from noisy counts, shrunk where the noise dominates.
 
-All of this is post-processing of noisy counts: it costs no privacy loss and may be as clever as one likes. Two
-shrinkages are used, chosen by a public rule: pseudo-counts of the size of the noise where it drowns the cells, else
-linear shrinkage of each share towards the share of all classes together, with the weight that a normal prior of
-standard deviation `spread` would give. The cells of a number are halved again and again, so that neighbouring cells
-share what they know.
+All of this is post-processing of noisy counts: it costs no privacy loss and may be as clever as one likes. Each share
+is drawn towards the share of all classes together, with the weight that a normal prior of its difference would give;
+those of a region towards those of the whole table, with a prior as wide as the noisy counts of all regions together say
+that regions differ. The cells of a number are halved again and again, so that neighbouring cells share what they know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,11 +17,12 @@ import numpy as np
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import Categories, Grid
 
-ROOT_SPREAD, REGION_SPREAD = 1.0, 0.4
-"""Prior standard deviation of a log ratio: against no difference between classes, and against the whole table's."""
+ROOT_SPREADS = (1.0,)
+"""Prior standard deviation of a log ratio against no difference between classes."""
+REGION_SPREADS = (0.02, 0.1, 0.4, 0.8)
+"""The same against the whole table's: each is weighed by how likely it makes the noisy counts of all regions."""
 LARGEST_LOG_RATIO = 4.0
 _LOWEST_SHARE = 0.03
-_PSEUDO_COUNT = 0.5
 _TINY = 1e-12
 _FEWEST_CELLS = 4
 """Cells that are not halved: so few are divided at once."""
@@ -65,21 +65,6 @@ def normal(of_class: FloatArray, of_all: FloatArray) -> Shares:
     return Shares(of_class=own / own.sum(axis=1, keepdims=True), of_all=every / every.sum(axis=1, keepdims=True))
 
 
-Division = Callable[[FloatArray, float, FloatArray, Shares | None], Shares]
-"""Noisy counts (groups, parts, n_classes), scale of noise, class shares (groups, n_classes) and prior to the shares."""
-
-
-def by_pseudo_counts(counts: FloatArray, scale: float, classes: FloatArray, prior: Shares | None) -> Shares:
-    """Add pseudo-counts of the size of the noise, divided over the classes as the rows are."""
-    _, parts, n_classes = counts.shape
-    added = (_PSEUDO_COUNT * scale + 1) * n_classes * parts
-    like = 1.0 / parts if prior is None else prior.of_class
-    every = 1.0 / parts if prior is None else prior.of_all
-    own = np.maximum(counts, 0.0) + added * like * classes[:, np.newaxis]
-    total = np.maximum(counts.sum(axis=2), 0.0) + added * every
-    return Shares(of_class=own / own.sum(axis=1, keepdims=True), of_all=total / total.sum(axis=1, keepdims=True))
-
-
 def by_linear_shrinkage(counts: FloatArray, scale: float, classes: FloatArray, prior: Shares | None) -> Shares:
     """Move each class's share towards the prior by the ratio of its variance to that of the prior."""
     _, parts, n_classes = counts.shape
@@ -95,10 +80,21 @@ def by_linear_shrinkage(counts: FloatArray, scale: float, classes: FloatArray, p
         centre = centre / np.maximum(centre.sum(axis=1, keepdims=True), _TINY)
     rows = np.maximum(counts.sum(axis=1, keepdims=True), deviation * np.sqrt(parts) + 1)
     noise = (variance + rows * centre * (1 - centre)) / rows**2
-    belief = ((ROOT_SPREAD if prior is None else REGION_SPREAD) * centre * (1 - centre)) ** 2 + 1e-15
-    own = centre + belief / (belief + noise) * (counts / rows - centre)
+    found = counts / rows - centre
+    own = (
+        centre + _factor(found, centre * (1 - centre), noise, ROOT_SPREADS if prior is None else REGION_SPREADS) * found
+    )
     own = np.maximum(own, centre * _LOWEST_SHARE)
     return Shares(of_class=own / np.maximum(own.sum(axis=1, keepdims=True), 1e-300), of_all=of_all)
+
+
+def _factor(found: FloatArray, unit: FloatArray, noise: FloatArray, spreads: Sequence[float]) -> FloatArray:
+    """Return which part of each difference is believed: the mean over priors, each weighed by its likelihood."""
+    beliefs = (np.array(spreads)[:, np.newaxis, np.newaxis, np.newaxis] * unit) ** 2 + 1e-15
+    variances = beliefs + noise
+    likelihood = -0.5 * (np.log(variances) + found * found / variances).sum(axis=(1, 2, 3))
+    weights = np.exp(likelihood - likelihood.max())[:, np.newaxis, np.newaxis, np.newaxis]
+    return np.asarray((weights * beliefs / variances).sum(axis=0) / weights.sum())
 
 
 def shares_of(
@@ -106,7 +102,6 @@ def shares_of(
     scale: float,
     classes: FloatArray,
     domain: Categories | Grid,
-    divide: Division,
     prior: Shares | None = None,
 ) -> Shares:
     """Return the shares of an attribute's codes from noisy counts.
@@ -121,16 +116,14 @@ def shares_of(
         Shares of the classes.
     domain : Categories or Grid
         The cells of a grid are halved again and again; missing is parted from them first.
-    divide : callable
-        One of the two shrinkages.
     prior : Shares, optional
         What is believed without these counts; without it that classes do not differ.
     """
     if not isinstance(domain, Grid) or domain.cells <= _FEWEST_CELLS:
-        shares = divide(counts, scale, classes, prior)
+        shares = by_linear_shrinkage(counts, scale, classes, prior)
         return normal(shares.of_class, shares.of_all)
     cells = domain.cells
-    inner = _halved(counts[:, :cells], scale, classes, divide, None if prior is None else prior.part(0, cells))
+    inner = _halved(counts[:, :cells], scale, classes, None if prior is None else prior.part(0, cells))
     if not domain.has_missing:
         return inner
     outer_prior = None
@@ -138,14 +131,14 @@ def shares_of(
         own = np.stack([prior.of_class[:, :cells].sum(axis=1), prior.of_class[:, cells]], axis=1)
         outer_prior = normal(own, np.stack([prior.of_all[:, :cells].sum(axis=1), prior.of_all[:, cells]], axis=1))
     both = np.stack([counts[:, :cells].sum(axis=1), counts[:, cells]], axis=1)
-    outer = divide(both, scale * np.sqrt(cells), classes, outer_prior)
+    outer = by_linear_shrinkage(both, scale * np.sqrt(cells), classes, outer_prior)
     return normal(
         np.concatenate([inner.of_class * outer.of_class[:, :1], outer.of_class[:, 1:]], axis=1),
         np.concatenate([inner.of_all * outer.of_all[:, :1], outer.of_all[:, 1:]], axis=1),
     )
 
 
-def _halved(counts: FloatArray, scale: float, classes: FloatArray, divide: Division, prior: Shares | None) -> Shares:
+def _halved(counts: FloatArray, scale: float, classes: FloatArray, prior: Shares | None) -> Shares:
     """Divide the cells in two, and each half again, down to single cells."""
     groups, cells, n_classes = counts.shape
     levels = (cells - 1).bit_length()
@@ -161,7 +154,7 @@ def _halved(counts: FloatArray, scale: float, classes: FloatArray, divide: Divis
         inside = classes[:, np.newaxis] * of_class / np.maximum(of_all, _TINY)[:, :, np.newaxis]
         inside = (inside / np.maximum(inside.sum(axis=2, keepdims=True), _TINY)).reshape(-1, n_classes)
         known = None if prior is None else prior.merged(width).divided()
-        shares = divide(halves, scale * np.sqrt(width), inside, known)
+        shares = by_linear_shrinkage(halves, scale * np.sqrt(width), inside, known)
         of_class = (of_class[:, :, np.newaxis] * shares.of_class.reshape(groups, -1, 2, n_classes)).reshape(
             groups, -1, n_classes
         )

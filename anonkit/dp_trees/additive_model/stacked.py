@@ -57,6 +57,8 @@ class StackedPlan:
     """For the unit of privacy, what was spent before taken off."""
     rows_per_unit: int = 1
     adjacency: str = ADD_OR_REMOVE
+    rows: int = 0
+    """The public or noisy number of rows that the rule has read."""
     counted: tuple[Draw, ...] = ()
     """What was drawn before: the number of rows, where it is not public; the histogram of a numeric target."""
 
@@ -107,6 +109,16 @@ class StackedPlan:
     def weight_units(self) -> int:
         """Units of the Newton step; 0 when weights are not learned."""
         return self._units[2] if self.rule.weights else 0
+
+    def stated_rule(self) -> dict[str, Any]:
+        """Return what the rule read and said, for the params: whoever has them can follow it."""
+        return {
+            "rows": self.rows,
+            "depth": self.rule.depth,
+            "regions": self.rule.region_depth,
+            "bins": self.rule.cells,
+            "weights": self.rule.weights > 0,
+        }
 
     def accounting(self, step: NoisyStep | None) -> Accounting:
         """Return the whole account."""
@@ -159,12 +171,13 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
     histograms = sums.tables(noisy_counts(exact, plan.histogram_draw.rate, words))
     evidence = partial(_evidence, plan, forest, regions)
     world, combination = evidence(histograms)
-    overlap = 0.0 if plan.weight_units >= _FEWEST_UNITS else 1 - plan.rule.attribute_weight
-    optimism = None
-    if overlap > 0:  # else the step corrects the intercepts by true rows
-        again = Words(randomness.child("noise of the noise"))
-        optimism = overlap * optimism_of(evidence, histograms, plan.histogram_draw.rate, again)
-    combination = combination.calibrated(world, randomness.child("rows of the world"), optimism, overlap)
+    if plan.rule.calibrated:
+        overlap = 0.0 if plan.weight_units >= _FEWEST_UNITS else 1 - plan.rule.attribute_weight
+        optimism = None
+        if overlap > 0:  # else the step corrects the intercepts by true rows
+            again = Words(randomness.child("noise of the noise"))
+            optimism = overlap * optimism_of(evidence, histograms, plan.histogram_draw.rate, again)
+        combination = combination.calibrated(world, randomness.child("rows of the world"), optimism, overlap)
     step = None
     if plan.weight_units >= _FEWEST_UNITS:
         planned = Step(units=plan.weight_units, bounds=combination.bounds, features=combination.size)

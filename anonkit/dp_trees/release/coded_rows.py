@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.domains.attribute_domains import UNKNOWN
+from anonkit.domains.attribute_domains import UNKNOWN, Categories
 from anonkit.domains.cell_keys import cell_keys
 from anonkit.domains.domain_codes import codes_of_cells, labels_of_cells, refuse_kinds
 from anonkit.domains.number_bins import NumberBins
@@ -18,7 +19,7 @@ from anonkit.domains.rows_of_people import drawn_rows
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch, Counter, Question, RowSums
 from anonkit.protocols import Engine, Source, is_too_large
-from anonkit.published.tree_attributes import TreeSchema
+from anonkit.published.tree_attributes import Attribute
 from anonkit.randomness import keyed_words
 
 CodedCount = Callable[[CodedBatch], NDArray[np.int64]]
@@ -30,6 +31,30 @@ _ROWS_AT_ONCE = 1 << 18
 _WORD_BITS = 64
 
 
+class CodedSchema(Protocol):
+    """The public domains in which rows are coded: attributes, and classes where there is a target."""
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """Attributes."""
+        ...
+
+    @property
+    def target(self) -> str | None:
+        """Name of the target; None where there is none."""
+        ...
+
+    @property
+    def classes(self) -> Categories | None:
+        """Classes of the target; None where there is none."""
+        ...
+
+    @property
+    def most_codes(self) -> int:
+        """The largest number of codes of an attribute."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class CodedRows:
     """Batches of codes of the public domains, in row order; opened anew with each call.
@@ -38,7 +63,7 @@ class CodedRows:
     """
 
     source: Source
-    schema: TreeSchema
+    schema: CodedSchema
     keep: NDArray[np.bool_] | None = None
     """Rows that are used; all when None."""
 
@@ -53,18 +78,21 @@ class CodedRows:
             used += labels.size
 
 
-def _names(source: Source, schema: TreeSchema) -> list[str]:
+def _names(source: Source, schema: CodedSchema) -> list[str]:
     """Return the columns that are coded; refuse those whose type is not what is declared."""
     numbers = [attribute.name for attribute in schema.attributes if attribute.is_number]
-    refuse_kinds(source.schema, [*numbers, *([schema.target] if isinstance(schema.classes, NumberBins) else [])])
-    return [*(attribute.name for attribute in schema.attributes), schema.target]
+    target = [] if schema.target is None else [schema.target]
+    refuse_kinds(source.schema, [*numbers, *(target if isinstance(schema.classes, NumberBins) else [])])
+    return [*(attribute.name for attribute in schema.attributes), *target]
 
 
 def _coded(
-    batch: pa.RecordBatch, schema: TreeSchema, keep: NDArray[np.bool_] | None = None
+    batch: pa.RecordBatch, schema: CodedSchema, keep: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
-    """Return the codes of the rows that are used, shape (n_attributes, n_rows), and their labels."""
-    labels = labels_of_cells(batch, schema.target, schema.classes).astype(np.int32)
+    """Return the codes of the rows that are used, shape (n_attributes, n_rows), and their labels, 0 without target."""
+    labels: NDArray[np.int32] = np.zeros(batch.num_rows, dtype=np.int32)
+    if schema.target is not None and schema.classes is not None:
+        labels = labels_of_cells(batch, schema.target, schema.classes).astype(np.int32)
     width = np.uint8 if schema.most_codes <= 1 << 8 else np.int32
     codes = np.empty((len(schema.attributes), batch.num_rows), dtype=width)
     for at, attribute in enumerate(schema.attributes):
@@ -96,7 +124,7 @@ def kept_in_memory(open_batches: CodedRows) -> Callable[[], Iterable[CodedBatch]
     return lambda: held
 
 
-def counter_of(source: Source, engine: Engine, schema: TreeSchema, keep: NDArray[np.bool_] | None) -> Counter:
+def counter_of(source: Source, engine: Engine, schema: CodedSchema, keep: NDArray[np.bool_] | None) -> Counter:
     """Return who counts the rows: this machine, or the engine where they are when they are too many to be held."""
     if keep is None and is_too_large(source, engine):
         return EngineCounter.of(engine, source, schema)
@@ -104,7 +132,7 @@ def counter_of(source: Source, engine: Engine, schema: TreeSchema, keep: NDArray
 
 
 def counted(
-    source: Source, engine: Engine, schema: TreeSchema, keep: NDArray[np.bool_] | None, count: CodedCount, size: int
+    source: Source, engine: Engine, schema: CodedSchema, keep: NDArray[np.bool_] | None, count: CodedCount, size: int
 ) -> NDArray[np.int64]:
     """Return the sum of counts over all rows in one pass, here or in the engine that holds the rows; shape (size,).
 
@@ -132,7 +160,7 @@ class EngineCounter:
     """The rows as codes, a byte or four each: coded once, read in each job."""
 
     @classmethod
-    def of(cls, engine: Engine, source: Source, schema: TreeSchema) -> EngineCounter:
+    def of(cls, engine: Engine, source: Source, schema: CodedSchema) -> EngineCounter:
         """Code the rows where they are."""
         _names(source, schema)
         code = CodeRows(schema)
@@ -157,7 +185,7 @@ class EngineCounter:
 class CodeRows:
     """Batch function that turns rows into codes of the public domains: a function of the batch alone."""
 
-    schema: TreeSchema
+    schema: CodedSchema
 
     @property
     def columns(self) -> pa.Schema:
@@ -193,7 +221,7 @@ class CountBatch:
     """Batch function that codes and counts a batch: it depends on the batch and the number of its first row alone."""
 
     count: CodedCount
-    schema: TreeSchema
+    schema: CodedSchema
     size: int
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 
 from anonkit.dp_trees.release.coded_rows import drawn_rows_of_units, first_rows_of_units
 from anonkit.errors import ParameterError, option
-from anonkit.parameters import check_choice, check_integer, check_number, parameter, parameters_of
+from anonkit.mechanisms.accounting import rounded_up, units_of
+from anonkit.parameters import check_choice, check_integer, check_number, parameter, told_parameters
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import NumericAttribute, PublicAttribute, PublicDomains, conditions_of
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE, changed_rows
@@ -77,8 +79,7 @@ class CentralMethod:
     @property
     def told(self) -> dict[str, Any]:
         """What params tell of the method, so that its account can be rebuilt from them alone: all of it is public."""
-        values = {parameter_.name: getattr(self, parameter_.name) for parameter_ in parameters_of(type(self))}
-        return {"method": self.name, "parameters": values}
+        return {"method": self.name, "parameters": told_parameters(self)}
 
     def check_unit(self, policy: Policy) -> None:
         """Refuse several rows a unit where no column is the unit."""
@@ -93,6 +94,16 @@ class CentralMethod:
             key = rng.child("rows of people").key("rows of people")
             return drawn_rows_of_units(engine, source, policy.unit, self.rows_per_unit, key)
         return first_rows_of_units(engine, source, policy.unit, self.rows_per_unit)
+
+    @property
+    def _row_units(self) -> int:
+        """What one row may cost in all, in units of 2**-52."""
+        return units_of(Fraction(self.epsilon) / self.changed_rows)
+
+    @property
+    def _claim(self) -> float:
+        """What is promised; rates rounded down spend a hair less."""
+        return rounded_up(Fraction(self._row_units * self.changed_rows, 1 << 52))
 
     def promise(self, policy: Policy, epsilon: float, *bounds: str, published_claim: str | None = None) -> CentralDP:
         """Return the promise of a realised epsilon, with what must be public besides the domains."""

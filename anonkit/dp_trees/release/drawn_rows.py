@@ -16,9 +16,10 @@ import pyarrow as pa
 from anonkit.domains.array_types import IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.dp_trees.release.row_pieces import piece_sizes, rows_of_piece
-from anonkit.dp_trees.release.synthesized import cells_of_codes, described
+from anonkit.dp_trees.release.synthesized import described
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Source
+from anonkit.published.released_cells import cells_of_codes
 from anonkit.randomness import Randomness
 
 

@@ -31,11 +31,12 @@ from anonkit.dp_trees.leaf_cells import cells_of
 from anonkit.dp_trees.release import declared_schema
 from anonkit.dp_trees.release.coded_rows import counted, counter_of
 from anonkit.dp_trees.release.declared_schema import CellMethod
+from anonkit.dp_trees.release.delta_method import DeltaMethod
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece
 from anonkit.dp_trees.release.synthesized import column_entries
 from anonkit.dp_trees.release.tree_releases import generalized, per_level
 from anonkit.dp_trees.scores import LARGEST_TABLE
-from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within, rounded_up, units_of
+from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy
@@ -59,11 +60,14 @@ _STEPS_IN_A_CELL = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class StackedMethod(CellMethod):
+class StackedMethod(CellMethod, DeltaMethod):
     """The parameters of `dp-forest` and `dp-tree`, and all they do.
 
     The number of rows decides how the budget is spent. Where it is public (`n_rows`), nothing is spent on it; else it
     is counted with noise, for a fiftieth of epsilon.
+
+    Its own noise is pure whatever delta is: with so few tables it is less than Gaussian noise. A delta is spent where
+    domains are found in the table.
     """
 
     promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
@@ -71,7 +75,8 @@ class StackedMethod(CellMethod):
             "kind": "central-dp",
             "statement": "Central differential privacy, delta 0, with at most the epsilon given: no outcome becomes "
             "more than e^epsilon times as likely or as unlikely by one row more or less (one row replaced, with "
-            "adjacency replace; all rows of a unit, with a unit column).",
+            "adjacency replace; all rows of a unit, with a unit column). With a delta, where domains are found "
+            "in the table: but for a probability of delta, which epsilon does not cover.",
         }
     )
 
@@ -98,16 +103,6 @@ class StackedMethod(CellMethod):
         return 1
 
     @property
-    def _row_units(self) -> int:
-        """What one row may cost in all, in units of 2**-52."""
-        return units_of(Fraction(self.epsilon) / self.changed_rows)
-
-    @property
-    def _claim(self) -> float:
-        """What is promised; rates rounded down spend a hair less."""
-        return rounded_up(Fraction(self._row_units * self.changed_rows, 1 << 52))
-
-    @property
     def _counting(self) -> Draw | None:
         """The draw of the number of rows, where it is not public."""
         if self.n_rows:
@@ -119,7 +114,10 @@ class StackedMethod(CellMethod):
         """State the promise: epsilon, in whole units, whatever the rule divides it into."""
         schema_of(public_domains(policy, target_required=True), 2)
         self.check_unit(policy)
+        found = policy.found_domains
         assumptions = (f"That there are about {self.n_rows:,} rows is public knowledge.",) if self.n_rows else ()
+        if found is not None:
+            return self.approximate_promise(policy, *assumptions)
         return self.promise(policy, self._claim, *assumptions)
 
     def plan(
@@ -136,6 +134,7 @@ class StackedMethod(CellMethod):
             attributes=len(domains.attributes),
             classes=schema.n_classes,
             trees=self.n_trees,
+            in_cells=self.as_ == "cells",
         ).with_choices(depth=self.depth - 1 if self.depth else None, cells=self.bins or None)
         return StackedPlan(
             rule=rule,
@@ -144,6 +143,7 @@ class StackedMethod(CellMethod):
             epsilon=Fraction(left * self.changed_rows, 1 << 52),
             rows_per_unit=self.rows_per_unit,
             adjacency=self.neighbours,
+            rows=int(rows),
             counted=drawn,
         )
 
@@ -173,6 +173,10 @@ class StackedMethod(CellMethod):
     ) -> Draft:
         """Count, learn, and draw rows or write cells from what is noisy."""
         progress("growing", 0.0)
+        if policy.found_domains is not None:
+            pure, declared = self.without_search(policy)
+            drawn = pure.release(source, declared, engine=engine, rng=rng, progress=progress)
+            return self.charged(drawn, policy.found_domains)
         keep = self.used_rows(source, policy, engine, rng)
         counting, rows = self._counting, float(self.n_rows)
         if counting is not None:
@@ -233,7 +237,8 @@ def stacked_draft(
         table, columns = generalized(cells_of(learned.forest), policy)
         data = engine.hold(table)
     accounting, rule = learned.accounting, learned.plan.rule
-    params = {**told, **learned.to_params(), **accounting.to_params(), "columns": columns}
+    params = {**told, "rule": learned.plan.stated_rule(), **learned.to_params(), **accounting.to_params()}
+    params["columns"] = columns
     if numbers is not None:
         params["target"] = {**params["target"], "histogram": numbers.to_params()}
     if policy.is_conditional:

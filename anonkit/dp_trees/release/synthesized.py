@@ -1,36 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of a synthetic table: codes as cells, with their entries in params and report."""
+"""Columns of a synthetic table: their entries in params and report."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-
 from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.found_domains import FindingLine
+from anonkit.mechanisms.accounting import Draw
+from anonkit.mechanisms.approximate_accounting import GaussianDraw
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
-from anonkit.report.blocks import ReportColumn
+from anonkit.report.blocks import Budget, Expense, ReportColumn
 
 COUNT_COLUMN = "count"
-
-
-def cells_of_codes(codes: NDArray[np.int64], domain: Categories | Grid) -> pa.Array:
-    """Return codes as cells: bin midpoints for numbers, dictionary-encoded strings for categories."""
-    if isinstance(domain, Grid):
-        numbers = domain.decode(codes)
-        return pa.array(numbers, pa.float64(), mask=np.isnan(numbers))
-    return labelled(codes, domain)
-
-
-def labelled(codes: NDArray[np.int64], domain: Categories) -> pa.Array:
-    """Return codes as the categories of a domain, dictionary-encoded."""
-    absent = codes >= len(domain.values)
-    indices = pa.array(np.where(absent, 0, codes).astype(np.int32), mask=absent)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(domain.values, pa.string()))
 
 
 def described(name: str, domain: Categories | Grid) -> dict[str, Any]:
@@ -69,3 +53,21 @@ def column_entries(policy: Policy, sizes: Mapping[str, int], released: list[str]
         reason = "noisy count of the rows in the cell"
         out.append({"name": COUNT_COLUMN, "role": "insensitive", "action": "synthesized", "reason": reason})
     return out
+
+
+def expense(name: str, draw: Draw | GaussianDraw) -> Expense:
+    """Return the line of a budget for a draw: epsilon, or rho, which is converted in sum."""
+    if isinstance(draw, GaussianDraw):
+        return {"name": name, "rho": draw.rho}
+    return {"name": name, "epsilon": draw.epsilon}
+
+
+def domains_budget(lines: Sequence[FindingLine]) -> Budget:
+    """Return the part of a budget that was spent on domains; nothing where none was looked for."""
+    if not lines:
+        return {}
+    return {
+        "domains": [
+            {"name": line.purpose, "epsilon": float(line.epsilon), "delta": float(line.delta)} for line in lines
+        ]
+    }

@@ -23,13 +23,15 @@ from anonkit.dp_trees.tree_rows import Disjoint, Rows
 from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.protocols import Progress
 from anonkit.published.tree_attributes import Split, TreeSchema
-from anonkit.published.tree_model import PublishedForest
+from anonkit.published.tree_model import VOTES, PublishedForest
 from anonkit.randomness import Randomness
 
 STOPS = ("depth", "noisy", "pure")
 STOP_HELP = "leaves are at the depth; noisy: or below a noisy count of rows; pure: or with one class (no guarantee)"
 PRUNINGS = ("none", "pessimistic")
 RATES = ("full", "published")
+TABLES = ("share", "published")
+CHOICES = ("best", "exponential")
 _MONOTONE = ("entropy", "max-class", "gini")
 
 _PURE = (
@@ -72,8 +74,19 @@ def rate_parameter() -> str:
     declared: str = parameter(
         default="full",
         range="one of these",
-        help="how sharply splits are chosen for their share of epsilon; published: half as sharply, as papers do",
+        help="how sharply a choice is made for its share of epsilon; published: half as sharply, as papers do",
         choices=RATES,
+    )
+    return declared
+
+
+def vote_parameter() -> str:
+    """Declare the parameter `vote`."""
+    declared: str = parameter(
+        default="pooled",
+        range="one of these",
+        help="how receivers let the trees decide: counts pooled, majority of votes, sum of class probabilities",
+        choices=VOTES,
     )
     return declared
 
@@ -131,6 +144,16 @@ class StoppingTree(GrownTrees):
         return LARGEST_TABLE
 
     @property
+    def voted(self) -> str | None:
+        """How receivers let the trees decide together; None for one tree."""
+        return None
+
+    @property
+    def least_rows(self) -> int:
+        """Rows below which a node is a leaf, by the noisy counts that its parent was split by."""
+        return 0
+
+    @property
     def square_root(self) -> bool:
         """True when a node chooses among the square root of the attributes."""
         return False
@@ -145,8 +168,10 @@ class StoppingTree(GrownTrees):
             leaf=NoisyClassCounts(),
             count_shares=tuple(self.count_shares(schema)),
             threshold=type(self).threshold if self.stop == "noisy" else None,
+            min_rows=self.least_rows,
             square_root=self.square_root,
             noiseless_purity=self.stop == "pure",
+            vote=self.voted,
             max_rows=self.rows_scored,
         )
 
@@ -228,14 +253,67 @@ class NoisyID3(CountingTree):
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyC45(CountingTree, PrunedTree):
-    """C4.5 by the gain ratio of noisy counts; a tenth of each level pays for the noisy stopping rule, if chosen."""
+    """C4.5 by the gain ratio of noisy counts; a tenth of each level pays for the noisy stopping rule, if chosen.
 
-    counted: ClassVar[NoisyCounts] = NoisyCounts(measure=noisy_gain_ratio)
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"stop": "pure"}}
+    Privacy
+    -------
+    With `tables="published"` the counts of every attribute get all of a level's budget. A row is in all of them, so
+    the promise is that of their sum, which is above the epsilon given, and says so beside what the paper claims.
+    """
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"tables": "published", "choice": "exponential", "min_rows": 2}
+    }
+
+    tables: str = parameter(
+        default="share",
+        range="one of these",
+        help="the counts of a level's attributes share its budget; published: each gets all of it, beyond epsilon",
+        choices=TABLES,
+    )
+    choice: str = parameter(
+        default="best",
+        range="one of these",
+        help="the split of the best noisy gain ratio, or one drawn by the exponential mechanism on it",
+        choices=CHOICES,
+    )
+    min_rows: int = parameter(
+        default=0,
+        range="[0, 1000000]",
+        help="a node is a leaf below so many rows, by the noisy counts that its parent was split by",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("tables", self.tables, TABLES)
+        check_choice("choice", self.choice, CHOICES)
+        check_integer("min_rows", self.min_rows, 0, 1_000_000)
+
+    def selection(self) -> Selection:
+        """Return the gain ratio of noisy counts, with the paper's two choices about it."""
+        return NoisyCounts(
+            measure=noisy_gain_ratio,
+            undivided=self.tables == "published",
+            exponential=self.choice == "exponential",
+        )
+
+    @property
+    def least_rows(self) -> int:
+        """What the owner says."""
+        return self.min_rows
 
     def count_shares(self, schema: TreeSchema) -> list[Fraction]:
         """Return a tenth for the count of rows that the noisy stop rule looks at, else nothing."""
         return [Fraction(1, 10)] * self.levels if self.stop == "noisy" else []
+
+    def published_claim(self) -> str | None:
+        """Return that the paper gives all attributes what is there for one."""
+        if self.tables != "published":
+            return None
+        return (
+            f"The paper claims epsilon = {self.epsilon:g}: it gives the counts of every attribute the whole budget of "
+            "a level. A row is in the counts of all attributes, and their losses add up."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from anonkit.dp_trees.questions import Counter
 from anonkit.dp_trees.release.coded_rows import counter_of
 from anonkit.dp_trees.release.declared_schema import CellMethod, bins_parameter, schema_of
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece
-from anonkit.dp_trees.release.synthesized import COUNT_COLUMN, column_entries, described, labelled
+from anonkit.dp_trees.release.synthesized import COUNT_COLUMN, column_entries, described
 from anonkit.errors import PolicyError
 from anonkit.mechanisms.accounting import Accounting
 from anonkit.mechanisms.discrete_laplace import Words
@@ -33,6 +33,7 @@ from anonkit.policy.public_domains import conditions_of, public_domains
 from anonkit.promises.guarantee import Guarantee
 from anonkit.promises.no_guarantee import NoGuarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.published.released_cells import labelled
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
@@ -96,6 +97,11 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
     def grow(self, plan: P, counter: Counter, rng: Randomness, progress: Progress) -> PublishedForest:
         """Return the noisy forest of a plan."""
 
+    @property
+    def category_split(self) -> Split:
+        """How a category is divided where it has no tree: a branch for each value."""
+        return Split.MULTIWAY
+
     def no_guarantee(self) -> str | None:
         """Return why nothing can be promised with these parameters; None where something can."""
         return None
@@ -115,7 +121,7 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         self.check_unit(policy)
         domains = public_domains(policy, target_required=True)
         schema = schema_of(
-            domains, self.bins, number=self.number_split, category=Split.MULTIWAY, taxonomies=self.taxonomies
+            domains, self.bins, number=self.number_split, category=self.category_split, taxonomies=self.taxonomies
         )
         return self.plan_of(schema)
 
@@ -124,7 +130,10 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         plan = self.plan(policy)
         reason = self.no_guarantee()
         if reason is not None:
-            return NoGuarantee(reason=reason, assumptions=conditions_of(policy), conditional=policy.domains_from_data)
+            drawn = f"Without looks that have no noise, what is drawn loses epsilon = {plan.accounting.epsilon:.4g}."
+            return NoGuarantee(
+                reason=f"{reason} {drawn}", assumptions=conditions_of(policy), conditional=policy.domains_from_data
+            )
         claim = self.published_claim()
         return self.promise(policy, plan.accounting.epsilon, published_claim=claim)
 

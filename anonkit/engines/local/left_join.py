@@ -157,7 +157,7 @@ class LeftJoin:
     def _connected(self) -> DuckDBPyConnection:
         import duckdb
 
-        return duckdb.connect(
+        connection = duckdb.connect(
             ":memory:",
             config={
                 "memory_limit": _MEMORY,
@@ -167,6 +167,8 @@ class LeftJoin:
                 "autoinstall_known_extensions": False,
             },
         )
+        connection.execute("SET enable_progress_bar = false")  # in a notebook it would be shown on stdout
+        return connection
 
 
 def _rows(path: Path) -> str:

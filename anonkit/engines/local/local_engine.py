@@ -23,6 +23,7 @@ from anonkit.engines.local.counting import count_classes, count_combinations, pe
 from anonkit.engines.local.spilling_counts import SpillingCounter
 from anonkit.engines.reading.batches import drained, gather, grouped
 from anonkit.engines.reading.categories import Categories, CategoryColumns
+from anonkit.engines.reading.coded_tables import coded
 from anonkit.engines.reading.encoding import Encoded, coded_column, encode
 from anonkit.engines.reading.listed_missing import listed_missing, listed_texts
 from anonkit.engines.reading.names import check_names
@@ -91,7 +92,7 @@ class LocalEngine:
         """
         table = open_table(data, policy)
         if isinstance(table, Untyped):
-            source = self._typed(table)
+            source = self._typed(table, policy)
             return source if table.knows_missing else self._without_listed(source, policy)
         source = table.source() if isinstance(table, ParquetRows) else self._stored(table.batches, table.schema)
         return self._without_listed(source, policy)
@@ -103,7 +104,7 @@ class LocalEngine:
         function = listed_missing(source.schema, policy, partial(self.add_up, source))
         return source if function is None else self.map_batches(source, function, function.schema, same_rows=True)
 
-    def _typed(self, table: Untyped) -> LocalSource:
+    def _typed(self, table: Untyped, policy: Policy) -> LocalSource:
         kinds: Kinds = {**dict.fromkeys(table.names), **table.kinds}
         while True:
             batches = table.open()
@@ -112,7 +113,7 @@ class LocalEngine:
             typed = type_table(head, table, kinds)
             check_names(list(kinds))
             if complete:
-                return table_source(typed)
+                return table_source(typed, coded(typed, policy) if policy.cell_by_cell else None)
             settled = dict(kinds)
             rest = typed_batches(batches, table, kinds, n_head)
             folder = self._new_folder()
@@ -242,7 +243,7 @@ class LocalEngine:
     def add_up(self, source: LocalSource, function: BatchCount, columns: Sequence[str], size: int) -> NDArray[np.int64]:
         """Add up counts of batches. See `anonkit.protocols.Engine.add_up`."""
         total, row = np.zeros(size, dtype=np.int64), 0
-        for batch in source.batches(columns):
+        for batch in source.batches(columns, function=function):
             total += function(batch, row)
             row += batch.num_rows
         return total

@@ -150,6 +150,7 @@ class SpillingCounter:
                     "autoinstall_known_extensions": False,
                 },
             )
+            self._connection.execute("SET enable_progress_bar = false")  # in a notebook it would be shown on stdout
         return self._connection
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -93,6 +93,7 @@ class _CountBoth:
 
     cells: CountCells
     numbers: CountNumbers
+    takes_codes: ClassVar[bool] = True
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64]:
         return np.concatenate([self.cells(batch, row), self.numbers(batch, row)])

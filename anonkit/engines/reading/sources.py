@@ -18,7 +18,7 @@ from anonkit.engines.reading.carriers import from_carrier
 from anonkit.engines.reading.failures import shielded, shielded_iterator
 from anonkit.engines.reading.repetition import FOLDED
 from anonkit.errors import EngineError, SourceError
-from anonkit.protocols import BatchMap
+from anonkit.protocols import BatchCount, BatchMap
 
 _MOST_THREADS = 4  # that work on batches at a time: every batch under way takes memory
 
@@ -38,6 +38,9 @@ class LocalSource:
         The number of rows when it is known; it is counted when first asked for otherwise.
     parquet : ParquetRows, optional
         The files the rows stand in, for SQL to read directly.
+    read_coded : callable, optional
+        As `read`, but texts of declared columns may come as numbers, or as places in a dictionary that lists others too
+        (`coded_tables`).
     """
 
     def __init__(
@@ -48,9 +51,11 @@ class LocalSource:
         at_most: int,
         n_rows: int | None = None,
         parquet: ParquetRows | None = None,
+        read_coded: Callable[[Sequence[str] | None], Iterator[pa.RecordBatch]] | None = None,
     ) -> None:
         self._schema = schema
         self._read = read
+        self._read_coded = read if read_coded is None else read_coded
         self._n_rows = n_rows
         self.at_most = at_most
         self.parquet = parquet
@@ -71,10 +76,19 @@ class LocalSource:
                 pass
         return self._n_rows or 0
 
-    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Read all rows in source order, or some columns of them."""
+    def batches(
+        self, columns: Sequence[str] | None = None, *, function: BatchMap | BatchCount | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Read all rows in source order, or some columns of them.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+        function : callable, optional
+            What the batches are for: where it takes codes, texts of declared columns may come coded.
+        """
         n_rows = 0
-        for batch in self._read(columns):
+        for batch in (self._read_coded if getattr(function, "takes_codes", False) else self._read)(columns):
             n_rows += batch.num_rows
             yield batch
         self._n_rows = n_rows
@@ -89,14 +103,18 @@ class LocalSource:
         return self.batches(columns) if self.parquet is None else self.parquet.folded_batches(columns)
 
 
-def table_source(table: pa.Table) -> LocalSource:
-    """Return a source over canonical rows in memory."""
+def table_source(table: pa.Table, coded: pa.Table | None = None) -> LocalSource:
+    """Return a source over canonical rows in memory; functions that take codes get the rows of `coded`, if given."""
 
-    def read(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-        part = table if columns is None else table.select(list(columns))
-        yield from part.to_batches(max_chunksize=BATCH_ROWS)
+    def read_of(held: pa.Table) -> Callable[[Sequence[str] | None], Iterator[pa.RecordBatch]]:
+        def read(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+            part = held if columns is None else held.select(list(columns))
+            yield from part.to_batches(max_chunksize=BATCH_ROWS)
 
-    return LocalSource(table.schema, read, at_most=table.num_rows, n_rows=table.num_rows)
+        return read
+
+    n_rows, also = table.num_rows, None if coded is None else read_of(coded)
+    return LocalSource(table.schema, read_of(table), at_most=n_rows, n_rows=n_rows, read_coded=also)
 
 
 def mapped_source(
@@ -111,7 +129,7 @@ def mapped_source(
     """
 
     def read(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-        for out in _mapped(function, source.batches()):
+        for out in _mapped(function, source.batches(function=function)):
             if not out.schema.equals(schema):
                 raise EngineError("a batch function returned other columns or types than it declared")
             yield out if columns is None else out.select(list(columns))

@@ -18,7 +18,8 @@ import numpy as np
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.coded_columns import UNLABELLED, CodedColumn, combine, densify, ranked
 from anonkit.k_anonymity.search.features import Feature, column_features
-from anonkit.k_anonymity.search.random_forest import Forest, ForestSize, Matrix
+from anonkit.k_anonymity.search.out_of_bag import ForestSize, Matrix
+from anonkit.k_anonymity.search.random_forest import Forest
 from anonkit.k_anonymity.search.regression_forest import RegressionForest
 
 _CELLS = 100_000_000  # cells of the matrix a forest is grown on, unless all rows are asked for
@@ -123,6 +124,12 @@ class Evidence:
         if self.numbers is not None:
             return RegressionForest.grow(matrix, self.numbers, self.size, self.seed)
         return Forest.grow(matrix, self.labels, self.size, self.seed)
+
+    @property
+    def grown(self) -> Mapping[str, int]:
+        """How many trees were grown, where any were: `trees`."""
+        forest = self.__dict__.get("forest")
+        return {} if forest is None else {"trees": forest.n_trees}
 
     @property
     def is_informative(self) -> bool:

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from anonkit.published.recoding.axes import CategoryAxis, Grouping, IntervalAxis
+from anonkit.published.recoding.box_routes import BoxRoutes
 from anonkit.published.recoding.recodings import GlobalRecoding, Recoding
 
 Labels = Mapping[str | None, frozenset[int]]
@@ -24,13 +24,13 @@ def labels_of(recoding: Recoding) -> dict[str, tuple[IntervalAxis | CategoryAxis
             for column in recoding.columns
             if isinstance(column, Grouping)
         }
-    shown: list[dict[str | None, frozenset[int]]] = [{} for _ in recoding.axes]
     # a box further up has labels of its own, which rows of the next batch may show: all nodes are looked at
-    regions = _all_regions(recoding.axes, recoding.nodes)
-    for region in regions:
-        for at, (axis, parts) in enumerate(zip(recoding.axes, region, strict=True)):
-            label = axis.label(sorted(parts))
-            shown[at][label] = shown[at].get(label, frozenset()) | parts
+    found = BoxRoutes.of([axis.size for axis in recoding.axes], recoding.nodes).held_parts(inner=True)
+    shown: list[dict[str | None, frozenset[int]]] = [{} for _ in recoding.axes]
+    for axis, sets, labels in zip(recoding.axes, found.sets, shown, strict=True):
+        for members in sets:
+            label = axis.label(members.tolist())
+            labels[label] = labels.get(label, frozenset()) | frozenset(members.tolist())
     return {axis.name: (axis, labels) for axis, labels in zip(recoding.axes, shown, strict=True)}
 
 
@@ -43,19 +43,3 @@ def _parts_of_labels(levels: Iterable[Sequence[str | None]]) -> Labels:
         for label, parts in of_level.items():  # the finest level that has a label says what it stands for
             found.setdefault(label, frozenset(parts))
     return found
-
-
-def _all_regions(
-    axes: Sequence[IntervalAxis | CategoryAxis], nodes: Sequence[Any]
-) -> Iterable[tuple[frozenset[int], ...]]:
-    waiting = [(0, tuple(frozenset(range(axis.size)) for axis in axes))]
-    while waiting:
-        number, region = waiting.pop()
-        yield region
-        node = nodes[number]
-        if node is None:
-            continue
-        left = frozenset(node.left)
-        for child, side in zip(node.children, (region[node.axis] & left, region[node.axis] - left), strict=True):
-            if side:
-                waiting.append((child, (*region[: node.axis], side, *region[node.axis + 1 :])))

@@ -5,13 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.published.recoding.axes import UNKNOWN, CategoryAxis, Grouping, IntervalAxis, KeptAxis
+from anonkit.published.recoding.box_routes import BoxRoutes, HeldParts
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,22 +75,23 @@ class LocalRecoding:
     merged: bool = False
     """True when rows of boxes that were too small show a box further up the tree."""
 
+    @cached_property
+    def _routes(self) -> BoxRoutes:
+        return BoxRoutes.of([axis.size for axis in self.axes], self.nodes)
+
+    @cached_property
+    def _labelled(self) -> tuple[HeldParts, tuple[tuple[str | None, ...], ...]]:
+        """The sets of parts that leaves hold, and the labels of those of every axis: each set is named once."""
+        found = self._routes.held_parts()
+        labels = (
+            tuple(axis.label(members.tolist()) for members in sets)
+            for axis, sets in zip(self.axes, found.sets, strict=True)
+        )
+        return found, tuple(labels)
+
     def leaves(self, codes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
         """Return the leaf (node number) of every row from its part of each axis, shape (n_rows,)."""
-        n_rows = codes[0].size if codes else 0
-        at = np.zeros(n_rows, dtype=np.int64)
-        waiting: list[tuple[int, NDArray[np.int64]]] = [(0, np.arange(n_rows))]
-        while waiting:
-            number, rows = waiting.pop()
-            node = self.nodes[number]
-            if node is None:
-                at[rows] = number
-                continue
-            goes_left = np.zeros(self.axes[node.axis].size, dtype=bool)
-            goes_left[list(node.left)] = True
-            left = goes_left[codes[node.axis][rows]]
-            waiting += [(node.children[0], rows[left]), (node.children[1], rows[~left])]
-        return at
+        return self._routes.leaves(codes)
 
     def leaves_of(self, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Return the leaf of every row of a batch, and which rows hold a value nothing is said about."""
@@ -98,37 +103,24 @@ class LocalRecoding:
 
     def regions(self) -> dict[int, tuple[frozenset[int], ...]]:
         """Return the parts of each axis that every leaf holds."""
-        out: dict[int, tuple[frozenset[int], ...]] = {}
-        waiting = [(0, tuple(frozenset(range(axis.size)) for axis in self.axes))]
-        while waiting:
-            number, region = waiting.pop()
-            node = self.nodes[number]
-            if node is None:
-                out[number] = region
-                continue
-            left = frozenset(node.left)
-            for child, side in zip(node.children, (region[node.axis] & left, region[node.axis] - left), strict=True):
-                if side:  # no row can be in a box without parts
-                    waiting.append((child, (*region[: node.axis], side, *region[node.axis + 1 :])))
-        return out
+        found = self._labelled[0]
+        sets = [[frozenset(members.tolist()) for members in of_axis] for of_axis in found.sets]
+        return dict(zip(found.nodes, _by_node(found, sets), strict=True))
 
     def boxes(self) -> dict[int, tuple[str | None, ...]]:
         """Return the labels of every leaf, one a column; `*` where the box does not restrict the column."""
-        return {
-            number: tuple(axis.label(sorted(part)) for axis, part in zip(self.axes, region, strict=True))
-            for number, region in self.regions().items()
-        }
+        found, labels = self._labelled
+        return dict(zip(found.nodes, _by_node(found, labels), strict=True))
 
     def apply(self, batch: pa.RecordBatch) -> tuple[dict[str, pa.Array], NDArray[np.bool_]]:
         """Return the released quasi-identifier columns, and which rows hold a value nothing is said about."""
         leaves, unknown = self.leaves_of(batch)
-        boxes = self.boxes()
+        found, labels = self._labelled
         row_of = np.zeros(len(self.nodes), dtype=np.int64)
-        row_of[list(boxes)] = np.arange(len(boxes))
-        take = pa.array(row_of[leaves])
-        labels = list(boxes.values())
+        row_of[list(found.nodes)] = np.arange(len(found.nodes))
+        held = found.held[row_of[leaves]]
         out = {
-            axis.name: pa.array([box[at] for box in labels], pa.string()).take(take)
+            axis.name: pa.array(labels[at], pa.string()).take(pa.array(held[:, at]))
             for at, axis in enumerate(self.axes)
         }
         return out, unknown
@@ -145,6 +137,14 @@ class LocalRecoding:
         ]
         merged = {"merged": True} if self.merged else {}
         return {"kind": "local", "axes": [axis.to_dict() for axis in self.axes], "nodes": nodes, **merged}
+
+
+def _by_node(found: HeldParts, named: Sequence[Sequence[_T]]) -> list[tuple[_T, ...]]:
+    """Return what every node holds of each axis, as it is named."""
+    if not named:
+        return [()] * len(found.nodes)
+    columns = ([of_axis[at] for at in found.held[:, axis].tolist()] for axis, of_axis in enumerate(named))
+    return list(zip(*columns, strict=True))
 
 
 Recoding = GlobalRecoding | LocalRecoding

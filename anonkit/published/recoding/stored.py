@@ -9,6 +9,7 @@ from typing import Any
 from anonkit.domains.interval_ends import point_from_text
 from anonkit.errors import ReleaseFormatError
 from anonkit.published.recoding.axes import CategoryAxis, Grouping, IntervalAxis, KeptAxis, Named
+from anonkit.published.recoding.box_routes import BoxRoutes
 from anonkit.published.recoding.recodings import GlobalRecoding, LocalRecoding, Recoding, Split
 
 
@@ -34,6 +35,7 @@ def recoding_from_dict(raw: Mapping[str, Any]) -> Recoding:
                 )
                 for node in raw["nodes"]
             )
+            BoxRoutes.of([axis.size for axis in axes], nodes)  # no part, axis or child that there is not
             return LocalRecoding(axes=axes, nodes=nodes, merged=_merged(raw))
     except (KeyError, TypeError, IndexError, ValueError):
         pass

@@ -40,12 +40,12 @@ def test_numbers(label: Any, expected: list[Any]) -> None:
 
 
 def test_sets_and_what_is_not_listed() -> None:
-    """`other` is what no label names; `not` is the rest; quotes and brackets in values are no syntax."""
+    """`other` is what no label names; `not` is the rest, and what no label names may be in either."""
     values = ["a", "b", "c\"'", "d", None]
     labels = ["a", "b|c\"'", "other", "not a|other", "{a, b}", "missing"]
     fits = compatible(labels, values)
     found = [[v for v, fit in zip(values, row, strict=True) if fit] for row in fits]
-    assert found == [["a"], ["b", "c\"'"], ["d"], ["b", "c\"'", None], ["a", "b"], [None]]
+    assert found == [["a"], ["b", "c\"'"], ["d"], ["b", "c\"'", "d", None], ["a", "b"], [None]]
 
 
 def test_masked_digits_and_dates() -> None:

@@ -148,7 +148,9 @@ MANY = [("a", "x", "yes")] * 40
 CALM, ODD = [*VISITS[3:]], [*MANY, *VISITS[3:]]
 
 
-@pytest.mark.parametrize("name", ["dp-nb", pytest.param("dp-forest", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["dp-nb", *(pytest.param(name, marks=pytest.mark.slow) for name in ("dp-forest", "dp-marginals"))]
+)
 def test_an_audit_of_a_person_with_all_visits_finds_no_more_than_epsilon(name: str) -> None:
     """Tables with and without forty visits of a person: the lower bound on the loss stays below epsilon."""
     n = 80

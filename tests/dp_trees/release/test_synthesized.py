@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.dp_trees.release.synthesized import cells_of_codes, column_entries
+from anonkit.dp_trees.release.synthesized import column_entries
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
+from anonkit.published.released_cells import cells_of_codes
 
 GRID = Grid(lower=0.0, upper=4.0, cells=4, has_missing=True)
 WORDS = Categories(values=("u", "v"), has_missing=True)

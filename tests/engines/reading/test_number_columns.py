@@ -65,6 +65,8 @@ def test_words_among_numbers_are_counted_for_the_owner_and_never_quoted(words: i
     assert not any(FIGURE in text or NOTES in text or "read as categories" in text for text in files)
     private = "".join(path.read_text() for path in (tmp_path / "private").iterdir())
     assert json.dumps(note)[1:-1] in private
+    for label in sorted(set(release.to_arrow().column("age").to_pylist()), key=len, reverse=True):
+        private = private.replace(label, "")  # what is released may be named
     assert WORD not in private
 
 

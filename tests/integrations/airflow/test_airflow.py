@@ -16,6 +16,7 @@ import pyarrow
 import pyarrow.csv
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
+from pages.blocks import blocks_of
 
 import anonkit
 from anonkit import Policy
@@ -168,3 +169,17 @@ def test_the_example_runs(home: Path, tmp_path: Path, repository: Path) -> None:
     done = _airflow(home, "dags", "test", "customers", "2026-03-01", dags=tmp_path / "pipelines")
     assert done.returncode == 0, done.stderr[-3000:]
     assert (tmp_path / "pipelines" / "out" / "customers-20260301.parquet").exists()
+
+
+def test_the_page_runs(home: Path, tmp_path: Path) -> None:
+    """The DAG of airflow.md as it stands there, its folders those of the test: released by its date, and validated."""
+    (page,) = blocks_of("docs/how-to/airflow.md")
+    for folder in ("dags", "pipelines"):
+        (tmp_path / folder).mkdir()
+    dag = page.text.replace("/srv/", f"{tmp_path}/")
+    (tmp_path / "dags" / "customers.py").write_text(dag, encoding="utf-8")
+    recipe = "method = 'mondrian'\nsimulate = { rows = 300, seed = 1 }\noutput = 'out.parquet'\n[parameters]\nk = 10\n"
+    (tmp_path / "pipelines" / "customers.toml").write_text(recipe, encoding="utf-8")
+    done = _airflow(home, "dags", "test", "customers", "2026-03-01", dags=tmp_path / "dags")
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert anonkit.validate(tmp_path / "out" / "customers-20260301.parquet", k=10).passed

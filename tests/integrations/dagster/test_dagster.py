@@ -14,6 +14,7 @@ import pyarrow
 import pyarrow.csv
 import pytest
 from dagster import DagsterInstance, RetryPolicy, StaticPartitionsDefinition
+from pages.blocks import blocks_of
 
 import anonkit
 from anonkit import Policy
@@ -205,3 +206,33 @@ def test_the_example_runs(tmp_path: Path, repository: Path) -> None:
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert (tmp_path / "pipelines" / "out" / "customers.parquet").exists()
+
+
+def test_the_page_runs(
+    instance: DagsterInstance, tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The blocks of dagster.md as they stand there: a recipe with its checks, a table of an upstream asset, a month."""
+    from anonkit.datasets import bank_customers
+
+    monkeypatch.chdir(tmp_path)
+    recipe = (repository / "examples" / "pipelines" / "customers.toml").read_text(encoding="utf-8")
+    (tmp_path / "customers.toml").write_text(recipe, encoding="utf-8")
+    first, handed_over, by_month = (compile(one.text, one.where, "exec") for one in blocks_of("docs/how-to/dagster.md"))
+    names: dict[str, Any] = {"__name__": "page"}
+    exec(first, names)
+    assert _made(instance, names["customers"], names["checks"]).success
+    assert anonkit.validate("out/customers.parquet", k=5).passed
+
+    (tmp_path / "again").mkdir()
+    monkeypatch.chdir(tmp_path / "again")
+    exec(handed_over, names)
+    customers = bank_customers(300, seed=1).to_pandas()
+    raw = dagster.asset(name="raw_customers")(lambda: customers)
+    assert _made(instance, raw, names["customers"], resources={"io_manager": dagster.mem_io_manager}).success
+    assert anonkit.validate("out/customers.parquet", k=10).passed
+
+    (tmp_path / "again" / "in").mkdir()
+    customers.to_csv("in/2026-02-01.csv", index=False)
+    exec(by_month, names)
+    assert _made(instance, names["monthly"], partition_key="2026-02-01").success
+    assert anonkit.validate("out/2026-02-01.parquet", k=10).passed

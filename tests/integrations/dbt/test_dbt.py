@@ -15,6 +15,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from pages.blocks import blocks_of
 from postgresql import PASSWORD, Server
 
 from anonkit.integrations.dbt import PACKAGE
@@ -331,3 +332,26 @@ def test_the_folder_of_the_package_is_told(repository: Path) -> None:
     )  # fmt: skip
     assert Path(done.stdout.strip()) == PACKAGE
     assert (PACKAGE / "dbt_project.yml").exists()
+
+
+def test_the_page_runs(tmp_path: Path, repository: Path) -> None:
+    """The files of dbt.md as they stand there, on a table with their columns: built, tested, and built again."""
+    made = Project(tmp_path / "project", {"type": "duckdb", "path": "pipeline.duckdb"}, repository)
+    for one in blocks_of("docs/how-to/dbt.md"):
+        assert one.file is not None, one.where
+        made.write(one.file, one.text)
+    made.write(
+        "policy.toml", '[columns]\nillness = { role = "sensitive" }\nincome = { role = "target", sensitive = true }\n'
+    )
+    made.write("models/customers.sql", "select * from read_csv('customers.csv')")
+    with (made.folder / "customers.csv").open("w", encoding="utf-8", newline="") as file:
+        rows = [(at % 60, ("east", "north")[at % 2], ("flu", "cold")[at // 2 % 2], at * 37 % 90) for at in range(240)]
+        csv.writer(file).writerows([("Age group", "region", "illness", "income"), *rows])
+    assert made.run("deps")[0] == 0
+    code, said, found = made.run("build")
+    statuses = {name.split(".")[0]: status for name, status in found.items()}
+    assert statuses == {"model": "success", "test": "pass"}, said[-3000:]
+    released = {path.name: path.read_bytes() for path in (made.folder / "published").glob("*")}
+    assert len(released) == N_FILES
+    assert made.run("build")[0] == code == 0
+    assert {path.name: path.read_bytes() for path in (made.folder / "published").glob("*")} == released

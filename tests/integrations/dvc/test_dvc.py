@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pages.blocks import blocks_of
 
 pytestmark = pytest.mark.integrations
 HERE = Path(__file__).parent
@@ -160,3 +161,16 @@ def test_the_example_runs(tmp_path: Path, repository: Path) -> None:
     assert len(released) == N_FILES
     example.must("dvc", "repro", "--force")
     assert example.files() == released
+
+
+def test_the_page_runs(project: Project) -> None:
+    """The stages and the recipe of dvc.md as they stand there; forced, the release is used again."""
+    for one in blocks_of("docs/how-to/dvc.md"):
+        assert one.file is not None, one.where
+        (project.folder / one.file).write_text(one.text, encoding="utf-8")
+    project.must("dvc", "repro")
+    released = project.files()
+    assert len(released) == N_FILES
+    project.must("dvc", "repro", "--force")
+    assert project.files() == released
+    assert project.epsilon() == 1.0

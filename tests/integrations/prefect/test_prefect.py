@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow
 import pyarrow.csv
 import pytest
+from pages.blocks import blocks_of
 from prefect import flow
 from prefect.artifacts import Artifact
 from prefect.testing.utilities import prefect_test_harness
@@ -147,3 +148,22 @@ def test_the_example_runs(tmp_path: Path, repository: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     assert (tmp_path / "pipelines" / "out" / "customers.parquet").exists()
+
+
+def test_the_page_runs(
+    tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The flow and the task of prefect.md as they stand there; the second one uses the release of the first again."""
+    monkeypatch.chdir(tmp_path)
+    recipe = (repository / "examples" / "pipelines" / "customers.toml").read_text(encoding="utf-8")
+    (tmp_path / "customers.toml").write_text(recipe.replace("k = 5", "k = 10"), encoding="utf-8")
+    uploaded: list[Any] = []
+    names: dict[str, Any] = {"__name__": "page", "upload": uploaded.append}
+    for one in blocks_of("docs/how-to/prefect.md"):
+        exec(compile(one.text, one.where, "exec"), names)
+    names["publish_customers"]()
+    assert "count" in capfd.readouterr().out
+    data = (tmp_path / "out" / "customers.parquet").read_bytes()
+    names["release_and_upload"]()
+    assert len(uploaded) == 1
+    assert (tmp_path / "out" / "customers.parquet").read_bytes() == data

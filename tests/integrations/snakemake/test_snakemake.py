@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pages.blocks import block, blocks_of
 
 pytestmark = pytest.mark.integrations
 HERE = Path(__file__).parent
@@ -120,3 +121,19 @@ def test_the_example_runs(tmp_path: Path, repository: Path) -> None:
     assert len(released) == N_FILES
     assert example.run("--forceall")[0] == 0
     assert example.files() == released
+
+
+def test_the_page_runs(project: Project) -> None:
+    """The workflow and the profile of snakemake.md as they stand there, on the recipe of dvc.md; again by force."""
+    shutil.rmtree(project.folder / "profiles")
+    for one in (*blocks_of("docs/how-to/snakemake.md"), block("docs/how-to/dvc.md", "# customers.toml")):
+        assert one.file is not None, one.where
+        (project.folder / one.file).parent.mkdir(parents=True, exist_ok=True)
+        (project.folder / one.file).write_text(one.text, encoding="utf-8")
+    code, said = project.run()
+    assert code == 0, said
+    released = project.files()
+    assert len(released) == N_FILES
+    assert (project.folder / "validated").exists()
+    code, said = project.run("--forceall")
+    assert (code, project.files()) == (0, released), said

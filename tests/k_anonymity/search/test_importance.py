@@ -19,7 +19,7 @@ from anonkit.k_anonymity.search.importance import (
     MutualInformation,
     PermutationImportance,
 )
-from anonkit.k_anonymity.search.random_forest import ForestSize
+from anonkit.k_anonymity.search.out_of_bag import ForestSize
 from tests.k_anonymity.search.coded_tables import coded, tables
 
 SMALL = ForestSize(trees=10)

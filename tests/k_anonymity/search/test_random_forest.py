@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from anonkit.errors import ParameterError
-from anonkit.k_anonymity.search.random_forest import PUBLISHED, Forest, ForestSize
+from anonkit.k_anonymity.search.out_of_bag import PUBLISHED, ForestSize
+from anonkit.k_anonymity.search.random_forest import Forest
 
 N_ROWS = 60
 
@@ -88,7 +89,7 @@ def test_permuted_rows_are_predicted_in_blocks(monkeypatch: pytest.MonkeyPatch) 
     """Block by block gives what all at once gives."""
     forest = _grown(ForestSize(trees=10))
     at_once = forest.permutation_importance()[0].tolist()
-    monkeypatch.setattr("anonkit.k_anonymity.search.random_forest._CELLS", 9)
+    monkeypatch.setattr("anonkit.k_anonymity.search.out_of_bag._CELLS", 9)
     assert forest.permutation_importance()[0].tolist() == at_once
 
 

@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Validation of published aggregates: what was asked for, what must have been measured, its account, and every figure.
+
+Nothing here is shared with the code that makes the release. From the tables that the params list follow the lines of
+the request, the measurements and their shares of epsilon; from the noisy values every line of the tidy table.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.bundle.data_files import read_rows, read_schema
+from anonkit.checks.aggregate_intervals import Line, Measured, NumberSteps, broken_lines
+from anonkit.checks.central_account import account_checks, claim_checks
+from anonkit.checks.central_noise import Difference, Noise, difference_checks
+from anonkit.checks.central_params import ALL_ROWS, PublicColumn, PublicFacts, domain_of, integers
+from anonkit.checks.central_plans import LAPLACE, ExpectedAccount, ExpectedLine, row_epsilon
+from anonkit.checks.central_report import report_checks
+from anonkit.errors import ReleaseFormatError
+from anonkit.promises.guarantee import Check
+
+AGGREGATES = "dp-tables"
+"""The method whose releases are checked here."""
+_FORMAT = "anonkit-aggregates-1"
+_PARAMETERS = {"epsilon", "adjacency", "rows_per_unit", "aggregate", "bins", "points", "confidence"}
+_KEYS = {
+    *("format", "anonkit_version", "method", "preset", "method_parameters", "randomness", "assumptions", "treatment"),
+    *("parameters", "groups", "numbers", "measurements", "tables", "accounting", "composition", "columns"),
+    *("conditions", "binned", "places"),
+}
+_FIXED = ("table", "of", "statistic", "value", "low", "high")
+_KINDS = {"count": "counts", "sum": "sum", "mean": "halves", "quantile": "points"}
+_WORDS = {"counts": "counts", "sum": "sum", "halves": "sum and count", "points": "histogram"}
+_REST = "other or missing"
+_MOST_GROUPS = 3
+_PLAIN = re.compile(r'[^\s(),="]+( [^\s(),="]+)*')
+
+
+def aggregate_checks(
+    data: Path, params: Mapping[str, Any], guarantee: Mapping[str, Any], report: Mapping[str, Any] | None
+) -> Iterator[Check]:
+    """Check a release of aggregates: request, measurements, account, figures, and the report where there is one.
+
+    Raises
+    ------
+    ReleaseFormatError
+        The params are damaged; so do errors of the kinds that reading damaged params brings.
+    """
+    facts = _facts_of(params)
+    tables = [_table_of(table, facts) for table in params["tables"]]
+    yield from _wrong("keys", len(set(params) - _KEYS) + (params["format"] != _FORMAT))
+    yield from claim_checks(params, guarantee, facts)
+    yield from _wrong("requested_tables", _not_requested(tables, facts))
+    sound = True
+    for check in (*_wrong("measurements", _not_measured(params, tables, facts)), *_account(params, facts)):
+        sound = sound and check.passed
+        yield check
+    yield from _wrong("columns", _other_columns(data, params, facts))
+    if sound:  # else the figures cannot be followed
+        measured = [_measured_of(each, facts) for each in params["measurements"]]
+        yield from difference_checks(_differences(params, facts, measured))
+        yield from _line_checks(data, tables, measured, facts)
+    if report is not None:
+        yield from report_checks(params, report, facts, is_promised=True)
+
+
+def _wrong(name: str, count: int) -> Iterator[Check]:
+    yield Check(name=name, passed=count == 0, observed=count, required=0)
+
+
+# --- what is public ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Table:
+    name: str
+    statistic: str
+    by: tuple[str, ...]
+    of: str | None
+    levels: tuple[float, ...]
+    weight: float
+    measured: int
+
+
+def _facts_of(params: Mapping[str, Any]) -> PublicFacts:
+    given = dict(params["parameters"])
+    groups = tuple(
+        PublicColumn(name=str(group["name"]), domain=domain_of(group["domain"], group["type"]))
+        for group in params["groups"]
+    )
+    facts = PublicFacts(
+        method=str(params["method"]), parameters=given, target=ALL_ROWS, has_target=False, attributes=groups
+    )
+    names = [group.name for group in groups]
+    odd = set(given) != _PARAMETERS
+    bins, *_ = facts.whole("bins", 2, 1024), facts.whole("points", 8, 4096), facts.whole("confidence", 50, 99)
+    odd = odd or any(group.domain.bounds is not None and group.domain.cells != bins for group in groups)
+    odd = odd or names != sorted(set(names)) or bool(set(names) & set(_FIXED))
+    odd = odd or any(_REST in (group.domain.categories or ()) for group in groups)
+    if odd:
+        raise ReleaseFormatError("the params have parameters or groups that method dp-tables does not write")
+    return facts
+
+
+def _table_of(raw: Mapping[str, Any], facts: PublicFacts) -> _Table:
+    (measured,) = integers([raw["measured"]])
+    known = {group.name for group in facts.attributes}
+    by, statistic, levels = raw["by"], raw["statistic"], raw["levels"]
+    odd = statistic not in _KINDS or len(by) > _MOST_GROUPS or len(set(by)) < len(by) or not set(by) <= known
+    odd = odd or (raw["of"] is None) != (statistic == "count") or bool(levels) != (statistic == "quantile")
+    odd = odd or levels != sorted(set(levels)) or not all(0 < level < 1 for level in levels)
+    if odd or not 0.01 <= raw["weight"] <= 1000:
+        raise ReleaseFormatError("the params list a table that cannot be asked for")
+    return _Table(
+        name=str(raw["name"]),
+        statistic=statistic,
+        by=tuple(by),
+        of=raw["of"],
+        levels=tuple(levels),
+        weight=raw["weight"],
+        measured=measured,
+    )
+
+
+def _not_requested(tables: Sequence[_Table], facts: PublicFacts) -> int:
+    """Count the tables that are not the lines of the request; without a request each column's counts, by name."""
+    asked = facts.parameters["aggregate"]
+    if not asked:
+        alone = [table.by for table in tables if table.statistic == "count" and table.weight == 1]
+        wanted = [(group.name,) for group in facts.attributes]
+        named = sum(table.name != _shown(table) for table in tables)
+        return int(alone != wanted or len(tables) != len(wanted)) + named
+    other = sum(line != stated for line, stated in itertools.zip_longest(map(_line, tables), asked))
+    return int(other) + len(tables) - len({table.name for table in tables})
+
+
+def _shown(table: _Table) -> str:
+    by = f" by {', '.join(map(_quoted, table.by))}" if table.by else ""
+    levels = "".join(f", {level:g}" for level in table.levels)
+    return f"count{by}" if table.of is None else f"{table.statistic}({_quoted(table.of)}{levels}){by}"
+
+
+def _line(table: _Table) -> str:
+    shown = _shown(table)
+    named = "" if table.name == shown else f"{_quoted(table.name)} = "
+    return f"{named}{shown}{'' if table.weight == 1 else f' weight {table.weight:.10g}'}"
+
+
+def _quoted(name: str) -> str:
+    reserved = {"by", "weight", "count"} & set(name.split(" "))
+    return name if _PLAIN.fullmatch(name) and not reserved else '"' + name.replace('"', '""') + '"'
+
+
+# --- what was measured -------------------------------------------------------------------------------------------
+
+
+def _holds(kind: str, of: str | None, by: Sequence[str], table: _Table) -> bool:
+    wanted = _KINDS[table.statistic]
+    return of == table.of and set(table.by) <= set(by) and (kind == wanted or (kind, wanted) == ("halves", "sum"))
+
+
+def _not_measured(params: Mapping[str, Any], tables: Sequence[_Table], facts: PublicFacts) -> int:
+    """Count the measurements that are not those which the tables need, and the tables that are read off others."""
+    sizes = {group.name: group.domain.size for group in facts.attributes}
+    needed: list[_Table] = []
+    for table in tables:
+        larger = [
+            other
+            for other in tables
+            if _holds(_KINDS[other.statistic], other.of, other.by, table)
+            and not _holds(_KINDS[table.statistic], table.of, table.by, other)
+        ]
+        if not larger and not any(_holds(_KINDS[own.statistic], own.of, own.by, table) for own in needed):
+            needed.append(table)
+    published = [(str(own["kind"]), own["of"], tuple(own["by"])) for own in params["measurements"]]
+    wrong = int(published != [(_KINDS[table.statistic], table.of, table.by) for table in needed])
+    for table in tables:
+        holders = [at for at, (kind, of, by) in enumerate(published) if _holds(kind, of, by, table)]
+        fewest = min(holders, key=lambda at: (math.prod(sizes[name] for name in published[at][2]), at), default=None)
+        wrong += int(fewest != table.measured)
+    wrong += int({group.name for group in facts.attributes} != {name for table in tables for name in table.by})
+    wrong += int([number["name"] for number in params["numbers"]] != sorted({of for *_, of, _ in _added(published)}))
+    return wrong
+
+
+def _added(published: Sequence[tuple[str, str | None, tuple[str, ...]]]) -> list[tuple[str, str, tuple[str, ...]]]:
+    return [(kind, of, by) for kind, of, by in published if of is not None]
+
+
+def _steps_of(kind: str, number: Mapping[str, Any], facts: PublicFacts) -> NumberSteps:
+    """Return the grid on which a column must have been added up, from its public bounds."""
+    low, high = (float(bound) for bound in number["bounds"])
+    if not math.isfinite(low) or not math.isfinite(high) or not low < high:
+        raise ReleaseFormatError("a column that is added up has bounds that cannot be")
+    if kind != "points":
+        tens = math.floor(math.log10(high - low)) - 6
+        return NumberSteps.over(low, high, 1, max(tens, math.ceil(math.log10(max(-low, high, low))) - 10))
+    most, tens = facts.whole("points"), math.floor(math.log10((high - low) / facts.whole("points"))) - 1
+    finer = (NumberSteps.over(low, high, (1, 2, 5)[at % 3], tens + at // 3) for at in itertools.count())
+    return next(steps for steps in finer if steps.last - steps.first < most)
+
+
+def _measured_of(raw: Mapping[str, Any], facts: PublicFacts) -> Measured:
+    sizes = {group.name: group.domain.size for group in facts.attributes}
+    grid = raw["grid"]
+    return Measured(
+        kind=raw["kind"],
+        by=tuple(raw["by"]),
+        sizes=tuple(sizes[name] for name in raw["by"]),
+        steps=None if grid is None else NumberSteps(grid["mantissa"], grid["exponent"], grid["low"], grid["high"]),
+        rate=raw["rate"],
+        values=np.array(raw["values"], dtype=np.int64),
+    )
+
+
+def _account(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
+    """Rebuild the account: a line a measurement, epsilon shared by the roots of the groups times the weights."""
+    sizes = {group.name: group.domain.size for group in facts.attributes}
+    numbers = {number["name"]: number for number in params["numbers"]}
+    lines, weights, wrong = [], [], 0
+    for at, own in enumerate(params["measurements"]):
+        kind, of, by = own["kind"], own["of"], own["by"]
+        cells = math.prod(sizes[name] for name in by)
+        steps = None if of is None else _steps_of(kind, numbers[of], facts)
+        parts = {"counts": 1, "sum": 1, "halves": 2}.get(kind, 0 if steps is None else steps.last - steps.first + 1)
+        wrong += int(own["grid"] != (None if steps is None else steps.to_params()))
+        wrong += int([len(integers(row)) for row in own["values"]] != [parts] * cells)
+        served = [table["weight"] for table in params["tables"] if table["measured"] == at]
+        weights.append(max(served, default=1.0) * math.sqrt(cells))
+        purpose = f"{_WORDS[kind]}{'' if of is None else f' of {of}'}{' by ' if by else ''}{' x '.join(by)}"
+        lines.append((purpose, 1 if steps is None else steps.most(kind)))
+    whole = row_epsilon(facts)
+    expected = tuple(
+        ExpectedLine(
+            purpose=purpose, mechanism=LAPLACE, sensitivity=sensitivity, cost=whole * weight / math.fsum(weights)
+        )
+        for (purpose, sensitivity), weight in zip(lines, weights, strict=True)
+    )
+    yield from account_checks(params, facts, ExpectedAccount(lines=expected))
+    stated = [(line["purpose"], line["rate"]) for line in params["accounting"]]
+    drawn = [(purpose, own["rate"]) for (purpose, _), own in zip(lines, params["measurements"], strict=True)]
+    yield from _wrong("noisy_tables", wrong + int(stated != drawn))
+
+
+def _differences(params: Mapping[str, Any], facts: PublicFacts, measured: Sequence[Measured]) -> list[Difference]:
+    """Return what pairs of measurements of all rows differ by: each counts every row once."""
+    every_row = {number["name"] for number in params["numbers"] if not number["has_missing"]}
+    totals = [
+        (int(own.values.sum()), (Noise(own.rate, own.values.size),))
+        for own, raw in zip(measured, params["measurements"], strict=True)
+        if own.kind == "counts" or (own.kind == "points" and raw["of"] in every_row)
+    ]
+    return [
+        Difference(value=first - second, parts=(*noise, *other))
+        for (first, noise), (second, other) in zip(totals[::2], totals[1::2], strict=False)
+    ]
+
+
+# --- what is published -------------------------------------------------------------------------------------------
+
+
+def _other_columns(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> int:
+    """Count the columns of file and params that are not those of the tidy table, in order."""
+    names = [_FIXED[0], *(group.name for group in facts.attributes), *_FIXED[1:]]
+    listed = [column["name"] for column in params["columns"]]
+    stated = {column["name"]: column for column in params["columns"]}
+    other = sum(
+        {key: stated.get(group["name"], {}).get(key) for key in ("type", "domain")}
+        != {key: group[key] for key in ("type", "domain")}
+        for group in params["groups"]
+    )
+    return int(read_schema(data).names != names) + int(listed != names) + other
+
+
+def _line_checks(
+    data: Path, tables: Sequence[_Table], measured: Sequence[Measured], facts: PublicFacts
+) -> Iterator[Check]:
+    """Check that every group of every table is there once and nothing besides, and each line's figures."""
+    names = [group.name for group in facts.attributes]
+    labels = {group.name: [_REST if label is None else label for label in _labels(group)] for group in facts.attributes}
+    found = read_rows(data, [_FIXED[0], *names, *_FIXED[1:]]).to_pydict()
+    keys = list(zip(found["table"], *(found[name] for name in names), found["of"], found["statistic"], strict=True))
+    lines = dict(zip(keys, zip(found["value"], found["low"], found["high"], strict=True), strict=True))
+    expected: list[tuple[Any, ...]] = []
+    broken: Counter[str] = Counter()
+    for table in tables:
+        own = measured[table.measured]
+        values, draws = own.summed(table.by)
+        for at, group in enumerate(itertools.product(*(labels[name] for name in table.by))):
+            places = dict(zip(table.by, group, strict=True))
+            start = (table.name, *(places.get(name) for name in names), table.of)
+            statistics = _statistics(table)
+            expected += [(*start, statistic) for statistic in statistics]
+            shown: dict[str, Line] = {
+                statistic: lines[(*start, statistic)] for statistic in statistics if (*start, statistic) in lines
+            }
+            if len(shown) == len(statistics):  # what is not there is counted below
+                broken.update(
+                    broken_lines(own, values[at], draws, table.levels, shown, facts.whole("confidence") / 100)
+                )
+    astray = sum(((Counter(keys) - Counter(expected)) + (Counter(expected) - Counter(keys))).values())
+    yield from _wrong("groups_once", astray)
+    for what in ("values", "intervals", "quantiles_ascend"):
+        yield from _wrong(what, broken[what])
+
+
+def _labels(group: PublicColumn) -> list[str | None]:
+    """Return the name of each code: a category, or an interval of bounds in equal bins."""
+    domain = group.domain
+    if domain.bounds is None:
+        return domain.labels()
+    edges: NDArray[np.float64] = np.linspace(*domain.bounds, domain.cells + 1)
+    named = [f"[{low:.15g}, {high:.15g})" for low, high in itertools.pairwise(map(float, edges))]
+    return [*named[:-1], f"{named[-1][:-1]}]", *([None] if domain.has_missing else [])]
+
+
+def _statistics(table: _Table) -> list[str]:
+    if table.statistic == "quantile":
+        return [f"quantile {level:g}" for level in table.levels]
+    return ["count", "sum", "mean"] if table.statistic == "mean" else [table.statistic]

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The draws of dp-marginals rebuilt from public facts and noisy readings: a second copy of its rule.
+
+The method's own rule and plan are not read. What is drawn follows from the noisy number of rows and from what was read
+of the target and of the pairs, in this order; a reading that the rule does not ask for is as wrong as one that lacks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from anonkit.checks.central_params import ALL_ROWS, PublicColumn, PublicFacts, integers
+from anonkit.checks.central_plans import FLIP, LAPLACE, ExpectedAccount, ExpectedLine, row_epsilon
+from anonkit.errors import ReleaseFormatError
+
+ROWS_PART = 100
+"""A noisy number of rows costs this part of epsilon."""
+_WIDTH = 512
+"""Steps of 2**-8 by which a row may move the errors of all pairs, up or down."""
+_READING = 1026
+"""Steps by which a row may move a reading: 4 rows, and rounding."""
+_MOST_VALUES = 1 << 21
+_MOST_ROWS = 1 << 36
+_MOST_CLASSES = 16
+
+Pairs = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedTables:
+    """What must have been measured."""
+
+    anchored: bool
+    """True when the classes of the target split all tables."""
+    candidates: Pairs
+    """Pairs of columns that may be measured, by number."""
+    edges: int
+    """Pairs of the forest; none where columns alone are measured."""
+    further: int
+    """Pairs beside it."""
+    readings: tuple[tuple[str, float], ...]
+    """Purpose and share of epsilon of each reading."""
+    costs: tuple[float, float, float, float, float]
+    """Tables of columns, choices of edges, tables of edges, further choices, further tables: of one row, in all."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _View:
+    """Columns alike, or split by classes: what noise is expected to do to them."""
+
+    sizes: tuple[int, ...]
+    classes: int
+    pairs: Pairs
+    rows: float
+    target: bool = field(default=False)
+
+    def parts(self, edges: int) -> tuple[float, float, float]:
+        """Return the shares of columns, choices and tables."""
+        if edges == 0:
+            return 1.0, 0.0, 0.0
+        number, roots = len(self.sizes), sum(math.sqrt(size) for size in self.sizes)
+        one = 0.5 * math.sqrt(number - 1) * math.sqrt(self.classes) * roots
+        two = edges * math.sqrt(self.classes) * (roots**2 - sum(self.sizes)) / (number * (number - 1))
+        return 0.97 * one / (one + two), 0.03, 0.97 * two / (one + two)
+
+    def stand_in(self, column: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Return rows that fall like 1 / j over the values of a column."""
+        falling = 1.0 / np.arange(1, self.sizes[column] + 1)
+        return np.asarray(falling / falling.sum() * self.rows)
+
+    def of_tables(self, scale: float) -> list[float]:
+        """Return the expected error of the table of each pair."""
+        most = 0.5 * scale * math.sqrt(self.classes)
+        known = [self.stand_in(column) for column in range(len(self.sizes))]
+        return [float(np.minimum(most, np.multiply.outer(known[a], known[b]) / self.rows).sum()) for a, b in self.pairs]
+
+    def distance(self, edges: int, epsilon: float) -> float:
+        """Return the expected distance by noise alone."""
+        shares, roots = self.parts(edges), [math.sqrt(size) for size in self.sizes]
+        noise = [
+            float(np.minimum(0.8 * math.sqrt(self.classes) * sum(roots) / (epsilon * shares[0] * root),
+                             self.stand_in(at)).sum())
+            for at, root in enumerate(roots)
+        ]  # fmt: skip
+        pairs = [min(noise[a] + noise[b], 2 * self.rows) for a, b in self.pairs]
+        number = len(pairs) + (len(noise) if self.target else 0)
+        extra = sum(noise) if self.target else 0.0
+        if edges:
+            tables = self.of_tables(edges / (epsilon * shares[2]))
+            along = 0.3 * edges / (len(self.sizes) - 1) * sum(tables) / len(tables)
+            without = [math.hypot(error, along) for error in pairs]
+            saved = [low - math.hypot(table, error) for low, table, error in zip(without, tables, pairs, strict=True)]
+            pairs = [sum(without) - self._largest(saved, edges)]
+        return (sum(pairs) + extra) / number / 2 / self.rows
+
+    def _largest(self, saved: Sequence[float], edges: int) -> float:
+        """Return what a forest of so many pairs saves at most."""
+        taken: list[float] = []
+        part = {column: {column} for column in range(len(self.sizes))}
+        for worth, (a, b) in sorted(zip(saved, self.pairs, strict=True), key=lambda one: -one[0]):
+            if len(taken) == edges:
+                break
+            if part[a] is not part[b]:
+                taken.append(worth)
+                joined = part[a] | part[b]
+                part.update(dict.fromkeys(joined, joined))
+        return sum(taken)
+
+
+def split_facts(facts: PublicFacts, *, anchored: bool) -> PublicFacts:
+    """Return the facts with the columns that have tables as attributes, and with what splits them as the target."""
+    if anchored:
+        return facts
+    extra = (facts.target,) if facts.has_target else ()
+    return replace(facts, attributes=(*facts.attributes, *extra), target=ALL_ROWS, has_target=False)
+
+
+class _Readings:
+    """The readings of a release, taken one after another as the rule asks for them."""
+
+    def __init__(self, params: Mapping[str, Any]) -> None:
+        self.stated = [(str(one["purpose"]), integers([one["steps"]])[0]) for one in params["readings"]]
+        self.asked: list[tuple[str, float]] = []
+
+    def take(self, purpose: str, share: float) -> float:
+        """Return what was read, in rows."""
+        at = len(self.asked)
+        self.asked.append((purpose, share))
+        if at >= len(self.stated) or self.stated[at][0] != purpose:
+            raise ReleaseFormatError("the params lack a reading that the rule asks for")
+        return self.stated[at][1] / 256
+
+
+def expected_measurements(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedTables:
+    """Work the rule out again: which readings there are, what is measured, and for how much."""
+    whole = row_epsilon(facts)
+    number, left = facts.whole("n_rows", 0, _MOST_ROWS), whole
+    if not number:
+        (number,) = integers([params["rows"]["count"]])
+        left -= whole / ROWS_PART
+    rows, readings = max(float(number), 1.0), _Readings(params)
+    splits = facts.has_target and not facts.target.domain.fine and 2 <= facts.n_classes <= _MOST_CLASSES
+    splits = splits and _can_hold(facts)
+    anchored, candidates, edges = _decided(facts, rows, whole, left, splits, readings)
+    if len(readings.asked) != len(readings.stated):
+        raise ReleaseFormatError("the params hold a reading that the rule does not ask for")
+    left -= whole * sum(share for _, share in readings.asked)
+    view = _view(facts, rows, candidates, anchored)
+    further, (columns, choice, tree) = 0, view.parts(edges)
+    later = pairs = 0.0
+    if edges and edges == len(view.sizes) - 1:
+        a_column = min(2.0, 0.008 / view.distance(edges, left))
+        further = min(round(a_column * len(view.sizes)), len(candidates) - edges) if a_column >= 0.5 else 0
+    if further:
+        own = 0.75 * further / (further + len(view.sizes))
+        later, pairs, tree = 0.02, (tree - 0.02) * own, (tree - 0.02) * (1 - own)
+    parts = (columns, choice, tree, later, pairs)
+    one, choice, tree, later, pairs = (left * part / sum(parts) for part in parts)
+    return ExpectedTables(
+        anchored=anchored, candidates=candidates, edges=edges, further=further, readings=tuple(readings.asked),
+        costs=(one, choice, tree, later, pairs),
+    )  # fmt: skip
+
+
+def _decided(
+    facts: PublicFacts, rows: float, whole: float, left: float, splits: bool, readings: _Readings
+) -> tuple[bool, Pairs, int]:
+    """Return whether the target splits tables, the pairs that may be measured, and how many of them are a forest."""
+    columns = len(facts.attributes)
+    finest = _candidates(split_facts(facts, anchored=splits))
+    alike_pairs = tuple(sorted((*finest, *((at, columns) for at in range(columns))))) if splits else finest
+    if not alike_pairs:
+        return False, (), 0
+    alike, split = _view(facts, rows, alike_pairs, False), _view(facts, rows, finest, True) if splits else None
+    noise = alike.distance(0, left)
+    if noise > 0.3:
+        return False, alike_pairs, 0
+    anchored, base = False, noise
+    if split is not None:
+        own, share = split.distance(0, left), min(0.05, 0.004 / noise)
+        need = 5.0 * (own - noise)
+        if own - noise <= 0.003:
+            anchored = True
+        elif need <= 0.1 and 2 / (share * whole * rows) <= need / 3.0:
+            anchored = readings.take("dependence on the target", share) / 2 / rows >= need
+            left -= share * whole
+        base = own if anchored else noise
+    view, candidates = (split, finest) if split is not None and anchored else (alike, alike_pairs)
+    most = len(view.sizes) - len(parts_of(candidates, len(view.sizes)))
+    edges = (most + 1) // 2 if most and view.distance(most, left) - base > 0.02 else most
+    share = min(0.05, 2000.0 / (rows * whole), 0.004 / noise)
+    least = 4.0 / (share * whole * rows)
+    if not edges or view.distance(edges, left) - base + least > 0.07:
+        return anchored, candidates, 0
+    return anchored, candidates, edges if readings.take("gain of pairs", share) / 2 / rows >= least else 0
+
+
+def _view(facts: PublicFacts, rows: float, pairs: Pairs, anchored: bool) -> _View:
+    split = split_facts(facts, anchored=anchored)
+    sizes = tuple(column.domain.size for column in split.attributes)
+    return _View(sizes=sizes, classes=split.n_classes, pairs=pairs, rows=rows, target=anchored)
+
+
+def expected_tables(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
+    """Return one line for the rows where they were counted, one a reading, one a column, and those of pairs."""
+    found, whole = expected_measurements(facts, params), row_epsilon(facts)
+    split = split_facts(facts, anchored=found.anchored)
+    counted = [] if facts.whole("n_rows", 0, _MOST_ROWS) else [
+        ExpectedLine(purpose="number of rows", mechanism=LAPLACE, cost=whole / ROWS_PART)
+    ]  # fmt: skip
+    read = [
+        ExpectedLine(purpose=purpose, mechanism=LAPLACE, sensitivity=_READING, cost=whole * share)
+        for purpose, share in found.readings
+    ]
+    word = "class x {}" if found.anchored else "rows by {}"
+    total = sum(_root(column) for column in split.attributes)
+    columns = [
+        ExpectedLine(purpose=word.format(column.name), mechanism=LAPLACE, cost=found.costs[0] * _root(column) / total)
+        for column in split.attributes
+    ]
+    _, choice, tree, later, pairs = found.costs
+    lines = [
+        *([_choice("pair of the tree", found.edges, choice), _table("table of a pair of the tree", found.edges, tree)]
+          if found.edges else []),
+        *([_choice("further pair", found.further, later), _table("table of a further pair", found.further, pairs)]
+          if found.further else []),
+    ]  # fmt: skip
+    return ExpectedAccount(lines=(*counted, *read, *columns, *lines))
+
+
+def _root(column: PublicColumn) -> float:
+    return math.sqrt(column.domain.size)
+
+
+def _choice(purpose: str, times: int, cost: float) -> ExpectedLine:
+    draws = range(times, times + 1)
+    return ExpectedLine(purpose=purpose, mechanism=FLIP, sensitivity=_WIDTH, times=draws, cost=cost)
+
+
+def _table(purpose: str, times: int, cost: float) -> ExpectedLine:
+    return ExpectedLine(purpose=purpose, mechanism=LAPLACE, times=range(times, times + 1), cost=cost)
+
+
+def _candidates(split: PublicFacts) -> Pairs:
+    """Return the pairs that may be measured: all of them, or none where there are more values than can be held."""
+    return tuple(combinations(range(len(split.attributes)), 2)) if _can_hold(split) else ()
+
+
+def _can_hold(split: PublicFacts) -> bool:
+    """Tell whether all pairs of values can be held: else columns alone are measured."""
+    return split.n_classes * sum(column.domain.size for column in split.attributes) ** 2 <= _MOST_VALUES
+
+
+def parts_of(pairs: Sequence[tuple[int, int]], columns: int) -> list[set[int]]:
+    """Return the parts into which some pairs join the columns."""
+    parts = [{column} for column in range(columns)]
+    for first, second in pairs:
+        joined = [part for part in parts if first in part or second in part]
+        parts = [part for part in parts if part not in joined] + [set().union(*joined)]
+    return parts
+
+
+def number_of_pair(names: Sequence[str], pair: Sequence[Any]) -> tuple[int, int]:
+    """Return the numbers of the columns of a pair.
+
+    Raises
+    ------
+    ReleaseFormatError
+        It names no two different columns, or not in their order.
+    """
+    first, second = (names.index(name) if name in names else -1 for name in pair)
+    if not 0 <= first < second:
+        raise ReleaseFormatError("a table of the params is of no pair of columns")
+    return first, second

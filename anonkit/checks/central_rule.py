@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The public rule of the default trees, written a second time: how epsilon is divided, and how fine the model is.
+
+The number of rows that the rule reads is published and charged, so whoever has the release can follow the rule: a
+release that took another branch of it, or states another number of rows, is refused. Releases of versions that did not
+publish what the rule said have no block `rule`; of these the account alone is checked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from anonkit.checks.central_params import PublicFacts, integers
+from anonkit.checks.finding_lines import finding_epsilon
+from anonkit.promises.guarantee import Check
+
+_UNITS = 1 << 52
+_CELLS = ((2, 4), (25, 8), (300, 16), (1000, 32), (math.inf, 64))
+_WEIGHED_LEVELS = (50_000, 100_000, 400_000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RebuiltRule:
+    """What the rule says, from public facts alone."""
+
+    depth: int
+    regions: int
+    """Level of the tree whose nodes have histograms of their own."""
+    bins: int
+    weights: bool
+    left: float
+    """What one row may cost after domains were found, and the rows and the values of a numeric target counted."""
+    shares: tuple[float, float, float, float]
+    """Of that for splits, class counts of leaves, histograms, and weights."""
+
+    def told(self, rows: int) -> dict[str, Any]:
+        """Return the block of the params."""
+        return {
+            "rows": rows,
+            "depth": self.depth,
+            "regions": self.regions,
+            "bins": self.bins,
+            "weights": self.weights,
+        }
+
+    def of_level(self, level: int) -> float:
+        """Return what a split at a level costs: 1.26 times the one above."""
+        ratio = 1.26
+        return self.left * self.shares[0] * ratio**level / sum(ratio**at for at in range(self.depth))
+
+    def of_leaf(self, level: int) -> float:
+        """Return what the counts of a leaf cost: what the path to it has not spent."""
+        return self.left * (self.shares[0] + self.shares[1]) - sum(self.of_level(at) for at in range(level))
+
+
+def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule | None:
+    """Follow the rule; None where the release does not say which number of rows it read.
+
+    Raises
+    ------
+    ReleaseFormatError
+        The number is none.
+    """
+    if "rule" not in params:
+        return None
+    (rows,) = integers([params["rule"]["rows"]])
+    changes = facts.whole("rows_per_unit", 1, 1000) * (2 if facts.parameters["adjacency"] == "replace" else 1)
+    whole = math.floor((Fraction(facts.number("epsilon")) / changes - finding_epsilon(params)) * _UNITS)
+    before = {"number of rows", "values of the target"}
+    spent = sum(line["rate"] * line["sensitivity"] for line in params["accounting"] if line["purpose"] in before)
+    left, attributes, classes = (whole - spent) / _UNITS, len(facts.attributes), facts.n_classes
+    strength = left * max(float(rows), 1.0)
+    by_cell = strength / (2 * attributes * classes)
+    weights = strength > 35 * attributes**2 and classes <= 64
+    trees = facts.whole("trees", 0, 1000) or 1 if facts.method == "dp-forest" else 1
+    if weights:
+        depth = 3 + sum(strength >= limit for limit in _WEIGHED_LEVELS)
+        regions = min(3, 1 + math.floor(math.log2(by_cell / 240))) if by_cell >= 240 and trees == 1 else 0
+        counts = 0.07
+    else:
+        depth, regions = 2 if facts.parameters["as_"] == "cells" and strength >= 20 else 0, 0
+        counts = math.ceil(min(max(8.0 / strength, 0.06), 0.12) * 1000) / 1000
+    splits = (0.08 if weights else 0.06) if depth else 0.0
+    if asked := facts.whole("depth", 0, 12):
+        splits = (splits or 0.09) if asked > 1 else 0.0
+        depth, regions = asked - 1, min(regions, asked - 1)
+    step = 0.17 if weights else 0.0
+    return RebuiltRule(
+        depth=depth,
+        regions=regions,
+        bins=facts.whole("bins", 0, 1024) or next(bins for limit, bins in _CELLS if by_cell < limit),
+        weights=weights,
+        left=left,
+        shares=(splits, counts, 1 - splits - counts - step, step),
+    )
+
+
+def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule) -> Iterator[Check]:
+    """Compare what is said of the rule with what it says, and the model with both.
+
+    Parameters
+    ----------
+    params : mapping
+        Its trees were checked before.
+    facts : PublicFacts
+    rule : RebuiltRule
+    """
+    told, rebuilt = dict(params["rule"]), rule.told(facts.whole("n_rows") or params["rule"]["rows"])
+    yield Check(name="rule", passed=told == rebuilt, observed=_in_words(told), required=_in_words(rebuilt))
+    cells = {attribute.domain.cells for attribute in facts.attributes if attribute.domain.categories is None}
+    seen = (
+        sorted(cells) in ([], [rule.bins]),
+        integers(params["scores"]["regions"]) == _regions(params["trees"][0], rule.regions),
+        ("weights" in params) == rule.weights,
+    )
+    yield Check(name="rule_is_followed", passed=all(seen), observed=sum(seen), required=len(seen))
+
+
+def _in_words(block: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {block[name]}" for name in sorted(block))
+
+
+def _regions(tree: Sequence[Mapping[str, Any]], depth: int) -> list[int]:
+    """Return the nodes of a level of a tree, and the leaves above it."""
+    level, out = [0] * len(tree), []
+    for at, node in enumerate(tree):
+        below = node.get("children", [])
+        for child in below:
+            level[child] = level[at] + 1
+        if level[at] == depth or (level[at] < depth and not below):
+            out.append(at)
+    return out

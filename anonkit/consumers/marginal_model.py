@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model of a release for any purpose: any number of rows, tables with intervals, conditions on columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anonkit.consumers.marginal_intervals import MODEL, answer, noisy_cells
+from anonkit.consumers.release_files import read_params
+from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
+from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.errors import ParameterError, did_you_mean, refusing_damage
+from anonkit.published.marginal_tables import OneWayTable, PairTable
+from anonkit.published.mixture_draws import codes_of_rows, dealt
+from anonkit.published.product_mixtures import FORMAT, ProductMixtures
+from anonkit.published.released_cells import cells_of_codes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BATCH_ROWS = 1 << 20
+"""Rows that are drawn together."""
+_MOST_ROWS = 1 << 40
+_PARTS = ("format", "target", "attributes", "anchored", "mixtures", "tables", "pairs", "columns")
+"""Params that make the model."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MarginalTable:
+    """Counts of rows by the values of one to three columns; all arrays have one shape, an axis a column."""
+
+    names: tuple[str, ...]
+    """The columns."""
+    labels: tuple[tuple[object, ...], ...]
+    """For each column its values, None for missing; of a number the middles of its bins, NaN for missing."""
+    estimate: FloatArray
+    """Rows: the noisy count where it was measured by itself (unbiased, maybe below 0), else what the model expects."""
+    lower: FloatArray
+    upper: FloatArray
+    """Ends of the interval for the true count of the owner's rows, by the law of the noise; NaN for the model's."""
+    model: FloatArray
+    """Rows that the model expects: not below 0, and consistent from one table to the next."""
+    basis: NDArray[np.object_]
+    """`measured`: the count has noise and nothing else; `together`: only a bound was measured, with rarer values;
+    `model`: nothing was measured, and how far the figure is off is not known."""
+    level: float
+    """Confidence of each interval on its own."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table for `--json`: a cell a combination, null for missing and for an end that is not known."""
+        figures = ("estimate", "lower", "upper", "model")
+        columns = [getattr(self, name).reshape(-1).tolist() for name in figures]
+        cells = [
+            {
+                "values": [_clear(value) for value in values],
+                **{name: _clear(column[at]) for name, column in zip(figures, columns, strict=True)},
+                "basis": self.basis.reshape(-1)[at],
+            }
+            for at, values in enumerate(product(*self.labels))
+        ]
+        return {"columns": list(self.names), "level": self.level, "cells": cells}
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row a cell, the values as index levels."""
+        import pandas as pd
+
+        index = pd.MultiIndex.from_product(self.labels, names=list(self.names))
+        columns = ("estimate", "lower", "upper", "model", "basis")
+        return pd.DataFrame({name: getattr(self, name).reshape(-1) for name in columns}, index=index)
+
+
+class MarginalModel:
+    """What a release by `dp-marginals` knows: its noisy tables, and the mixture that was fitted to them.
+
+    Parameters
+    ----------
+    params : mapping
+        The release's params.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The columns of the release, in its order.
+    target : str or None
+        The declared target.
+
+    Raises
+    ------
+    ReleaseFormatError
+        The params are damaged, or of another kind of release.
+
+    Privacy
+    -------
+    Post-processing of what was published: however many rows are drawn and questions asked, nobody loses more.
+    """
+
+    def __init__(self, params: Mapping[str, Any]) -> None:
+        self._mixtures = ProductMixtures.from_params(params)
+        with refusing_damage("the noisy tables lack a key or have one of the wrong kind", contradictions=True):
+            tables = [OneWayTable.from_params(one) for one in params["tables"]]
+            pairs = [PairTable.from_params(one) for one in params["pairs"]]
+            self.columns = tuple(str(one["name"]) for one in params["columns"])
+            self._tables, self._pairs = noisy_cells(self._mixtures, tables, pairs)
+            if set(self.columns) != set(self.domains):
+                raise ParameterError("the columns are not those of the mixture")
+        self._allowed: dict[str, BoolArray] = {}
+
+        self._params = {name: params[name] for name in _PARTS}
+
+    @classmethod
+    def from_release(cls, path: str | Path) -> Self:
+        """Read the model of a release on disk; its `params.json` is all that is needed.
+
+        Raises
+        ------
+        ParameterError
+            The release holds no such model.
+        GuaranteeError
+            The params were changed after the release.
+        ReleaseFormatError
+            The file is missing or damaged.
+        """
+        params = read_params(path)
+        if params.get("format") != FORMAT:
+            raise ParameterError(f"{str(path)!r} holds no mixture", "it is what method dp-marginals publishes")
+        return cls(params)
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the parts of the params that make the model, ready for JSON; conditions are not among them."""
+        return dict(self._params)
+
+    @property
+    def target(self) -> str | None:
+        """Name of the declared target."""
+        return self._mixtures.schema.target
+
+    @property
+    def domains(self) -> dict[str, Categories | Grid]:
+        """Public domain of each column."""
+        return self._mixtures.schema.domains
+
+    @property
+    def mixtures(self) -> ProductMixtures:
+        """The mixture as it was published, without conditions."""
+        return self._mixtures
+
+    @property
+    def rows(self) -> float:
+        """Rows that the model expects in the owner's table, under the conditions."""
+        return float(sum(own.sum() for own in self._mixtures.component_rows(self._allowed)))
+
+    def given(self, conditions: Mapping[str, object]) -> MarginalModel:
+        """Return the model of the rows that have certain values, exactly as the mixture has them.
+
+        Parameters
+        ----------
+        conditions : mapping
+            For a column a value, a list of values, or for a number a pair (low, high), both ends included: the bins
+            whose middles lie there. A single number stands for its bin, None for missing. Texts are read: "30",
+            "30..50".
+
+        Raises
+        ------
+        ParameterError
+            There is no such column or value, or the mixture has no such row.
+        """
+        allowed = dict(self._allowed)
+        for name, condition in conditions.items():
+            if name not in self.domains:
+                raise ParameterError(f"{name!r} is not a column of the release", did_you_mean(name, list(self.domains)))
+            values = _values_of(name, self.domains[name], condition)
+            allowed[name] = values & allowed[name] if name in allowed else values
+        found = type(self).__new__(type(self))
+        found.__dict__.update(self.__dict__, _allowed=allowed)
+        if found.rows <= 0:
+            raise ParameterError("the model has no rows under these conditions", "ask for more values")
+        return found
+
+    def marginal(self, *names: str, level: float = 0.95) -> MarginalTable:
+        """Return the rows by the values of one to three columns, each count with its interval where it was measured.
+
+        Parameters
+        ----------
+        *names : str
+            One to three columns.
+        level : float
+            Confidence of each interval on its own, in (0, 1).
+
+        Returns
+        -------
+        MarginalTable
+            Of the rows that meet the conditions. Intervals are for the counts of the owner's rows that were used, by
+            the law of the noise: what another table of the same population would have had is not part of them.
+        """
+        if not 0 < level < 1:
+            raise ParameterError(f"level ({level}) must be in (0, 1)")
+        expected = self._mixtures.rows_expected(names, self._allowed)
+        told = answer(self._tables, self._pairs, names, self._allowed, level)
+        domains = [self.domains[name] for name in names]
+        labels = tuple(tuple(one.decode(np.arange(one.size)).tolist()) for one in domains)
+        if told is None:
+            gaps = np.full(expected.shape, np.nan)
+            basis = np.full(expected.shape, MODEL, dtype=object)
+            return MarginalTable(
+                names=names, labels=labels, estimate=expected, lower=gaps, upper=gaps, model=expected, basis=basis,
+                level=level,
+            )  # fmt: skip
+        return MarginalTable(
+            names=names,
+            labels=labels,
+            estimate=np.where(told.basis == "measured", told.counts, expected),
+            lower=told.lower,
+            upper=told.upper,
+            model=expected,
+            basis=told.basis,
+            level=level,
+        )
+
+    def draw(self, n_rows: int | None = None, *, seed: int | None = None) -> pa.Table:
+        """Draw rows, in random order, with the columns and types of the release.
+
+        Parameters
+        ----------
+        n_rows : int, optional
+            As many as the model expects, under the conditions, when not given.
+        seed : int, optional
+            The same rows for the same seed; fresh ones without.
+
+        Returns
+        -------
+        pyarrow.Table
+            `.to_pandas()` makes it a data frame.
+        """
+        return pa.Table.from_batches(list(self.batches(n_rows, seed=seed)))
+
+    def batches(
+        self, n_rows: int | None = None, *, seed: int | None = None, batch_rows: int = BATCH_ROWS
+    ) -> Iterator[pa.RecordBatch]:
+        """Draw rows batch by batch, so that no more than one batch is held; parameters are those of `draw`.
+
+        Yields
+        ------
+        pyarrow.RecordBatch
+            One at least, of up to `batch_rows` rows, each a sample of the model by itself.
+        """
+        wanted = round(self.rows) if n_rows is None else n_rows
+        if not 0 <= wanted <= _MOST_ROWS:
+            raise ParameterError(f"rows ({wanted}) must be in [0, {_MOST_ROWS}]")
+        if batch_rows < 1:
+            raise ParameterError(f"batch_rows ({batch_rows}) must be at least 1")
+        weights = self._mixtures.component_weights(self._allowed)
+        if wanted and not sum(weights):
+            raise ParameterError("the model has no rows to draw")
+        words = _Words(seed)
+        for first in range(0, max(wanted, 1), batch_rows):
+            yield self._batch(weights, min(batch_rows, wanted - first), words)
+
+    def _batch(self, weights: Sequence[int], n_rows: int, words: _Words) -> pa.RecordBatch:
+        numbers = dealt(weights, n_rows, words) if n_rows else np.zeros(len(weights), dtype=np.int64)
+        drawn = dict(zip(self.domains, codes_of_rows(self._mixtures, numbers, words, self._allowed), strict=True))
+        order = words.order(n_rows)
+        cells = [cells_of_codes(drawn[name][order], self.domains[name]) for name in self.columns]
+        return pa.RecordBatch.from_arrays(cells, names=list(self.columns))
+
+
+class _Words:
+    """Words of a statistical generator: the mixture is public, and nothing private hangs on what is drawn from it."""
+
+    def __init__(self, seed: int | None) -> None:
+        self._random = np.random.default_rng(seed)
+
+    def take(self, n: int) -> NDArray[np.uint64]:
+        """Return so many uniform 64-bit words."""
+        return self._random.integers(0, 1 << 64, n, dtype=np.uint64)
+
+    def below(self, bounds: IntArray) -> IntArray:
+        """Return, for each bound, a uniform integer in [0, bound)."""
+        return self._random.integers(0, bounds)
+
+    def order(self, n: int) -> IntArray:
+        """Return a uniform order of so many rows."""
+        return self._random.permutation(n)
+
+
+def _clear(value: object) -> object:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _values_of(name: str, domain: Categories | Grid, condition: object) -> BoolArray:
+    """Return which values of a column meet a condition, shape (values,)."""
+    if isinstance(domain, Grid) and isinstance(condition, str) and ".." in condition:
+        condition = tuple(condition.split("..", 1))
+    if isinstance(domain, Grid) and isinstance(condition, tuple) and len(condition) == 2:
+        low, high = (_number(name, end) for end in condition)
+        middles = domain.midpoints()
+        inside = np.append((middles >= low) & (middles <= high), [False] * domain.has_missing)
+        return np.asarray(inside, dtype=bool)
+    wanted = list(condition) if isinstance(condition, list | tuple | set | frozenset) else [condition]
+    codes = [_code(name, domain, one) for one in wanted]
+    return np.isin(np.arange(domain.size), codes)
+
+
+def _code(name: str, domain: Categories | Grid, value: object) -> int:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        if not domain.has_missing:
+            raise ParameterError(f"column {name!r} is never missing")
+        return domain.size - 1
+    if isinstance(domain, Grid):
+        number = _number(name, value)
+        if not domain.lower <= number <= domain.upper:
+            raise ParameterError(
+                f"column {name!r} has no such number", f"its bounds are {domain.lower:g} and {domain.upper:g}"
+            )
+        return int(domain.encode(np.array([number]))[0])
+    code = domain.codes_of.get(str(value))
+    if code is None:
+        raise ParameterError(f"column {name!r} has no such value", did_you_mean(str(value), domain.values))
+    return code
+
+
+def _number(name: str, value: object) -> float:
+    try:
+        number = float(value) if isinstance(value, int | float | str | np.integer | np.floating) else math.nan
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ParameterError(f"column {name!r} holds numbers", "give a number, or two: 30..50")
+    return number

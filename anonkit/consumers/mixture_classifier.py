@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prediction of any column of a release for any purpose, from all others, as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from anonkit.consumers.columns import Columns
+from anonkit.consumers.forest import UnknownValueWarning
+from anonkit.consumers.marginal_model import MarginalModel
+from anonkit.consumers.release_files import Described, column_types
+from anonkit.domains.array_types import FloatArray, IntArray
+from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
+from anonkit.domains.number_bins import NumberBins
+from anonkit.errors import ParameterError, SourceError, did_you_mean, option
+from anonkit.published.product_mixtures import SHARE_UNITS, WEIGHT_UNITS
+
+KIND = "mixture of products"
+"""What the model is, in words."""
+_CHUNK_ROWS = 1 << 13
+_LEAST = 0.5 / SHARE_UNITS
+"""Share of a value whose published share is 0: half of the unit in which shares are published."""
+
+
+class MixtureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """The share of each value of one column given the others, as the published mixture has it.
+
+    A row has a probability in each component of the mixture; what the components say of the column is weighted by it.
+    Columns that a table to predict from lacks are left out of the condition, and so are cells outside their domain.
+
+    Parameters
+    ----------
+    params : mapping, optional
+        The release's params, or the JSON document of `to_json`; may be given to `fit` instead.
+    target : str, optional
+        The column to predict: the declared target when not given. Of a number its bins are the classes.
+
+    Attributes
+    ----------
+    classes_ : array, shape (n_classes,)
+        The values of the column, in the order of the public domain.
+    model_ : MarginalModel
+        What the params say.
+    target_ : str
+        The column that is predicted.
+    domain_ : Categories or NumberBins
+        Its domain.
+
+    Privacy
+    -------
+    Post-processing of what was published: no privacy loss.
+    """
+
+    def __init__(self, params: Mapping[str, Any] | None = None, *, target: str | None = None) -> None:
+        self.params = params
+        self.target = target
+
+    def fit(self, X: object = None, y: object = None, params: Mapping[str, Any] | None = None) -> Self:
+        """Read the mixture; rows are not needed, and looked at in no way.
+
+        Parameters
+        ----------
+        X, y
+            Ignored: the mixture is published.
+        params : mapping, optional
+            In place of those given to the constructor.
+
+        Raises
+        ------
+        ParameterError
+            There are no params, or no column to predict.
+        """
+        chosen = self.params if params is None else params
+        if chosen is None:
+            raise ParameterError("a classifier needs the params of a release", "MixtureClassifier.from_release(path)")
+        return self._of(MarginalModel(chosen), self.target or chosen.get("predicted"))
+
+    @classmethod
+    def from_release(cls, path: str | Path, *, target: str | None = None) -> Self:
+        """Read the mixture of a release on disk; its `params.json` is all that is needed.
+
+        Raises
+        ------
+        ParameterError
+            The release holds no mixture, or no column to predict is known.
+        ReleaseFormatError
+            The file is missing or damaged.
+        """
+        return cls(target=target)._of(MarginalModel.from_release(path), target)
+
+    def _of(self, model: MarginalModel, target: str | None) -> Self:
+        predicted = target or model.target
+        if predicted is None:
+            raise ParameterError(
+                "no column of this release is its target", f"{option('target', 'COLUMN')} says which to predict"
+            )
+        if predicted not in model.domains:
+            raise ParameterError(
+                f"{predicted!r} is not a column of the release", did_you_mean(predicted, list(model.domains))
+            )
+        domain = model.domains[predicted]
+        self.model_, self.target_ = model, predicted
+        self.domain_ = NumberBins.equal(domain) if isinstance(domain, Grid) else domain
+        self.classes_ = np.array(self.domain_.labels(), dtype=object)
+        mixtures = model.mixtures
+        rows = np.concatenate([own.rows * own.weights / WEIGHT_UNITS for own in mixtures.classes])
+        self._rows = np.maximum(rows, _LEAST)  # a table of no rows has shares all the same
+        self._shares = {name: np.concatenate(mixtures.shares_of(name)) for name in model.columns}
+        return self
+
+    def described(self) -> Described:
+        """Return what the mixture says of itself."""
+        check_is_fitted(self)
+        shares = self._rows @ self._shares[self.target_] / self._rows.sum()
+        attributes = [name for name in self.model_.columns if name != self.target_]
+        numbers = {name: isinstance(self.model_.domains[name], Grid) for name in attributes}
+        return Described(
+            kind=KIND,
+            rows=round(self.model_.rows),
+            target=self.target_,
+            domain=self.domain_,
+            classes={
+                str(name): {"share": float(share), "standard_error": None}
+                for name, share in zip(self.classes_, shares, strict=True)
+            },
+            attributes=attributes,
+            types=column_types(numbers, self.target_, self.domain_),
+        )
+
+    def to_json(self) -> str:
+        """Return everything published that the model is made of as JSON, with the column that is predicted."""
+        check_is_fitted(self)
+        return json.dumps({**self.model_.to_params(), "predicted": self.target_}, ensure_ascii=False)
+
+    def predict_proba(self, X: object) -> FloatArray:
+        """Return the share of each class given the other columns, shape (n, n_classes), as in `classes_`.
+
+        Raises
+        ------
+        SourceError
+            The table has none of the other columns.
+        """
+        check_is_fitted(self)
+        data = Columns(X)
+        names = [name for name in self.model_.columns if name != self.target_ and name in data]
+        if not names and len(self.model_.columns) > 1:
+            raise SourceError("the table has none of the columns to predict from")
+        codes = {name: _known_codes(data, name, self.model_.domains[name]) for name in names}
+        # one more column of ones: an unknown cell says nothing
+        logarithms = {
+            name: np.log(np.maximum(np.column_stack([self._shares[name], np.ones(self._rows.size)]), _LEAST))
+            for name in names
+        }
+        out = np.zeros((data.n_rows, self.classes_.size))
+        for first in range(0, data.n_rows, _CHUNK_ROWS):
+            here = slice(first, first + _CHUNK_ROWS)
+            total = np.log(self._rows)[:, np.newaxis] + np.zeros(out[here].shape[0])
+            for name in names:
+                total += logarithms[name][:, codes[name][here]]
+            total = np.exp(total - total.max(axis=0))
+            out[here] = (total / total.sum(axis=0)).T @ self._shares[self.target_]
+        return out
+
+    def predict(self, X: object) -> NDArray[Any]:
+        """Return the most probable class of each row, shape (n,)."""
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+
+def _known_codes(data: Columns, name: str, domain: Categories | Grid) -> IntArray:
+    """Return the codes of a column; the size of the domain for a cell that is outside it, of which a warning tells."""
+    if isinstance(domain, Grid):
+        numbers = data.numbers(name)
+        unknown = np.isnan(numbers) & (not domain.has_missing)
+        codes = domain.encode(np.where(unknown, domain.lower, numbers)).astype(np.int64)
+    else:
+        codes = data.codes(name, domain)
+        unknown = codes == UNKNOWN
+    if unknown.any():
+        warnings.warn(
+            f"attribute {name!r}: {int(unknown.sum())} of {data.n_rows} rows hold no value of its domain and are "
+            "predicted without it",
+            UnknownValueWarning,
+            stacklevel=4,
+        )
+    return np.where(unknown, domain.size, codes)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Domains that were found in the table privately, and what finding them cost: lines of the release's own account."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+_UNIT = Fraction(1, 1 << 52)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindingLine:
+    """One draw that looked for a domain."""
+
+    purpose: str
+    mechanism: str
+    rate: int
+    """Epsilon of one row, in units of 2**-52."""
+    threshold: int | None = None
+    """Noisy count from which on a category is told; None for a draw over public cells."""
+    delta: Fraction = Fraction(0)
+    """Probability, for the unit of privacy, that a category is told which is one unit's alone; rounded up."""
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What it costs one row."""
+        return self.rate * _UNIT
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the line, ready for JSON."""
+        line = {
+            "purpose": self.purpose,
+            "mechanism": self.mechanism,
+            "rate": self.rate,
+            "rate_unit": "2**-52",
+            "sensitivity": 1,
+            "times": 1,
+            "level": None,
+            "ends_path": False,
+            "epsilon": float(self.epsilon),
+        }
+        return line if self.threshold is None else {**line, "threshold": self.threshold, "delta": float(self.delta)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundDomains:
+    """What was found, and at what price."""
+
+    lines: tuple[FindingLine, ...] = ()
+    names: tuple[str, ...] = ()
+    """Columns whose domains were found."""
+    left_out: tuple[str, ...] = field(default=())
+    """Columns in which nothing stood out, so that they are not released."""
+    undecided: str | None = None
+    """Why nothing can be released, in words: an outcome of draws that were made, so that it is charged like them."""
+
+    @property
+    def row_epsilon(self) -> Fraction:
+        """What finding them cost one row in epsilon."""
+        return sum((line.epsilon for line in self.lines), Fraction(0))

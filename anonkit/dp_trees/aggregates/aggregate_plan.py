@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured for the tables that are asked for, and what each measurement may cost: planned before any data.
+
+A table whose columns are among those of another of its kind is added up from it, and not measured: the two agree then,
+and both are more exact than if they shared the budget (the noise of a table added up from m cells grows as the square
+root of m, which is what its own share would have cost it, and the larger table keeps that share).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from anonkit.domains.rounding_grid import RoundingGrid
+from anonkit.dp_trees.aggregates.aggregate_requests import HINT, Request
+from anonkit.errors import ParameterError, PolicyError
+from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within, shares
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
+from anonkit.policy.public_domains import NumericAttribute, PublicAttribute, public_attribute
+from anonkit.published.aggregates import OTHER, AddedColumn, AggregateTable, GroupColumn, Kind, Statistic, parts_of
+
+MOST_CELLS = 1 << 22
+"""Numbers of all measurements together."""
+FIXED = ("table", "of", "statistic", "value", "low", "high")
+"""Columns that every tidy table has; a column by which tables are divided has another name."""
+_KINDS = {
+    Statistic.COUNT: Kind.COUNTS,
+    Statistic.SUM: Kind.SUM,
+    Statistic.MEAN: Kind.HALVES,
+    Statistic.QUANTILE: Kind.POINTS,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """A measurement that is going to be made."""
+
+    kind: Kind
+    by: tuple[GroupColumn, ...]
+    of: NumericAttribute | None
+    grid: RoundingGrid | None
+    weight: float
+
+    @property
+    def cells(self) -> int:
+        """Number of groups."""
+        return math.prod(column.domain.size for column in self.by)
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers get noise."""
+        return self.cells * parts_of(self.kind, self.grid)
+
+    @property
+    def sensitivity(self) -> int:
+        """What one row can change all numbers by, in sum."""
+        if self.grid is None or self.kind is Kind.POINTS:
+            return 1
+        return self.grid.steps if self.kind is Kind.HALVES else self.grid.largest
+
+    @property
+    def share(self) -> Fraction:
+        """Its share of the budget against that of others: the square root of its groups, times its weight."""
+        return Fraction(self.weight * math.sqrt(self.cells))
+
+    @property
+    def purpose(self) -> str:
+        """What is drawn, in words."""
+        what = {Kind.COUNTS: "counts", Kind.SUM: "sum", Kind.HALVES: "sum and count", Kind.POINTS: "histogram"}
+        of = "" if self.of is None else f" of {self.of.name}"
+        by = "".join(f"{' by' if at == 0 else ' x'} {column.name}" for at, column in enumerate(self.by))
+        return f"{what[self.kind]}{of}{by}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AggregatePlan:
+    """All measurements and tables of a release: public facts alone."""
+
+    measurements: tuple[Planned, ...]
+    tables: tuple[AggregateTable, ...]
+
+    @property
+    def columns(self) -> tuple[GroupColumn, ...]:
+        """All columns by which tables are divided, sorted by name."""
+        columns = {column.name: column for planned in self.measurements for column in planned.by}
+        return tuple(columns[name] for name in sorted(columns))
+
+    @property
+    def numbers(self) -> tuple[AddedColumn, ...]:
+        """All columns that are added up, sorted by name."""
+        numbers = {planned.of.name: planned.of for planned in self.measurements if planned.of is not None}
+        return tuple(
+            AddedColumn(name=name, bounds=numbers[name].bounds, has_missing=numbers[name].has_missing)
+            for name in sorted(numbers)
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns that are read, sorted by name."""
+        return tuple(sorted({column.name for column in self.columns} | {column.name for column in self.numbers}))
+
+    def draws(self, units: int) -> tuple[Draw, ...]:
+        """Return the lines of the account for a row that may lose so many units of 2**-52."""
+        parts = shares(units, [planned.share for planned in self.measurements])
+        return tuple(
+            Draw(
+                purpose=planned.purpose,
+                mechanism=LAPLACE,
+                rate=rate_within(part, planned.sensitivity),
+                sensitivity=planned.sensitivity,
+            )
+            for planned, part in zip(self.measurements, parts, strict=True)
+        )
+
+
+def planned(requests: Sequence[Request], policy: Policy, *, bins: int, points: int) -> AggregatePlan:
+    """Plan what is measured; without requests the counts of every column by itself.
+
+    Parameters
+    ----------
+    requests : sequence of Request
+    policy : Policy
+    bins : int
+        Equal bins of a number by which a table is divided.
+    points : int
+        Places at most of the grid of a number whose quantiles are asked for.
+
+    Raises
+    ------
+    PolicyError
+        A column is not in the table, is not released, has no public domain, or is no number where one is added up.
+    ParameterError
+        There would be too many cells.
+    """
+    asked = requests or [Request(statistic=Statistic.COUNT, by=(name,)) for name in _released(policy)]
+    if not asked:
+        raise PolicyError("no column is declared that could be counted", "`anonkit init` drafts a policy")
+    names = sorted({name for request in asked for name in (*request.by, *([request.of] if request.of else []))})
+    declared = {name: _attribute(name, policy) for name in names}
+    groups = {name: _group(declared[name], bins) for request in asked for name in request.by}
+    wanted = [_wanted(request, groups, declared, points) for request in asked]
+    measured: list[Planned] = []
+    for each in wanted:
+        if not any(_holds(other, each) and not _holds(each, other) for other in wanted) and not any(
+            _holds(other, each) for other in measured
+        ):
+            measured.append(each)
+    hosts = [_host(each, measured) for each in wanted]
+    plan = AggregatePlan(
+        measurements=tuple(
+            replace(each, weight=max(own.weight for own, host in zip(wanted, hosts, strict=True) if host == at))
+            for at, each in enumerate(measured)
+        ),
+        tables=tuple(
+            AggregateTable(
+                name=request.table,
+                statistic=request.statistic,
+                by=request.by,
+                of=request.of,
+                levels=request.levels,
+                weight=request.weight,
+                measured=host,
+            )
+            for request, host in zip(asked, hosts, strict=True)
+        ),
+    )
+    if sum(each.numbers for each in plan.measurements) > MOST_CELLS:
+        raise ParameterError(
+            f"the tables would have more than {MOST_CELLS:,} cells with noise",
+            "fewer columns at a time, fewer or broader categories, or fewer bins",
+        )
+    return plan
+
+
+def _released(policy: Policy) -> list[str]:
+    return sorted(policy.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET))
+
+
+def _attribute(name: str, policy: Policy) -> PublicAttribute:
+    """Return the public domain of a column that is asked for; a target is a column as any other here."""
+    column: Column | None = policy.columns.get(name)
+    if column is None:
+        raise PolicyError(f"column {name!r} of an aggregate is not in the table", HINT)
+    if column.role not in (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET):
+        raise PolicyError(
+            f"column {name!r} of an aggregate has role {column.role}: it is not released",
+            "quasi-identifiers, sensitive attributes and the target can be counted and added up",
+        )
+    if column.role is Role.TARGET:
+        column = replace(column, role=Role.QUASI_IDENTIFIER)
+    return public_attribute(column, policy.missing)
+
+
+def _group(attribute: PublicAttribute, bins: int) -> GroupColumn:
+    if attribute.name in FIXED:
+        raise PolicyError(
+            f"a table cannot be divided by a column called {attribute.name!r}, which the tidy table has itself",
+            "rename it in the source",
+        )
+    if isinstance(attribute, NumericAttribute):
+        return GroupColumn(name=attribute.name, domain=attribute.grid(bins))
+    if OTHER in attribute.domain.values:
+        raise PolicyError(
+            f"column {attribute.name!r} declares a category {OTHER!r}, which is what missing cells are called",
+            "give the category another name",
+        )
+    return GroupColumn(name=attribute.name, domain=attribute.domain)
+
+
+def _wanted(
+    request: Request, groups: Mapping[str, GroupColumn], declared: Mapping[str, PublicAttribute], points: int
+) -> Planned:
+    """Return the measurement that a request would need by itself."""
+    kind, by = _KINDS[request.statistic], tuple(groups[name] for name in request.by)
+    if request.of is None:
+        return Planned(kind=kind, by=by, of=None, grid=None, weight=request.weight)
+    of = declared[request.of]
+    if not isinstance(of, NumericAttribute):
+        raise PolicyError(
+            f"column {of.name!r} is no number with public bounds: it has no {request.statistic}",
+            "bounds = [low, high] in the policy, or count it",
+        )
+    grid = RoundingGrid.of_points(*of.bounds, points) if kind is Kind.POINTS else RoundingGrid.fine(*of.bounds)
+    return Planned(kind=kind, by=by, of=of, grid=grid, weight=request.weight)
+
+
+def _holds(larger: Planned, smaller: Planned) -> bool:
+    """Tell whether one measurement can be added up from another: sums from the halves of a mean, too."""
+    same_kind = larger.kind is smaller.kind or (larger.kind is Kind.HALVES and smaller.kind is Kind.SUM)
+    return same_kind and larger.of == smaller.of and {*smaller.by} <= {*larger.by}
+
+
+def _host(wanted: Planned, measured: Sequence[Planned]) -> int:
+    """Return the measurement that a table is read off: the one with the fewest cells, the first of several."""
+    holders = [at for at, each in enumerate(measured) if _holds(each, wanted)]
+    return min(holders, key=lambda at: (measured[at].cells, at))

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Published aggregates as one tidy table: a line for each group and statistic; the report's entry of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from anonkit.dp_trees.aggregates.aggregate_plan import FIXED
+from anonkit.policy.column_declarations import Role
+from anonkit.policy.declaration import Policy
+from anonkit.published.aggregate_figures import Figure
+from anonkit.published.aggregates import Aggregates
+from anonkit.report.blocks import ReportColumn
+
+_MEANING = {
+    "table": "name of the table",
+    "of": "column that is added up",
+    "statistic": "what the value is",
+    "value": "with noise, unbiased for counts and sums",
+    "low": "lower end of the interval",
+    "high": "upper end of the interval",
+}
+
+
+def tidy_table(aggregates: Aggregates, lines: Sequence[Figure]) -> pa.Table:
+    """Return the lines as a table; a column by which a table is not divided is empty in its lines."""
+    texts = {
+        "table": [line.table for line in lines],
+        **{column.name: [line.groups.get(column.name) for line in lines] for column in aggregates.columns},
+        "of": [line.of for line in lines],
+        "statistic": [line.statistic for line in lines],
+    }
+    numbers = {name: [getattr(line, name) for line in lines] for name in ("value", "low", "high")}
+    return pa.table(
+        {
+            **{name: pa.array(cells, pa.string()).dictionary_encode() for name, cells in texts.items()},
+            **{name: pa.array(cells, pa.float64()) for name, cells in numbers.items()},
+        }
+    )
+
+
+def described_columns(aggregates: Aggregates) -> list[dict[str, Any]]:
+    """Return what the params tell of the columns of the tidy table."""
+    groups = [{**column.to_params(), "shows": "group"} for column in aggregates.columns]
+    first, *rest = FIXED
+    return [_fixed(first), *groups, *map(_fixed, rest)]
+
+
+def _fixed(name: str) -> dict[str, Any]:
+    return {"name": name, "type": "number" if name in ("value", "low", "high") else "category", "shows": _MEANING[name]}
+
+
+def column_entries(policy: Policy, aggregates: Aggregates, added_up: Sequence[str]) -> list[ReportColumn]:
+    """Return the `columns` block of the report.
+
+    Parameters
+    ----------
+    policy : Policy
+    aggregates : Aggregates
+    added_up : sequence of str
+        Columns of which sums, means or quantiles are published.
+    """
+    own = {column["name"]: _fixed_entry(column["name"]) for column in described_columns(aggregates)}
+    sizes = {column.name: column.domain.size for column in aggregates.columns}
+    others: list[ReportColumn] = []
+    for name, column in policy.columns.items():
+        entry: ReportColumn = {
+            "name": name,
+            "role": str(column.role),
+            "sensitive": column.is_sensitive,
+            "action": "synthesized" if name in sizes else "dropped",
+        }
+        if name in sizes:
+            own[name] = {**entry, "released_values": sizes[name]}
+        elif name in added_up:
+            others.append({**entry, "reason": "only sums, means or quantiles of it are published, with noise"})
+        elif column.role in (Role.IDENTIFIER, Role.UNIT):
+            others.append({**entry, "reason": "identifiers are never released"})
+        else:
+            others.append({**entry, "reason": "no table is asked for that it is in"})
+    return [*own.values(), *others]
+
+
+def _fixed_entry(name: str) -> ReportColumn:
+    return {"name": name, "role": "insensitive", "action": "synthesized", "reason": _MEANING.get(name, "")}

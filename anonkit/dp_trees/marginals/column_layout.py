@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The columns that are counted, and the classes by which their tables are split: all of it public."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from anonkit.domains.array_types import Codes, IntArray
+from anonkit.dp_trees.questions import CodedBatch
+from anonkit.published.marginal_tables import MarginalSchema
+
+Pair = tuple[int, int]
+"""Two columns by number, the lower first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Columns by number, and the anchor: the target, whose classes split every table.
+
+    Without an anchor a target is one more column, the last, and there is one class, of all rows.
+    """
+
+    schema: MarginalSchema
+    anchored: bool
+    """True when the classes of the target split all tables."""
+
+    @property
+    def classes(self) -> int:
+        """Classes that split the tables; 1 without an anchor."""
+        return self.schema.n_classes if self.anchored else 1
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Name of each column; the target among them where it does not split the tables."""
+        return self.schema.column_names(anchored=self.anchored)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of values of each column, missing included."""
+        return tuple(self.schema.sizes[name] for name in self.names)
+
+    @cached_property
+    def offsets(self) -> IntArray:
+        """Where the values of each column begin among the values of all, shape (n_columns + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+
+    def values(self, column: int) -> slice:
+        """Return where the values of a column stand among the values of all."""
+        return slice(int(self.offsets[column]), int(self.offsets[column + 1]))
+
+    @cached_property
+    def pairs(self) -> tuple[Pair, ...]:
+        """All pairs of columns."""
+        return tuple(combinations(range(len(self.sizes)), 2))
+
+    def codes(self, batch: CodedBatch) -> Iterator[Codes]:
+        """Yield the codes of each column in turn, shape (n_rows,) each."""
+        yield from batch.codes
+        if self.schema.target is not None and not self.anchored:
+            yield batch.labels
+
+    def labels(self, batch: CodedBatch) -> IntArray:
+        """Return the class of each row, shape (n_rows,)."""
+        return batch.labels.astype(np.int64) if self.anchored else np.zeros(batch.n_rows, dtype=np.int64)

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of dp-marginals in their order: the view, tables of columns, a forest of pairs, further pairs, the mixture.
+
+The only module that sees exact counts and noise of tables together. An exact table is used in readings and scores of
+private choices, and under the noise of its own publication.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from anonkit.domains.array_types import FloatArray, IntArray
+from anonkit.dp_trees.marginals import marginal_rule as rule
+from anonkit.dp_trees.marginals.column_layout import Layout, Pair
+from anonkit.dp_trees.marginals.dependency_tree import STEPS, error_steps, private_best, private_tree
+from anonkit.dp_trees.marginals.exact_tables import ExactTables, membership
+from anonkit.dp_trees.marginals.measured_tables import (
+    Margins,
+    Measured,
+    margins_of,
+    rare_together,
+    refined,
+    rows_per_class,
+)
+from anonkit.dp_trees.marginals.mixture_rounding import in_units
+from anonkit.dp_trees.marginals.pair_consistency import consistent_pair
+from anonkit.dp_trees.marginals.product_mixture import Mixture, fitted_mixture
+from anonkit.dp_trees.marginals.table_plan import TablePlan, candidate_pairs, names_of, plan_of
+from anonkit.dp_trees.marginals.tree_pairs import Step, all_pairs, order_of, rows_of_tree
+from anonkit.dp_trees.marginals.view_choice import ViewChoice, chosen_view, forecast_of
+from anonkit.dp_trees.questions import Counter
+from anonkit.mechanisms.accounting import Draw
+from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.published.marginal_tables import OneWayTable, PairTable
+from anonkit.published.noisy_tables import noise_variance
+from anonkit.published.product_mixtures import ClassMixture, ProductMixtures
+from anonkit.randomness import Randomness
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LearnedMarginals:
+    """Everything that is published of the rows, and the draws that it took."""
+
+    choice: ViewChoice
+    plan: TablePlan
+    one_ways: tuple[OneWayTable, ...]
+    pairs: tuple[PairTable, ...]
+    mixtures: ProductMixtures
+
+    @property
+    def draws(self) -> tuple[Draw, ...]:
+        """All lines of the account but that of the number of rows."""
+        return (*(reading.draw for reading in self.choice.readings), *self.plan.draws)
+
+
+def learn(
+    layout: Layout, counter: Counter, rows: float, units: int, whole: int, randomness: Randomness
+) -> LearnedMarginals:
+    """Count, choose, add noise, and fit the mixture.
+
+    Parameters
+    ----------
+    layout : Layout
+        The finest view: split by the target where it may split.
+    counter : Counter
+        Holds the rows.
+    rows : float
+        Number of rows, public or noisy.
+    units, whole : int
+        What a row may still lose, and what it may lose in all, in units of 2**-52.
+    randomness : Randomness
+
+    Raises
+    ------
+    GuaranteeError
+        Rows were counted more or less often than they are charged for; the code is wrong then.
+
+    Privacy
+    -------
+    Readings, tables and choices are charged before they are drawn, and add up to at most `units`. All that follows is
+    post-processing.
+    """
+    plan, choice, view = planned(layout, counter, rows, units, whole, randomness)
+    return measured(view, choice, plan, randomness)
+
+
+def planned(
+    layout: Layout, counter: Counter, rows: float, units: int, whole: int, randomness: Randomness
+) -> tuple[TablePlan, ViewChoice, ExactTables]:
+    """Count all tables, choose the view, and plan the draws of tables and pairs; parameters are those of `learn`."""
+    exact = ExactTables.counted(layout, candidate_pairs(layout), counter)
+    choice = chosen_view(exact, rows, units, whole, randomness.child("readings"))
+    view = exact if choice.anchored else exact.pooled()
+    forecast = forecast_of(view.layout, tuple(view.pairs), max(rows, 1.0))
+    further = forecast.further(choice.edges, choice.units / (1 << 52))
+    return plan_of(view.layout, tuple(view.pairs), choice.edges, further, choice.units), choice, view
+
+
+def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness: Randomness) -> LearnedMarginals:
+    """Measure what is planned, and fit the mixture to it."""
+    layout = plan.layout
+    one_ways = [
+        _noisy(table, draw, randomness.child(f"table of column {at}"))
+        for at, (table, draw) in enumerate(zip(exact.columns, plan.one_ways, strict=True))
+    ]
+    groups = [
+        np.arange(table.counts.shape[1]) if plan.edges is None else rare_together(table, rule.RARE_DEVIATIONS)
+        for table in one_ways
+    ]
+    margins = margins_of(one_ways, groups)
+    known: dict[Pair, Measured] = {}
+    edges: list[Pair] = []
+    steps, targets = order_of((), len(layout.sizes)), None
+    tree: dict[Pair, FloatArray] = {}
+    if plan.edges is not None and plan.tree is not None:
+        grouped = {pair: exact.grouped(pair, groups) for pair in plan.candidates}
+        models = {pair: margins.independent(pair) for pair in plan.candidates}
+        words = Words(randomness.child("pairs of the tree"))
+        scores = _scores(grouped, models, models, plan.tree)
+        edges = private_tree(scores, len(layout.sizes), plan.edges.rate, words, plan.edges.times)
+        known |= _noisy_pairs(edges, grouped, plan.tree, randomness.child("tables of the tree"))
+        margins = refined(margins, one_ways, known)
+        steps = order_of(edges, len(layout.sizes))
+        tree, targets = _followed(layout, steps, edges, known, margins)
+        if plan.choices is not None and plan.pairs is not None:
+            left = {pair: grouped[pair] for pair in plan.candidates if pair not in tree}
+            expected = {pair: _in_groups(targets, layout, pair, margins) for pair in left}
+            words = Words(randomness.child("further pairs"))
+            scores = _scores(left, expected, models, plan.pairs)
+            further = private_best(scores, plan.choices.times, plan.choices.rate, words)
+            known |= _noisy_pairs(further, grouped, plan.pairs, randomness.child("tables of further pairs"))
+            margins = refined(margins, one_ways, known)
+            tree, targets = _followed(layout, steps, edges, known, margins)
+            for pair in further:
+                _put(targets, layout, pair, consistent_pair(pair, known[pair], margins))
+    class_rows = rows_per_class([*one_ways, *known.values()])
+    return LearnedMarginals(
+        choice=choice,
+        plan=plan,
+        one_ways=tuple(
+            OneWayTable(name=name, counts=table.counts, rate=draw.rate, groups=group)
+            for name, table, draw, group in zip(layout.names, one_ways, plan.one_ways, groups, strict=True)
+        ),
+        pairs=tuple(
+            PairTable(names=names_of(layout, pair), counts=table.counts, rate=table.rate, in_tree=pair in tree)
+            for pair, table in known.items()
+        ),
+        mixtures=ProductMixtures(
+            schema=layout.schema,
+            anchored=layout.anchored,
+            classes=_mixtures(layout, steps, tree, targets, margins, known, class_rows),
+        ),
+    )
+
+
+def _noisy(counts: IntArray, draw: Draw, randomness: Randomness) -> Measured:
+    noisy = noisy_counts(counts, draw.rate, Words(randomness))
+    return Measured(counts=noisy, variance=noise_variance(draw.rate), rate=draw.rate)
+
+
+def _noisy_pairs(
+    pairs: Sequence[Pair], exact: Mapping[Pair, IntArray], draw: Draw, randomness: Randomness
+) -> dict[Pair, Measured]:
+    return {pair: _noisy(exact[pair], draw, randomness.child(f"table {number}")) for number, pair in enumerate(pairs)}
+
+
+def _scores(
+    exact: Mapping[Pair, IntArray], models: Mapping[Pair, FloatArray], sizes: Mapping[Pair, FloatArray], draw: Draw
+) -> dict[Pair, int]:
+    """Return how far models are off, less the noise that tables would get, in steps.
+
+    Parameters
+    ----------
+    exact : mapping
+        True tables, of which one row moves a score by `STEPS` at most.
+    models, sizes : mapping
+        What they are compared with, and the rows expected in their cells: a cell of few rows cannot be off by many.
+    draw : Draw
+        Of the tables.
+    """
+    scale = (1 << 52) / draw.rate  # the mean absolute noise of a cell
+    out = {}
+    for pair, table in exact.items():
+        noise = rule.NOISE_TAKEN_OFF * float(np.minimum(scale, 2 * sizes[pair]).sum())
+        out[pair] = error_steps(table, models[pair]) - round(noise * STEPS)
+    return out
+
+
+def _followed(
+    layout: Layout, steps: Sequence[Step], edges: Sequence[Pair], known: Mapping[Pair, Measured], margins: Margins
+) -> tuple[dict[Pair, FloatArray], FloatArray]:
+    """Return the consistent tables of the forest, and all pairs that follow from them."""
+    tree = {pair: consistent_pair(pair, known[pair], margins) for pair in edges}
+    return tree, all_pairs(layout, steps, tree, margins)
+
+
+def _in_groups(shares: FloatArray, layout: Layout, pair: Pair, margins: Margins) -> FloatArray:
+    """Return the rows expected of a pair by group and group, shape (classes, groups, groups)."""
+    block = shares[:, layout.values(pair[0]), layout.values(pair[1])]
+    first, second = (membership(margins.groups[column]) for column in pair)
+    return np.asarray((first.T @ block @ second) * margins.totals[:, np.newaxis, np.newaxis])
+
+
+def _put(targets: FloatArray, layout: Layout, pair: Pair, shares: FloatArray) -> None:
+    """Put the shares of a pair among those of all pairs."""
+    first, second = (layout.values(column) for column in pair)
+    targets[:, first, second] = shares
+    targets[:, second, first] = shares.transpose(0, 2, 1)
+
+
+def _mixtures(
+    layout: Layout,
+    steps: Sequence[Step],
+    tree: Mapping[Pair, FloatArray],
+    targets: FloatArray | None,
+    margins: Margins,
+    known: Mapping[Pair, Measured],
+    class_rows: FloatArray,
+) -> tuple[ClassMixture, ...]:
+    """Return the mixture of each class; of one component where no pair was measured."""
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    columns = np.concatenate(margins.values, axis=1)
+    if targets is None:
+        return tuple(
+            in_units(Mixture(weights=np.ones(1), shares=own[np.newaxis]), layout.offsets, rows)
+            for own, rows in zip(columns, class_rows, strict=True)
+        )
+    weights = _weights(layout, known)
+    fewest, most = rule.FIT_STEPS
+    fit_steps = max(fewest, min(most, rule.FIT_WORK // targets.size))
+    starts = rows_of_tree(layout, steps, tree, margins, rule.COMPONENTS)
+    with threadpool_limits(limits=1, user_api="blas"):  # small matrices: on busy cores threads wait for each other
+        return tuple(
+            in_units(
+                fitted_mixture(pairs, weights, own, rows[: components_of(total)], layout.offsets, fit_steps),
+                layout.offsets,
+                total,
+            )
+            for pairs, own, rows, total in zip(targets, columns, starts, class_rows, strict=True)
+        )
+
+
+def components_of(rows: float) -> int:
+    """Return how many components the mixture of a class of so many rows has."""
+    return min(max(int(rows) // rule.ROWS_A_COMPONENT, 1), rule.COMPONENTS)
+
+
+def _weights(layout: Layout, known: Mapping[Pair, Measured]) -> FloatArray:
+    """Return the weight of each pair of values in the fit, by the precision of their tables."""
+    best = max(1 / table.variance for table in known.values())
+    out = np.full((int(layout.offsets[-1]),) * 2, rule.UNMEASURED_WEIGHT)
+    for pair, table in known.items():
+        first, second = (layout.values(column) for column in pair)
+        out[first, second] = 1 / table.variance / best
+        out[second, first] = 1 / table.variance / best
+    for column in range(len(layout.sizes)):
+        out[layout.values(column), layout.values(column)] = 0.0
+    return out

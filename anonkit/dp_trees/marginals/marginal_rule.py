@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The public rule of dp-marginals: its constants, the shares of epsilon, and the errors that it expects of a plan.
+
+A plan is a view (all columns alike, or split by the classes of the target) and a number of pairs. What it costs in
+noise follows from epsilon, from the number of rows (public, or counted with noise) and from the sizes of the domains,
+with shares that fall like 1 / j in place of those of the values. What it gains depends on the table and is read with
+noise, where a reading can pay. Constants were chosen on 33 tables, none of them Adult.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from anonkit.domains.array_types import FloatArray
+from anonkit.dp_trees.marginals.column_layout import Pair
+
+ROWS_SHARE = Fraction(1, 100)
+"""Share of epsilon for the noisy count of the rows, when their number is not public."""
+MOST_NOISE = 0.3
+"""Expected distance of independent columns from which on nothing else is looked at."""
+FREE_SPLIT = 0.003
+"""Expected distance that splitting by the target may cost without a look at whether it pays."""
+SPLIT_RATIO = 5.0
+"""Dependence on the target that pays for a split, in its cost."""
+MOST_SPLIT_NEED = 0.1
+"""Dependence on the target beyond which it is not worth asking for."""
+SPLIT_CLARITY = 3.0
+"""How much larger than its noise the dependence that is asked for must be."""
+READING_SHARE = 0.05
+"""Share of epsilon for a reading at most."""
+READING_PRICE = 0.004
+"""What a reading may cost the columns at most, as a distance."""
+READING_ROWS = 2000.0
+"""Epsilon of the reading of a gain times the rows at most: more of it tells no more."""
+GAIN_SCALES = 2.0
+"""Scales of its noise that a gain must reach."""
+MOST_DROP = 0.07
+"""Expected loss by pairs, were there nothing to gain, above which a gain is not asked for."""
+FULL_TREE_NOISE = 0.02
+"""Expected loss by noise up to which all columns are joined; above it half of the pairs are measured."""
+EDGE_SHARE = 0.03
+"""Share of what is left for the choices of pairs."""
+COLUMN_WEIGHT = 0.5
+"""Weight of a column in the division of what is left."""
+RARE_DEVIATIONS = 4.0
+"""Values with a noisy count below so many standard deviations are counted together in pairs."""
+NOISE_TAKEN_OFF = 0.5
+"""Part of the expected noise of a table that is taken off the score of its pair."""
+COMPONENTS = 200
+"""Components of the mixture of a class at most."""
+ROWS_A_COMPONENT = 10
+"""Rows of a class for each of its components at least."""
+FIT_STEPS = (60, 250)
+"""Steps of the fit of the mixture, of many values and of few."""
+FIT_WORK = 1 << 28
+"""Steps times pairs of values, about."""
+MOST_VALUE_PAIRS = 1 << 21
+"""Pairs of values of all columns times classes that a mixture is fitted to at most."""
+UNMEASURED_WEIGHT = 0.05
+"""Weight of a pair that was not measured in the fit, where the pair that is known best has 1."""
+MOST_SPLIT_CLASSES = 16
+"""Classes of a target that splits tables at most."""
+FURTHER_CHOICES = 0.02
+"""Share of what is left for the choices of pairs beside the tree; their tables and these are paid by the tree's."""
+FURTHER_WEIGHT = 0.75
+"""Weight of a table beside the tree, where one of the tree has 1."""
+FURTHER_NOISE = 0.008
+"""Expected distance by noise at which as many pairs beside the tree are measured as there are columns."""
+MOST_FURTHER = 2.0
+"""Pairs beside the tree for each column at most; below a half there are none."""
+_CELL, _PAIR_CELL, _PATH, _MODEL = 0.8, 0.5, 0.3, 0.8
+
+
+def stage_shares(sizes: Sequence[int], classes: int, edges: int) -> tuple[float, float, float]:
+    """Return the shares of tables of columns, of choices of edges, and of tables of edges.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Values of each column.
+    classes : int
+        Classes that split the tables; 1 where none do.
+    edges : int
+        Pairs of the forest; 0: all of it is for the columns.
+    """
+    if not edges:
+        return 1.0, 0.0, 0.0
+    count, roots = len(sizes), [math.sqrt(size) for size in sizes]
+    columns = COLUMN_WEIGHT * math.sqrt(count - 1) * math.sqrt(classes) * sum(roots)
+    pair = (sum(roots) ** 2 - sum(sizes)) / (count * (count - 1))
+    pairs = edges * math.sqrt(classes) * pair
+    left = 1 - EDGE_SHARE
+    return left * columns / (columns + pairs), EDGE_SHARE, left * pairs / (columns + pairs)
+
+
+def further_shares(tables: float, edges: int, further: int) -> tuple[float, float, float]:
+    """Return how the share of the tables is divided: tables of the tree, further choices, further tables."""
+    if not further:
+        return tables, 0.0, 0.0
+    own = FURTHER_WEIGHT * further / (further + edges + 1)
+    return (tables - FURTHER_CHOICES) * (1 - own), FURTHER_CHOICES, (tables - FURTHER_CHOICES) * own
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Forecast:
+    """The error that is expected of plans of one view, as the mean over pairs of sums of absolute differences."""
+
+    sizes: tuple[int, ...]
+    """Values of each column of the view."""
+    classes: int
+    """Classes that split its tables; 1 where none do."""
+    pairs: tuple[Pair, ...]
+    """Pairs of columns that may be measured."""
+    rows: float
+    """Number of rows, public or noisy; at least 1."""
+    targets: bool = field(default=False)
+    """True where the pairs with a target that splits the tables count too."""
+
+    @cached_property
+    def _ends(self) -> tuple[list[int], list[int]]:
+        return [first for first, _ in self.pairs], [second for _, second in self.pairs]
+
+    def _falling(self, column: int) -> FloatArray:
+        """Return the public stand-in for the rows of the values of a column."""
+        ranks = 1 / np.arange(1, self.sizes[column] + 1)
+        return np.asarray(self.rows * ranks / ranks.sum())
+
+    def column_noise(self, edges: int, epsilon: float) -> FloatArray:
+        """Return the expected error of each column, shape (n_columns,)."""
+        share, _, _ = stage_shares(self.sizes, self.classes, edges)
+        roots = np.sqrt(self.sizes)
+        scales = _CELL * math.sqrt(self.classes) * roots.sum() / (epsilon * share * roots)
+        return np.array([np.minimum(scale, self._falling(at)).sum() for at, scale in enumerate(scales)])
+
+    def table_noise(self, scale: float) -> FloatArray:
+        """Return the expected error of the table of each pair at a scale of noise, shape (n_pairs,)."""
+        most = _PAIR_CELL * scale * math.sqrt(self.classes)
+        falling = [self._falling(column) for column in range(len(self.sizes))]
+        return np.array([np.minimum(most, np.outer(falling[a], falling[b]) / self.rows).sum() for a, b in self.pairs])
+
+    def error(self, edges: int, epsilon: float, gains: FloatArray | None = None) -> float:
+        """Return the expected error of a plan.
+
+        Parameters
+        ----------
+        edges : int
+            Pairs of the forest; 0: columns alone.
+        epsilon : float
+            Of one row, for all tables.
+        gains : float array, shape (n_pairs,), optional
+            Error of independence of each pair; none without.
+
+        Notes
+        -----
+        Changes no faster than the mean of `gains`: of each pair the error is the root of a sum of squares of which
+        one is that of its gain times a factor of at most 1, and the least sum over all forests of so many edges is a
+        minimum of such sums. The greedy choice of edges by what they save finds it: forests of so many edges are the
+        bases of a matroid.
+        """
+        noise = self.column_noise(edges, epsilon)
+        first, second = self._ends
+        columns = np.minimum(noise[first] + noise[second], 2 * self.rows)
+        known = np.zeros(len(self.pairs)) if gains is None else gains
+        extra, number = (float(noise.sum()), len(self.sizes)) if self.targets else (0.0, 0)
+        if not edges:
+            return float((np.hypot(known, columns).sum() + extra) / (len(self.pairs) + number))
+        tables = self.table_noise(edges / (epsilon * stage_shares(self.sizes, self.classes, edges)[2]))
+        joined = edges / (len(self.sizes) - 1)
+        model = 1 - (1 - _MODEL) * joined**2
+        without = np.sqrt((model * known) ** 2 + columns**2 + (_PATH * joined * tables.mean()) ** 2)
+        saved = without - np.hypot(tables, columns)
+        return float((without.sum() - self._best(saved, edges) + extra) / (len(self.pairs) + number))
+
+    def _best(self, saved: FloatArray, edges: int) -> float:
+        """Return the largest sum over the edges of a forest of so many."""
+        part, total, left = list(range(len(self.sizes))), 0.0, edges
+        for at in np.argsort(-saved, kind="stable").tolist():
+            one, other = (part[column] for column in self.pairs[at])
+            if one != other and left:
+                part = [one if own == other else own for own in part]
+                total += float(saved[at])
+                left -= 1
+        return total
+
+    def further(self, edges: int, epsilon: float) -> int:
+        """Return how many pairs beside a tree of so many edges are worth their noise; more of them the less it is."""
+        columns = len(self.sizes)
+        if edges < max(columns - 1, 1):
+            return 0
+        a_column = min(MOST_FURTHER, FURTHER_NOISE / self.distance(edges, epsilon))
+        return min(round(a_column * columns), len(self.pairs) - edges) if a_column >= 0.5 else 0
+
+    def distance(self, edges: int, epsilon: float) -> float:
+        """Return the expected distance by noise alone, in total variation."""
+        return self.error(edges, epsilon) / 2 / self.rows

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All pairs of columns that follow from a tree of pairs in closed form, and rows that stand for the tree.
+
+Along a tree every column depends on the rest through its neighbours alone (Chow, Liu 1968), so the table of any pair is
+a product of conditional tables along the path between the two. Post-processing of noisy counts, at no privacy loss.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from anonkit.domains.array_types import FloatArray, IntArray
+from anonkit.dp_trees.marginals.column_layout import Layout, Pair
+from anonkit.dp_trees.marginals.measured_tables import Margins
+from anonkit.randomness import keyed_words
+
+_PUBLIC_KEY = hashlib.sha256(b"rows that stand for a tree").digest()
+"""Key of a public sequence: nothing private hangs on it, and the same tables give the same rows."""
+_WORD_BITS = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A column in an order in which its parent comes before it."""
+
+    column: int
+    parent: int | None
+    """None for the first column of a part of the tree."""
+
+
+def order_of(edges: Sequence[Pair], n_columns: int) -> list[Step]:
+    """Return all columns, each after its parent; a column without an edge is a root."""
+    beside: list[list[int]] = [[] for _ in range(n_columns)]
+    for first, second in edges:
+        beside[first].append(second)
+        beside[second].append(first)
+    steps: list[Step] = []
+    seen: set[int] = set()
+    for root in range(n_columns):
+        if root in seen:
+            continue
+        seen.add(root)
+        waiting = [Step(column=root, parent=None)]
+        while waiting:
+            step = waiting.pop(0)
+            steps.append(step)
+            for near in beside[step.column]:
+                if near not in seen:
+                    seen.add(near)
+                    waiting.append(Step(column=near, parent=step.column))
+    return steps
+
+
+def conditional(tables: Mapping[Pair, FloatArray], step: Step, margins: Margins) -> FloatArray:
+    """Return the shares of a column's values given its parent's, shape (classes, values of the parent, values)."""
+    parent, column = step.parent, step.column
+    if parent is None:
+        return margins.values[column][:, np.newaxis, :]
+    joint = tables[parent, column] if parent < column else tables[column, parent].transpose(0, 2, 1)
+    rows = joint.sum(axis=2, keepdims=True)
+    alone = np.broadcast_to(margins.values[column][:, np.newaxis, :], joint.shape)
+    return np.where(rows > 0, joint / np.where(rows > 0, rows, 1.0), alone)
+
+
+def all_pairs(layout: Layout, steps: Sequence[Step], tables: Mapping[Pair, FloatArray], margins: Margins) -> FloatArray:
+    """Return the shares of all pairs of values of all columns, shape (classes, all values, all values).
+
+    Parameters
+    ----------
+    layout : Layout
+    steps : sequence of Step
+        The tree.
+    tables : mapping of pair to float array
+        Shares of its pairs of columns, by value.
+    margins : Margins
+
+    Returns
+    -------
+    float array
+        Symmetric; the block of a column with itself is diagonal.
+    """
+    values = int(layout.offsets[-1])
+    out = np.zeros((layout.classes, values, values))
+    before = np.zeros(0, dtype=np.int64)
+    for step in steps:
+        own = layout.values(step.column)
+        here = np.arange(own.start, own.stop)
+        if before.size:
+            given = conditional(tables, step, margins)
+            if step.parent is None:
+                above = np.concatenate(margins.values, axis=1)[:, before, np.newaxis]
+            else:
+                above = out[:, before, layout.values(step.parent)]
+            block = above @ given
+            out[:, before[:, np.newaxis], here] = block
+            out[:, here[:, np.newaxis], before] = block.transpose(0, 2, 1)
+        out[:, here, here] = margins.values[step.column]
+        before = np.concatenate([before, here])
+    return out
+
+
+def rows_of_tree(
+    layout: Layout, steps: Sequence[Step], tables: Mapping[Pair, FloatArray], margins: Margins, number: int
+) -> IntArray:
+    """Return rows of each class that stand for the tree, shape (classes, number, n_columns).
+
+    They are drawn along the tree by a public sequence: the same tables give the same rows, and nothing is secret.
+    """
+    out = np.zeros((layout.classes, number, len(layout.sizes)), dtype=np.int64)
+    for step in steps:
+        words = keyed_words(_PUBLIC_KEY, step.column, 0, number, word_bits=_WORD_BITS)
+        uniform = (words.reshape(-1).astype(np.float64) + 0.5) / (1 << _WORD_BITS)
+        ends = np.cumsum(conditional(tables, step, margins), axis=2)
+        for own, reached in zip(out, ends, strict=True):
+            given = np.zeros(number, dtype=np.int64) if step.parent is None else own[:, step.parent]
+            passed = reached[given] <= (uniform * reached[given, -1])[:, np.newaxis]
+            own[:, step.column] = passed[:, :-1].sum(axis=1)
+    return out

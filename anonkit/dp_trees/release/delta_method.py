@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Central methods that may be given a delta: domains found privately, and the promise of epsilon and delta."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Self
+
+from anonkit.domains.found_domains import FoundDomains
+from anonkit.dp_trees.release.declared_schema import CentralMethod
+from anonkit.dp_trees.release.private_domains import FINDING_SHARE, DomainSearch, undeclared_columns
+from anonkit.dp_trees.release.synthesized import domains_budget
+from anonkit.mechanisms.accounting import units_of
+from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.parameters import check_number, parameter
+from anonkit.policy.declaration import Policy
+from anonkit.policy.public_domains import conditions_of
+from anonkit.promises.approximate_dp import ApproximateDP
+from anonkit.promises.neighbouring_tables import REPLACE
+from anonkit.protocols import Draft, Engine, Source
+from anonkit.randomness import Randomness
+from anonkit.report.blocks import Budget
+
+PUBLIC_COLUMNS = ("That the table has these columns, with their names and their types, is public knowledge.",)
+"""What a promise rests on whose domains were found privately."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeltaMethod(CentralMethod):
+    """A method that may be given a delta, and spends it where that means less noise.
+
+    Privacy
+    -------
+    With delta 0, the default, epsilon is pure, and nothing else happens than in a method without the parameter.
+    """
+
+    delta: float = parameter(
+        default=0.0,
+        range="[0, 0.01]",
+        help="probability that epsilon does not cover, far below one in the number of rows; 0: none, pure epsilon",
+        silent=True,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("delta", self.delta, 0, 0.01, hint="far below one in the number of rows, such as 1e-9; 0 for none")
+
+    def with_found_domains(self, policy: Policy, source: Source, engine: Engine, rng: Randomness) -> Policy:
+        """Return the policy with domains found in the table, for a part of epsilon and of delta; or as it was.
+
+        Nothing is looked at without a delta, or where every column has a public domain. See
+        `anonkit.dp_trees.release.private_domains`. Where nothing can be released, `found_domains.undecided` says why.
+        """
+        if not self.delta or not undeclared_columns(policy):
+            return policy
+        self.check_unit(policy)
+        search = DomainSearch(
+            source,
+            engine,
+            self.used_rows(source, policy, engine, rng),
+            row_units=units_of(Fraction(self.epsilon) * FINDING_SHARE / self.changed_rows),
+            delta=Fraction(self.delta) / 2,
+            rows_per_unit=self.rows_per_unit,
+            replaced=self.neighbours == REPLACE,
+            words=Words(rng.child("domains")),
+        )
+        return search.found(policy)
+
+    def epsilon_left(self, policy: Policy) -> Fraction:
+        """Return what is left of epsilon, for the unit of privacy, when the domains are found."""
+        found = policy.found_domains
+        spent = Fraction(0) if found is None else found.row_epsilon * self.changed_rows
+        return Fraction(self.epsilon) - spent
+
+    def delta_left(self, policy: Policy) -> Fraction:
+        """Return what is left of delta when the domains are found: the other half."""
+        return Fraction(self.delta) / (1 if policy.found_domains is None else 2)
+
+    def without_search(self, policy: Policy) -> tuple[Self, Policy]:
+        """Return the method with what is left of epsilon and no delta, and the policy as if all domains were declared.
+
+        For methods whose own draws are pure: they plan and draw as ever, and `charged` adds what the search cost.
+        """
+        left = self.epsilon_left(policy)
+        epsilon = float(left)
+        epsilon = epsilon if Fraction(epsilon) <= left else math.nextafter(epsilon, 0)
+        return replace(self, epsilon=epsilon, delta=0.0), replace(policy, found_domains=None)
+
+    def charged(self, draft: Draft, found: FoundDomains) -> Draft:
+        """Return the draft of the method that `without_search` gave, with the search in its account and its budget."""
+        lines = [line.to_params() for line in found.lines]
+        budget: Budget = {
+            **draft.details["budget"],
+            "epsilon": float(self.epsilon),
+            "delta": float(self.delta),
+            **domains_budget(found.lines),
+        }
+        drawn: Any = draft.params["accounting"]
+        params = {**draft.params, **self.told, "accounting": [*lines, *drawn]}
+        return replace(draft, params=params, details={**draft.details, "budget": budget})
+
+    def approximate_promise(self, policy: Policy, *bounds: str) -> ApproximateDP:
+        """Return the promise of the epsilon and the delta that were asked for."""
+        return ApproximateDP(
+            epsilon=float(self.epsilon),
+            delta=float(self.delta),
+            adjacency=self.neighbours,
+            unit=policy.unit,
+            rows_per_unit=self.rows_per_unit,
+            assumptions=(*conditions_of(policy), *bounds, *(() if policy.found_domains is None else PUBLIC_COLUMNS)),
+            conditional=policy.domains_from_data,
+            identifiers_from_data=policy.identifiers_from_data,
+        )

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Domains of undeclared columns, found privately in the table itself and charged to the account of the release.
+
+The door of every central method that may spend a delta: it is called before the method states its promise, and returns
+a policy in which every column has a public domain, found by `anonkit.mechanisms.domain_finding`. So the claim has no
+condition. A column in which nothing stands out is left out, as identifiers are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anonkit.domains.array_types import BoolArray, IntArray
+from anonkit.domains.arrow_values import category_value
+from anonkit.domains.coded_columns import CodedColumn
+from anonkit.domains.exact_decimals import key_of_text, number_of_text
+from anonkit.domains.found_domains import FindingLine, FoundDomains
+from anonkit.mechanisms.accounting import LAPLACE, rate_within
+from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.domain_finding import (
+    THRESHOLDED,
+    common_values,
+    delta_of_threshold,
+    found_bounds,
+    holds_numbers,
+    threshold_within,
+)
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
+from anonkit.policy.target_task import Task, task_from_declaration
+from anonkit.protocols import Engine, Source
+
+FINDING_SHARE = Fraction(1, 4)
+"""Share of epsilon for domains; of delta it is a half."""
+_KIND_SHARE = Fraction(1, 8)
+"""Of the share of a column of texts: whether it holds numbers."""
+_SEARCHED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
+
+
+def undeclared_columns(policy: Policy) -> list[str]:
+    """Return the columns that are released with noise and have no public domain."""
+    return [
+        name
+        for name in policy.names(*_SEARCHED)
+        if (column := policy.column(name)).categories is None
+        and column.bounds is None
+        and column.tree is None
+        and not column.has_bins
+    ]
+
+
+class DomainSearch:
+    """The search for domains in one table.
+
+    Parameters
+    ----------
+    source : Source
+        Its cells read one by one, none by what others hold.
+    engine : Engine
+    used : bool array, shape (n_rows,), optional
+        Rows that are used; all when None.
+    row_units : int
+        What one row may lose in all columns together, in units of 2**-52 of epsilon.
+    delta : Fraction
+        For the unit of privacy, in all columns together.
+    rows_per_unit : int
+    replaced : bool
+    words : Words
+
+    Privacy
+    -------
+    Which columns are searched, and whether a typed column holds numbers, is public: it follows from the policy and from
+    the names and types of the columns. Every other look at a cell is a draw that is charged.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        engine: Engine,
+        used: BoolArray | None,
+        *,
+        row_units: int,
+        delta: Fraction,
+        rows_per_unit: int,
+        replaced: bool,
+        words: Words,
+    ) -> None:
+        self._source, self._engine, self._used, self._words = source, engine, used, words
+        self._row_units, self._delta = row_units, delta
+        self._rows, self._replaced = rows_per_unit, replaced
+        self._lines: list[FindingLine] = []
+
+    def found(self, policy: Policy) -> Policy:
+        """Return the policy with a domain for every column, and with what finding them cost.
+
+        Every column is searched, whatever the others gave: what a search costs is public. Where nothing stands out in
+        the target, or in any other column, the result says that nothing can be released.
+        """
+        names = undeclared_columns(policy)
+        columns, left_out = dict(policy.columns), []
+        for name in names:
+            column = policy.column(name)
+            columns[name] = self._searched(column, policy, self._row_units // len(names), self._delta / len(names))
+            if columns[name] is column:
+                columns[name] = replace(column, role=Role.IDENTIFIER)
+                left_out.append(name)
+        searched = replace(policy, columns=columns)
+        found = FoundDomains(
+            lines=tuple(self._lines),
+            names=tuple(name for name in names if name not in left_out),
+            left_out=tuple(left_out),
+            undecided=_undecided(policy, searched),
+        )
+        return replace(searched, found_domains=found)
+
+    def _searched(self, column: Column, policy: Policy, units: int, delta: Fraction) -> Column:
+        """Return the column with a domain, or the very same when nothing stands out."""
+        (coded,) = self._engine.encode(self._source, [column.name])
+        values, rows = self._counted(coded)
+        kind = self._source.schema.field(column.name).type
+        is_target = column.role is Role.TARGET
+        if is_target and task_from_declaration(column, policy.task) is Task.REGRESSION:
+            return self._bounded(column, values, rows, units)
+        if is_target or column.compares_texts or pa.types.is_boolean(kind) or pa.types.is_temporal(kind):
+            return self._listed(column, values, rows, units, delta)
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+            return self._bounded(column, values, rows, units)
+        rate = rate_within(int(units * _KIND_SHARE), 1)
+        self._charge(f"kind of {column.name}", rate)
+        texts = sum(own for value, own in zip(values, rows.tolist(), strict=True) if _number(value) is None)
+        numbers = holds_numbers(texts, rate, self._words)
+        left = units - rate
+        return self._bounded(column, values, rows, left) if numbers else self._listed(column, values, rows, left, delta)
+
+    def _counted(self, coded: CodedColumn) -> tuple[list[object], IntArray]:
+        """Return the values that are not missing, and the used rows of each."""
+        codes = coded.codes if self._used is None else coded.codes[self._used]
+        rows = np.bincount(codes, minlength=coded.size).astype(np.int64)
+        present = coded.size - (coded.missing is not None)
+        return list(coded.values[:present]), rows[:present]
+
+    def _bounded(self, column: Column, values: Sequence[object], rows: IntArray, units: int) -> Column:
+        first = rate_within(units // 2, 1)
+        second = rate_within(units - first, 1)
+        self._charge(f"sizes of {column.name}", first)
+        self._charge(f"bounds of {column.name}", second)
+        read = [_number(value) for value in values]
+        numbers: NDArray[np.float64] = np.array([np.nan if number is None else number for number in read])
+        finite = np.isfinite(numbers)
+        bounds = found_bounds(numbers[finite], rows[finite], (first, second), self._words)
+        return column if bounds is None else replace(column, bounds=bounds)
+
+    def _listed(self, column: Column, values: Sequence[object], rows: IntArray, units: int, delta: Fraction) -> Column:
+        rate = rate_within(units, 1)
+        threshold = threshold_within(delta, rate, self._rows, replaced=self._replaced)
+        spent = delta_of_threshold(threshold, rate, self._rows, replaced=self._replaced)
+        self._charge(f"categories of {column.name}", rate, threshold, spent)
+        labels = _labels(values, texts_alone=column.compares_texts)
+        names = sorted(set(labels) - {""})
+        place = {name: at for at, name in enumerate(names)}
+        counts = np.zeros(len(names), dtype=np.int64)
+        for label, own in zip(labels, rows.tolist(), strict=True):
+            if label:
+                counts[place[label]] += own
+        kept = [names[at] for at in common_values(counts, rate, threshold, self._words).tolist()]
+        enough = len(kept) >= (2 if column.role is Role.TARGET else 1)
+        return replace(column, categories=tuple(kept)) if enough else column
+
+    def _charge(self, purpose: str, rate: int, threshold: int | None = None, delta: Fraction = Fraction(0)) -> None:
+        mechanism = LAPLACE if threshold is None else THRESHOLDED
+        self._lines.append(
+            FindingLine(purpose=purpose, mechanism=mechanism, rate=rate, threshold=threshold, delta=delta)
+        )
+
+
+def _undecided(policy: Policy, searched: Policy) -> str | None:
+    """Return why nothing can be released; None where something can."""
+    if policy.target is not None and searched.target is None:
+        return f"target {policy.target!r}: no two classes stand out from the noise with so small an epsilon"
+    if not searched.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE):
+        return "in no column but the target does anything stand out from the noise with so small an epsilon"
+    return None
+
+
+def _labels(values: Sequence[object], *, texts_alone: bool) -> list[str]:
+    """Return the category of each value: all spellings of one exact number are one, by its own spelling."""
+    labels = [str(category_value(value, False)) for value in values]
+    return labels if texts_alone else [key_of_text(label) or "" for label in labels]
+
+
+def _number(value: object) -> float | None:
+    """Return the number that a cell holds; a text of digits that begins with a zero, such as a postal code, is none."""
+    text = str(value)
+    plain = text.strip()
+    if isinstance(value, str) and len(plain) > 1 and plain[0] == "0" and plain[1].isdigit():
+        return None
+    return number_of_text(text)

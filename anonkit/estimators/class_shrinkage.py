@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shrinkage of class × value shares towards independence of class and value, by the known noise of each estimate.
+
+Empirical Bayes (Efron and Morris 1973): what a value says of a class has a normal prior around nothing, whose spread is
+one of a few, learned from all attributes together. Attributes whose signal is below their noise drop out by themselves;
+where there is hardly any noise the estimates stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from anonkit.domains.array_types import FloatArray
+from anonkit.estimators.response_inversion import Dependence, project_to_simplex
+
+SPREADS = (0.45, 0.6, 0.8, 1.0, 1.4, 2.0, 3.0)
+"""Standard deviations that a prior may have: of the excess of a share over what independence would make of it, relative
+to that. Found on simulated customers: a grid with spreads down to 0 lets weak effects go too soon."""
+
+_STEPS = 50  # of expectation maximization: the weights of a dozen spreads settle in fewer
+_WEIGHT = 2.0  # attributes that every spread is given beforehand
+_LEAST = 0.05  # of the share that independence makes: what noise may take away at most
+_NOTHING = 1e-12
+
+
+def shrunken(attributes: Sequence[Dependence], classes: FloatArray) -> list[FloatArray]:
+    """Return the shares of class × value of every attribute, each of shape (n_classes, n_values), positive.
+
+    Parameters
+    ----------
+    attributes : sequence of Dependence
+    classes : array, shape (n_classes,)
+        Share of each class, adding up to 1.
+    """
+    independent = [np.outer(classes, drawn_shares(one.values, one.values_variance)) for one in attributes]
+    spreads = np.array(SPREADS)
+    fits = np.array([_fit(one, shares, spreads) for one, shares in zip(attributes, independent, strict=True)])
+    weights = np.full(spreads.size, 1 / spreads.size)
+    chances = np.zeros(fits.shape)
+    for _ in range(_STEPS):
+        chances = np.exp(fits - fits.max(axis=1, keepdims=True)) * weights
+        chances /= chances.sum(axis=1, keepdims=True)
+        weights = chances.sum(axis=0) + _WEIGHT
+        weights /= weights.sum()
+    return [
+        _posterior(one, shares, classes, spreads, chance)
+        for one, shares, chance in zip(attributes, independent, chances, strict=True)
+    ]
+
+
+def drawn_shares(shares: FloatArray, variances: FloatArray) -> FloatArray:
+    """Return unbiased shares, drawn towards equal ones by their noise; positive, adding up to 1.
+
+    Parameters
+    ----------
+    shares, variances : array, shape (n,)
+        Adding up to 1; single shares may be negative.
+    """
+    size = shares.size
+    noise = float(variances.sum())
+    signal = max(float(((shares - 1 / size) ** 2).sum()) - noise, 0.0)
+    trust = signal / (signal + noise) if signal + noise > 0 else 1.0
+    drawn = project_to_simplex(1 / size + trust * (shares - 1 / size))
+    least = np.sqrt(np.maximum(variances, 0.0)) / 10 + _NOTHING  # of a share that noise may hide
+    positive = np.maximum(drawn, np.minimum(least, 0.1 / size))
+    return np.asarray(positive / positive.sum())
+
+
+def _fit(one: Dependence, shares: FloatArray, spreads: FloatArray) -> FloatArray:
+    """Return the log-likelihood of each spread; cells of a class and its others are counted once."""
+    total = (shares * spreads[:, np.newaxis, np.newaxis]) ** 2 + one.excess_variance + _NOTHING**2
+    cells = -0.5 * (np.log(total) + one.excess**2 / total)
+    free = 1 - 1 / max(len(shares), 2)
+    return np.asarray(free * cells.sum(axis=(1, 2)))
+
+
+def _posterior(
+    one: Dependence, shares: FloatArray, classes: FloatArray, spreads: FloatArray, chances: FloatArray
+) -> FloatArray:
+    """Return the mean of the posterior, its margins those of the classes and values."""
+    squares = (shares * spreads[:, np.newaxis, np.newaxis]) ** 2
+    trust = squares / (squares + one.excess_variance + _NOTHING**2)
+    drawn = np.einsum("s,scv->cv", chances, trust) * one.excess
+    doubt = np.sqrt(np.einsum("s,scv->cv", chances, trust) * one.excess_variance)
+    drawn = drawn - classes[:, np.newaxis] * drawn.sum(axis=0)
+    drawn = drawn - shares.sum(axis=0) * drawn.sum(axis=1, keepdims=True)
+    least = np.minimum(_LEAST * shares, doubt) + _NOTHING * shares
+    return np.asarray(np.maximum(shares + drawn, least))

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Privacy accounting under (epsilon, delta): Gaussian draws in rho, other draws in epsilon, one claim for both.
+
+Draws of Gaussian noise add up in rho (`anonkit.mechanisms.concentrated_loss`), and their sum is converted once, at the
+delta that is theirs. Draws with a bound of their own (choices, Laplace noise) add up in epsilon. Both parts together
+are basic composition: the epsilons add up, and so do the deltas (Dwork and Roth 2014, theorem 3.16).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from anonkit.domains.found_domains import FindingLine
+from anonkit.errors import ParameterError
+from anonkit.mechanisms.accounting import Draw, rounded_up, shares
+from anonkit.mechanisms.concentrated_loss import changed_squared, rho_units_within
+from anonkit.mechanisms.discrete_gaussian import LEAST_RATE, RATE_LIMIT
+from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE
+from anonkit.published.exact_losses import RATE_BITS
+from anonkit.published.noisy_tables import GAUSSIAN
+
+_ONE = 1 << RATE_BITS
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianDraw:
+    """Discrete Gaussian noise on a table in which every row is in one cell: the line of an account."""
+
+    purpose: str
+    """What is drawn, in words."""
+    rate: int
+    """rho of one row, in units of 2**-52."""
+    times: int = 1
+    """How many such tables a row is in."""
+
+    def __post_init__(self) -> None:
+        if not LEAST_RATE <= self.rate < RATE_LIMIT:
+            raise ParameterError(
+                f"{self.purpose}: noise of {self.rate / _ONE:.3g} rho is outside its range",
+                "spend more, or divide it less",
+            )
+
+    @property
+    def rho_units(self) -> int:
+        """What it costs a row, in units of 2**-52."""
+        return self.rate * self.times
+
+    @property
+    def rho(self) -> float:
+        """The same as rho, rounded up to a float."""
+        return rounded_up(Fraction(self.rho_units, _ONE))
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the line, ready for JSON."""
+        return {
+            "purpose": self.purpose,
+            "mechanism": GAUSSIAN,
+            "rate": self.rate,
+            "rate_unit": f"2**-{RATE_BITS}",
+            "sensitivity": 1,
+            "times": self.times,
+            "level": None,
+            "ends_path": False,
+            "rho": self.rho,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApproximateAccounting:
+    """Everything that a release draws from the data under (epsilon, delta), one line a kind of draw."""
+
+    epsilon: float
+    """Claimed, for the unit of privacy."""
+    delta: float
+    """Claimed, for the unit of privacy."""
+    draws: tuple[Draw | GaussianDraw, ...]
+    found: tuple[FindingLine, ...] = ()
+    """Draws that looked for domains."""
+    rows_per_unit: int = 1
+    adjacency: str = ADD_OR_REMOVE
+
+    @property
+    def rho(self) -> Fraction:
+        """What all Gaussian draws cost the unit of privacy."""
+        units = sum(draw.rho_units for draw in self.draws if isinstance(draw, GaussianDraw))
+        return Fraction(units * changed_squared(self.rows_per_unit, replaced=self.adjacency == REPLACE), _ONE)
+
+    def to_params(self) -> dict[str, Any]:
+        """Return `accounting` and `composition` of the params."""
+        return {
+            "accounting": [line.to_params() for line in (*self.found, *self.draws)],
+            "composition": {
+                "adjacency": self.adjacency,
+                "rows_per_unit": self.rows_per_unit,
+                "bootstrap": None,
+            },
+        }
+
+
+def row_rho_units(epsilon: Fraction, delta: float | Fraction, rows_per_unit: int, adjacency: str) -> int:
+    """Return how much rho one row may cost in all its Gaussian tables, in units of 2**-52.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        For the unit of privacy, in (0, 40].
+    delta : float or Fraction
+        In (0, 0.01].
+    rows_per_unit : int
+    adjacency : str
+    """
+    units = rho_units_within(epsilon, Fraction(delta))
+    return units // changed_squared(rows_per_unit, replaced=adjacency == REPLACE)
+
+
+def gaussian_draws(purposes: Sequence[str], weights: Sequence[Fraction], units: int) -> tuple[GaussianDraw, ...]:
+    """Divide rho over tables in proportion to public weights."""
+    return tuple(
+        GaussianDraw(purpose=purpose, rate=rate) for purpose, rate in zip(purposes, shares(units, weights), strict=True)
+    )

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dp-marginals: rows for any purpose, by noisy tables of columns and pairs, with central differential privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from anonkit.domains.number_bins import NumberBins
+from anonkit.dp_trees.marginals.column_layout import Layout
+from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn
+from anonkit.dp_trees.marginals.marginal_rule import MOST_SPLIT_CLASSES, ROWS_SHARE
+from anonkit.dp_trees.marginals.mixture_rows import MixtureRows
+from anonkit.dp_trees.marginals.table_plan import can_hold
+from anonkit.dp_trees.release.coded_rows import counter_of
+from anonkit.dp_trees.release.declared_schema import CentralMethod, bins_parameter
+from anonkit.dp_trees.release.drawn_rows import DrawnPiece
+from anonkit.dp_trees.release.synthesized import column_entries
+from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within
+from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.parameters import check_integer, parameter
+from anonkit.policy.declaration import Policy, TargetUse
+from anonkit.policy.public_domains import NumericAttribute, conditions_of, numeric_target, public_domains
+from anonkit.promises.pure_central_dp import CentralDP
+from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.published.marginal_tables import MarginalSchema
+from anonkit.published.mixture_draws import rows_of_components
+from anonkit.published.tree_attributes import Attribute, Split
+from anonkit.randomness import Randomness
+
+_MOST_ROWS = 1 << 36
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPMarginals(CentralMethod):
+    """Measure every column and the pairs that depend most on each other, and draw rows that agree with all of it.
+
+    A public rule divides epsilon between the tables of the columns, the private choice of pairs (a spanning tree, then
+    those where the tree is furthest off), and their tables. A mixture of products is fitted to all pairs at once; rows
+    are drawn from it. A target with few classes splits every table; without one, or with many, all columns are alike.
+
+    Privacy
+    -------
+    Central differential privacy with at most the epsilon given, delta 0: a row is in each table once, and what is drawn
+    adds up.
+    """
+
+    name: ClassVar[str] = "dp-marginals"
+    paper: ClassVar[str] = (
+        "after McKenna, Miklau, Sheldon: Winning the NIST contest, JPC 2021 (select, measure, generate), with the "
+        "mixtures of Liu, Vietri, Wu: Iterative methods for private synthetic data, NeurIPS 2021"
+    )
+    summary: ClassVar[str] = "differentially private rows for any purpose: all pairs of columns, not one target"
+    target_use: ClassVar[TargetUse] = TargetUse.AS_DECLARED
+    promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "kind": "central-dp",
+            "statement": "Central differential privacy, delta 0, with at most the epsilon given: no outcome becomes "
+            "more than e^epsilon times as likely or as unlikely by one row more or less (one row replaced, with "
+            "adjacency replace; all rows of a unit, with a unit column).",
+        }
+    )
+
+    n_rows: int = parameter(
+        default=0,
+        range=f"[0, {_MOST_ROWS}]",
+        help="about how many rows there are, if that is public; 0: count them, with noise and charged",
+    )
+    bins: int = bins_parameter(16)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_integer("n_rows", self.n_rows, 0, _MOST_ROWS)
+        check_integer("bins", self.bins, 2, 1024)
+
+    @property
+    def _counting(self) -> Draw | None:
+        """The draw of the number of rows, where it is not public."""
+        if self.n_rows:
+            return None
+        rate = rate_within(int(self._row_units * ROWS_SHARE), 1)
+        return Draw(purpose="number of rows", mechanism=LAPLACE, rate=rate, sensitivity=1)
+
+    def schema(self, policy: Policy) -> MarginalSchema:
+        """Return the columns, from public domains alone; a target that is a number has as many bins as others."""
+        domains, number = public_domains(policy), numeric_target(policy)
+        classes = None if domains.target is None else domains.target.domain
+        return MarginalSchema(
+            attributes=tuple(
+                Attribute(
+                    name=declared.name,
+                    domain=declared.grid(self.bins) if isinstance(declared, NumericAttribute) else declared.domain,
+                    split=Split.MULTIWAY,
+                )
+                for declared in domains.attributes
+            ),
+            target=policy.target,
+            classes=classes if number is None else NumberBins.equal(number.grid(self.bins)),
+        )
+
+    def guarantee(self, policy: Policy) -> CentralDP:
+        """State the promise: epsilon, in whole units, whatever the rule divides it into."""
+        self.schema(policy)
+        self.check_unit(policy)
+        assumptions = (f"That there are about {self.n_rows:,} rows is public knowledge.",) if self.n_rows else ()
+        return self.promise(policy, self._claim, *assumptions)
+
+    def finest_view(self, policy: Policy) -> Layout:
+        """Return the view in which rows are counted: split by the target, where it has few classes."""
+        schema = self.schema(policy)
+        splits = schema.classes is not None and not isinstance(schema.classes, NumberBins)
+        split = Layout(schema=schema, anchored=splits and 2 <= schema.n_classes <= MOST_SPLIT_CLASSES)
+        return split if can_hold(split) else Layout(schema=schema, anchored=False)
+
+    def release(
+        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
+    ) -> Draft:
+        """Count, choose, add noise, fit, and draw rows from what is noisy."""
+        progress("counting", 0.0)
+        self.check_unit(policy)
+        keep = self.used_rows(source, policy, engine, rng)
+        counting, rows = self._counting, float(self.n_rows)
+        if counting is not None:
+            exact = source.n_rows if keep is None else int(keep.sum())
+            words = Words(rng.child("number of rows"))
+            rows = float(noisy_counts(np.array([exact]), counting.rate, words)[0])
+        layout = self.finest_view(policy)
+        drawn = () if counting is None else (counting,)
+        left = self._row_units - sum(draw.units for draw in drawn)
+        counter = counter_of(source, engine, layout.schema, keep)
+        learned = learn(layout, counter, rows, left, self._row_units, rng.child("tables"))
+        accounting = Accounting(
+            draws=(*drawn, *learned.draws), rows_per_unit=self.rows_per_unit, adjacency=self.neighbours
+        )
+        told = self.told if counting is None else {**self.told, "rows": {"count": int(rows), "rate": counting.rate}}
+        return marginals_draft(learned, accounting, policy, engine, rng.child("rows"), self._claim, told)
+
+
+def marginals_draft(
+    learned: LearnedMarginals,
+    accounting: Accounting,
+    policy: Policy,
+    engine: Engine,
+    randomness: Randomness,
+    claim: float,
+    told: Mapping[str, Any],
+) -> Draft:
+    """Return the draft: rows drawn from the mixture, tables and mixture as params. No true count is in it."""
+    mixtures = learned.mixtures
+    schema = mixtures.schema
+    rows = DrawnPiece(
+        rows=MixtureRows(mixtures),
+        numbers=rows_of_components(mixtures, Words(randomness)),
+        domains=schema.domains,
+        policy=policy,
+        randomness=randomness,
+    )
+    params = {
+        **told,
+        **schema.to_params(),
+        **mixtures.to_params(),
+        "readings": [reading.to_params() for reading in learned.choice.readings],
+        "tables": [table.to_params() for table in learned.one_ways],
+        "pairs": [table.to_params() for table in learned.pairs],
+        **accounting.to_params(),
+        "columns": rows.described(),
+        **({"conditions": list(conditions_of(policy))} if policy.is_conditional else {}),
+    }
+    return Draft(
+        data=rows.source(engine),
+        params=params,
+        columns=column_entries(policy, schema.sizes, list(schema.domains)),
+        details={
+            "budget": {
+                "epsilon": claim,
+                "delta": 0,
+                "per_attribute": [{"name": draw.purpose, "epsilon": draw.epsilon} for draw in accounting.draws],
+            },
+            "marginals": {
+                "columns": len(learned.one_ways),
+                "pairs": len(learned.pairs),
+                "anchored": mixtures.anchored,
+                "components": sum(own.weights.size for own in mixtures.classes),
+            },
+        },
+    )

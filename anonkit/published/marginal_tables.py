@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Published noisy tables of columns and of pairs of columns, split by the classes of a target or not.
+
+All cells have discrete Laplace noise. Every row is in one cell of each table, so all tables speak of the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from anonkit.domains.array_types import IntArray
+from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.number_bins import classes_from_params, classes_to_params, shown_classes
+from anonkit.errors import ParameterError
+from anonkit.published.noisy_tables import noise_variance
+from anonkit.published.tree_attributes import Attribute, Split
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginalSchema:
+    """The columns of a table that is published for any purpose, all public; one of them may be a target."""
+
+    attributes: tuple[Attribute, ...]
+    target: str | None
+    """Name of the target; None where there is none."""
+    classes: Categories | None
+    """Its classes; None where there is none."""
+
+    def __post_init__(self) -> None:
+        if (self.target is None) != (self.classes is None):
+            raise ParameterError("a target has classes, and nothing else has")
+
+    @property
+    def n_classes(self) -> int:
+        """Classes of the target, missing included; 1 without a target."""
+        return 1 if self.classes is None else self.classes.size
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Number of values of each column, missing included; the target first."""
+        own = {} if self.target is None else {self.target: self.n_classes}
+        return own | {attribute.name: attribute.codes for attribute in self.attributes}
+
+    @property
+    def domains(self) -> dict[str, Categories | Grid]:
+        """Public domain of each released column; the target first."""
+        own = {} if self.target is None or self.classes is None else {self.target: shown_classes(self.classes)}
+        return own | {attribute.name: attribute.domain for attribute in self.attributes}
+
+    @property
+    def most_codes(self) -> int:
+        """The largest number of codes of an attribute."""
+        return max((attribute.codes for attribute in self.attributes), default=1)
+
+    def column_names(self, *, anchored: bool) -> tuple[str, ...]:
+        """Return the columns that have tables: a target that splits them is not among them, another is the last."""
+        names = tuple(attribute.name for attribute in self.attributes)
+        return names if anchored or self.target is None else (*names, self.target)
+
+    def to_params(self) -> dict[str, Any]:
+        """Return `target` and `attributes` of the params."""
+        return {
+            "target": classes_to_params(str(self.target), self.classes) if self.classes is not None else None,
+            "attributes": [
+                {
+                    "name": attribute.name,
+                    "type": "number" if attribute.is_number else "category",
+                    "domain": attribute.domain.to_params(),
+                }
+                for attribute in self.attributes
+            ],
+        }
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any]) -> Self:
+        """Rebuild the schema from `to_params()`."""
+        target = params["target"]
+        return cls(
+            target=None if target is None else str(target["name"]),
+            classes=None if target is None else classes_from_params(target),
+            attributes=tuple(
+                Attribute(
+                    name=str(raw["name"]),
+                    domain=(Grid if raw["type"] == "number" else Categories).from_params(raw["domain"]),
+                    split=Split.MULTIWAY,
+                )
+                for raw in params["attributes"]
+            ),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OneWayTable:
+    """Noisy counts of class by value of one column, and the groups in which its pairs count the values.
+
+    Raises
+    ------
+    ParameterError
+        The groups are not numbered from 0 on.
+    """
+
+    name: str
+    counts: IntArray
+    """Shape (classes, values); single counts may be negative."""
+    rate: int
+    """Of the noise, in units of 2**-52."""
+    groups: IntArray
+    """Group of each value, shape (values,)."""
+
+    def __post_init__(self) -> None:
+        present = np.unique(self.groups)
+        if self.groups.shape != self.counts.shape[1:] or not np.array_equal(present, np.arange(present.size)):
+            raise ParameterError(f"column {self.name!r}: the groups do not fit the counts")
+
+    @property
+    def variance(self) -> float:
+        """Variance of the noise of one cell."""
+        return noise_variance(self.rate)
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the table, ready for JSON."""
+        return {
+            "name": self.name,
+            "rate": self.rate,
+            "groups": self.groups.tolist(),
+            "counts": self.counts.tolist(),
+        }
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any]) -> Self:
+        """Rebuild the table from `to_params()`."""
+        return cls(
+            name=str(params["name"]),
+            counts=np.array(params["counts"], dtype=np.int64),
+            rate=int(params["rate"]),
+            groups=np.array(params["groups"], dtype=np.int64),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairTable:
+    """Noisy counts of class by group by group of two columns."""
+
+    names: tuple[str, str]
+    counts: IntArray
+    """Shape (classes, groups of the first, groups of the second); single counts may be negative."""
+    rate: int
+    """Of the noise, in units of 2**-52."""
+    in_tree: bool
+    """True for a pair of the tree, False for one that was chosen later."""
+
+    @property
+    def variance(self) -> float:
+        """Variance of the noise of one cell."""
+        return noise_variance(self.rate)
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the table, ready for JSON."""
+        return {
+            "names": list(self.names),
+            "in_tree": self.in_tree,
+            "rate": self.rate,
+            "counts": self.counts.tolist(),
+        }
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any]) -> Self:
+        """Rebuild the table from `to_params()`."""
+        first, second = params["names"]
+        return cls(
+            names=(str(first), str(second)),
+            counts=np.array(params["counts"], dtype=np.int64),
+            rate=int(params["rate"]),
+            in_tree=bool(params["in_tree"]),
+        )

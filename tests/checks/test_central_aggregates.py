@@ -1,0 +1,332 @@
+"""Published aggregates are followed from request to figure: what is forged in params, report or table is found."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import anonkit
+from anonkit.checks import aggregate_intervals
+from anonkit.checks.aggregate_intervals import Measured, NumberSteps, broken_lines
+from anonkit.checks.central import central_checks
+from anonkit.domains.rounding_grid import RoundingGrid
+from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.policy.column_declarations import Column, Missing
+from anonkit.policy.declaration import Policy
+from anonkit.published import noise_intervals
+
+POLICY = Policy(
+    columns={
+        "age": Column(name="age", bounds=(17.0, 90.0)),
+        "pay": Column(name="pay", bounds=(-100.0, 3e5), missing=Missing.FIRST),
+        "sex": Column(name="sex", categories=("f", "m")),
+        "ward": Column(name="ward", categories=("north", "by sea"), missing=Missing.FIRST),
+    }
+)
+LINES = (
+    "people = sex, ward", "sex", "age", "sum(pay)", "mean(age) by sex, ward", "mean(age)", "sum(age) by sex weight 2",
+    "quantile(pay, 0.25, 0.5, 0.75) by ward", "median(pay)", "median(age)",
+)  # fmt: skip
+Forge = Callable[[dict[str, Any], dict[str, Any], dict[str, list[Any]]], object]
+
+
+def _release(lines: tuple[str, ...], epsilon: float = 1.0, n: int = 300) -> Any:
+    rng = np.random.default_rng(1)
+    table = pa.table(
+        {
+            "age": rng.integers(10, 95, n).astype(float),
+            "pay": rng.gamma(2.0, 2e4, n),
+            "sex": rng.choice(["f", "m", "?"], n),
+            "ward": rng.choice(["north", "by sea"], n),
+        }
+    )
+    return anonkit.release(
+        table, method="dp-tables", epsilon=epsilon, policy=POLICY, aggregate=lines, bins=4, ledger=None
+    )
+
+
+@pytest.fixture(scope="module")
+def release() -> Any:
+    """A release of every kind of table."""
+    return _release(LINES)
+
+
+def checked(release: Any, folder: Path, forge: Forge | None = None, *, draft: bool = False) -> set[str]:
+    """Names of the checks that fail on a release after it was forged."""
+    params, report = copy.deepcopy(dict(release.params)), copy.deepcopy(dict(release.report))
+    table = release.to_arrow()
+    columns = {name: table.column(name).to_pylist() for name in table.column_names}
+    if forge is not None:
+        forge(params, report, columns)
+    numbers = ("value", "low", "high")
+    kinds = {name: pa.float64() if name in numbers else pa.string() for name in columns}
+    pq.write_table(
+        pa.table({name: pa.array(cells, kinds[name]) for name, cells in columns.items()}), folder / "forged.parquet"
+    )
+    found = central_checks(
+        folder / "forged.parquet", params, report["guarantee"], None if draft else report, is_promised=True
+    )
+    return {check.name for check in found if not check.passed}
+
+
+@pytest.mark.parametrize("epsilon", [0.02, 1.0, 30.0])
+@pytest.mark.parametrize("lines", [LINES, (), ("count",), ("quantile(age, 0.05, 0.95)", "sex, ward, age")])
+def test_what_the_method_publishes_is_what_the_check_rebuilds(
+    lines: tuple[str, ...], epsilon: float, tmp_path: Path
+) -> None:
+    """Requests, measurements, account, figures and report of two codes agree at every epsilon."""
+    made = _release(lines, epsilon)
+    assert checked(made, tmp_path) == set()
+    assert checked(made, tmp_path, draft=True) == set()
+
+
+def _change(column: str, at: int, by: float) -> Forge:
+    def forge(params: dict[str, Any], report: dict[str, Any], columns: dict[str, list[Any]]) -> None:
+        columns[column][at] = (columns[column][at] or 0.0) + by
+
+    return forge
+
+
+def _line(table: str, statistic: str) -> Callable[[Mapping[str, list[Any]]], int]:
+    def found(columns: Mapping[str, list[Any]]) -> int:
+        return next(
+            at
+            for at, pair in enumerate(zip(columns["table"], columns["statistic"], strict=True))
+            if pair == (table, statistic)
+        )
+
+    return found
+
+
+@pytest.mark.parametrize(
+    ("table", "statistic", "column", "by", "check"),
+    [
+        ("people", "count", "value", 1, "values"),
+        ("people", "count", "low", 1, "intervals"),
+        ("count by sex", "count", "high", -3, "intervals"),
+        ("sum(pay)", "sum", "value", 1, "values"),
+        ("sum(pay)", "sum", "low", 1e6, "intervals"),
+        ("mean(age) by sex, ward", "count", "value", 1, "values"),
+        ("mean(age) by sex, ward", "mean", "value", 0.01, "values"),
+        ("mean(age) by sex, ward", "mean", "low", 0.5, "intervals"),
+        ("mean(age) by sex, ward", "mean", "high", -0.5, "intervals"),
+        ("mean(age)", "mean", "low", -0.5, "intervals"),
+        ("mean(age)", "sum", "high", 100, "intervals"),
+        ("sum(age) by sex", "sum", "value", -100, "values"),
+        ("quantile(pay, 0.25, 0.5, 0.75) by ward", "quantile 0.5", "value", 1e4, "values"),
+        ("quantile(pay, 0.25, 0.5, 0.75) by ward", "quantile 0.5", "value", -3e5, "quantiles_ascend"),
+        ("quantile(pay, 0.5)", "quantile 0.5", "low", 3e5, "intervals"),
+        ("quantile(pay, 0.5)", "quantile 0.5", "high", 3e5, "intervals"),
+        ("quantile(age, 0.5)", "quantile 0.5", "low", -1e5, "intervals"),
+    ],
+)
+def test_a_figure_that_does_not_follow_is_found(
+    release: Any, table: str, statistic: str, column: str, by: float, check: str, tmp_path: Path
+) -> None:
+    """Each value and each end of an interval is that of the noisy measurement."""
+
+    def forge(params: dict[str, Any], report: dict[str, Any], columns: dict[str, list[Any]]) -> None:
+        _change(column, _line(table, statistic)(columns), by)(params, report, columns)
+
+    assert check in checked(release, tmp_path, forge)
+
+
+def _drop_line(params: Any, report: Any, columns: Any) -> None:
+    for cells in columns.values():
+        del cells[3]
+
+
+def _double_line(params: Any, report: Any, columns: Any) -> None:
+    for cells in columns.values():
+        cells.append(cells[3])
+
+
+def _rates(params: Any, report: Any, columns: Any) -> None:
+    for own in (*params["measurements"], *params["accounting"]):
+        own["rate"] *= 2
+    for line in params["accounting"]:
+        line["epsilon"] *= 2
+
+
+def _regroup(params: Any, report: Any, columns: Any) -> None:
+    params["groups"][1]["domain"]["categories"] = ["f", "n"]
+
+
+@pytest.mark.parametrize(
+    ("forge", "check"),
+    [
+        (_drop_line, "groups_once"),
+        (_double_line, "groups_once"),
+        (_rates, "epsilon"),
+        (_rates, "account_lines"),
+        (_regroup, "columns"),
+        (lambda params, *_: params.update(rows=[1, 2]), "keys"),
+        (lambda params, *_: params["tables"][0].update(weight=3), "requested_tables"),
+        (lambda params, *_: params["tables"][0].update(name="all"), "requested_tables"),
+        (lambda params, *_: params["parameters"]["aggregate"].append("count"), "requested_tables"),
+        (lambda params, *_: params["parameters"].update(aggregate=[]), "requested_tables"),
+        (lambda params, *_: params["tables"][1].update(measured=1), "measurements"),
+        (lambda params, *_: params["measurements"].pop(), "measurements"),
+        (lambda params, *_: params["numbers"].reverse(), "measurements"),
+        (lambda params, *_: params["groups"].append(dict(params["groups"][-1], name="zzz")), "measurements"),
+        (lambda params, *_: params["measurements"][0].update(rate=5), "noisy_tables"),
+        (lambda params, *_: params["measurements"][2]["grid"].update(high=7), "noisy_tables"),
+        (lambda params, *_: params["measurements"][0]["values"].pop(), "noisy_tables"),
+        (lambda params, *_: params["accounting"][2].update(sensitivity=1), None),
+        (lambda params, *_: params["columns"].pop(), "columns"),
+        (lambda params, _, columns: columns.update(extra=columns["table"]), "columns"),
+        (lambda params, report, _: report["budget"]["per_attribute"].pop(), "budget_lines"),
+        (lambda params, report, _: report["method"]["parameters"].update(bins=5), "parameters"),
+        (lambda params, *_: params["composition"].update(adjacency="replace one record"), "adjacency"),
+        (lambda params, *_: params["tables"][0].update(by=["sex", "sex"]), None),
+        (lambda params, *_: params["tables"][0].update(by=["pay"]), None),
+        (lambda params, *_: params["tables"][0].update(of="pay"), None),
+        (lambda params, *_: params["tables"][0].update(weight=-1), None),
+        (lambda params, *_: params["tables"][7].update(levels=[0.5, 0.25]), None),
+        (lambda params, *_: params["parameters"].update(confidence=10), None),
+        (lambda params, *_: params["parameters"].pop("points"), None),
+        (lambda params, *_: params["groups"].reverse(), None),
+        (lambda params, *_: params["groups"][1].update(name="low"), None),
+        (lambda params, *_: params["groups"][0]["domain"].update(cells=5), None),
+        (lambda params, *_: params["numbers"][0].update(bounds=[3.0, 2.0]), None),
+        (lambda params, *_: params["numbers"][0].update(bounds=["a", 2.0]), None),
+        (lambda params, *_: params["measurements"][0].update(values=[[1.5]]), None),
+    ],
+)
+def test_a_forged_release_of_aggregates_is_refused(
+    release: Any, forge: Forge, check: str | None, tmp_path: Path
+) -> None:
+    """By the check of its name; without one the params cannot be read at all."""
+    if check is None:
+        with pytest.raises(ReleaseFormatError):
+            checked(release, tmp_path, forge)
+    else:
+        assert check in checked(release, tmp_path, forge)
+
+
+def test_measurements_without_the_noise_that_they_state_are_found(tmp_path: Path) -> None:
+    """Two counts of the same rows that agree to the row, at an epsilon where noise is in the thousands."""
+    made = _release(("sex", "ward", "age", "quantile(pay, 0.5)"), epsilon=0.01)
+
+    def forge(params: dict[str, Any], report: dict[str, Any], columns: dict[str, list[Any]]) -> None:
+        for own in params["measurements"]:
+            flat = [300, *[0] * (sum(map(len, own["values"])) - 1)]
+            width = len(own["values"][0])
+            own["values"] = [flat[at : at + width] for at in range(0, len(flat), width)]
+
+    assert "noise_is_stated" in checked(made, tmp_path, forge)
+
+
+def test_a_group_that_noise_leaves_nobody_in_has_no_mean_and_any_interval(tmp_path: Path) -> None:
+    """Few rows, small epsilon: some means and quantiles are empty, with intervals of all the bounds."""
+    empty = 0
+    for _ in range(6):
+        made = _release(("mean(age) by sex, ward", "median(age) by sex, ward"), epsilon=0.05, n=4)
+        assert checked(made, tmp_path) == set()
+        lines = made.to_pandas()
+        told = lines[lines["value"].isna()]
+        empty += len(told)
+        assert (told["low"] <= 17).all()
+        assert (told["high"] >= 90).all()
+    assert empty > 0
+
+
+def _halves(values: list[int], mean: tuple[float, float, float]) -> list[str]:
+    """What is wrong with the mean of one group, at noise of scale 1,000 steps on a grid of 0 to 1,000,000."""
+    grid = NumberSteps(1, 0, 0, 10**6)
+    rate = int(2**52 / 1000)
+    own = Measured(kind="halves", by=(), sizes=(), steps=grid, rate=rate, values=np.array([values]))
+    total, count = float(values[0]), sum(values) / 10**6
+    far = own.scale * noise_intervals.margin(((1.0, 1),), 0.05)
+    wide = own.scale * noise_intervals.margin(((1.0, 2),), 0.05) / 10**6
+    shown = {"sum": (total, total - far, total + far), "count": (count, count - wide, count + wide), "mean": mean}
+    return list(broken_lines(own, own.values[0], 1, (), shown, 0.95))
+
+
+def test_a_share_beyond_its_range_is_the_bound_itself() -> None:
+    """Where no share fits the noisy halves, the interval is the value alone, and nothing wider is taken."""
+    scale = noise_intervals.scale_of(int(2**52 / 1000))
+    low, high = noise_intervals.ratio_bounds(-9e5, 5e6, 1, scale, 0.05)
+    assert (low, high) == (0.0, pytest.approx(0.0, abs=1e-12))
+    assert _halves([-900_000, 5_000_000], (0.0, 0.0, 0.0)) == []
+    assert _halves([-900_000, 5_000_000], (0.0, 0.0, 1000.0)) == ["intervals"]
+    assert _halves([0, 5_000_000], (0.0, 0.0, 1e6)) == ["intervals"]
+
+
+@pytest.mark.parametrize("draws", [1, 2, 9])
+@pytest.mark.parametrize("rate", [1e-4, 0.05, 1.0, 20.0])
+def test_margins_of_counts_are_the_smallest_that_hold(rate: float, draws: int) -> None:
+    """Both codes give the same whole margin of a sum of draws, whether its law is tabulated or not."""
+    units = int(rate * 2**52)
+    own = Measured(kind="counts", by=(), sizes=(), steps=None, rate=units, values=np.zeros((1, 1), dtype=np.int64))
+    far = noise_intervals.count_margin(units, draws, 0.95)
+    assert list(broken_lines(own, np.array([7]), draws, (), {"count": (7.0, 7.0 - far, 7.0 + far)}, 0.95)) == []
+    if rate < 20:
+        wrong = max(2, far // 4)
+        shown = {"count": (7.0, 7.0 - far + wrong, 7.0 + far)}
+        assert list(broken_lines(own, np.array([7]), draws, (), shown, 0.95)) == ["intervals"]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ((1.0, 1),),
+        ((1.0, 4),),
+        ((0.3, 1), (0.7, 1)),
+        ((0.5, 1), (0.5, 1)),
+        ((0.5, 1), (0.500001, 1)),
+        ((0.25, 90), (0.75, 3)),
+        ((0.0, 5),),
+    ],
+)
+def test_two_codes_know_the_law_of_weighted_noise(parts: tuple[tuple[float, int], ...]) -> None:
+    """Margin and tail by inversion at points, by transform of the whole law, and by draws."""
+    margin = noise_intervals.margin(parts, 0.05)
+    assert margin == pytest.approx(aggregate_intervals._margin(parts, 0.05), rel=1e-3)
+    rng = np.random.default_rng(1)
+    drawn = sum(weight * rng.laplace(size=(40_000, n)).sum(axis=1) for weight, n in parts)
+    if margin:
+        assert noise_intervals.tail(parts, margin) == pytest.approx(aggregate_intervals._tail(parts, margin), rel=1e-2)
+        assert np.mean(np.abs(drawn) > margin) == pytest.approx(0.05, abs=0.006)
+    assert noise_intervals.tail(parts, 0.0) == 1.0
+
+
+def test_noise_of_whole_numbers_is_nearer_to_zero_than_its_margin_says() -> None:
+    """The bound by Laplace variables covers the discrete law at every rate, also where it is nearly always 0."""
+    for rate in (0.01, 0.3, 2.0, 8.0):
+        decay = float(np.exp(-rate))
+        place = np.arange(-4000, 4001)
+        law = (1 - decay) / (1 + decay) * decay ** np.abs(place)
+        twice = np.convolve(law, law, mode="same")
+        scale = noise_intervals.scale_of(int(rate * 2**52))
+        for beyond in (0.5, 1.0, 3.3, 10.0, 40.0):
+            true = twice[np.abs(place) > beyond].sum()
+            assert true <= noise_intervals.tail(((1.0, 2),), beyond / scale) + 1e-12
+
+
+def test_a_grid_of_numbers_is_one_grid_to_both_codes() -> None:
+    """Bounds of any size, of few or many places; whole numbers and short decimals keep their value."""
+    for low, high in ((17, 90), (-2.5, 40), (0, 1), (-1e-3, 2e-3), (1e6, 1e6 + 1), (-3e8, 5), (0.1, 0.3)):
+        fine = RoundingGrid.fine(low, high)
+        theirs = NumberSteps.over(low, high, 1, fine.exponent)
+        assert theirs.to_params() == fine.to_params()
+        assert theirs.most("sum") == fine.largest <= 10**10 + 1
+        assert theirs.most("halves") == fine.steps
+        for most in (3, 10, 128):
+            grid = RoundingGrid.of_points(low, high, most)
+            assert 2 <= grid.places <= most
+            assert grid.number(grid.low) <= low
+            assert grid.number(grid.high) >= high
+    assert [RoundingGrid.fine(17, 90).number(step) for step in RoundingGrid.fine(17, 90).rounded(np.array([40.0]))] == [
+        40
+    ]
+    assert RoundingGrid.fine(0, 1e12).rounded(np.array([np.nan, -5.0])).tolist() == [0, 0]
+    with pytest.raises(ParameterError, match="two places"):
+        RoundingGrid(mantissa=3, exponent=0, low=0, high=1)

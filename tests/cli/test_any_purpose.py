@@ -1,0 +1,99 @@
+"""Every command on a release for any purpose, with a target, with a number as target, and without one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from anonkit.auditing import rerun
+from tests.cli.conftest import Cli
+
+JOBS = ("clerk", "nurse", "smith")
+COLUMNS = {
+    "age": "bounds = [17, 90]",
+    "job": 'categories = ["clerk", "nurse", "smith"]',
+    "sex": 'categories = ["F", "M"]',
+}
+
+
+@pytest.mark.parametrize("target", [None, "job", "age"])
+def test_every_command_answers_in_words(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str | None
+) -> None:
+    """Done, or one clear line with a hint and the code of wrong usage; never an internal error."""
+    monkeypatch.setattr(rerun, "SECONDS", 0.1)
+    cells = (f"{17 + at % 70},{JOBS[at % 3]},{'FM'[at % 2]}" for at in range(300))
+    (tmp_path / "in.csv").write_text("\n".join(["age,job,sex", *cells]) + "\n")
+    roles = {name: 'role = "target", ' if name == target else "" for name in COLUMNS}
+    stated = "\n".join(f"{name} = {{ {roles[name]}{domain} }}" for name, domain in COLUMNS.items())
+    head = "target = false\n" if target is None else ""
+    (tmp_path / "policy.toml").write_text(f'dataset = "people"\n{head}[columns]\n{stated}\n')
+    (tmp_path / "r.toml").write_text(
+        'method = "dp-marginals"\ninput = "in.csv"\noutput = "run.parquet"\npolicy = "policy.toml"\n'
+        "[parameters]\nepsilon = 2.0\n"
+    )
+    source, out, ledger = tmp_path / "in.csv", tmp_path / "out.parquet", tmp_path / "ledger.jsonl"
+    made = cli(
+        "release", "--method", "dp-marginals", "--epsilon", "2", "--policy", tmp_path / "policy.toml",
+        "--ledger", ledger, source, out,
+    )  # fmt: skip
+    assert made.code == 0, made.err
+    answers = {
+        "run": cli("run", tmp_path / "r.toml", "--no-ledger"),
+        "validate": cli("validate", out),
+        "report": cli("report", out),
+        "export": cli("export", out, tmp_path / "rows.csv"),
+        "ledger": cli("ledger", ledger),
+        "audit": cli("audit", out, "--original", source),
+        "reconstruct": cli("reconstruct", out, "--test", source),
+        "apply": cli("apply", tmp_path / "out.params.json", source, tmp_path / "new.parquet"),
+    }
+    assert {name: ran.code for name, ran in answers.items()} == {
+        **dict.fromkeys(answers, 0),
+        "reconstruct": 2 if target is None else 0,
+        "apply": 3,
+    }, [ran.err for ran in answers.values()]
+    if target is None:
+        assert "no column of this release is its target" in answers["reconstruct"].err
+        assert cli("reconstruct", out, "--test", source, "--target", "sex").code == 0
+    assert "only k-anonymous releases" in answers["apply"].err
+    assert "epsilon  claimed 2" in answers["audit"].out
+    if target is None:
+        ran = cli("compare", source, "--policy", tmp_path / "policy.toml", "--methods", "dp-marginals")
+        assert (ran.code, "--target COLUMN" in ran.err) == (2, True)
+
+
+def test_a_receiver_draws_and_counts_by_the_command(cli: Cli, tmp_path: Path) -> None:
+    """Tables with their intervals, rows under conditions, in words and as JSON; what is wrong ends with one line."""
+    cells = (f"{17 + at % 70},{JOBS[at % 3]},{'FM'[at % 2]}" for at in range(600))
+    (tmp_path / "in.csv").write_text("\n".join(["age,job,sex", *cells]) + "\n")
+    stated = "\n".join(f"{name} = {{ {domain} }}" for name, domain in COLUMNS.items())
+    (tmp_path / "policy.toml").write_text(f"target = false\n[columns]\n{stated}\n")
+    out, drawn = tmp_path / "out.parquet", tmp_path / "drawn.parquet"
+    made = cli(
+        "release", "--method", "dp-marginals", "--epsilon", "8", "--policy", tmp_path / "policy.toml",
+        tmp_path / "in.csv", out,
+    )  # fmt: skip
+    assert made.code == 0, made.err
+    asked = ("reconstruct", out, "--table", "job", "--table", "age, job, sex", "--draw", drawn, "--rows", "50",
+             "--given", "job=clerk", "--given", "job=nurse", "--given", "age=20..60")  # fmt: skip
+    told = cli(*asked)
+    assert told.code == 0, told.err
+    assert "Read the mixture of" in told.out
+    assert "Columns    age, job, sex" in told.out
+    assert "Drawn      50 rows" in told.out
+    assert "more: --json has all" in told.out
+    rows = pq.read_table(drawn).to_pydict()
+    assert set(rows["job"]) <= {"clerk", "nurse"}
+    assert all(20 <= age <= 60 for age in rows["age"])
+    assert len(rows["sex"]) == 50
+    again = cli(*asked)
+    assert (again.code, "exists" in again.err) == (2, True)
+    document = cli(*asked, "--force", "--json").document
+    assert document["drawn"] == 50
+    assert [len(table["cells"]) for table in document["tables"]] == [4, 17 * 4 * 3]  # missing is a value of each
+    for wrong, message in ((("--given", "job"), "a column, = and a value"), (("--table", "jobb"), "not a column")):
+        ran = cli("reconstruct", out, *wrong)
+        assert (ran.code, message in ran.err) == (2, True)

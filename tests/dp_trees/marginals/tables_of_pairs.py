@@ -1,0 +1,96 @@
+"""Small tables with many dependent columns, and their public layout."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anonkit.domains.attribute_domains import Categories
+from anonkit.dp_trees.marginals.column_layout import Layout
+from anonkit.dp_trees.marginals.exact_tables import ExactTables
+from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn, measured
+from anonkit.dp_trees.marginals.mixture_rows import MixtureRows
+from anonkit.dp_trees.marginals.table_plan import plan_of
+from anonkit.dp_trees.marginals.view_choice import ViewChoice
+from anonkit.dp_trees.questions import BatchCounter, CodedBatch
+from anonkit.mechanisms.accounting import units_of
+from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.published.marginal_tables import MarginalSchema
+from anonkit.published.mixture_draws import rows_of_components
+from anonkit.published.tree_attributes import Attribute, Split
+from anonkit.randomness import Randomness
+
+
+def categories(size: int) -> Categories:
+    """A domain of so many values."""
+    return Categories(values=tuple(map(str, range(size))))
+
+
+def layout_of(sizes: list[int], classes: int = 0, *, anchored: bool = True) -> Layout:
+    """Columns of these sizes, and a target with so many classes, if any."""
+    schema = MarginalSchema(
+        attributes=tuple(
+            Attribute(name=f"c{at}", domain=categories(size), split=Split.MULTIWAY) for at, size in enumerate(sizes)
+        ),
+        target="t" if classes else None,
+        classes=categories(classes) if classes else None,
+    )
+    return Layout(schema=schema, anchored=bool(classes) and anchored)
+
+
+def batch_of(codes: np.ndarray, labels: np.ndarray | None = None, first: int = 0) -> CodedBatch:
+    """Rows as a batch; codes have shape (n_columns, n_rows)."""
+    classes = np.zeros(codes.shape[1], dtype=np.int64) if labels is None else labels
+    return CodedBatch(codes=codes.astype(np.uint8), labels=classes, first_row=first)
+
+
+def learned(layout: Layout, epsilon: float, rows: float, *batches: CodedBatch, seed: int = 1) -> LearnedMarginals:
+    """What is published of some batches, by the rule."""
+    units = units_of(epsilon)
+    return learn(layout, BatchCounter(lambda: batches), rows, units, units, Randomness.seeded(seed))
+
+
+def forced(
+    layout: Layout, edges: int, further: int, epsilon: float, *batches: CodedBatch, seed: int = 1
+) -> LearnedMarginals:
+    """What is published with so many pairs, whatever the rule says."""
+    exact = ExactTables.counted(layout, layout.pairs, BatchCounter(lambda: batches))
+    choice = ViewChoice(anchored=layout.anchored, edges=edges, readings=(), units=units_of(epsilon))
+    plan = plan_of(layout, layout.pairs, edges, further, choice.units)
+    return measured(exact, choice, plan, Randomness.seeded(seed))
+
+
+def drawn(found: LearnedMarginals, seed: int = 1) -> np.ndarray:
+    """Rows of what was learned, the target first where there is one, shape (n_columns, n_rows)."""
+    rng = Randomness.seeded(seed)
+    numbers = rows_of_components(found.mixtures, Words(rng.child("numbers")))
+    return np.stack(MixtureRows(found.mixtures)(numbers, rng.child("rows")))
+
+
+def chain(n: int, sizes: list[int], seed: int = 1, strength: float = 0.6) -> np.ndarray:
+    """Columns of which each leans on the one before, shape (n_columns, n)."""
+    draw = np.random.default_rng(seed)
+    out = [draw.integers(0, sizes[0], n)]
+    for size in sizes[1:]:
+        kept = draw.random(n) < strength
+        out.append(np.where(kept, out[-1] * size // max(out[-1].max() + 1, 1), draw.integers(0, size, n)))
+    return np.stack(out)
+
+
+def shares_of_pair(first: np.ndarray, second: np.ndarray, sizes: tuple[int, int]) -> np.ndarray:
+    """The joint shares of two columns."""
+    table = np.bincount(first * sizes[1] + second, minlength=sizes[0] * sizes[1]).reshape(sizes)
+    return np.asarray(table / max(table.sum(), 1))
+
+
+def mean_distance(true: np.ndarray, made: np.ndarray, sizes: list[int]) -> float:
+    """Mean total variation over all pairs of columns."""
+    pairs = [(a, b) for a in range(len(sizes)) for b in range(a + 1, len(sizes))]
+    distances = [
+        np.abs(
+            shares_of_pair(true[a], true[b], (sizes[a], sizes[b]))
+            - shares_of_pair(made[a], made[b], (sizes[a], sizes[b]))
+        ).sum()
+        / 2
+        for a, b in pairs
+    ]
+    return float(np.mean(distances))

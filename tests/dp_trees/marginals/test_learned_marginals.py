@@ -1,0 +1,166 @@
+"""What is learned of a table as a whole: no more than planned is drawn, its law, and how near its rows come."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from anonkit.auditing.epsilon_audit import epsilon_from_counts
+from anonkit.dp_trees.marginals.learned_marginals import components_of, learn
+from anonkit.errors import GuaranteeError
+from anonkit.mechanisms.accounting import units_of
+from anonkit.randomness import Randomness
+from tests.dp_trees.marginals.tables_of_pairs import batch_of, chain, drawn, forced, layout_of, learned, mean_distance
+
+SIZES = [4, 5, 3, 6, 2]
+
+
+@pytest.mark.parametrize("classes", [0, 2])
+def test_batches_do_not_matter(classes: int) -> None:
+    """The same words and another cut of the rows give the same tables and the same mixture."""
+    codes = chain(4_000, SIZES)
+    labels = codes[4] if classes else None
+    layout = layout_of(SIZES, classes)
+    whole = learned(layout, 4.0, 4_000, batch_of(codes, labels))
+    parts = [
+        batch_of(codes[:, part], None if labels is None else labels[part])
+        for part in (slice(0, 1_700), slice(1_700, 4_000))
+    ]
+    again = learned(layout, 4.0, 4_000, *parts)
+    assert len(whole.pairs) >= 2
+    assert whole.mixtures.to_params() == again.mixtures.to_params()
+    assert [table.to_params() for table in whole.pairs] == [table.to_params() for table in again.pairs]
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.7, 4.0, 40.0])
+@pytest.mark.parametrize("classes", [0, 2])
+def test_all_draws_together_cost_what_there_is(epsilon: float, classes: int) -> None:
+    """Readings, tables and choices, whatever the rule decided: never more, and hardly less."""
+    codes = chain(6_000, SIZES)
+    found = learned(layout_of(SIZES, classes), epsilon, 6_000, batch_of(codes, codes[4] if classes else None))
+    spent = sum(draw.units for draw in found.draws)
+    assert (1 - 1e-6) * units_of(epsilon) < spent <= units_of(epsilon)
+
+
+@pytest.mark.parametrize("classes", [0, 2])
+def test_rows_come_near_the_pairs_of_the_table_where_noise_is_small(classes: int) -> None:
+    """20,000 rows at epsilon 40: mean total variation of all pairs below .02, far below shuffled columns."""
+    codes = chain(20_000, SIZES)
+    labels = codes[4] if classes else None
+    rows = drawn(learned(layout_of(SIZES, classes), 40.0, 20_000, batch_of(codes, labels)))
+    rows = rows[1:] if classes else rows
+    shuffled = np.stack([np.random.default_rng(at).permutation(column) for at, column in enumerate(codes)])
+    distance = mean_distance(codes, rows, SIZES)
+    assert distance < 0.02
+    assert distance < 0.15 * mean_distance(codes, shuffled, SIZES)
+
+
+def never_worse(n: int, sizes: list[int], epsilon: float, strength: float, seeds: int) -> None:
+    """Refuse rows that are further off than noisy independent columns by more than .005."""
+    codes, layout = chain(n, sizes, strength=strength), layout_of(sizes)
+    both = []
+    for seed in range(seeds):
+        ours = learned(layout, epsilon, n, batch_of(codes), seed=seed)
+        alone = forced(layout, 0, 0, epsilon, batch_of(codes), seed=seed)
+        both.append([mean_distance(codes, drawn(made, seed), sizes) for made in (ours, alone)])
+    found, independent = np.mean(both, axis=0)
+    assert found <= independent + 0.005
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_it_is_never_worse_than_noisy_independent_columns(epsilon: float) -> None:
+    """Columns that depend a little, few rows."""
+    never_worse(1_500, SIZES, epsilon, 0.3, 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strength", [0.0, 0.2, 0.6])
+@pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0, 3.0])
+@pytest.mark.parametrize("n", [300, 3_000, 30_000])
+def test_it_is_never_worse_than_independent_columns_on_many_tables(n: int, epsilon: float, strength: float) -> None:
+    """Independent columns and dependent ones, of few rows and of many."""
+    never_worse(n, [8, 16, 4, 12, 2, 9, 16, 3], epsilon, strength, 5)
+
+
+def test_independent_columns_have_no_pairs() -> None:
+    """A gain is read, and there is none: all that is left is for the columns."""
+    codes = chain(20_000, SIZES, strength=0.0)
+    found = learned(layout_of(SIZES), 0.3, 20_000, batch_of(codes))
+    assert [reading.draw.purpose for reading in found.choice.readings] == ["gain of pairs"]
+    assert found.pairs == ()
+
+
+def test_further_pairs_bring_what_the_tree_lacks() -> None:
+    """Columns in a circle: the pairs beside the tree are measured, and the rows are nearer for it."""
+    codes = chain(20_000, SIZES)
+    codes = np.concatenate([codes, [(codes[0] + codes[3]) % 4]])
+    sizes = [*SIZES, 4]
+    layout = layout_of(sizes)
+    near, far = (
+        mean_distance(codes, drawn(forced(layout, 5, further, 20.0, batch_of(codes))), sizes) for further in (5, 0)
+    )
+    assert near < 0.8 * far
+
+
+def test_the_noise_of_a_tiny_table_has_the_planned_law() -> None:
+    """Three binary columns: every published cell is its count plus discrete Laplace noise, by enumeration."""
+    layout = layout_of([2, 2, 2])
+    codes = np.repeat([[0, 0, 1, 1] * 5, [0, 1, 0, 1] * 5, [0, 1, 1, 0] * 5], 10, axis=1)
+    single, double = [], []
+    for seed in range(40):
+        found = forced(layout, 2, 0, 10.0, batch_of(codes), seed=seed)
+        single.append(found.one_ways[2].counts[0] - 100)
+        double += [table.counts[0] - 50 for table in found.pairs]
+    assert found.plan.tree is not None
+    for noise, rate in ((single, found.plan.one_ways[2].rate), (double, found.plan.tree.rate)):
+        flat = np.array(noise).reshape(-1)
+        decay = math.exp(-rate / 2**52)
+        for value in (-1, 0, 1):
+            expected = (1 - decay) / (1 + decay) * decay ** abs(value)
+            assert np.mean(flat == value) == pytest.approx(expected, abs=5 * math.sqrt(expected / flat.size) + 1e-9)
+
+
+def test_an_audit_from_outside_finds_some_of_epsilon_and_no_more() -> None:
+    """The only row of a table of two columns, there or not: that both cells are above 0 shows .4 of the claim."""
+    layout, epsilon = layout_of([2, 2]), 1.5
+
+    def seen(rows: int, first: int) -> int:
+        batch = batch_of(np.zeros((2, rows), dtype=np.int64))
+        found = (learned(layout, epsilon, 0, batch, seed=seed) for seed in range(first, first + 500))
+        return sum(all(table.counts[0, 0] >= 1 for table in one.one_ways) for one in found)
+
+    found = epsilon_from_counts((seen(1, 0), 500), (seen(0, 10_000), 500))
+    assert 0.4 * epsilon < found <= epsilon
+
+
+def test_rows_that_are_counted_twice_are_refused() -> None:
+    """The sums of all tables must agree before any noise is drawn."""
+
+    class Twice:
+        n_rows = 3
+
+        def __init__(self) -> None:
+            self.asked = 0
+
+        def sum_up(self, sums: object) -> np.ndarray:
+            self.asked += 1
+            counts = sums.count(batch_of(np.array([[0, 1, 1], [0, 0, 1]])))  # type: ignore[attr-defined]
+            return np.asarray(counts * (2 if self.asked == 2 else 1))
+
+        ask = sum_up
+
+    with pytest.raises(GuaranteeError, match="more or less often"):
+        learn(layout_of([2, 2]), Twice(), 1_000, units_of(30.0), units_of(30.0), Randomness.seeded(1))
+
+
+def test_a_class_of_few_rows_has_few_components() -> None:
+    """At least one, at most 200."""
+    assert [components_of(rows) for rows in (-5.0, 0.0, 45.0, 1e9)] == [1, 1, 4, 200]
+
+
+def test_an_empty_table_is_released_like_others() -> None:
+    """The shapes are those of any other table."""
+    found = learned(layout_of([3, 2]), 1.0, 0, batch_of(np.zeros((2, 0), dtype=np.int64)))
+    assert [table.counts.shape for table in found.one_ways] == [(1, 3), (1, 2)]

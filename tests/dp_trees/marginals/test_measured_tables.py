@@ -1,0 +1,84 @@
+"""What noisy tables say together: shares that add up, and more than one table says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from anonkit.dp_trees.marginals.measured_tables import (
+    Measured,
+    margins_of,
+    rare_together,
+    refined,
+    rows_per_class,
+)
+
+
+def noisy(counts: np.ndarray, deviation: float, seed: int) -> Measured:
+    """Counts with rounded normal noise of a deviation."""
+    noise = np.random.default_rng(seed).normal(0, deviation, counts.shape)
+    return Measured(counts=np.rint(counts + noise).astype(np.int64), variance=deviation**2)
+
+
+def test_rare_values_are_counted_together_and_come_last() -> None:
+    """A value stands out from four deviations of its noise on, over all classes."""
+    table = Measured(counts=np.array([[50, 1, 30, 0, 2], [50, 2, 31, 9, 0]]), variance=2.0)
+    assert rare_together(table, 4.0).tolist() == [0, 3, 1, 2, 3]  # 9 against 4 x sqrt(2 x 2) = 8
+    single = Measured(counts=np.array([[50, 1, 30]]), variance=2.0)
+    assert rare_together(single, 4.0).tolist() == [0, 1, 2]  # one rare value alone is none to put together
+    assert rare_together(table, 40.0).tolist() == [0, 1, 1, 1, 1]
+    assert rare_together(table, 4000.0).tolist() == [0, 0, 0, 0, 0]
+
+
+def test_shares_of_margins_add_up_whatever_the_noise() -> None:
+    """Also of a class that the noise has left no row."""
+    tables = [noisy(np.array([[5, 0, 0], [0, 0, 0]]), 20.0, seed) for seed in range(3)]
+    margins = margins_of(tables, [np.array([0, 1, 1])] * 3)
+    for at in range(3):
+        assert margins.values[at].sum(axis=1) == pytest.approx(1)
+        assert margins.grouped(at).sum(axis=1) == pytest.approx(1)
+        assert margins.values[at].min() >= 0
+        within = margins.within(at)
+        assert np.stack([within[:, 0], within[:, 1:].sum(axis=1)], axis=1) == pytest.approx(1)
+    assert margins.totals.min() >= 1
+
+
+def test_rows_per_class_weigh_tables_by_their_noise() -> None:
+    """A table of little noise and few cells is what is believed."""
+    tables = [
+        Measured(counts=np.array([[60, 40], [10, 10]]), variance=0.01),
+        Measured(counts=np.array([[500, 0], [0, 0]]), variance=1e6),
+    ]
+    assert rows_per_class(tables) == pytest.approx([100, 20], abs=0.01)
+
+
+def test_margins_of_pairs_bring_columns_nearer_to_the_truth() -> None:
+    """Four tables that share a column tell more of it than its own, in the mean over many draws."""
+    truth = np.array([[400, 300, 200, 100]])
+    other = np.array([0.5, 0.3, 0.2])
+    joint = truth[:, :, np.newaxis] * other
+    alone, together = [], []
+    for seed in range(60):
+        one_ways = [noisy(truth, 15.0, seed), *(noisy(1000 * other[np.newaxis], 15.0, 100 + seed) for _ in range(4))]
+        groups = [np.arange(4), *[np.arange(3)] * 4]
+        before = margins_of(one_ways, groups)
+        pairs = {(0, at): noisy(joint, 8.0, 1000 * at + seed) for at in range(1, 5)}
+        after = refined(before, one_ways, pairs)
+        alone.append(np.abs(before.values[0] - truth / 1000).sum())
+        together.append(np.abs(after.values[0] - truth / 1000).sum())
+        assert after.values[0].sum() == pytest.approx(1)
+    assert np.mean(together) < 0.8 * np.mean(alone)
+
+
+def test_groups_are_spread_over_their_values_as_the_column_says() -> None:
+    """Within a group the column's own table decides; a group without rows is spread evenly."""
+    tables = [
+        Measured(counts=np.array([[50, 30, 10, 0, 0]]), variance=1e-6),
+        Measured(counts=np.array([[60, 30]]), variance=1e-6),
+    ]
+    margins = margins_of(tables, [np.array([0, 1, 1, 2, 2]), np.array([0, 1])])
+    shares = np.array([[[0.3, 0.2], [0.2, 0.2], [0.08, 0.02]]])
+    spread = margins.spread((0, 1), shares)
+    assert spread.sum() == pytest.approx(1)
+    assert spread[0, 1:3, 0] == pytest.approx([0.15, 0.05])
+    assert spread[0, 3:, 0] == pytest.approx([0.04, 0.04])

@@ -1,0 +1,132 @@
+"""The choice of a view: how far one row moves what is read, and what the rule decides."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonkit.dp_trees.marginals.exact_tables import ExactTables
+from anonkit.dp_trees.marginals.marginal_rule import Forecast, stage_shares
+from anonkit.dp_trees.marginals.view_choice import READING_WIDTH, forecast_of
+from anonkit.dp_trees.questions import BatchCounter
+from tests.dp_trees.marginals.tables_of_pairs import batch_of, chain, layout_of, learned
+
+SIZES = [2, 3, 2]
+
+
+def exact_of(rows: list[tuple[int, ...]], sizes: list[int], classes: int) -> ExactTables:
+    """Tables of rows; with classes, their last cell is the class."""
+    layout = layout_of(sizes, classes)
+    cells = np.array(rows, dtype=np.int64).reshape(-1, len(sizes) + bool(classes)).T
+    batch = batch_of(cells[: len(sizes)], cells[-1] if classes else None)
+    return ExactTables.counted(layout, layout.pairs, BatchCounter(lambda: [batch]))
+
+
+CELLS = st.tuples(*(st.integers(0, size - 1) for size in (*SIZES, 2)))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(CELLS, max_size=12), CELLS)
+def test_one_row_moves_an_error_of_independence_by_less_than_four(
+    rows: list[tuple[int, ...]], more: tuple[int, ...]
+) -> None:
+    """With the margins of the table itself, in both views."""
+    tables = [exact_of(table, SIZES, 2) for table in (rows, [*rows, more])]
+    for before, after in (tables, [table.pooled() for table in tables]):
+        first, second = before.errors_of_independence(), after.errors_of_independence()
+        assert all(abs(second[pair] - first[pair]) < 4 for pair in first)
+
+
+def test_no_small_table_moves_an_error_by_four() -> None:
+    """All tables of two columns of two values and up to four rows, one row more; a width of a row would be refuted."""
+    cells = list(itertools.product((0, 1), repeat=2))
+    worst = 0.0
+    for number in range(5):
+        for rows in itertools.combinations_with_replacement(cells, number):
+            before = exact_of(list(rows), [2, 2], 0).errors_of_independence()[0, 1]
+            for more in cells:
+                after = exact_of([*rows, more], [2, 2], 0).errors_of_independence()[0, 1]
+                worst = max(worst, abs(after - before))
+    assert 1.0 < worst < 4.0
+    assert READING_WIDTH == 4 * 256 + 2
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from([0.2, 1.0, 5.0]),
+    st.sampled_from([30.0, 3e3]),
+    st.integers(1, 4),
+    st.booleans(),
+)
+def test_a_gain_moves_no_further_than_the_mean_of_the_errors(
+    seed: int, epsilon: float, rows: float, edges: int, split: bool
+) -> None:
+    """Errors that move by up to 4 each, whichever forest is best before and after."""
+    draw = np.random.default_rng(seed)
+    pairs = tuple(itertools.combinations(range(5), 2))
+    forecast = Forecast(sizes=(4, 2, 7, 3, 5), classes=2 if split else 1, pairs=pairs, rows=rows, targets=split)
+    errors = draw.exponential(rows / 5, len(pairs))
+    moved = np.maximum(errors + draw.uniform(-4, 4, len(pairs)), 0)
+
+    def gain(own: np.ndarray) -> float:
+        return forecast.error(0, epsilon, own) - forecast.error(edges, epsilon, own)
+
+    assert abs(gain(moved) - gain(errors)) <= np.abs(moved - errors).mean() + 1e-9
+
+
+def test_the_best_forest_is_that_of_all() -> None:
+    """The greedy choice of edges against every forest of so many edges."""
+    pairs = tuple(itertools.combinations(range(4), 2))
+    forecast = Forecast(sizes=(2, 2, 2, 2), classes=1, pairs=pairs, rows=100.0)
+    draw = np.random.default_rng(1)
+    for edges in (1, 2, 3):
+        saved = draw.normal(0, 1, len(pairs))
+        best = -np.inf
+        for chosen in itertools.combinations(range(len(pairs)), edges):
+            part = list(range(4))
+            for at in chosen:
+                one, other = (part[column] for column in pairs[at])
+                part = [one if own == other else own for own in part]
+            if len(set(part)) == 4 - edges:
+                best = max(best, float(saved[list(chosen)].sum()))
+        assert forecast._best(saved, edges) == pytest.approx(best)
+
+
+@pytest.mark.parametrize("edges", [0, 3])
+def test_shares_of_stages_add_up(edges: int) -> None:
+    """All of it for the columns where there are no pairs."""
+    shares = stage_shares([4, 2, 9, 3], 2, edges)
+    assert sum(shares) == pytest.approx(1)
+    assert (shares[0] == 1) == (edges == 0)
+
+
+def test_a_target_that_says_much_splits_the_tables_and_one_that_says_nothing_does_not() -> None:
+    """Where a split would cost something, what is read decides; where it costs hardly anything it is made."""
+    sizes = [16] * 12
+    codes = chain(20_000, sizes, strength=0.0)
+    layout = layout_of(sizes, 2)
+    label = np.random.default_rng(5).integers(0, 2, 20_000)
+    said = np.where(np.random.default_rng(6).random(codes.shape) < 0.5, label * 5, codes)
+    for table, anchored in ((said, True), (codes, False)):
+        found = learned(layout, 0.2, 20_000, batch_of(table, label))
+        assert found.choice.anchored is anchored
+        assert found.choice.readings[0].draw.purpose == "dependence on the target"
+    assert learned(layout, 3.0, 20_000, batch_of(codes, label)).choice.anchored
+
+
+def test_noise_that_drowns_the_columns_ends_the_choice() -> None:
+    """Nothing is read, nothing is split."""
+    found = learned(layout_of([9, 9], 2), 0.01, 20, batch_of(np.zeros((2, 20), dtype=np.int64)))
+    assert (found.choice.anchored, found.choice.edges, found.choice.readings) == (False, 0, ())
+
+
+def test_one_column_has_no_pairs() -> None:
+    """And nothing to choose."""
+    found = learned(layout_of([5]), 1.0, 50, batch_of(np.zeros((1, 50), dtype=np.int64)))
+    assert found.choice.edges == 0
+    assert forecast_of(layout_of([5, 3]), ((0, 1),), 50.0).distance(0, 1.0) > 0

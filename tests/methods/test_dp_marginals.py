@@ -1,0 +1,128 @@
+"""`dp-marginals`: its budget, its promise, its rows, and what it does without a target."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anonkit
+from anonkit.checks import central_rows
+from anonkit.checks.central_account import published_account
+from anonkit.checks.validation import validate
+from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.dp_trees.release import row_pieces as pieces
+from anonkit.errors import ParameterError, PolicyError
+from anonkit.mechanisms.accounting import LARGEST_EPSILON
+from anonkit.methods import default_method
+from anonkit.methods.dp_marginals import DPMarginals
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
+
+POLICY = bank_customers_policy()
+NO_TARGET = replace(
+    POLICY,
+    columns={
+        name: replace(column, role=Role.SENSITIVE) if column.role is Role.TARGET else column
+        for name, column in POLICY.columns.items()
+    },
+    without_target=True,
+)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.floats(0.05, LARGEST_EPSILON), st.sampled_from([POLICY, NO_TARGET]))
+def test_the_promise_is_what_is_asked_for_in_whole_units(epsilon: float, policy: Policy) -> None:
+    """Never above it, and a hair below at most."""
+    promised = DPMarginals(epsilon=epsilon).guarantee(policy).epsilon
+    assert 0.999999 * epsilon < promised <= epsilon
+
+
+def test_a_unit_pays_for_each_of_its_rows() -> None:
+    """Three rows a person, replaced: every rate is a sixth."""
+    policy = POLICY.with_roles(unit="education")
+    one, six = (
+        DPMarginals(epsilon=1.0, rows_per_unit=rows, adjacency=adjacency)._counting
+        for rows, adjacency in ((1, "add-or-remove"), (3, "replace"))
+    )
+    assert one is not None
+    assert six is not None
+    assert six.rate == pytest.approx(one.rate / 6, rel=1e-9)
+    DPMarginals(epsilon=1.0, rows_per_unit=3).guarantee(policy)
+    with pytest.raises(ParameterError, match="rows_per_unit needs a unit column"):
+        DPMarginals(epsilon=1.0, rows_per_unit=2).guarantee(POLICY)
+
+
+@pytest.mark.parametrize("policy", [POLICY, NO_TARGET], ids=["target", "no target"])
+def test_only_noisy_counts_are_published(policy: Policy, tmp_path: Path) -> None:
+    """The params add up to the promise, no true count stands in them, and the release validates."""
+    first, second = (
+        anonkit.release(
+            bank_customers(3_000, seed=1),
+            method="dp-marginals",
+            epsilon=20.0,
+            policy=policy,
+            ledger=None,
+            output=output,
+        )
+        for output in (tmp_path / "first.parquet", tmp_path / "second.parquet")
+    )
+    assert published_account(first.params).epsilon <= first.report["budget"]["epsilon"] <= 20.0
+    assert "in" not in first.report["rows"]
+    assert first.params["pairs"]
+    tables = zip(first.params["tables"], second.params["tables"], strict=True)
+    same = [np.array(one["counts"]) == np.array(other["counts"]) for one, other in tables]
+    assert np.mean(np.concatenate([cells.ravel() for cells in same])) < 0.8
+    assert validate(tmp_path / "first.parquet").passed
+
+
+def test_what_has_no_public_domain_is_refused() -> None:
+    """A table without a target is not."""
+    bare = Policy(columns={"c": Column(name="c"), "d": Column(name="d", categories=("u",))})
+    with pytest.raises(PolicyError, match="no public domain"):
+        DPMarginals(epsilon=1.0).guarantee(bare)
+    fine = Policy(columns={"d": Column(name="d", categories=("u", "v"))})
+    release = anonkit.release(pa.table({"d": ["u", "v", "v"]}), method="dp-marginals", epsilon=20.0, policy=fine)
+    assert release.to_arrow().column_names == ["d"]
+
+
+def test_a_target_that_is_a_number_is_in_bins_like_others(tmp_path: Path) -> None:
+    """Its cells are the middles of these, and rows without a number are not used."""
+    policy = Policy(
+        columns={
+            "c": Column(name="c", categories=("u", "v")),
+            "y": Column(name="y", role=Role.TARGET, bounds=(0.0, 8.0)),
+        }
+    )
+    output = tmp_path / "out.parquet"
+    rows = pa.table({"c": ["u", "v", "v", "u"] * 200, "y": [1.0, 7.0, 7.0, None] * 200})
+    release = anonkit.release(rows, method="dp-marginals", epsilon=30.0, bins=4, policy=policy, output=output)
+    assert set(release.to_arrow().column("y").to_pylist()) <= {1.0, 3.0, 5.0, 7.0}
+    assert release.report["rows"]["out"] == pytest.approx(600, abs=20)
+    assert not release.params["anchored"]
+    assert validate(output).passed
+
+
+def test_an_epsilon_without_a_method_is_this_one_where_there_is_no_target() -> None:
+    """And dp-forest where there is one."""
+    source = bank_customers(300, seed=1)
+    for policy, name in ((NO_TARGET, "dp-marginals"), (POLICY, "dp-forest")):
+        release = anonkit.release(source, epsilon=1.0, policy=policy, ledger=None)
+        assert release.report["method"]["name"] == name
+    assert default_method(["k"], without_target=True) == "rfka"
+
+
+def test_rows_drawn_in_several_pieces_are_the_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each piece of a component is rounded by itself, and the check of the rows allows for that."""
+    monkeypatch.setattr(pieces, "PIECE_ROWS", 100)
+    monkeypatch.setattr(central_rows, "_PIECE_ROWS", 100)
+    for seed in range(2):
+        release = anonkit.release(
+            bank_customers(1_500, seed=1), method="dp-marginals", epsilon=9.0, policy=POLICY, seed=seed, ledger=None
+        )
+        assert release.report["rows"]["out"] > 1_000

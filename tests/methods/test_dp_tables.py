@@ -1,0 +1,331 @@
+"""`dp-tables`: what is asked for, its budget, the figures and their intervals, its promise under audit."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anonkit
+from anonkit.auditing.epsilon_audit import lower_bound
+from anonkit.consumers import aggregate_tables
+from anonkit.dp_trees.aggregates.aggregate_requests import requests_of
+from anonkit.dp_trees.aggregates.cell_sums import CellSums
+from anonkit.engines import open_engine
+from anonkit.errors import ParameterError, PolicyError
+from anonkit.mechanisms.accounting import LARGEST_EPSILON
+from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.methods.dp_tables import DPTables
+from anonkit.pipeline.recipe import run_recipe
+from anonkit.policy.column_declarations import Column, Missing, Role
+from anonkit.policy.declaration import Policy
+from anonkit.published.aggregates import OTHER
+from anonkit.randomness import Randomness
+
+POLICY = Policy(
+    columns={
+        "age": Column(name="age", bounds=(17.0, 90.0)),
+        "sex": Column(name="sex", categories=("f", "m", "x")),
+        "ward": Column(name="ward", categories=("north", "south"), missing=Missing.FIRST),
+        "days": Column(name="days", bounds=(-2.0, 40.0), missing=Missing.FIRST),
+        "name": Column(name="name", role=Role.IDENTIFIER),
+        "ill": Column(name="ill", role=Role.TARGET, categories=("yes", "no")),
+    }
+)
+LINES = (
+    "age, sex", "sex", "mean(days) by ward", "sum(days)", "stay = mean(age) by sex, ward weight 2", "sum(age)",
+    "quantile(age, 0.25, 0.5, 0.75) by ill", "count", "median(days)",
+)  # fmt: skip
+
+
+def people(n: int, seed: int = 0) -> pa.Table:
+    """Some people; a few cells are missing or outside what is declared."""
+    rng = np.random.default_rng(seed)
+    age = np.round(rng.normal(50, 15, n))
+    return pa.table(
+        {
+            "name": [f"person {at}" for at in range(n)],
+            "age": pa.array(age, mask=rng.random(n) < 0.05),
+            "sex": pa.array(rng.choice(["f", "m", "?"], n, p=[0.5, 0.45, 0.05])),
+            "ward": pa.array(rng.choice(["north", "south"], n)),
+            "days": pa.array(rng.gamma(2.0, 4.0, n)),
+            "ill": pa.array(rng.choice(["yes", "no"], n)),
+        }
+    )
+
+
+def released(table: pa.Table, lines: tuple[str, ...] = LINES, **more: Any) -> Any:
+    """A release in memory, and its tables as rows of the tidy table."""
+    options = {"epsilon": 1.0, "seed": 1, "ledger": None, **more}
+    return anonkit.release(table, method="dp-tables", policy=POLICY, aggregate=lines, **options)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.floats(0.01, LARGEST_EPSILON), st.sampled_from(["add-or-remove", "replace"]))
+def test_the_measurements_share_epsilon_and_never_exceed_it(epsilon: float, adjacency: str) -> None:
+    """Five lines for nine tables, whole units of 2**-52 a step, close to what was asked."""
+    method = DPTables(epsilon=epsilon, adjacency=adjacency, aggregate=LINES)
+    promise = method.guarantee(POLICY)
+    assert 0.999 * epsilon < promise.epsilon <= epsilon
+    assert [draw.purpose for draw in method.account(POLICY).draws] == [
+        "counts by age x sex", "sum and count of days by ward", "sum and count of age by sex x ward",
+        "histogram of age by ill", "histogram of days",
+    ]  # fmt: skip
+
+
+def test_weights_and_groups_decide_the_shares() -> None:
+    """The root of the groups times the largest weight of the tables that are read off a measurement."""
+    draws = DPTables(epsilon=1.0, aggregate=("sex", "ward weight 2", "sex, ward weight 0.5", "sum(age)")).account(
+        POLICY
+    )
+    assert [draw.sensitivity for draw in draws.draws] == [1, 9_000_000]
+    shares = [draw.epsilon for draw in draws.draws]
+    assert shares[0] / shares[1] == pytest.approx(2 * 8**0.5, rel=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(["", "a = ", '"a = by" = ']), st.sampled_from(["count", "sum(x)", "mean( x y )", 'median("by")']),
+    st.lists(st.sampled_from(["x", "marital status", "by", "count", 'quo"te', "co,mma"]), max_size=3, unique=True),
+    st.sampled_from(["", " weight 2", " weight 0.25"]),
+)  # fmt: skip
+def test_a_request_has_one_form_that_says_the_same(name: str, what: str, by: list[str], weight: str) -> None:
+    """Reading the one form of a line gives the same request, whose one form it is."""
+    groups = ", ".join('"' + column.replace('"', '""') + '"' for column in by)
+    line = f"{name}{what}{f' by {groups}' if by else ''}{weight}"
+    (request,) = requests_of([line])
+    (again,) = requests_of([request.text])
+    assert again.text == request.text
+    assert (again.shown, again.table, again.by, again.of) == (request.shown, request.table, tuple(by), request.of)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("", "nothing is asked for"), ("a =", "nothing is asked for"), ('"age', "quotation mark"),
+        ("age, sex by ill", "before or after"), ("max(age)", "is none of"), ("mean(age", "bracket"),
+        ("mean(age, 0.5)", "levels"), ("quantile(age)", "levels"), ("median(age, 0.2)", "levels"),
+        ("quantile(age, 1)", "decimal"), ("quantile(age, 0.0)", "decimal"), ("a,,b", "name of a column"),
+        ("a, b, c, d", "3 different"), ("sex, sex", "3 different"), ("sex weight", "a weight is"),
+        ("sex weight 0", "a weight is"), ("sex ) x", "not expected"), ('"" = sex', "name is empty"),
+        (f"quantile(age, {', '.join(f'0.{at:04d}' for at in range(1, 101))})", "99 quantiles"),
+    ],
+)  # fmt: skip
+def test_a_line_that_cannot_be_read_is_refused(line: str, why: str) -> None:
+    """One line says what is wrong, and the hint shows lines that can be."""
+    with pytest.raises(ParameterError, match=why):
+        requests_of([line])
+
+
+def test_what_cannot_be_published_is_refused() -> None:
+    """Unknown, hidden and unnumbered columns, names of the tidy table, two tables of one name, far too many cells."""
+    for line, why in (
+        ("color", "not in the table"), ("name", "not released"), ("mean(sex)", "no number"),
+    ):  # fmt: skip
+        with pytest.raises(PolicyError, match=why):
+            DPTables(epsilon=1.0, aggregate=(line,)).guarantee(POLICY)
+    for name, categories, why in (("value", ("a",), "tidy table"), ("group", (OTHER, "a"), "missing cells")):
+        with pytest.raises(PolicyError, match=why):
+            DPTables(epsilon=1.0).guarantee(Policy(columns={name: Column(name=name, categories=categories)}))
+    with pytest.raises(PolicyError, match="no column is declared"):
+        DPTables(epsilon=1.0).guarantee(Policy())
+    with pytest.raises(ParameterError, match="two tables are called"):
+        DPTables(epsilon=1.0, aggregate=("sex", "count by sex"))
+    with pytest.raises(ParameterError, match="list of texts"):
+        DPTables(epsilon=1.0, aggregate="sex")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="cells with noise"):
+        DPTables(epsilon=1.0, aggregate=("age, days, sex",), bins=1024).guarantee(POLICY)
+
+
+def test_tables_of_one_measurement_add_up() -> None:
+    """Counts by one column are sums of those by two, as the count of all is; a sum is that of the groups of a mean."""
+    lines = released(people(500)).to_pandas()
+
+    def total(name: str, statistic: str) -> float:
+        return float(lines[(lines["table"] == name) & (lines["statistic"] == statistic)]["value"].sum())
+
+    counts = [total(f"count{by}", "count") for by in (" by age, sex", " by sex", "")]
+    assert counts[0] == counts[1] == counts[2]
+    assert total("sum(days)", "sum") == pytest.approx(total("mean(days) by ward", "sum"))
+    assert total("sum(age)", "sum") == pytest.approx(total("stay", "sum"))
+    means = lines[lines["table"] == "stay"].pivot(index=["sex", "ward"], columns="statistic", values="value")
+    inside = means[(means["mean"] > 17) & (means["mean"] < 90) & (means["count"] > 0)]
+    assert np.allclose(inside["mean"], inside["sum"] / inside["count"])
+
+
+def test_figures_are_those_of_the_table_but_for_the_noise() -> None:
+    """At a large epsilon counts, sums, means and quantiles are nearly the true ones; groups of nobody are there."""
+    table = people(2000)
+    release = released(table, epsilon=LARGEST_EPSILON)
+    lines = release.to_pandas().set_index(["table", "statistic"])
+    frame = table.to_pandas()
+    sexes = lines.loc[("count by sex", "count")].set_index("sex")["value"]
+    assert sexes.round().to_dict() == {
+        "f": (frame.sex == "f").sum(), "m": (frame.sex == "m").sum(), "x": 0.0, OTHER: (frame.sex == "?").sum()
+    }  # fmt: skip
+    assert lines.loc[("sum(days)", "sum"), "value"].item() == pytest.approx(frame.days.clip(-2, 40).sum(), rel=5e-3)
+    stay = lines.loc[("stay", "mean")].set_index(["sex", "ward"])["value"]
+    true = frame.assign(age=frame.age.clip(17, 90)).groupby(["sex", "ward"])["age"].mean()
+    assert stay[("f", "north")] == pytest.approx(true[("f", "north")], abs=0.5)
+    median = lines.loc[("quantile(age, 0.25, 0.5, 0.75) by ill", "quantile 0.5")].set_index("ill")["value"]
+    assert median["yes"] == pytest.approx(frame[frame.ill == "yes"]["age"].median(), abs=1)
+    assert (lines["low"] <= lines["high"]).all()
+    assert release.report["rows"]["out"] == len(lines)
+
+
+def test_quantiles_ascend_and_intervals_hold_them() -> None:
+    """Whatever the noise: quantiles of one histogram are in order, each within its interval and the bounds."""
+    for seed in range(8):
+        lines = released(people(30, seed), ("quantile(age, 0.1, 0.5, 0.9) by sex",), epsilon=0.3, seed=seed).to_pandas()
+        told = lines.dropna(subset=["value"])
+        assert told.groupby("sex", observed=True)["value"].is_monotonic_increasing.all()
+        assert ((told["low"] <= told["value"]) & (told["value"] <= told["high"])).all()
+        assert lines["low"].min() >= 16
+        assert lines["high"].max() <= 90
+
+
+def test_intervals_hold_the_true_figures_as_often_as_they_say() -> None:
+    """Of 250 draws at 90 %: at least 86 % of the intervals of counts, sums, means and quantiles hold the truth."""
+    hits: dict[str, list[bool]] = {}
+    table = people(300, 3)
+    frame = table.to_pandas()
+    frame = frame.assign(age=frame.age.clip(17, 90))
+    by = frame.groupby("ill")["age"]
+    true = {("count", ill): (frame.ill == ill).sum() for ill in ("yes", "no")}
+    true |= {("mean", ill): by.mean()[ill] for ill in ("yes", "no")} | {
+        ("sum", ill): by.sum()[ill] for ill in by.groups
+    }
+    ages = frame.dropna(subset=["age"]).groupby("ill")["age"]
+    lower = ages.apply(lambda own: np.quantile(own, 0.4, method="inverted_cdf"))
+    asked = ("c = count by ill", "m = mean(age) by ill", "q = quantile(age, 0.4) by ill")
+    method = DPTables(epsilon=0.5, confidence=90, aggregate=asked)
+    engine = open_engine("local")
+    source = engine.scan(table, POLICY)
+    for seed in range(250):
+        draft = method.release(source, POLICY, engine=engine, rng=Randomness.seeded(seed))
+        lines = pa.Table.from_batches(draft.data.batches()).to_pandas()
+        for line in lines.itertuples():
+            if line.ill == OTHER or (line.table == "m" and line.statistic == "count"):
+                continue
+            truth = lower[line.ill] if line.table == "q" else true[(line.statistic, line.ill)]
+            hits.setdefault(line.statistic, []).append(line.low - 1e-9 <= truth <= line.high + 1e-9)
+    engine.close()
+    assert {statistic: np.mean(found) >= 0.86 for statistic, found in hits.items()} == dict.fromkeys(hits, True)
+    assert np.mean(hits["count"]) < 0.95
+
+
+def test_one_row_moves_no_measurement_by_more_than_it_pays_for() -> None:
+    """All rows of a small domain, one by one: the sums of a row are at most the sensitivity, and one reaches it."""
+    plan = DPTables(epsilon=1.0, aggregate=LINES).plan(POLICY)
+    add, most = CellSums(plan), np.zeros(len(plan.measurements), dtype=np.int64)
+    ages, sexes = [None, -5.0, 17.0, 33.3, 90.0, 1e300, float("nan")], ["f", "x", "?", None]
+    rows = itertools.product(ages, sexes, ["north", None], [None, -2.0, 7.7, 40.0, 1e9], ["yes", "other", None])
+    columns = dict(zip(("age", "sex", "ward", "days", "ill"), zip(*rows, strict=True), strict=True))
+    batch = pa.RecordBatch.from_pydict(
+        {
+            name: pa.array(cells, pa.float64() if name in ("age", "days") else pa.string())
+            for name, cells in columns.items()
+        }
+    )
+    for at in range(batch.num_rows):
+        own = [int(np.abs(sums).sum()) for sums in add.divided(add(batch.slice(at, 1), 0))]
+        most = np.maximum(most, own)
+    assert most.tolist() == [each.sensitivity for each in plan.measurements]
+    whole = add(batch, 0)
+    parts = sum((add(batch.slice(at, 7), at) for at in range(0, batch.num_rows, 7)), np.zeros_like(whole))
+    assert np.array_equal(whole, parts)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_an_audit_of_a_row_finds_most_of_epsilon_and_no_more(epsilon: float) -> None:
+    """A row more or less in counts, halves and a histogram: the likelihood ratio shows 0.7 of epsilon, and not more.
+
+    Each of 50,000 columns is a release of its own: the numbers that the row moves, with the planned rates.
+    """
+    method = DPTables(epsilon=epsilon, aggregate=("sex", "mean(age)", "median(days)"))
+    plan, draws = method.plan(POLICY), method.account(POLICY).draws
+    grid = plan.measurements[1].grid
+    assert grid is not None
+    moves = [[1], [grid.steps // 3, grid.steps - grid.steps // 3], [1]]
+
+    def ratios(more: int) -> np.ndarray:  # type: ignore[type-arg]
+        total, words = np.zeros(50_000), Words(Randomness.seeded(more))
+        for own, draw in zip(moves, draws, strict=True):
+            for move in own:
+                noise = noisy_counts(np.full(50_000, more * move), draw.rate, words).astype(np.float64)
+                total += (np.abs(noise) - np.abs(noise - move)) * (draw.rate / 2**52)
+        return total
+
+    found = lower_bound(ratios(0), ratios(1))
+    assert 0.7 * epsilon <= found.lower_bound <= epsilon
+
+
+def test_rows_of_a_unit_are_bounded_and_paid_for() -> None:
+    """Two rows a person, replaced: every rate is a quarter, and rows beyond are not counted."""
+    policy = POLICY.with_roles(unit="name")
+    one, four = (
+        DPTables(epsilon=1.0, aggregate=LINES, rows_per_unit=rows, adjacency=adjacency).account(policy)
+        for rows, adjacency in ((1, "add-or-remove"), (2, "replace"))
+    )
+    assert four.draws[0].rate == pytest.approx(one.draws[0].rate / 4, rel=1e-9)
+    table = people(100).set_column(0, "name", pa.array(["a"] * 60 + ["b"] * 40))
+    release = anonkit.release(
+        table, method="dp-tables", policy=policy, epsilon=LARGEST_EPSILON, rows_per_unit=2, seed=1, ledger=None,
+        aggregate=("count", "mean(days)"),
+    )  # fmt: skip
+    lines = release.to_pandas()
+    assert lines[lines["table"] == "count"]["value"].item() == pytest.approx(4, abs=2)
+    with pytest.raises(ParameterError, match="rows_per_unit needs a unit column"):
+        DPTables(epsilon=1.0, rows_per_unit=2).guarantee(POLICY)
+
+
+def test_a_receiver_reads_table_by_table(tmp_path: Path) -> None:
+    """Frames with groups and intervals; what is no release of aggregates is refused, and so is learning from one."""
+    place = tmp_path / "out.parquet"
+    released(people(200), output=place, seed=None)
+    frames = aggregate_tables(place)
+    assert list(frames) == list(dict.fromkeys(released(people(5)).to_pandas()["table"]))
+    assert list(frames["count by sex"].columns) == ["sex", "count", "count_low", "count_high"]
+    assert frames["count by sex"]["count"].dtype == np.int64
+    assert frames["count by age, sex"]["count"].sum() == frames["count"]["count"].item()
+    assert list(frames["quantile(age, 0.25, 0.5, 0.75) by ill"].columns)[1:4] == ["0.25", "0.25_low", "0.25_high"]
+    assert anonkit.validate(place).passed
+    with pytest.raises(ParameterError, match="published tables and no rows"):
+        anonkit.reconstruct(place)
+    with pytest.raises(ParameterError, match="aggregates and no rows"):
+        anonkit.audit(place, people(200))
+    other = tmp_path / "rows.parquet"
+    anonkit.release(people(200), method="dp-nb", epsilon=1.0, policy=POLICY, output=other, ledger=None, seed=1)
+    with pytest.raises(ParameterError, match="holds no aggregates"):
+        aggregate_tables(other)
+
+
+def test_it_is_not_compared_with_methods_that_publish_rows() -> None:
+    """`compare` says so in one line, before anything is released."""
+    with pytest.raises(ParameterError, match="publishes tables"):
+        anonkit.compare(people(200), target="ill", methods=["dp-nb", "dp-tables"], policy=POLICY)
+
+
+def test_policy_and_recipe_list_tables(tmp_path: Path) -> None:
+    """`[aggregates]` of a recipe and of a policy, by name; what the method is told itself goes before the policy's."""
+    columns = "[policy.columns]\nsex = { categories = ['f', 'm'] }\nill = { categories = ['yes', 'no'] }\n"
+    text = f"method = 'dp-tables'\ninput = 'in.parquet'\noutput = 'out.parquet'\n{columns}[parameters]\nepsilon = 1\n"
+    table = people(50).select(["sex", "ill"])
+    pa.parquet.write_table(table, tmp_path / "in.parquet")
+    for more, names in (
+        ("[aggregates]\npatients = 'sex'\n", ["patients"]),
+        ("[policy.aggregates]\n'all of them' = 'count'\n", ["all of them"]),
+        ("", ["count by ill", "count by sex"]),
+    ):
+        (tmp_path / "recipe.toml").write_text(text + more)
+        release = run_recipe(tmp_path / "recipe.toml", force=True)
+        assert [table["name"] for table in release.params["tables"]] == names
+    (tmp_path / "recipe.toml").write_text(text + "[aggregates]\npatients = 3\n")
+    with pytest.raises(PolicyError, match="table of texts"):
+        run_recipe(tmp_path / "recipe.toml", force=True)

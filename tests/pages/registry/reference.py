@@ -1,0 +1,53 @@
+"""How the reference and the explanations are read."""
+
+from __future__ import annotations
+
+from pages.inputs import customers, one_of, table, text, whole
+from pages.page import Page
+from pages.registry.how_to import PEOPLE
+
+WRITTEN = "tests/documentation/test_python_reference.py::test_the_page_is_what_the_docstrings_say"
+
+PAGES = {
+    "docs/explanation/architecture.md": Page(
+        shown={"source table + policy.toml ─► method ─► release*": "a diagram of the flow of data"}
+    ),
+    "docs/reference/cli.md": Page(
+        inputs={"in.csv": PEOPLE},
+        covered={"Usage: anonkit*": "tests/cli/test_reference.py::test_the_help_texts_of_the_page_are_those_of_today"},
+        fails={"$ anonkit release --target incme in.csv out.parquet": 3},
+        quick=True,
+    ),
+    "docs/reference/policy.md": Page(
+        inputs={
+            "in.csv": table(
+                300,
+                name=lambda draw, at: f"Person {at}",
+                age=whole(17, 90),
+                sex=one_of("Female", "Male"),
+                zip=one_of(101, 102, 201),
+                income=one_of("<=50K", ">50K"),
+                illness=one_of("", "flu", "cold"),
+                note=one_of("a", "b"),
+            ),
+            "zip.csv": text("101,1,*\n102,1,*\n201,2,*\n"),
+            "answers.csv": table(
+                300,
+                smoker=one_of("no", "yes"),
+                job=one_of("clerk", "farmer", "nurse"),
+                illness=one_of("none", "flu", "other"),
+            ),
+            "job.csv": text("0.8,0.1,0.1\n0.1,0.8,0.1\n0.1,0.1,0.8\n"),
+        },
+        after={
+            'dataset = "adult"': "anonkit release --method mondrian --k 10 --policy policy.toml in.csv out.parquet",
+            "[columns]": "anonkit release --method errph --p-keep 0.5 --no-target --budget inf "
+            "--policy answers.toml answers.csv a.parquet",
+        },
+        quick=True,
+    ),
+    "docs/reference/python.md": Page(covered={"def *": WRITTEN, "class *": WRITTEN, ">>> *": WRITTEN}),
+    "docs/reference/report.md": Page(
+        inputs={"in.csv": customers()}, first="anonkit release --method mondrian --k 10 in.csv out.parquet"
+    ),
+}

@@ -1,0 +1,20 @@
+"""How the pages at the top of the repository are read."""
+
+from __future__ import annotations
+
+from pages.inputs import customers
+from pages.page import Page
+
+AGAIN = "rm -rf out.* .anonkit-ledger*"
+
+PAGES = {
+    "README.md": Page(
+        inputs={
+            "in.csv": customers(),
+            "customers.csv": customers(),
+            "next-month.csv": customers(300, seed=2),
+        },
+        first="openssl genpkey -algorithm ed25519 -out owner.pem",
+        after={"anonkit release --method rfka --k 10 in.csv out.parquet": AGAIN},
+    ),
+}
