@@ -40,7 +40,7 @@ test: $(STAMP)  ## everything a change must pass
 coverage: $(STAMP)  ## the branches of the whole package that the quick tests reach; 40 to 60 % slower than the gate
 	$(BIN)/python -m pytest -q -p no:cacheprovider -n auto --dist worksteal --cov=anonkit --cov-report=term-missing
 
-test-random: $(STAMP)  ## the same tests on other generated examples each time
+test-random: $(STAMP)  ## the same tests on other generated examples and other noise each time
 	$(BIN)/python -m pytest -q -p no:cacheprovider -n auto --dist worksteal --hypothesis-profile random
 
 test-slow: $(STAMP)  ## the long audits and utility targets

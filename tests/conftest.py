@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import settings
 from postgresql import Server, programs
+from repeatable_draws import MARK, RepeatableDraws
 
 # a deadline is a timed assertion; the gate draws the same examples each time, half as many where nothing is measured,
 # and `make test-random` draws others
@@ -26,6 +27,14 @@ settings.load_profile("anonkit")
 
 for _name in ("ANONKIT_LEDGER", "ANONKIT_LEDGER_REQUIRED", "ANONKIT_LEDGER_KEY", "ANONKIT_LEDGER_KEY_FILE"):
     os.environ.pop(_name, None)  # what a developer has set must not decide a test, nor a test be booked there
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let noise be the same each time, as the generated examples are."""
+    config.addinivalue_line("markers", f"{MARK}: draws from the operating system, as a release does")
+    if config.getoption("--hypothesis-profile", default=None) != "random":
+        config.pluginmanager.register(RepeatableDraws(), "repeatable-draws")
+
 
 REPOSITORY = Path(__file__).parents[1]
 REAL_TABLES = REPOSITORY.parent / "shared" / "data"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from repeatable_draws import RepeatableKeys
 
 from anonkit.randomness import SECURE, SEEDED, Randomness, keystream
 
@@ -30,6 +31,7 @@ def test_the_keystream_is_aes_ctr() -> None:
     assert keystream(key, 7, 0, 64) == blocks
 
 
+@pytest.mark.system_entropy
 def test_two_secure_streams_differ_and_a_seeded_one_repeats() -> None:
     """A release never repeats its randomness; a test can."""
     assert Randomness.secure().bytes(32) != Randomness.secure().bytes(32)
@@ -38,6 +40,7 @@ def test_two_secure_streams_differ_and_a_seeded_one_repeats() -> None:
     assert (Randomness.secure().label, Randomness.seeded(1).label) == (SECURE, SEEDED)
 
 
+@pytest.mark.system_entropy
 def test_a_forked_process_draws_its_own_key() -> None:
     """Two processes that start alike do not share noise."""
     read, write = os.pipe()
@@ -76,3 +79,15 @@ def test_the_key_is_not_shown() -> None:
     assert rng.key("x").hex() not in repr(rng)
     with pytest.raises(AttributeError):
         rng.extra = 1  # type: ignore[attr-defined]
+
+
+def test_the_gate_repeats_its_noise_and_no_two_draws_share_it(request: pytest.FixtureRequest) -> None:
+    """An assertion on noise fails always or never; two releases of one test, or a forked one, still differ."""
+    if not request.config.pluginmanager.hasplugin("repeatable-draws"):
+        pytest.skip("other noise was asked for")
+    owner = request.node.nodeid
+    ours, again = RepeatableKeys(owner), RepeatableKeys(owner)
+    drawn = [Randomness.secure().bytes(32) for _ in range(2)]
+    assert drawn == [Randomness(ours.next(), SECURE).bytes(32) for _ in range(2)]
+    assert drawn[0] != drawn[1]
+    assert RepeatableKeys(owner + "x").next() != again.next()

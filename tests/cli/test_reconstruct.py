@@ -32,7 +32,7 @@ def released(cli: Any, bank: Path, *options: str) -> Any:
 
 def test_from_a_table_to_scores(cli: Any, bank: Path) -> None:
     """Release, validate, reconstruct: the scores are those the contract names."""
-    assert released(cli, bank, "--method", "ppnb", "--p-keep", "0.5").code == 0
+    assert released(cli, bank, "--method", "ppnb", "--p-keep", "0.9").code == 0
     assert cli("validate", bank / "out.parquet").code == 0
     ran = cli(
         "reconstruct", bank / "out.parquet", "--test", bank / "test.csv", "--predictions", bank / "p.parquet",

@@ -94,6 +94,7 @@ def test_neighbouring_counts_have_the_same_support() -> None:
     assert noisy_counts(np.zeros(10, dtype=np.int64), ONE, words()).dtype == np.int64
 
 
+@pytest.mark.system_entropy
 def test_two_streams_made_in_one_moment_differ_and_so_do_forked_workers() -> None:
     """Every release keys its own stream from the operating system: no clock, no inherited state."""
     rate = ONE // 100
