@@ -184,10 +184,10 @@ def _decided(
     anchored, base = False, noise
     if split is not None:
         own, share = split.distance(0, left), min(0.05, 0.004 / noise)
-        need = 5.0 * (own - noise)
+        need = 3.0 * (own - noise)
         if own - noise <= 0.003:
             anchored = True
-        elif need <= 0.1 and 2 / (share * whole * rows) <= need / 3.0:
+        elif need <= 0.06 and 2 / (share * whole * rows) <= need / 3.0:
             anchored = readings.take("dependence on the target", share) / 2 / rows >= need
             left -= share * whole
         base = own if anchored else noise

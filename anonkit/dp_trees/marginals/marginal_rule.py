@@ -26,9 +26,9 @@ MOST_NOISE = 0.3
 """Expected distance of independent columns from which on nothing else is looked at."""
 FREE_SPLIT = 0.003
 """Expected distance that splitting by the target may cost without a look at whether it pays."""
-SPLIT_RATIO = 5.0
+SPLIT_RATIO = 3.0
 """Dependence on the target that pays for a split, in its cost."""
-MOST_SPLIT_NEED = 0.1
+MOST_SPLIT_NEED = 0.06
 """Dependence on the target beyond which it is not worth asking for."""
 SPLIT_CLARITY = 3.0
 """How much larger than its noise the dependence that is asked for must be."""
