@@ -184,7 +184,7 @@ PAGES = {
         inputs={"january.csv": customers(), "february.csv": customers(300, seed=2)}
     ),
     "docs/how-to/reconstruct.md": Page(
-        inputs={"in.csv": customers(2_000), "test.csv": customers(200, seed=2), "policy.toml": customers_policy()},
+        inputs={"in.csv": customers(8_000), "test.csv": customers(200, seed=2), "policy.toml": customers_policy()},
         first="anonkit release --method rr --epsilon 8 --budget 8 --policy policy.toml in.csv out.parquet",
         leaves=("predictions.parquet", "model.json"),
     ),
