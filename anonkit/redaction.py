@@ -32,13 +32,13 @@ def redacted(text: str) -> str:
     """Return a text without the secrets of the addresses in it.
 
     Of every address what stands before the last ``@`` is hidden, so are the values of its parameters, except a few
-    that name a table or a format, and its fragment when it has parameters. Pairs such as ``password=…`` are hidden
+    that name a table or a format, and its fragment. Pairs such as ``password=…`` are hidden
     wherever they stand. Scheme, host and path stay.
 
     >>> redacted("'s3://key:secret@bucket/people.csv?X-Signature=ab' does not exist")
     "'s3://***@bucket/people.csv?X-Signature=***' does not exist"
     """
-    if "=" not in text and "@" not in text:
+    if not any(mark in text for mark in "=@#"):
         return text
     return _SECRET_PAIR.sub(lambda pair: f"{pair['key']}{pair['sign']}{HIDDEN}", _ADDRESS.sub(_hidden, text))
 
@@ -48,19 +48,20 @@ def _hidden(address: re.Match[str]) -> str:
     # a secret may hold any character, a blank or a quote too: all up to the last @ of the line may belong to it
     _, at, place = rest.rpartition("@")
     start = f"{address['scheme']}:{address['slashes']}{HIDDEN + '@' if at else ''}"
+    place, fragment, _ = place.partition("#")
     path, mark, parameters = place.partition("?")
+    end = f"#{HIDDEN}" if fragment else ""
     if not mark:
-        path, mark, parameters = place.partition("#")
-        return start + place if "=" not in parameters else f"{start}{path}#{HIDDEN}"
+        return start + path + end
     visible = "&".join(_parameter(pair) for pair in re.split("[&;]", parameters))
-    return f"{start}{path}?{visible}"
+    return f"{start}{path}?{visible}{end}"
 
 
 def _parameter(pair: str) -> str:
     key, equals, _ = pair.partition("=")
     if not equals:
         return HIDDEN
-    return pair if key.lower() in _HARMLESS and "#" not in pair else f"{key}={HIDDEN}"
+    return pair if key.lower() in _HARMLESS else f"{key}={HIDDEN}"
 
 
 def is_address(text: str) -> bool:

@@ -61,6 +61,18 @@ def test_no_secret_is_left_in_a_text(address: tuple[str, str], before: str, afte
         assert redacted(shown) == shown
 
 
+@given(secret=SECRETS, path=PATHS, scheme=SCHEMES)
+def test_a_fragment_is_hidden_whatever_it_looks_like(secret: str, path: str, scheme: str) -> None:
+    """A token without a name, behind parameters or a path; what comes before it stays."""
+    shown = redacted(f"cannot read '{scheme}://host.example{path}#{secret}'")
+
+    assert secret not in shown
+    assert secret[:8] not in shown
+    assert "@" in secret or f"host.example{path}#***" in shown
+    assert redacted(shown) == shown
+    assert secret[:8] not in table_name(f"{scheme}://host.example{path}#{secret}")
+
+
 @given(address=addresses())
 def test_a_table_is_named_without_secrets(address: tuple[str, str]) -> None:
     """The name a dataset gets from its source holds no part of a secret."""

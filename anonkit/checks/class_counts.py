@@ -60,7 +60,7 @@ def number_classes(
             for name, short in zip(quasi_identifiers, names, strict=True)
         )
         connection.execute(
-            f"CREATE TEMP TABLE numbered AS SELECT class, {whose} AS unit{cells} FROM {source} AS t "
+            f"CREATE TEMP TABLE numbered AS SELECT classes.class, {whose} AS unit{cells} FROM {source} AS t "
             f"JOIN classes ON {same or 'true'}"
         )
     classes = connection.execute("SELECT n, people FROM classes ORDER BY class").fetchnumpy()

@@ -6,8 +6,8 @@ additive multiset hash (Clarke et al. 2003), under a key that is drawn for one c
 nobody can make other rows that add up to the same. One batch is held at a time.
 
 A cell is compared as the value it is in the type of the release: a number in whatever spelling reads as it, -0 as 0,
-NaN as missing, a time in UTC. Missing and an empty text are two things, except in a sheet, which has no empty texts and
-no more than 15 digits. A cell that is no value of its column's type is like none of the release.
+NaN as missing, a time in UTC and to the microsecond. Missing and an empty text are two things, except in a sheet, which
+has no empty texts and no more than 15 digits. A cell that is no value of its column's type is like none of the release.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
 _SUM = 1 << 128
-_GUARDED = "^'('*[=+\\-@\t\r＝＋－＠])"
+_GUARDED = "(^|[;,|\t\r\n])'([\"']*[=+\\-@\t\r＝＋－＠])"
 _SHEET_DAY_0, _SHEET_FIRST = date(1899, 12, 30), date(1900, 3, 1)
 _SHEET_WHOLE = 10**15
 _SHEET_LEAST, _SHEET_MOST = 2.3e-308, 1e308
@@ -108,7 +108,7 @@ def _cells(column: pa.Array, kind: pa.DataType, form: ExportedForm, *, original:
     if not original and form.typed_cells:
         column = _of_sheet(column, kind)
     elif not original and form.escapes_formulas and pa.types.is_string(kind):
-        column = pc.replace_substring_regex(column, pattern=_GUARDED, replacement=r"\1")
+        column = pc.replace_substring_regex(column, pattern=_GUARDED, replacement=r"\1\2")
     if form.empty_is_missing and pa.types.is_string(kind):
         column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
     if pa.types.is_string(kind) and pa.types.is_string(column.type):
@@ -118,10 +118,17 @@ def _cells(column: pa.Array, kind: pa.DataType, form: ExportedForm, *, original:
     if pa.types.is_boolean(kind) and pa.types.is_integer(column.type):
         column = column.cast(pa.string())  # else any number but 0 would be true
     try:
-        values = column.cast(kind)
+        values = _read_as(column, kind)
     except pa.ArrowInvalid:
         return _one_by_one(column, kind, form)
     return _values(values, form)
+
+
+def _read_as(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return cells as values of a type; a text is a time of day as it is one of the first day of 1970."""
+    if pa.types.is_time(kind) and not pa.types.is_time(column.type):
+        column = pc.binary_join_element_wise("1970-01-01 ", column.cast(pa.string()), "").cast(pa.timestamp("us"))
+    return column.cast(kind)
 
 
 def _values(values: pa.Array, form: ExportedForm) -> pa.Array:
@@ -141,7 +148,7 @@ def _one_by_one(column: pa.Array, kind: pa.DataType, form: ExportedForm) -> pa.A
     for at in range(len(texts)):
         cell = texts.slice(at, 1)
         try:
-            pieces.append(_values(cell.cast(kind), form))
+            pieces.append(_values(_read_as(cell, kind), form))
         except pa.ArrowInvalid:
             pieces.append(_strange(cell))
     return pa.concat_arrays(pieces)
@@ -157,7 +164,7 @@ def _each(texts: pa.Array, changed: Any) -> pa.Array:
 
 
 def _unguarded(text: str) -> str:
-    return re.sub(_GUARDED, r"\1", text)
+    return re.sub(_GUARDED, r"\1\2", text)
 
 
 def _of_sheet(column: pa.Array, kind: pa.DataType) -> pa.Array:

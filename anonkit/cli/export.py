@@ -36,4 +36,7 @@ def command(release: str, target: str, *, force: bool, quiet: bool) -> Outcome:
     with progress_bars(quiet) as progress:
         made = export(release, target, force=force, progress=progress)
     text = f"Wrote {made.rows:,} rows and {made.columns} columns to {one_line(made.target)}\nSidecars   {made.sidecars}"
+    if made.cut:
+        names = one_line(", ".join(map(repr, made.cut)))
+        text += f"\nCut        times of {names} to microseconds: {one_line(made.release)} has them whole"
     return Outcome(text=text, document=made.to_dict(), quiet=quiet)

@@ -32,10 +32,13 @@ class Export:
     columns: int
     sidecars: str
     """Where params, report and descriptor stand: files beside the target, or the table beside it."""
+    cut: tuple[str, ...] = ()
+    """Columns whose times lost their nanoseconds, which only the Parquet file holds."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the export for `--json`."""
-        return {name: getattr(self, name) for name in ("release", "target", "form", "rows", "columns", "sidecars")}
+        names = ("release", "target", "form", "rows", "columns", "sidecars")
+        return {**{name: getattr(self, name) for name in names}, "cut": list(self.cut)}
 
 
 def export(release: str | Path, target: str | Path, *, force: bool = False, progress: Progress = no_progress) -> Export:
@@ -76,6 +79,7 @@ def export(release: str | Path, target: str | Path, *, force: bool = False, prog
         before = sha256(place.file(DATA)) if place.file(DATA).exists() else None
         _refuse_unverified(place)
         rows = ReleasedTable(data=place.file(DATA))
+        n_rows, n_columns, cut = rows.n_rows, len(rows.schema), rows.cut_columns
         progress("writing", 0.0)
         form.write(rows, _sidecars(place))
         progress("comparing", 0.0)
@@ -87,7 +91,13 @@ def export(release: str | Path, target: str | Path, *, force: bool = False, prog
     beside = f"{to.named}.*.json" if to.is_file else f"{to.table}{SIDECAR_TABLE}"
     shown = str(place.file(DATA))
     return Export(
-        release=shown, target=to.named, form=to.form, rows=rows.n_rows, columns=len(rows.schema), sidecars=beside
+        release=shown,
+        target=to.named,
+        form=to.form,
+        rows=n_rows,
+        columns=n_columns,
+        sidecars=beside,
+        cut=cut,
     )
 
 

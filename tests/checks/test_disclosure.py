@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -147,3 +148,21 @@ def test_diversity_of_no_row_is_none_and_of_some_classes_is_that_of_those() -> N
     assert found["l"] == 0
     assert measure(table.slice(0, 2), ["q"], sensitive=["s"]).sensitive["s"]["l"] == 2
     assert measure(table.slice(0, 0), ["q"], sensitive=["s"]).sensitive["s"]["l"] == 0
+
+
+@pytest.mark.parametrize("sensitive", ["class", "classes", "t", "n", "people", "unit", "s0", "q0", "value", "target"])
+def test_columns_may_have_any_names(sensitive: str) -> None:
+    """Also those that the counting has for itself, in every role: classes, values and people are the same."""
+    other, whose = ("cells", "domain") if sensitive != "class" else ("s", "numbered")
+    cells = {"a": [1, 1, 2, 2, 2], "b": ["x", "y", "x", "x", None], "c": [1, 2, 3, 4, 4]}
+
+    def measured(names: dict[str, str]) -> Any:
+        table = pa.table({names[name]: values for name, values in cells.items()})
+        found = measure(table, [names["a"]], sensitive=[names["b"]], unit=names["c"], target=names["b"])
+        assert found.uniform is not None
+        return found.k, found.people, found.sizes, found.sensitive[names["b"]], found.uniform.share
+
+    plain = measured({"a": "a", "b": "b", "c": "c"})
+    assert measured({"a": other, "b": sensitive, "c": whose}) == plain
+    assert measured({"a": sensitive, "b": whose, "c": other}) == plain
+    assert measured({"a": whose, "b": other, "c": sensitive}) == plain

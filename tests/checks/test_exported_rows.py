@@ -179,7 +179,25 @@ def test_a_single_column_with_missing_cells_round_trips(tmp_path: Path) -> None:
         assert failed(exported(tmp_path, rows, one), rows) == []
 
 
-TEXTS = st.one_of(st.none(), st.text(st.sampled_from("='+-@\t\r\n\",; aé_x0\u202e"), max_size=6))
+def test_no_cell_of_a_text_file_begins_a_formula_wherever_it_is_cut(tmp_path: Path) -> None:
+    """At any mark that a spreadsheet may take for the end of a cell; texts without a sign there stay as they are."""
+    signs = ("=", "+", "-", "@", "＝")
+    cells = [f"a{mark}{lead}{sign}1+1" for mark in ";,|\t\r\n" for lead in ("", '"', "'") for sign in signs]
+    plain = ["a; b", "[1, 2)", "[-1, -2)", "a-b;c=d", "x,y", "-"]
+    rows = released(tmp_path, pa.table({"n": range(len(cells)), "a": cells, "b;=b": cells[::-1]}))
+    for target in ("out.csv", "out.tsv"):
+        place = exported(tmp_path, rows, target)
+        text = Path(place).read_bytes().decode()
+        for mark in ";|" + (",\r\n" if target == "out.tsv" else "\t\r\n"):
+            parts = [part.lstrip('"') for part in text.split(mark)]
+            assert not [part for part in parts if part.startswith(signs)], (target, mark)
+        assert failed(place, rows) == []
+    text = Path(exported(tmp_path, released(tmp_path, pa.table({"a": plain})), "out.csv")).read_text()
+    expected = [*plain[:-1], "'-"]
+    assert text.splitlines()[1:] == [f'"{cell}"' for cell in expected]
+
+
+TEXTS = st.one_of(st.none(), st.text(st.sampled_from("='+-@\t\r\n\",;| aé_x0\u202e"), max_size=6))
 
 
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -13,11 +13,11 @@ DUCKDB: Mapping[str, str] = {
     "string": "VARCHAR", "bool": "BOOLEAN", "int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER",
     "int64": "BIGINT", "uint8": "UTINYINT", "uint16": "USMALLINT", "uint32": "UINTEGER", "uint64": "UBIGINT",
     "float": "FLOAT", "double": "DOUBLE", "date32[day]": "DATE", "timestamp": "TIMESTAMP",
-    "timestamptz": "TIMESTAMP WITH TIME ZONE", "decimal": "DECIMAL({},{})",
+    "timestamptz": "TIMESTAMP WITH TIME ZONE", "time64[us]": "TIME", "decimal": "DECIMAL({},{})",
 }  # fmt: skip
 SQLITE: Mapping[str, str] = {
     "string": "TEXT", "float": "REAL", "double": "REAL", "date32[day]": "TEXT", "timestamp": "TEXT",
-    "timestamptz": "TEXT", "decimal": "TEXT",
+    "timestamptz": "TEXT", "time64[us]": "TEXT", "decimal": "TEXT",
     **dict.fromkeys(("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"), "INTEGER"),
 }  # fmt: skip
 POSTGRESQL: Mapping[str, str] = {
@@ -25,7 +25,7 @@ POSTGRESQL: Mapping[str, str] = {
     "int64": "bigint", "uint8": "smallint", "uint16": "integer", "uint32": "bigint", "uint64": "numeric(20,0)",
     "float": "real", "double": "double precision", "date32[day]": "date",
     "timestamp": "timestamp without time zone", "timestamptz": "timestamp with time zone",
-    "decimal": "numeric({},{})",
+    "time64[us]": "time without time zone", "decimal": "numeric({},{})",
 }  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def sql_type(kind: pa.DataType, types: Mapping[str, str]) -> str:
 
 
 def exported_type(name: str, kind: pa.DataType) -> pa.DataType:
-    """Return the type a column is exported as: texts for categories, microseconds for times, days for dates.
+    """Return the type a column is exported as: texts for categories, days for dates, microseconds for times.
 
     Raises
     ------
@@ -52,6 +52,8 @@ def exported_type(name: str, kind: pa.DataType) -> pa.DataType:
         return pa.string()
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", None if kind.tz is None else "UTC")
+    if pa.types.is_time(kind):
+        return pa.time64("us")
     if pa.types.is_date(kind):
         return pa.date32()
     if pa.types.is_null(kind):

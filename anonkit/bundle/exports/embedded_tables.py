@@ -17,12 +17,9 @@ from anonkit.bundle.atomic import Staging, reason_of, recover
 from anonkit.bundle.exports.column_types import DUCKDB, SQLITE, sql_type
 from anonkit.bundle.exports.export_targets import SIDECAR_TABLE, Target
 from anonkit.bundle.exports.exported_form import BATCH_ROWS, Rows
+from anonkit.bundle.exports.held_names import RULES, refuse_column_names
+from anonkit.bundle.sql_names import in_quotes
 from anonkit.errors import EngineError, ParameterError, ReleaseFormatError
-
-
-def quoted(name: str) -> str:
-    """Return a name as SQL has it."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 class EmbeddedTable(ABC):
@@ -46,7 +43,7 @@ class EmbeddedTable(ABC):
 
     @abstractmethod
     def tables(self) -> set[str]:
-        """Return the names of tables and views."""
+        """Return the names of tables and views in the target's schema."""
 
     @abstractmethod
     def insert(self, rows: Rows) -> None:
@@ -77,7 +74,17 @@ class EmbeddedTable(ABC):
             self._connection = self.connect(str(self.path), read_only=True)
             found = self.tables()
         self.close()
-        return bool(found & {self.target.table, self.target.table + SIDECAR_TABLE})
+        return any(self.holds(found, self.target.table + more) for more in ("", SIDECAR_TABLE))
+
+    def holds(self, found: set[str], table: str) -> bool:
+        """Tell whether a table is among those found, by what the database takes for one name."""
+        folded = RULES[self.target.form].folded
+        return folded(table) in {folded(name) for name in found}
+
+    def named(self, more: str = "") -> str:
+        """Return the table as SQL spells it, or the one whose name goes on with `more`."""
+        within = "" if self.target.schema is None else f"{in_quotes(self.target.schema)}."
+        return within + in_quotes(self.target.table + more)
 
     def opened(self) -> Any:
         """Return the connection, to read what is there when nothing was written."""
@@ -85,7 +92,7 @@ class EmbeddedTable(ABC):
             if not self.path.exists():
                 raise ReleaseFormatError(f"{self.target.named!r} does not exist")
             self._connection = self.connect(str(self.path), read_only=True)
-            if self.target.table not in self.tables():
+            if not self.holds(self.tables(), self.target.table):
                 raise ReleaseFormatError(f"{self.target.named!r} has no table {self.target.table!r}")
         return self._connection
 
@@ -97,19 +104,20 @@ class EmbeddedTable(ABC):
         EngineError
             The file cannot be written.
         ParameterError
-            The database cannot hold a value.
+            The database cannot hold a value, or a name.
         """
+        refuse_column_names(self.target.form, rows.schema.names)
         path = self.path
         if not path.exists():
             self._staging = Staging(path.parent, path.name)
             path = self._staging.folder / path.name
-        table, beside = quoted(self.target.table), quoted(self.target.table + SIDECAR_TABLE)
+        table, beside = self.named(), self.named(SIDECAR_TABLE)
         with self.saying_what_failed():
             self._connection = self.connect(str(path), read_only=False)
             self._connection.execute("BEGIN")
             self._connection.execute(f"DROP TABLE IF EXISTS {table}")
             self._connection.execute(f"DROP TABLE IF EXISTS {beside}")
-            listed = ", ".join(f"{quoted(field.name)} {self.type_of(field.type)}" for field in rows.schema)
+            listed = ", ".join(f"{in_quotes(field.name)} {self.type_of(field.type)}" for field in rows.schema)
             self._connection.execute(f"CREATE TABLE {table} ({listed}){self.suffix}")
             self.insert(rows)
             kind = self.types["string"]
@@ -170,20 +178,18 @@ class SqliteTable(EmbeddedTable):
         marks = ", ".join("?" for _ in rows.schema)
         for batch in rows.batches():
             columns = [_as_sqlite(cells, batch.schema.names[at]).to_pylist() for at, cells in enumerate(batch.columns)]
-            self._connection.executemany(
-                f"INSERT INTO {quoted(self.target.table)} VALUES ({marks})", zip(*columns, strict=True)
-            )
+            self._connection.executemany(f"INSERT INTO {self.named()} VALUES ({marks})", zip(*columns, strict=True))
 
     def columns(self) -> Sequence[tuple[str, str]]:
         """Return name and declared type of every column."""
         with self.saying_what_failed():
-            rows = self.opened().execute(f"PRAGMA table_info({quoted(self.target.table)})")
+            rows = self.opened().execute(f"PRAGMA table_info({self.named()})")
             return [(name, kind) for _, name, kind, *_ in rows]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows; a column whose cells are not of one type is one of texts that no release has."""
         with self.saying_what_failed():
-            cursor = self.opened().execute(f"SELECT * FROM {quoted(self.target.table)}")
+            cursor = self.opened().execute(f"SELECT * FROM {self.named()}")
             names = [str(at) for at in range(len(cursor.description))]
             while rows := cursor.fetchmany(BATCH_ROWS):
                 yield pa.RecordBatch.from_arrays([_as_array(cells) for cells in zip(*rows, strict=True)], names=names)
@@ -227,28 +233,48 @@ class DuckdbTable(EmbeddedTable):
         return connection
 
     def tables(self) -> set[str]:
-        """Return the names of tables and views."""
-        return {row[0] for row in self._connection.execute("SHOW TABLES").fetchall()}
+        """Return the names of tables and views in the target's schema."""
+        rows = self._connection.execute(
+            "SELECT table_name FROM information_schema.tables "
+            "WHERE table_catalog = current_database() AND lower(table_schema) = lower(?)",
+            [self.target.schema or "main"],
+        )
+        return {row[0] for row in rows.fetchall()}
 
     def insert(self, rows: Rows) -> None:
         """Insert all rows from a stream of batches."""
-        reader = pa.RecordBatchReader.from_batches(rows.schema, rows.batches())
+        import duckdb
+
+        failed: list[Exception] = []
+        reader = pa.RecordBatchReader.from_batches(rows.schema, _noting(rows.batches(), failed))
         self._connection.register("anonkit_released_rows", reader)
-        self._connection.execute(f"INSERT INTO {quoted(self.target.table)} SELECT * FROM anonkit_released_rows")
+        try:
+            self._connection.execute(f"INSERT INTO {self.named()} SELECT * FROM anonkit_released_rows")
+        except duckdb.Error:
+            raise (failed or [duckdb.Error()])[0] from None
         self._connection.unregister("anonkit_released_rows")
 
     def columns(self) -> Sequence[tuple[str, str]]:
         """Return name and type of every column."""
         with self.saying_what_failed():
-            rows = self.opened().execute(f"DESCRIBE {quoted(self.target.table)}").fetchall()
+            rows = self.opened().execute(f"DESCRIBE {self.named()}").fetchall()
             return [(row[0], row[1]) for row in rows]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows as a stream."""
         with self.saying_what_failed():
-            result = self.opened().sql(f"SELECT * FROM {quoted(self.target.table)}")
+            result = self.opened().sql(f"SELECT * FROM {self.named()}")
             for batch in result.to_arrow_reader(BATCH_ROWS):
                 yield pa.RecordBatch.from_arrays(
                     [pc.cast(cells, pa.string()) if pa.types.is_large_string(cells.type) else cells for cells in batch],
                     names=batch.schema.names,
                 )
+
+
+def _noting(batches: Iterator[pa.RecordBatch], failed: list[Exception]) -> Iterator[pa.RecordBatch]:
+    """Yield batches, and keep what ends them: DuckDB turns it into an error of its own."""
+    try:
+        yield from batches
+    except Exception as error:
+        failed.append(error)
+        raise

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
+from anonkit.bundle.exports.held_names import refuse_table_name
+from anonkit.bundle.sql_names import table_parts
 from anonkit.errors import ParameterError
 from anonkit.redaction import is_address, redacted
 
@@ -37,7 +39,7 @@ class Target:
     """Of a server, without the parameters that are about the table."""
     table: str = _TABLE
     schema: str | None = None
-    """Of the table, on a server."""
+    """Of the table, where one is named."""
     named: str = ""
     """As it was given, without secrets."""
 
@@ -69,15 +71,20 @@ class Target:
                 raise ParameterError(f"{named!r} is no form that a release is exported to", f"known: {_KNOWN}")
             return cls(form=FILES[path.suffix.lower()], path=path, named=named)
         scheme, _, rest = text.partition("://")
+        scheme = scheme.lower()
         place, _, query = rest.partition("?")
         parameters = dict(parse_qsl(query, keep_blank_values=True))
-        table, schema = parameters.pop("table", _TABLE), parameters.pop("schema", None)
-        if not table or table.endswith(SIDECAR_TABLE):
+        spelled, schema = parameters.pop("table", _TABLE), parameters.pop("schema", None)
+        known = scheme in _SERVERS or (scheme in _EMBEDDED and place.startswith("/") and len(place) > 1)
+        if not known or (scheme in _EMBEDDED and (parameters or schema is not None)):
+            raise ParameterError(f"{named!r} is no form that a release is exported to", f"known: {_KNOWN}")
+        form = "postgresql" if scheme in _SERVERS else scheme
+        *above, table = table_parts(spelled, schema, folds=form == "postgresql")
+        if table.endswith(SIDECAR_TABLE):
             raise ParameterError(f"table {table!r} is no name for the released rows", "?table=released")
-        if scheme in _SERVERS:
-            rest = f"?{urlencode(parameters, quote_via=quote)}" if parameters else ""
-            address = f"postgresql://{place}{rest}"
-            return cls(form="postgresql", address=address, table=table, schema=schema, named=named)
-        if scheme in _EMBEDDED and place.startswith("/") and len(place) > 1 and not parameters and schema is None:
-            return cls(form=scheme, path=Path(unquote(place[1:])), table=table, named=named)
-        raise ParameterError(f"{named!r} is no form that a release is exported to", f"known: {_KNOWN}")
+        refuse_table_name(form, [*above, table], table + SIDECAR_TABLE)
+        within = None if form == "sqlite" else next(iter(above), None)
+        if scheme in _EMBEDDED:
+            return cls(form=form, path=Path(unquote(place[1:])), table=table, schema=within, named=named)
+        rest = f"?{urlencode(parameters, quote_via=quote)}" if parameters else ""
+        return cls(form=form, address=f"postgresql://{place}{rest}", table=table, schema=within, named=named)

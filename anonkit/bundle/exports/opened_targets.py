@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonkit.bundle.data_files import count_rows, iter_batches, read_schema
 from anonkit.bundle.exports.column_types import exported_type
@@ -18,6 +20,7 @@ from anonkit.bundle.exports.exported_form import BATCH_ROWS, ExportedForm
 from anonkit.bundle.exports.server_tables import ServerTable
 from anonkit.bundle.exports.sheets import Sheet
 from anonkit.bundle.exports.text_tables import ArrowTable, TabTable, TextTable
+from anonkit.errors import ParameterError
 
 _FORMS: dict[str, type[ExportedForm]] = {
     "csv": TextTable,
@@ -30,6 +33,12 @@ _FORMS: dict[str, type[ExportedForm]] = {
 }
 
 
+_TICKS = 1000
+"""Nanoseconds of a microsecond."""
+_DAYS = tuple((day - date(1970, 1, 1)).days for day in (date.min, date.max))
+"""First and last day of the years 1 to 9999, since 1970."""
+
+
 def form_of(target: Target) -> ExportedForm:
     """Return the form of a target, nothing opened yet."""
     return _FORMS[target.form](target)  # type: ignore[call-arg]
@@ -37,7 +46,7 @@ def form_of(target: Target) -> ExportedForm:
 
 @dataclass(frozen=True, kw_only=True)
 class ReleasedTable:
-    """The rows of a release in the types that every form has; NaN is missing."""
+    """The rows of a release in the types that every form has: NaN is missing, times are cut to microseconds."""
 
     data: Path
 
@@ -57,17 +66,65 @@ class ReleasedTable:
         """How many rows there are."""
         return count_rows(self.data)
 
+    @cached_property
+    def cut_columns(self) -> tuple[str, ...]:
+        """Columns with times of which nanoseconds are cut off: only the Parquet file holds those."""
+        names = [field.name for field in read_schema(self.data) if _is_fine(field.type)]
+        found: set[str] = set()
+        for batch in iter_batches(self.data, names, batch_rows=BATCH_ROWS) if names else ():
+            for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                ticks = column.cast(pa.int64())
+                if pc.any(pc.not_equal(pc.multiply(_whole(ticks), _TICKS), ticks)).as_py():
+                    found.add(name)
+        return tuple(name for name in names if name in found)
+
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in order."""
+        """Yield the rows in order.
+
+        Raises
+        ------
+        ParameterError
+            A column has dates or times outside the years 1 to 9999, or other cells that its exported type has not.
+        """
         for batch in iter_batches(self.data, batch_rows=BATCH_ROWS):
-            cells = [_cast(column, field.type) for column, field in zip(batch.columns, self.schema, strict=True)]
+            cells = [_cast(column, field) for column, field in zip(batch.columns, self.schema, strict=True)]
             yield pa.RecordBatch.from_arrays(cells, schema=self.schema)
 
 
-def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    import pyarrow.compute as pc
-
+def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
+    """Return the cells of a column in its exported type; no error quotes one."""
+    kind = field.type
     plain = column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
     if pa.types.is_floating(kind):
         return pc.if_else(pc.is_nan(plain), pa.scalar(None, kind), plain)
-    return plain if plain.type == kind else plain.cast(kind)
+    if _is_fine(plain.type):
+        plain = _whole(plain.cast(pa.int64())).cast(kind)
+    try:
+        cells = plain if plain.type == kind else plain.cast(kind)
+        beyond = pa.types.is_temporal(kind) and not pa.types.is_time(kind) and _is_beyond(cells)
+    except pa.ArrowInvalid:
+        beyond = True
+    if beyond:
+        what = "dates or times outside the years 1 to 9999" if pa.types.is_temporal(kind) else f"cells beyond {kind}"
+        raise ParameterError(f"column {field.name!r} has {what}, which only the Parquet file can hold")
+    return cells
+
+
+def _is_fine(kind: pa.DataType) -> bool:
+    """Tell whether times have nanoseconds."""
+    return bool((pa.types.is_timestamp(kind) or pa.types.is_time(kind)) and kind.unit == "ns")
+
+
+def _whole(ticks: pa.Array) -> pa.Array:
+    """Return whole microseconds of nanoseconds, rounded down before 1970 too: a time is cut, and never moved on."""
+    cut = pc.divide(ticks, _TICKS)
+    return pc.subtract(cut, pc.cast(pc.greater(pc.multiply(cut, _TICKS), ticks), pa.int64()))
+
+
+def _is_beyond(cells: pa.Array) -> bool:
+    """Tell whether a date or time stands outside the years that every form can spell."""
+    by_day = pa.types.is_date(cells.type)
+    ticks = cells.cast(pa.int32() if by_day else pa.int64())
+    unit = 1 if by_day else 86_400 * 1_000_000
+    first, end = _DAYS[0] * unit, (_DAYS[1] + 1) * unit
+    return bool(pc.any(pc.or_(pc.less(ticks, first), pc.greater_equal(ticks, end))).as_py())

@@ -10,11 +10,13 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pc_csv
 
 from anonkit.bundle.exports.column_types import POSTGRESQL, sql_type
 from anonkit.bundle.exports.export_targets import SIDECAR_TABLE, Target
 from anonkit.bundle.exports.exported_form import Rows
+from anonkit.bundle.exports.held_names import refuse_column_names
 from anonkit.errors import EngineError, MissingDependencyError, ParameterError, ReleaseFormatError
 
 _PATIENCE = {
@@ -59,7 +61,10 @@ class ServerTable:
         ------
         EngineError
             The server refuses, or is gone.
+        ParameterError
+            It cannot hold a name or a text.
         """
+        refuse_column_names(self.target.form, rows.schema.names)
         sql = self._driver.sql
         listed = sql.SQL(", ").join(
             sql.SQL("{} {}").format(sql.Identifier(field.name), sql.SQL(self.type_of(field.type)))
@@ -201,6 +206,11 @@ class _Stream(io.RawIOBase):
 
 
 def _as_csv(batch: pa.RecordBatch) -> bytes:
+    for field, cells in zip(batch.schema, batch.columns, strict=True):
+        if pa.types.is_string(field.type) and pc.any(pc.match_substring(cells, "\0")).as_py():
+            raise ParameterError(
+                f"column {field.name!r} has texts with U+0000, which PostgreSQL cannot hold", "export to a file instead"
+            )
     buffer = io.BytesIO()
     pc_csv.write_csv(batch, buffer, pc_csv.WriteOptions(include_header=False, quoting_style="needed"))
     return buffer.getvalue()

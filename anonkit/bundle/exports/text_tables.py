@@ -2,7 +2,9 @@
 """CSV and TSV: UTF-8, texts in quotes, a missing cell is nothing at all, and no text can pass for a formula.
 
 An empty text is `""`, a missing cell is empty without quotes. A text that begins with `=`, `+`, `-`, `@`, a tab or a
-carriage return, or with apostrophes before one of them, gets one apostrophe more in front; so does a column's name.
+carriage return, or with quotes or apostrophes before one of them, gets one apostrophe more in front. So does every part
+of a text behind a semicolon, comma, bar, tab or line end: a spreadsheet that takes one of these for the mark between
+cells, as its country's settings have it, begins a cell there. Columns' names likewise.
 Numbers are written as numbers, -5 too: the shortest decimal that is theirs alone.
 """
 
@@ -19,8 +21,8 @@ import pyarrow.csv as pc_csv
 from anonkit.bundle.exports.export_files import ExportFile
 from anonkit.bundle.exports.exported_form import BATCH_ROWS, Rows
 
-FORMULA = "^'*[=+\\-@\t\r＝＋－＠]"
-"""What a spreadsheet takes for a formula, with the apostrophes that may stand before it already."""
+FORMULA = "(^|[;,|\t\r\n])([\"']*[=+\\-@\t\r＝＋－＠])"
+"""Where a cell may begin for a spreadsheet, and what it takes for a formula there, behind quotes or apostrophes."""
 
 
 class TextTable(ExportFile):
@@ -78,8 +80,7 @@ class TabTable(TextTable):
 
 def _guarded(texts: pa.Array) -> pa.Array:
     """Return texts with an apostrophe before what could pass for a formula."""
-    taken = pc.match_substring_regex(texts, FORMULA)
-    return pc.if_else(pc.fill_null(taken, False), pc.binary_join_element_wise("'", texts, ""), texts)
+    return pc.replace_substring_regex(texts, pattern=FORMULA, replacement=r"\1'\2")
 
 
 class ArrowTable(ExportFile):

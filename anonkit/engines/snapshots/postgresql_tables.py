@@ -19,13 +19,14 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from anonkit.bundle.sql_names import in_quotes
 from anonkit.engines.reading.failures import FOREIGN, shielded
 from anonkit.engines.reading.file_tables import FileTable
 from anonkit.engines.reading.names import check_names
 from anonkit.engines.snapshots.addresses import SourceAddress
 from anonkit.engines.snapshots.row_copies import written_copy
 from anonkit.engines.snapshots.sql_failures import Phase, refusal_of_server
-from anonkit.engines.snapshots.sql_rows import asked_rows, in_quotes, without_table
+from anonkit.engines.snapshots.sql_rows import asked_rows, without_table
 from anonkit.errors import MissingDependencyError, SourceError
 from anonkit.policy.declaration import Policy
 

@@ -6,12 +6,11 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qsl, quote
 
+from anonkit.bundle.sql_names import in_quotes, table_parts
 from anonkit.engines.snapshots.addresses import SourceAddress
 from anonkit.errors import ParameterError, option
 
-_TABLE = "table"
-_NAME = re.compile(r'"(?P<quoted>(?:[^"]|"")+)"|(?P<bare>[^".]+)')
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
+_TABLE, _SCHEMA = "table", "schema"
 _FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*(?P<word>[A-Za-z]*)", re.DOTALL)
 _SELECTS = ("select", "with", "values", "table", "from")
 _HOW = f"{option('query', 'SELECT …')} or ?table=NAME, one of them"
@@ -38,7 +37,9 @@ def asked_rows(address: SourceAddress, *, folds: bool) -> str:
     if len(names) + (address.query is not None) != 1:
         raise ParameterError(f"{address.shown} names {'no table' if not names else 'more than one table'}", _HOW)
     if address.query is None:
-        return f"SELECT * FROM {_quoted(names[0], folds=folds)}"
+        schemas = [value for key, value in _parameters(address) if key == _SCHEMA]
+        parts = table_parts(names[0], schemas[-1] if schemas else None, folds=folds)
+        return f"SELECT * FROM {'.'.join(map(in_quotes, parts))}"
     first = _FIRST_WORD.match(address.query)
     if first is None or first["word"].lower() not in _SELECTS:
         raise ParameterError("the query is no SELECT statement", "a source is read, and nothing in it is changed")
@@ -46,8 +47,8 @@ def asked_rows(address: SourceAddress, *, folds: bool) -> str:
 
 
 def without_table(address: SourceAddress) -> str:
-    """Return an address with all its parameters but the table: what the database's driver is told."""
-    others = [(key, value) for key, value in _parameters(address) if key != _TABLE]
+    """Return an address with all its parameters but those of the table: what the database's driver is told."""
+    others = [(key, value) for key, value in _parameters(address) if key not in (_TABLE, _SCHEMA)]
     return address.bare + "".join(
         f"{'&' if at else '?'}{quote(key, safe='')}={quote(value, safe='')}" for at, (key, value) in enumerate(others)
     )
@@ -68,29 +69,5 @@ def refuse_parameters(address: SourceAddress, *known: str) -> None:
             )
 
 
-def in_quotes(name: str) -> str:
-    """Return a name as SQL spells it exactly."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _parameters(address: SourceAddress) -> list[tuple[str, str]]:
     return parse_qsl(address.place.partition("?")[2], keep_blank_values=True)
-
-
-def _quoted(name: str, *, folds: bool) -> str:
-    """Return a name such as `schema.people` or `"Odd.Schema"."People"` with every part in quotes."""
-    parts, at = [], 0
-    while (part := _NAME.match(name, at)) is not None:
-        bare, at = part["bare"], part.end()
-        if bare is None:
-            parts.append(f'"{part["quoted"]}"')
-        else:
-            parts.append(in_quotes(bare.lower() if folds and _PLAIN.fullmatch(bare) else bare))
-        if at == len(name):
-            return ".".join(parts)
-        if name[at] != ".":
-            break
-        at += 1
-    raise ParameterError(
-        f"the name of the table ({name}) is not well-formed", 'such as people, schema.people or "Odd.Name"'
-    )
