@@ -61,6 +61,7 @@ HOME_OF_HEAVY: dict[str, set[str]] = {
     "engines/spark/spark_order.py": {"pyspark"},
     "engines/spark/spark_sessions.py": {"pyspark"},
     "engines/spark/spark_sources.py": {"pyspark"},
+    "engines/spark/spark_workers.py": {"pyspark"},
 }
 """Files that may import a heavy package at their top, because they are themselves imported late."""
 

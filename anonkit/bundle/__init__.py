@@ -2,5 +2,6 @@
 """The release on disk: files written atomically, loaded and signed, and the private scratch files of a run.
 
 ``stored_release`` loads and saves a release, ``data_files`` is its table as one Parquet file or a folder of them,
+``part_workers`` says who reads those: this machine, or workers of a cluster;
 ``atomic`` replaces files together or not at all, ``signing`` signs them, ``private_files`` holds what may spill.
 """

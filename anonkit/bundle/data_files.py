@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from anonkit.bundle.part_workers import each_part
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -112,11 +114,26 @@ def digest(data: Path) -> str:
     sha256sum` prints in it.
     """
     if not data.is_dir():
-        return _of_file(data)
-    lines = (f"{_of_file(part)}  {part.relative_to(data).as_posix()}\n" for part in parts_of(data))
+        return file_digest(data)
+    parts = parts_of(data)
+    names = [part.relative_to(data).as_posix() for part in parts]
+    return joint_digest(dict(zip(names, each_part(file_digest, parts), strict=True)))
+
+
+def joint_digest(parts: Mapping[str, str]) -> str:
+    """Return the SHA-256 of a folder of data from those of its files by name; see `digest`."""
+    lines = (f"{of_part}  {name}\n" for name, of_part in sorted(parts.items()))
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def _of_file(path: Path) -> str:
+def digests_of(files: Mapping[str, Path]) -> dict[str, str]:
+    """Return the SHA-256 of files by name; those that lie in a folder of data are read by whoever reads its parts."""
+    parts = {name: path for name, path in files.items() if is_data_folder(path.parent)}
+    read = dict(zip(parts, each_part(file_digest, list(parts.values())), strict=True))
+    return {name: read[name] if name in read else file_digest(path) for name, path in files.items()}
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of one file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

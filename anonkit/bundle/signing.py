@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anonkit.bundle.data_files import digests_of
 from anonkit.bundle.json_documents import to_json
-from anonkit.bundle.stored_release import DATA, SIDECARS, SIGNATURE, Place, read_key, sha256
+from anonkit.bundle.stored_release import DATA, SIDECARS, SIGNATURE, Place, read_key
 from anonkit.errors import EngineError, ReleaseFormatError
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def write_signature(place: Place, signer: Signer) -> None:
 
 def digests(place: Place) -> dict[str, str]:
     """Return the SHA-256 of every file of a release by its name, the signature apart."""
-    return {name: sha256(path) for name, path in place.files().items()}
+    return digests_of(place.files())
 
 
 def _statement(files: Mapping[str, str]) -> dict[str, Any]:

@@ -6,6 +6,8 @@ no method, engine or mechanism, nor ``anonkit.published``: a fault in one of the
 
 ``validation``, ``requirements``, ``promise_checkers``
     The way in: which checks a release gets, and the result.
+``table_scans``
+    Tables opened in DuckDB, by this machine or by workers of a cluster that each read some of the files.
 ``written_files``, ``signature``, ``described``, ``agreement``, ``sameness``, ``junit``
     Files, hashes and signatures; statements that occur twice must be equal.
 ``anonymity``, ``class_promise``, ``class_counts``, ``people``, ``diversity``, ``disclosure``, ``recoded_labels``

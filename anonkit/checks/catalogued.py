@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit import __version__
-from anonkit.bundle.data_files import parts_of
+from anonkit.bundle.data_files import digests_of, parts_of
 from anonkit.bundle.stored_release import DATA, EMITTED, PAGE, PARAMS, REPORT, Place, package_name, sha256
 from anonkit.checks.sameness import none_of
 from anonkit.promises.guarantee import Check
@@ -54,7 +54,7 @@ def public_files(place: Place, schema: pa.Schema, report: Mapping[str, Any], lic
     return PublicFiles(
         name=package_name(place.stem),
         schema=schema,
-        data={part.relative_to(place.folder).as_posix(): sha256(part) for part in parts_of(data)},
+        data=digests_of({part.relative_to(place.folder).as_posix(): part for part in parts_of(data)}),
         folder=data.name if data.is_dir() else None,
         sidecars={role: (place.name(suffix), sha256(place.file(suffix))) for role, suffix in _DESCRIBED.items()},
         report=report,

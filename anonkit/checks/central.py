@@ -9,6 +9,7 @@ and rows must be such as these draws leave (`central_forest`, `central_rows`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonkit.bundle.data_files import iter_batches, read_schema
+from anonkit.bundle.data_files import iter_batches, parts_of, read_schema
+from anonkit.bundle.part_workers import each_part
 from anonkit.checks.central_account import account_checks, claim_checks
 from anonkit.checks.central_aggregates import AGGREGATES, aggregate_checks
 from anonkit.checks.central_forest import forest_checks
@@ -197,16 +199,29 @@ def _strangers(data: Path, domains: Mapping[str, Mapping[str, Any]]) -> dict[str
     """Count the cells of each column that are outside its published domain; None for a column that is not there."""
     try:
         present = read_schema(data).names
-        there = [name for name in domains if name in present]
-        counts: dict[str, int | None] = {name: 0 if name in there else None for name in domains}
-        for batch in iter_batches(data, there, batch_rows=_BATCH_ROWS):
-            for name in there:
-                counts[name] = (counts[name] or 0) + _outside(batch.column(name), domains[name])
+        there = {name: domain for name, domain in domains.items() if name in present}
+        found = each_part(partial(_strangers_of_part, domains=there), parts_of(data))
     except (pa.ArrowException, OSError):
-        raise ReleaseFormatError(f"{str(data)!r} is not a readable Parquet file") from None
+        raise _unreadable(data) from None
+    return {name: sum(counts[name] for counts in found) if name in there else None for name in domains}
+
+
+def _strangers_of_part(part: Path, domains: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
+    """Count the cells of each column of one file that are outside its published domain."""
+    counts = dict.fromkeys(domains, 0)
+    try:
+        for batch in iter_batches(part, list(domains), batch_rows=_BATCH_ROWS):
+            for name, domain in domains.items():
+                counts[name] += _outside(batch.column(name), domain)
+    except (pa.ArrowException, OSError):
+        raise _unreadable(part) from None
     except (KeyError, TypeError, ValueError):
         raise ReleaseFormatError("the params describe a column as anonkit does not") from None
     return counts
+
+
+def _unreadable(data: Path) -> ReleaseFormatError:
+    return ReleaseFormatError(f"{str(data)!r} is not a readable Parquet file")
 
 
 def _outside(cells: pa.Array, described: Mapping[str, Any]) -> int:

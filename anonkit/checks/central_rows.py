@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.bundle.data_files import iter_batches, read_rows
+from anonkit.bundle.data_files import iter_batches, parts_of, read_rows
+from anonkit.bundle.part_workers import each_part
 from anonkit.checks.central_forest import PublishedLeaf, leaves_of, region_of_nodes
 from anonkit.checks.central_marginals import expected_values, split_facts
 from anonkit.checks.central_params import TAXONOMY, BoolArray, PublicColumn, PublicDomain, PublicFacts
@@ -91,15 +93,17 @@ def _differences(compared: Iterator[_Compared]) -> Iterator[Check]:
 # --- codes -------------------------------------------------------------------------------------------------------
 
 
-def _batches(data: Path, facts: PublicFacts, steps: int) -> Iterator[tuple[IntArray, list[IntArray]]]:
-    """Yield labels and codes of the rows; those with a cell outside its domain, which are counted elsewhere, left out.
+def _batches(part: Path, facts: PublicFacts, steps: int) -> Iterator[tuple[IntArray, list[IntArray]]]:
+    """Yield labels and codes of the rows of a file.
+
+    Those with a cell outside its domain, which are counted elsewhere, are left out.
 
     Parameters
     ----------
     steps : int
         Places in a cell of a number.
     """
-    for batch in iter_batches(data, [column.name for column in facts.columns], batch_rows=_BATCH_ROWS):
+    for batch in iter_batches(part, [column.name for column in facts.columns], batch_rows=_BATCH_ROWS):
         codes = [_codes(batch.column(column.name), column, steps) for column in facts.columns]
         known = np.all([own >= 0 for own in codes], axis=0)
         used = [own[known] for own in codes]
@@ -143,11 +147,24 @@ def _bins(places: IntArray, domain: PublicDomain) -> IntArray:
 
 def _tally(data: Path, facts: PublicFacts, weigh: Callable[[list[IntArray]], FloatArray] | None, steps: int) -> Any:
     """Count rows by class and code of each attribute; with `weigh` also add up its class weights of each row."""
+    found = each_part(partial(_tally_of_part, facts=facts, weigh=weigh, steps=steps), parts_of(data))
+    by_class, counts, sums = found[0]
+    for of_class, of_codes, weights in found[1:]:
+        by_class = by_class + of_class
+        counts = [one + more for one, more in zip(counts, of_codes, strict=True)]
+        sums = [one + more for one, more in zip(sums, weights, strict=True)]
+    return by_class, counts, sums
+
+
+def _tally_of_part(
+    part: Path, facts: PublicFacts, weigh: Callable[[list[IntArray]], FloatArray] | None, steps: int
+) -> tuple[IntArray, list[IntArray], list[FloatArray]]:
+    """Count and add up the rows of one file; see `_tally`."""
     classes = facts.n_classes
     counts = [np.zeros((classes, attribute.domain.size), dtype=np.int64) for attribute in facts.attributes]
     sums = [np.zeros((classes, attribute.domain.size)) for attribute in facts.attributes]
     by_class = np.zeros(classes, dtype=np.int64)
-    for labels, codes in _batches(data, facts, steps):
+    for labels, codes in _batches(part, facts, steps):
         by_class += np.bincount(labels, minlength=classes)
         weights = None if weigh is None else weigh(codes)
         for at, own in enumerate(codes):
@@ -340,15 +357,7 @@ def _labels_by_scores(data: Path, params: Mapping[str, Any], facts: PublicFacts)
         for at in range(len(facts.attributes))
     ]
 
-    def chances(codes: list[IntArray]) -> FloatArray:
-        places = [_leaf_of_rows(tree, facts, codes) for tree in params["trees"]]
-        region = regions[places[0]]
-        total = sum((table[place] for table, place in zip(leaves, places, strict=True)), np.zeros(()))
-        total = total + sum((table[region, own] for table, own in zip(tables, codes, strict=True)), np.zeros(()))
-        total = np.asarray(total * _SCORE_UNIT, dtype=np.float64)
-        raised = np.exp(total - total.max(axis=1, keepdims=True))
-        return np.asarray(raised / raised.sum(axis=1, keepdims=True))
-
+    chances = _Chances(trees=params["trees"], facts=facts, regions=regions, leaves=leaves, tables=tables)
     _, counts, sums = _tally(data, facts, chances, _STEPS_IN_A_CELL)
     for column, rows, mean in zip(facts.attributes, counts, sums, strict=True):
         yield _Compared(name=column.name, found=rows, expected=mean, allowed=np.zeros(rows.shape))
@@ -358,11 +367,8 @@ def _labels_by_scores(data: Path, params: Mapping[str, Any], facts: PublicFacts)
 
 def _numbers_in_bins(data: Path, histogram: Mapping[str, Any], facts: PublicFacts) -> _Compared:
     """Compare where in their bins the numbers of a target stand with the published histogram of it."""
-    domain, found = facts.target.domain, np.zeros(facts.target.domain.fine, dtype=np.int64)
-    for batch in iter_batches(data, [facts.target.name], batch_rows=_BATCH_ROWS):
-        numbers = pc.drop_null(batch.column(0)).to_numpy(zero_copy_only=False)
-        places = _places(numbers, domain)
-        found += np.bincount(places[places >= 0], minlength=domain.fine)
+    domain = facts.target.domain
+    found: IntArray = np.sum(each_part(partial(_places_of_part, target=facts.target), parts_of(data)), axis=0)
     rows, expected = rows_of_cells(histogram["counts"][: domain.fine], histogram["rate"]), np.zeros(domain.fine)
     for first, last in itertools.pairwise((0, *domain.ends)):
         own = rows[first:last] if rows[first:last].sum() > 0 else np.ones(last - first)
@@ -374,6 +380,40 @@ def _numbers_in_bins(data: Path, histogram: Mapping[str, Any], facts: PublicFact
         expected=expected.reshape(shape),
         allowed=np.zeros(shape),
     )
+
+
+def _places_of_part(part: Path, target: PublicColumn) -> IntArray:
+    """Count the cells of the grid of a target that the numbers of one file are in, shape (fine cells,)."""
+    found = np.zeros(target.domain.fine, dtype=np.int64)
+    for batch in iter_batches(part, [target.name], batch_rows=_BATCH_ROWS):
+        numbers = pc.drop_null(batch.column(0)).to_numpy(zero_copy_only=False)
+        places = _places(numbers, target.domain)
+        found += np.bincount(places[places >= 0], minlength=target.domain.fine)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Chances:
+    """Probabilities of the classes that published scores give rows: a function of the codes of the rows alone."""
+
+    trees: Sequence[Sequence[Mapping[str, Any]]]
+    facts: PublicFacts
+    regions: IntArray
+    """Region of each node of the first tree."""
+    leaves: Sequence[IntArray]
+    """Scores of the nodes of each tree, shape (n_nodes, n_classes)."""
+    tables: Sequence[IntArray]
+    """Scores of the codes of each attribute in each region, shape (n_regions, codes, n_classes)."""
+
+    def __call__(self, codes: list[IntArray]) -> FloatArray:
+        """Return the probabilities, shape (n_rows, n_classes)."""
+        places = [_leaf_of_rows(tree, self.facts, codes) for tree in self.trees]
+        region = self.regions[places[0]]
+        total = sum((table[place] for table, place in zip(self.leaves, places, strict=True)), np.zeros(()))
+        total = total + sum((table[region, own] for table, own in zip(self.tables, codes, strict=True)), np.zeros(()))
+        total = np.asarray(total * _SCORE_UNIT, dtype=np.float64)
+        raised = np.exp(total - total.max(axis=1, keepdims=True))
+        return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
 def _leaf_of_rows(tree: Sequence[Mapping[str, Any]], facts: PublicFacts, codes: list[IntArray]) -> IntArray:

@@ -9,34 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from anonkit.checks.diversity import NOTHING, Pairs, worst_class
 from anonkit.checks.people import Counts, HeldByPeople, ValueRows, holders_of, told
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+from anonkit.checks.table_scans import Lines, quoted
 
 _PAIRS = 1 << 20
 """Counts of (class, value) that are looked at together."""
 
 
-def quoted(name: str) -> str:
-    """Return a column's name as SQL takes it."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 def number_classes(
-    connection: DuckDBPyConnection,
-    source: str,
+    lines: Lines,
     quasi_identifiers: Sequence[str],
     sensitive: Sequence[str],
     unit: str | None,
 ) -> tuple[Counts, Counts | None]:
     """Make the tables `classes` (class, cells, n rows, people) and `numbered` (class, unit, sensitive cells s0, s1, …).
+
+    A line of `numbered` stands for as many rows as one of `lines`, in a column of the same name.
 
     Returns
     -------
@@ -46,14 +40,16 @@ def number_classes(
     names = [f"q{at}" for at in range(len(quasi_identifiers))]
     keys = ", ".join(f"{quoted(name)} AS {short}" for name, short in zip(quasi_identifiers, names, strict=True))
     people = f"count(DISTINCT {quoted(unit)})" if unit else "NULL"
+    connection, source, weight = lines.connection, lines.source, lines.weight
     order = f"ORDER BY {', '.join(f'{name} NULLS LAST' for name in names)}" if names else ""
     connection.execute(
         f"CREATE TEMP TABLE classes AS SELECT (row_number() OVER ({order}) - 1)::BIGINT AS class, * FROM ("
-        f"SELECT {keys + ', ' if keys else ''}count(*)::BIGINT AS n, {people}::BIGINT AS people FROM {source}"
+        f"SELECT {keys + ', ' if keys else ''}{lines.rows()} AS n, {people}::BIGINT AS people FROM {source}"
         f"{' GROUP BY ALL' if keys else ''}) WHERE n > 0"
     )
     if sensitive:
         cells = "".join(f", t.{quoted(name)} AS s{at}" for at, name in enumerate(sensitive))
+        cells += "" if weight is None else f", t.{quoted(weight)}"
         whose = f"t.{quoted(unit)}" if unit else "NULL"
         same = " AND ".join(
             f"t.{quoted(name)} IS NOT DISTINCT FROM classes.{short}"
@@ -75,7 +71,7 @@ def _whole(column: Any) -> Counts:
 class ClassValues:
     """The values of one sensitive attribute in the classes of a table."""
 
-    connection: DuckDBPyConnection
+    connection: Any
     ordered: bool
     n_values: int
     blank: Counts
@@ -84,16 +80,15 @@ class ClassValues:
     """What holds of the rows of `numbered` that have a value."""
 
     @classmethod
-    def of(
-        cls, connection: DuckDBPyConnection, column: str, n_classes: int, missing_is_value: bool, *, units: bool
-    ) -> ClassValues:
+    def of(cls, lines: Lines, column: str, n_classes: int, missing_is_value: bool, *, units: bool) -> ClassValues:
         """Make the tables `cells` (class, value, n rows, people) and `domain` (value, n rows, people) of a column.
 
         Without `units` nobody is counted: distinct values of a column of nothing took as long as all the rest.
         """
+        connection = lines.connection
         valued = "true" if missing_is_value else "s IS NOT NULL"
         people = "count(DISTINCT unit)" if units else "0"
-        counted = f"count(*)::BIGINT AS n, {people}::BIGINT AS people FROM numbered GROUP BY ALL"
+        counted = f"{lines.rows()} AS n, {people}::BIGINT AS people FROM numbered GROUP BY ALL"
         connection.execute(
             "CREATE OR REPLACE TEMP TABLE domain AS SELECT s, n, people, "
             "row_number() OVER (ORDER BY s NULLS LAST) - 1 AS value "
@@ -103,10 +98,11 @@ class ClassValues:
             "CREATE OR REPLACE TEMP TABLE cells AS SELECT class, value, counted.n, counted.people FROM ("
             f"SELECT class, {column} AS s, {counted}) AS counted JOIN domain ON counted.s IS NOT DISTINCT FROM domain.s"
         )
+        weight = "" if lines.weight is None else f"{quoted(lines.weight)}, "
         connection.execute(
-            "CREATE OR REPLACE TEMP TABLE valued AS SELECT class, count(*) FILTER (NOT v)::BIGINT AS blank, "
-            f"{people}{' FILTER (v)' if units else ''}::BIGINT AS people FROM ("
-            f"SELECT class, unit, {'true' if missing_is_value else f'{column} IS NOT NULL'} AS v FROM numbered) "
+            f"CREATE OR REPLACE TEMP TABLE valued AS SELECT class, {lines.rows('NOT v')} AS blank, "
+            f"{people}{' FILTER (v)' if units else ''}::BIGINT AS people FROM (SELECT class, unit, {weight}"
+            f"{'true' if missing_is_value else f'{column} IS NOT NULL'} AS v FROM numbered) "
             "GROUP BY class"
         )
         kind = connection.execute("SELECT typeof(s) FROM domain LIMIT 1").fetchone()

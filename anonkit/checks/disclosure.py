@@ -8,29 +8,19 @@ sensitive cell is one where that is declared.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from anonkit.bundle.private_files import PrivateFolder
 from anonkit.checks.class_counts import ClassValues, number_classes
 from anonkit.checks.people import Counts, HeldByPeople, PeopleCounts, class_check, value_check
+from anonkit.checks.table_scans import combined
 from anonkit.checks.uniform_classes import UniformClasses, uniform_classes
-from anonkit.errors import EngineError
 from anonkit.promises.guarantee import Check
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
-_MEMORY = "1GB"
-"""What DuckDB may hold before it spills, to a private folder."""
-_SILENT = "SET enable_progress_bar = false"
-"""In a notebook DuckDB shows how far a long query is, on stdout."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,8 +123,9 @@ def measure(
     target : str, optional
         Column whose value is compared within each class: `Disclosure.uniform`, in rows also where people are counted.
     """
-    with scanned(table) as (connection, source):
-        rows, everybody = number_classes(connection, source, quasi_identifiers, sensitive, unit)
+    columns = (*quasi_identifiers, *sensitive, *(name for name in (unit, target) if name is not None))
+    with combined(table, columns) as lines:
+        rows, everybody = number_classes(lines, quasi_identifiers, sensitive, unit)
         checks: list[Check] = []
         if people is not None:
             checks.append(class_check(people, rows))
@@ -142,7 +133,7 @@ def measure(
         diversity: dict[str, dict[str, float]] = {}
         held: dict[str, HeldByPeople] = {}
         for at, name in enumerate(sensitive):
-            values = ClassValues.of(connection, f"s{at}", rows.size, name in missing_is_value, units=unit is not None)
+            values = ClassValues.of(lines, f"s{at}", rows.size, name in missing_is_value, units=unit is not None)
             if people is not None:
                 checks.append(value_check(people, name, values.rows()))
                 if checks[0].passed and checks[-1].passed:
@@ -150,7 +141,7 @@ def measure(
             elif everybody is not None:
                 held[name] = values.held(everybody)
             diversity[name] = values.diversity(everybody, held.get(name), recursive)
-        uniform = None if target is None else uniform_classes(connection, source, quasi_identifiers, target)
+        uniform = None if target is None else uniform_classes(lines, quasi_identifiers, target)
     return Disclosure(
         rows=int(rows.sum()),
         classes=rows.size,
@@ -168,63 +159,3 @@ def measure(
 def _histogram(sizes: Counts) -> tuple[tuple[int, int], ...]:
     values, classes = np.unique(sizes, return_counts=True)
     return tuple(zip(values.tolist(), classes.tolist(), strict=True))
-
-
-@contextmanager
-def scanned(table: str | Path | pa.Table) -> Iterator[tuple[Any, str]]:
-    """Open a table in DuckDB and yield the connection and what stands in FROM for it.
-
-    Raises
-    ------
-    EngineError
-        It cannot be read or counted.
-    """
-    import duckdb
-
-    private = PrivateFolder()
-    settings = {"memory_limit": _MEMORY, "temp_directory": str(private.path), "preserve_insertion_order": "false"}
-    connection = duckdb.connect(":memory:", config=settings)
-    try:
-        connection.execute(_SILENT)
-        yield connection, _scan(connection, table)
-    except duckdb.Error:
-        raise EngineError("recounting the table failed", "is every named column in it?") from None
-    finally:
-        connection.close()
-        private.close()
-
-
-def _scan(connection: DuckDBPyConnection, table: str | Path | pa.Table) -> str:
-    """Return what stands in FROM for a table; text files are read with DuckDB's own reader, all rows looked at."""
-    if isinstance(table, pa.Table):
-        connection.register("anonkit_table", table)
-        return "anonkit_table"
-    path = Path(table)
-    pattern = str(path / "**" / "*.parquet") if path.is_dir() else str(path)
-    literal = "'" + pattern.replace("'", "''") + "'"
-    suffixes = {suffix.lower() for suffix in path.suffixes}
-    if suffixes & {".csv", ".tsv", ".tab", ".txt"}:
-        return f"read_csv({literal}, header = true, sample_size = -1)"
-    if suffixes & {".json", ".jsonl", ".ndjson"}:
-        return f"read_json({literal}, format = 'newline_delimited', sample_size = -1)"
-    return f"read_parquet({literal}, hive_partitioning = {str(path.is_dir()).lower()})"
-
-
-def columns_of(table: str | Path | pa.Table) -> list[str]:
-    """Return the column names of a table as `measure` sees them.
-
-    Raises
-    ------
-    EngineError
-        It cannot be read.
-    """
-    import duckdb
-
-    with duckdb.connect(":memory:") as connection:
-        try:
-            connection.execute(_SILENT)
-            return [str(name) for name in connection.sql(f"SELECT * FROM {_scan(connection, table)} LIMIT 0").columns]
-        except duckdb.Error:
-            raise EngineError(
-                "the table cannot be read", "CSV, TSV, JSON Lines or Parquet, by the name of the file"
-            ) from None

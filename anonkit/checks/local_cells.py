@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.bundle.data_files import iter_batches, read_schema
+from anonkit.bundle.data_files import iter_batches, parts_of, read_schema
+from anonkit.bundle.part_workers import each_part
 from anonkit.checks.local_params import Answer, Cells, Listed, PublishedAnswers
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
@@ -38,6 +40,13 @@ class ColumnCount:
     moments: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
     """Of a transformed number: how many are shown, and sums of their distance from the centre and of its square."""
 
+    def add(self, other: ColumnCount) -> None:
+        """Add what another file holds."""
+        self.answers += other.answers
+        self.impossible += other.impossible
+        self.in_order &= other.in_order
+        self.moments = [one + more for one, more in zip(self.moments, other.moments, strict=True)]
+
 
 @dataclass(kw_only=True)
 class AnswerCounts:
@@ -56,9 +65,18 @@ class AnswerCounts:
     classes: IntArray
     """Classes shown by the rows that answer each attribute, shape (n_attributes, n_classes); empty unless hidden."""
 
+    def add(self, other: AnswerCounts) -> None:
+        """Add what another file of the same table holds."""
+        for name, column in self.columns.items():
+            column.add(other.columns[name])
+        self.asked += other.asked
+        self.impossible_asked += other.impossible_asked
+        self.unasked += other.unasked
+        self.classes += other.classes
+
 
 def count_answers(data: Path, table: PublishedAnswers) -> AnswerCounts:
-    """Count the cells of a randomized table.
+    """Count the cells of a randomized table, file by file.
 
     Parameters
     ----------
@@ -73,7 +91,18 @@ def count_answers(data: Path, table: PublishedAnswers) -> AnswerCounts:
         The file cannot be read, or a column is of another type than anonkit writes.
     """
     try:
-        present = set(read_schema(data).names)
+        present = frozenset(read_schema(data).names)
+        first, *others = each_part(partial(_count_part, table=table, present=present), parts_of(data))
+    except (pa.ArrowException, OSError):
+        raise ReleaseFormatError(f"{str(data)!r} is not a readable Parquet file") from None
+    for counts in others:
+        first.add(counts)
+    return first
+
+
+def _count_part(part: Path, table: PublishedAnswers, present: frozenset[str]) -> AnswerCounts:
+    """Count the cells of one file, of the columns that the first file has; see `count_answers`."""
+    try:
         column_names = [column.name for column in table.columns]
         there = [column for column in table.columns if column.name in present]
         names = [column.name for column in there]
@@ -87,10 +116,10 @@ def count_answers(data: Path, table: PublishedAnswers) -> AnswerCounts:
             classes=np.zeros((len(table.attributes), table.n_classes) if table.joint else (0, 0), dtype=np.int64),
         )
         more = [asked_column] if asked_column is not None and asked_column in present else []
-        for batch in iter_batches(data, [*names, *more], batch_rows=_BATCH_ROWS):
+        for batch in iter_batches(part, [*names, *more], batch_rows=_BATCH_ROWS):
             _count_batch(batch, table, there, counts, bool(more))
     except (pa.ArrowException, OSError):
-        raise ReleaseFormatError(f"{str(data)!r} is not a readable Parquet file") from None
+        raise ReleaseFormatError(f"{str(part)!r} is not a readable Parquet file") from None
     return counts
 
 

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from anonkit.checks.calendar_labels import is_calendar_label
 from anonkit.checks.cell_labels import is_cell_label, wrong_outlines
-from anonkit.checks.class_counts import quoted
-from anonkit.checks.disclosure import scanned
 from anonkit.checks.sameness import named, none_of, repeated
+from anonkit.checks.table_scans import combined, quoted
 from anonkit.promises.guarantee import Check
 
 if TYPE_CHECKING:
@@ -154,7 +153,11 @@ def label_checks(
     merged = recoding.get("merged", False)
     if merged not in (True, False):
         raise ValueError("neither yes nor no")
-    with scanned(data) as (connection, source):
+    if recoding["kind"] not in ("local", "global"):
+        raise ValueError("no recoding")
+    recoded = [name for name, _ in named(recoding["axes" if recoding["kind"] == "local" else "columns"])]
+    with combined(data, [name for name in recoded if name in names]) as lines:
+        connection, source = lines.connection, lines.source
         if recoding["kind"] == "local":
             axes = [name for name, _ in named(recoding["axes"])]
             there = [at for at, name in enumerate(axes) if name in names]
@@ -167,8 +170,6 @@ def label_checks(
             allowed: dict[str, set[str | None] | None] = {
                 axes[at]: {box[column] for box in boxes} for column, at in enumerate(there)
             }
-        elif recoding["kind"] != "global":
-            raise ValueError("no recoding")
         else:
             allowed = {
                 name: None if column["kind"] == "kept" else _labels(column, merged)

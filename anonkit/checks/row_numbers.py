@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from anonkit.checks.class_counts import quoted
-from anonkit.checks.disclosure import scanned
+from anonkit.checks.table_scans import quoted, scanned
 from anonkit.promises.guarantee import Check
 
 _FEWEST = 20

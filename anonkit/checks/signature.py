@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anonkit.bundle.stored_release import SIGNATURE, Place, read_key, sha256
+from anonkit.bundle.data_files import digests_of
+from anonkit.bundle.stored_release import SIGNATURE, Place, read_key
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
@@ -126,7 +127,7 @@ def signature_checks(place: Place, key: Ed25519PublicKey | None) -> Iterator[Che
             state = "by this key" if envelope.is_signed_by(key) else "not by this key"
         yield Check(name="signature", passed=state == "by this key", observed=state, required="by this key")
     listed = None if envelope is None else envelope.files()
-    standing = {name: sha256(path) for name, path in place.files().items()}
+    standing = digests_of(place.files())
     if listed is None:
         yield Check(name="signed_files", passed=False, observed="no list of files", required=0)
         return

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.checks.class_counts import quoted
+from anonkit.checks.table_scans import Lines, quoted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,29 +40,28 @@ class UniformClasses:
         }
 
 
-def uniform_classes(connection: Any, source: str, quasi_identifiers: Sequence[str], target: str) -> UniformClasses:
+def uniform_classes(lines: Lines, quasi_identifiers: Sequence[str], target: str) -> UniformClasses:
     """Count the records in classes of one target value.
 
     Parameters
     ----------
-    connection, source
-        A DuckDB connection and what stands in FROM for the table, as `anonkit.checks.disclosure.scanned` yields them.
+    lines : Lines
+        The table, as `anonkit.checks.table_scans.combined` yields it.
     quasi_identifiers : sequence of str
         Columns that make up the equivalence classes; none means that all rows are one class.
     target : str
         Column whose values are compared within each class.
     """
+    connection, source = lines.connection, lines.source
     names = [f"q{at}" for at in range(len(quasi_identifiers))]
     keys = "".join(f"{quoted(name)} AS {short}, " for name, short in zip(quasi_identifiers, names, strict=True))
     grouped = f"GROUP BY {', '.join(names)}" if names else ""
-    cells = f"SELECT {keys}{quoted(target)} AS target, count(*)::BIGINT AS n FROM {source} GROUP BY ALL"
+    cells = f"SELECT {keys}{quoted(target)} AS target, {lines.rows()} AS n FROM {source} GROUP BY ALL"
     classes = connection.execute(
         f"SELECT rows, sum(rows)::BIGINT AS records, coalesce(sum(rows) FILTER (held = 1), 0)::BIGINT AS uniform FROM "
         f"(SELECT sum(n)::BIGINT AS rows, count(*) AS held FROM ({cells}) {grouped}) WHERE rows > 0 GROUP BY rows"
     ).fetchnumpy()
-    counts = connection.execute(f"SELECT count(*)::BIGINT AS n FROM {source} GROUP BY {quoted(target)}").fetchnumpy()[
-        "n"
-    ]
+    counts = connection.execute(f"SELECT {lines.rows()} AS n FROM {source} GROUP BY {quoted(target)}").fetchnumpy()["n"]
     sizes, records = (np.asarray(classes[name], dtype=np.int64) for name in ("rows", "records"))
     n = int(records.sum())
     if n == 0:

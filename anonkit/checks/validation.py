@@ -11,17 +11,19 @@ import pyarrow as pa
 
 from anonkit.bundle.data_files import count_rows, read_schema
 from anonkit.bundle.json_documents import read_json
+from anonkit.bundle.part_workers import PartWorkers, read_by
 from anonkit.bundle.stored_release import DATA, REPORT, Place, Release, load
 from anonkit.checks.agreement import agreement_checks, row_checks
 from anonkit.checks.catalogued import catalogue_checks
 from anonkit.checks.class_promise import Evidence
 from anonkit.checks.described import description_checks, unreadable
-from anonkit.checks.disclosure import columns_of, measure
+from anonkit.checks.disclosure import measure
 from anonkit.checks.plain_bounds import read_as_labels
 from anonkit.checks.promise_checkers import checker_of
 from anonkit.checks.requirements import Asked, Validation, refuse_unknown
 from anonkit.checks.row_numbers import row_number_check
 from anonkit.checks.signature import read_public_key, signature_checks
+from anonkit.checks.table_scans import columns_of
 from anonkit.checks.written_files import (
     hash_checks,
     manifest_checks,
@@ -57,6 +59,7 @@ def validate(
     alpha: float | None = None,
     beta: float | None = None,
     signed_by: str | Path | None = None,
+    workers: PartWorkers | None = None,
 ) -> Validation:
     """Validate a release against its own report, or any table against what is asked.
 
@@ -74,6 +77,9 @@ def validate(
         likelier in a class than in the table, as a share; Cao and Karras 2012).
     signed_by : path, optional
         Public key (Ed25519, PEM) that must have signed the release.
+    workers : PartWorkers, optional
+        Who reads the files of a release in a folder, such as `open_engine("spark").workers`: hashes, classes and cells
+        are then counted where they run, and this machine adds up. They must see the folder under the same name.
 
     Raises
     ------
@@ -85,12 +91,13 @@ def validate(
     key = None if signed_by is None else read_public_key(signed_by)
     requested = Asked(quasi_identifiers=quasi_identifiers, sensitive=sensitive, k=k, l=l, t=t, alpha=alpha, beta=beta)
     place = _place_of(table)
-    if place is not None:
-        found = _validate_release(place, requested, key)
-        return found.beside(_declared(place), requested) if found.passed else found
-    if key is not None:
-        raise ParameterError("signed_by is about releases, and this is a plain table", "name the file of a release")
-    return _validate_table(_as_table(table), requested).beside((), requested)
+    with read_by(workers):
+        if place is not None:
+            found = _validate_release(place, requested, key)
+            return found.beside(_declared(place), requested) if found.passed else found
+        if key is not None:
+            raise ParameterError("signed_by is about releases, and this is a plain table", "name the file of a release")
+        return _validate_table(_as_table(table), requested).beside((), requested)
 
 
 def _declared(place: Place) -> list[str]:

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from anonkit.checks.class_counts import quoted
-from anonkit.checks.disclosure import scanned
+from anonkit.checks.table_scans import quoted, scanned
 
 
 def fewest_alike(table: str | Path | pa.Table, quasi_identifiers: Sequence[str], unit: str) -> int:

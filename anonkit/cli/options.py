@@ -281,9 +281,7 @@ def _settings(context: click.Context, parameter: click.Parameter, given: tuple[s
     return {key: value for key, _, value in pairs}
 
 
-engine_options = option_group(
-    "engine",
-    _engine,
+_ENGINE = (
     click.option(
         "--engine",
         metavar="NAME",
@@ -299,6 +297,12 @@ engine_options = option_group(
     click.option(
         "--spark-conf", metavar="KEY=VALUE", multiple=True, callback=_settings, help="A setting of Spark; repeatable."
     ),
+)
+
+engine_options = option_group(
+    "engine",
+    _engine,
+    *_ENGINE,
     click.option(
         "--search-rows",
         type=click.IntRange(min=1),
@@ -307,6 +311,9 @@ engine_options = option_group(
     ),
 )
 """The argument `engine`: `Local` or `Spark`."""
+
+engine_of_checks_options = option_group("engine", _engine, *_ENGINE)
+"""The same for commands that search for nothing."""
 
 
 # --- where a release goes ---------------------------------------------------------------------------------------------

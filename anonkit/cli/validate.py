@@ -13,7 +13,7 @@ import click
 from anonkit.cli.boundary import one_line
 from anonkit.cli.files import write_text
 from anonkit.cli.junit_command import JunitCommand
-from anonkit.cli.options import json_option, quiet_option, reading_options
+from anonkit.cli.options import engine_of_checks_options, json_option, quiet_option, reading_options
 from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.errors import (
     AnonkitError,
@@ -26,6 +26,7 @@ from anonkit.redaction import redacted
 
 if TYPE_CHECKING:
     from anonkit.checks.requirements import Validation
+    from anonkit.engines.engine_choice import Local, Spark
     from anonkit.promises.guarantee import Check
 
 _FILE_CHECKS = ("hash:", "manifest", "signed_files")
@@ -133,6 +134,7 @@ _MEANINGS = {
 @click.option("--beta", type=click.FloatRange(min=0), metavar="NUMBER", help="Basic beta-likeness asked for.")
 @click.option("--signed-by", metavar="PUBLIC_KEY", help="Public key (Ed25519, PEM) that must have signed the release.")
 @click.option("--against", metavar="OUT", help="Compare TARGET, which was exported, with its release OUT.")
+@engine_of_checks_options
 @reading_options
 @click.option("--junit", metavar="FILE", help="Write the checks as JUnit test results too; rewritten whatever happens.")
 @quiet_option
@@ -149,6 +151,7 @@ def command(
     beta: float | None,
     signed_by: str | None,
     against: str | None,
+    engine: Local | Spark,
     how: Mapping[str, Any],
     junit: str | None,
     quiet: bool,
@@ -162,9 +165,11 @@ def command(
     anonkit validate table.csv --qi age,zip,sex --k 5
     anonkit validate table.csv --qi age,zip --sensitive illness --l 2 --alpha 0.5 --junit results.xml
     anonkit validate out.csv --against out.parquet
+    anonkit validate out.parquet --engine spark --spark-master spark://host:7077
 
     Exits with 1 when a check fails and with 3 when something promised could not be checked. The hashes of all files,
-    the columns, k, l and t, and the figures of the report are looked at; the source table is not needed.
+    the columns, k, l and t, and the figures of the report are looked at; the source table is not needed. With
+    --engine spark executors read the files of a release that is a folder.
     """
     from anonkit.bundle.private_files import sweep
     from anonkit.checks.junit import junit_xml
@@ -187,17 +192,19 @@ def command(
         read = whole_table(table, **how)
         if isinstance(read, str):
             _refuse_absent(table)
-        validation = validate(
-            read,
-            quasi_identifiers=names or None,
-            sensitive=sensitive,
-            k=k,
-            l=l_,
-            t=t,
-            alpha=alpha,
-            beta=beta,
-            signed_by=signed_by,
-        )
+        with engine.workers() as workers:
+            validation = validate(
+                read,
+                quasi_identifiers=names or None,
+                sensitive=sensitive,
+                k=k,
+                l=l_,
+                t=t,
+                alpha=alpha,
+                beta=beta,
+                signed_by=signed_by,
+                workers=workers,
+            )
     if junit is not None:
         write_text(Path(junit), junit_xml(redacted(table), validation.checks, validation.unchecked), force=True)
     lines = [

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
+from anonkit.bundle.part_workers import PartWorkers, workers_of
 from anonkit.errors import MissingDependencyError, ParameterError, did_you_mean, option
 from anonkit.protocols import SEARCH_ROWS, Engine
 
@@ -62,6 +63,10 @@ class Local(_Searching):
         """Return a new engine that is closed with the context."""
         return closing(self.open())
 
+    def workers(self) -> AbstractContextManager[PartWorkers | None]:
+        """Return who reads the files of a release: this machine itself."""
+        return nullcontext(None)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Spark(_Searching):
@@ -98,6 +103,18 @@ class Spark(_Searching):
     def opened(self) -> AbstractContextManager[Engine]:
         """Return a new engine that is closed with the context."""
         return closing(self.open())
+
+    @contextmanager
+    def workers(self) -> Iterator[PartWorkers | None]:
+        """Yield executors that read the files of a release, for `anonkit.validate(…, workers=…)`.
+
+        Raises
+        ------
+        MissingDependencyError
+            PySpark or Java is not installed.
+        """
+        with self.opened() as engine:
+            yield workers_of(engine)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -14,8 +14,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from anonkit.checks.class_counts import quoted
-from anonkit.checks.disclosure import scanned
+from anonkit.checks.table_scans import combined, quoted
 from anonkit.errors import GuaranteeError
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
@@ -73,7 +72,8 @@ def _counted(
     spool: Path, names: Sequence[str], listed: Sequence[str]
 ) -> tuple[dict[str, int], dict[str, set[str | None]]]:
     """Count the distinct values of some columns, missing among them, and list those of some."""
-    with scanned(spool) as (connection, source):
+    with combined(spool, names) as lines:
+        connection, source = lines.connection, lines.source
         parts = [f"count(DISTINCT {quoted(name)}) + (count({quoted(name)}) < count(*))::BIGINT" for name in names]
         counts = connection.execute(f"SELECT {', '.join(parts)} FROM {source}").fetchall()[0] if parts else ()
         values = {

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonkit.bundle.bound_columns import BoundColumn, bound_columns
-from anonkit.checks.class_counts import quoted
-from anonkit.checks.disclosure import scanned
+from anonkit.checks.table_scans import combined, quoted
 from anonkit.errors import GuaranteeError
 from anonkit.protocols import Engine, Source
 
@@ -60,8 +59,9 @@ class ShownAsBounds:
 
 def shown_labels(spool: Path, name: str) -> set[str | None]:
     """Return the labels that the rows of a draft show in a column, missing among them."""
-    with scanned(spool) as (connection, source):
-        return {row[0] for row in connection.execute(f"SELECT DISTINCT {quoted(name)} FROM {source}").fetchall()}
+    with combined(spool, [name]) as lines:
+        found = lines.connection.execute(f"SELECT DISTINCT {quoted(name)} FROM {lines.source}").fetchall()
+    return {row[0] for row in found}
 
 
 def shown_as_bounds(data: Source, params: Mapping[str, Any], engine: Engine) -> Source:

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.checks.disclosure import columns_of, measure
+from anonkit.checks.disclosure import measure
+from anonkit.checks.table_scans import columns_of
 from anonkit.errors import EngineError
 
 CELLS = st.sampled_from(["a", "b", "", None])

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.checks.disclosure import scanned
+from anonkit.checks.table_scans import combined
 from anonkit.checks.uniform_classes import UniformClasses, uniform_classes
 from anonkit.datasets import bank_customers
 
@@ -23,8 +23,8 @@ ROWS = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["x", "y", None
 def counted(rows: list[tuple[str, str | None]]) -> UniformClasses:
     """Count a table of one quasi-identifier and a target."""
     table = pa.table({"q": [q for q, _ in rows], "t": pa.array([t for _, t in rows], pa.string())})
-    with scanned(table) as (connection, source):
-        return uniform_classes(connection, source, ["q"], "t")
+    with combined(table, ["q", "t"]) as lines:
+        return uniform_classes(lines, ["q"], "t")
 
 
 def share_by_hand(rows: list[tuple[str, str | None]]) -> float:
@@ -50,8 +50,8 @@ def test_the_share_and_its_base_rate_are_those_of_an_enumeration(rows: list[tupl
 def test_an_empty_table_shows_nothing() -> None:
     """No record, no share."""
     table = pa.table({"q": pa.array([], pa.string()), "t": pa.array([], pa.string())})
-    with scanned(table) as (connection, source):
-        assert uniform_classes(connection, source, ["q"], "t").share == 0.0
+    with combined(table, ["q", "t"]) as lines:
+        assert uniform_classes(lines, ["q"], "t").share == 0.0
 
 
 @pytest.mark.parametrize("sensitive", [(), ("income",)])

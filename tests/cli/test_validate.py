@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -11,8 +13,10 @@ from xml.etree import ElementTree
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from part_workers import Elsewhere
 
 from anonkit.checks.requirements import Validation
+from anonkit.engines import Spark
 from anonkit.errors import MissingDependencyError, ParameterError
 
 
@@ -25,6 +29,27 @@ def test_a_release_validates_as_it_was_made(cli: Any, released: Path) -> None:
     assert document["ok"] is True
     assert document["passed"] is True
     assert {"name", "passed", "observed", "required"} == set(document["checks"][0])
+
+
+def test_executors_read_where_they_are_asked_to(cli: Any, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--engine spark`, with the master and the settings of Spark; the result is the same."""
+    data, workers, opened = table.parent / "parts.parquet", Elsewhere(), []
+
+    @contextmanager
+    def executors(choice: Spark) -> Iterator[Elsewhere]:
+        opened.append((choice.master, choice.conf))
+        yield workers
+
+    monkeypatch.setattr(Spark, "workers", executors)
+    made = ("--method", "mondrian", "--k", "3", "--part-rows", "40", "--no-ledger", "--no-utility")
+    assert cli("release", *made, table, data).code == 0
+    alone = cli("validate", data, "--json").document
+    assert workers.calls == []
+    arguments = ("--engine", "spark", "--spark-master", "spark://host:7077", "--spark-conf", "a=b")
+    assert cli("validate", data, *arguments, "--json").document == alone
+    assert opened == [("spark://host:7077", {"a": "b"})]
+    assert len(workers.calls) >= 3
+    assert cli("validate", data, "--spark-master", "spark://host:7077").code == 2
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,8 @@ def recorded(*words, **more):
 duckdb.connect = recorded
 
 import anonkit
-from anonkit.checks.disclosure import columns_of, measure
+from anonkit.checks.disclosure import measure
+from anonkit.checks.table_scans import columns_of
 from anonkit.engines.local import local_engine
 from anonkit.engines.local.left_join import LeftJoin
 from anonkit.policy.declaration import Policy

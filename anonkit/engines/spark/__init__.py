@@ -8,8 +8,8 @@ all rows.
     The engine, and the session it runs in.
 ``spark_sources``, ``spark_copies``, ``spark_columns``, ``spark_categories``
     Tables as numbered splits, copies with stable row numbers, column types, categories.
-``spark_counts``, ``spark_order``
-    Counting by the executors, and shards in table order or shuffled.
+``spark_counts``, ``spark_order``, ``spark_workers``
+    Counting by the executors, shards in table order or shuffled, and files of a release read where the executors are.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ from anonkit.engines.spark.spark_counts import added_up, combinations, count_siz
 from anonkit.engines.spark.spark_order import PART_ROWS, in_order, stored, written_files
 from anonkit.engines.spark.spark_sessions import OpenSession, during, open_session
 from anonkit.engines.spark.spark_sources import ROW, SparkSource
+from anonkit.engines.spark.spark_workers import SparkWorkers
 from anonkit.engines.writing.ordered_parts import StoredSplits
 from anonkit.engines.writing.part_files import JoinedSplits
 from anonkit.engines.writing.row_maps import Lowest, out_schema, step
@@ -100,6 +101,11 @@ class SparkEngine:
         finally:
             self._local.close()
             self._private.close()
+
+    @property
+    def workers(self) -> SparkWorkers:
+        """The executors, as readers of the files of a release: for `anonkit.validate(…, workers=…)`."""
+        return SparkWorkers(session=self._session)
 
     # --- reading -------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who reads the files of a folder of data: this machine, or workers of a cluster that see the same files.
+
+What is counted, hashed or checked is one function of one file, wherever it runs; sums of what the files gave are made
+here. So a folder of a billion rows costs this machine some kilobytes a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import pairwise
+from pathlib import Path
+from typing import Protocol, TypeVar, runtime_checkable
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+
+
+class PartWorkers(Protocol):
+    """Workers that see the files of a release under the names they have here, such as those of a Spark cluster."""
+
+    @property
+    def tasks(self) -> int:
+        """Number of tasks, 1 or more, into which work on many files is divided well."""
+        ...
+
+    def each(self, function: Callable[[Item], Found], items: Sequence[Item]) -> list[Found]:
+        """Return what a function makes of every item, in order.
+
+        Parameters
+        ----------
+        function : callable
+            Picklable, as is what it returns; it may be called twice for an item, of which one answer counts.
+        items : sequence
+            Paths of files, or sequences of them.
+
+        Raises
+        ------
+        AnonkitError
+            What the function raised; or a file is not seen by the workers.
+        """
+        ...
+
+
+_WORKERS: ContextVar[PartWorkers | None] = ContextVar("part_workers", default=None)
+
+
+@contextmanager
+def read_by(workers: PartWorkers | None) -> Iterator[None]:
+    """Let workers read the folders of data that are looked at meanwhile; with None this machine reads them.
+
+    Who reads is no matter of what is checked: it stands in no signature on the way. Data in one file are read here.
+    """
+    before = _WORKERS.set(workers)
+    try:
+        yield
+    finally:
+        _WORKERS.reset(before)
+
+
+@runtime_checkable
+class HasWorkers(Protocol):
+    """What moves and counts rows by workers, such as the engine of a cluster."""
+
+    @property
+    def workers(self) -> PartWorkers:
+        """Those that read the files of a release."""
+        ...
+
+
+def workers_of(engine: object) -> PartWorkers | None:
+    """Return the workers of an engine; None for one that has none."""
+    return engine.workers if isinstance(engine, HasWorkers) else None
+
+
+def workers_for(parts: Sequence[Path]) -> PartWorkers | None:
+    """Return who reads these files; None when it is this machine, which reads a single one in any case."""
+    return _WORKERS.get() if len(parts) > 1 else None
+
+
+def each_part(function: Callable[[Path], Found], parts: Sequence[Path]) -> list[Found]:
+    """Return what a function makes of each file of some data, in order; see `PartWorkers.each`."""
+    workers = workers_for(parts)
+    return [function(part) for part in parts] if workers is None else workers.each(function, parts)
+
+
+def runs_of(parts: Sequence[Path], runs: int) -> list[tuple[Path, ...]]:
+    """Divide files into at most so many runs of neighbours, nearly equal in number; none is empty."""
+    n_runs = min(len(parts), runs)
+    ends = [len(parts) * at // n_runs for at in range(n_runs + 1)]
+    return [tuple(parts[start:end]) for start, end in pairwise(ends)]

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables opened in DuckDB for the checks: row by row, or as combinations of cells with the number of their rows.
+
+Where workers of a cluster read the files of a release (`anonkit.bundle.part_workers`), each of them opens its own files
+here, in its own DuckDB, and hands out combinations; rows reach this machine only where there are as many combinations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
+
+from anonkit.bundle.data_files import parts_of
+from anonkit.bundle.part_workers import runs_of, workers_for
+from anonkit.bundle.private_files import PrivateFolder
+from anonkit.errors import EngineError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+Table: TypeAlias = str | Path | pa.Table | Sequence[Path]
+"""A file, a folder of Parquet files, some of these files, or a table in memory."""
+
+_MEMORY = "1GB"
+"""What DuckDB may hold before it spills, to a private folder."""
+_SILENT = "SET enable_progress_bar = false"
+"""In a notebook DuckDB shows how far a long query is, on stdout."""
+_FEW = 1 << 16
+"""Combinations of a worker that are worth their way, however many rows it has read."""
+_SHARE = 4
+"""Of more, so many rows a combination must there be: else the files themselves are as small as what is counted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lines:
+    """What is counted: a relation of a DuckDB connection, each line of which stands for one row or for several."""
+
+    connection: Any
+    source: str
+    """What stands in FROM."""
+    weight: str | None = None
+    """Column with the number of rows of a line; None: a line is a row."""
+
+    def rows(self, where: str = "") -> str:
+        """Return the SQL of how many rows the lines of a group are, or those of its lines for which something holds."""
+        some = f" FILTER ({where})" if where else ""
+        if self.weight is None:
+            return f"(count(*){some})::BIGINT"
+        return f"coalesce(sum({quoted(self.weight)}){some}, 0)::BIGINT"
+
+
+@contextmanager
+def combined(table: Table, columns: Sequence[str]) -> Iterator[Lines]:
+    """Open a table for what depends on combinations of some columns alone.
+
+    Yields
+    ------
+    Lines
+        The rows; or, where workers read the table and there are far fewer combinations than rows, the combinations,
+        each once for every task at least.
+
+    Raises
+    ------
+    EngineError
+        It cannot be read or counted.
+    """
+    names = tuple(dict.fromkeys(columns))
+    with closing(PrivateFolder()) as folder:
+        counted = _counted_by_workers(table, names, folder)
+        with scanned(table if counted is None else counted) as (connection, source):
+            weight = None if counted is None else _weight(names)
+            yield Lines(connection=connection, source=source, weight=weight)
+
+
+def _counted_by_workers(table: Table, names: Sequence[str], folder: PrivateFolder) -> list[Path] | None:
+    """Let workers count combinations; return files with them, None where this machine reads the rows itself."""
+    parts = parts_of(Path(table)) if isinstance(table, str | Path) and Path(table).is_dir() else []
+    workers = workers_for(parts)
+    if workers is None or any(part.parent != Path(str(table)) for part in parts):
+        return None  # below the folder, the names of other folders may be columns
+    if len({name.casefold() for name in names}) < len(names):
+        return None  # SQL would take one for another
+    runs = runs_of(parts, workers.tasks)
+    found = workers.each(partial(count_combinations, columns=tuple(names)), runs)
+    files = []
+    for at, content in enumerate(found):
+        if content is None:
+            return None
+        files.append(folder.path / f"counted-{at}.parquet")
+        files[-1].write_bytes(content)
+    return files
+
+
+def count_combinations(parts: Sequence[Path], columns: Sequence[str]) -> bytes | None:
+    """Count the rows of every combination of some columns in some files; what one worker does.
+
+    Returns
+    -------
+    bytes or None
+        A Parquet file: the columns, and the number of rows; None where there are hardly fewer combinations than rows.
+
+    Raises
+    ------
+    EngineError
+        They cannot be read, or lack a column.
+    """
+    keys = "".join(f"{quoted(name)}, " for name in columns)
+    with closing(PrivateFolder()) as folder, scanned(parts, threads=1) as (connection, source):
+        connection.execute(
+            f"CREATE TEMP TABLE combinations AS SELECT {keys}count(*)::BIGINT AS {quoted(_weight(columns))} "
+            f"FROM {source}{' GROUP BY ALL' if columns else ''}"
+        )
+        ((lines, rows),) = connection.execute(
+            f"SELECT count(*), coalesce(sum({quoted(_weight(columns))}), 0) FROM combinations"
+        ).fetchall()
+        if lines > _FEW and lines * _SHARE > rows:
+            return None
+        path = folder.path / "combinations.parquet"
+        connection.execute(f"COPY combinations TO {_literal(path)} (FORMAT parquet, COMPRESSION zstd)")
+        return path.read_bytes()
+
+
+def _weight(columns: Sequence[str]) -> str:
+    """Return a name for the number of rows that no column has."""
+    return "n" * (1 + max((len(name) for name in columns), default=0))
+
+
+@contextmanager
+def scanned(table: Table, *, threads: int | None = None) -> Iterator[tuple[Any, str]]:
+    """Open a table in DuckDB and yield the connection and what stands in FROM for it.
+
+    Parameters
+    ----------
+    threads : int, optional
+        How many cores are used; None: all.
+
+    Raises
+    ------
+    EngineError
+        It cannot be read or counted.
+    """
+    import duckdb
+
+    private = PrivateFolder()
+    settings = {"memory_limit": _MEMORY, "temp_directory": str(private.path), "preserve_insertion_order": "false"}
+    settings |= {} if threads is None else {"threads": str(threads)}
+    connection = duckdb.connect(":memory:", config=settings)
+    try:
+        connection.execute(_SILENT)
+        yield connection, _scan(connection, table)
+    except duckdb.Error:
+        raise EngineError("recounting the table failed", "is every named column in it?") from None
+    finally:
+        connection.close()
+        private.close()
+
+
+def _scan(connection: DuckDBPyConnection, table: Table) -> str:
+    """Return what stands in FROM for a table; text files are read with DuckDB's own reader, all rows looked at."""
+    if isinstance(table, pa.Table):
+        connection.register("anonkit_table", table)
+        return "anonkit_table"
+    if not isinstance(table, str | Path):
+        return f"read_parquet([{', '.join(map(_literal, table))}], hive_partitioning = false)"
+    path = Path(table)
+    literal = _literal(path / "**" / "*.parquet" if path.is_dir() else path)
+    suffixes = {suffix.lower() for suffix in path.suffixes}
+    if suffixes & {".csv", ".tsv", ".tab", ".txt"}:
+        return f"read_csv({literal}, header = true, sample_size = -1)"
+    if suffixes & {".json", ".jsonl", ".ndjson"}:
+        return f"read_json({literal}, format = 'newline_delimited', sample_size = -1)"
+    return f"read_parquet({literal}, hive_partitioning = {str(path.is_dir()).lower()})"
+
+
+def _literal(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+def quoted(name: str) -> str:
+    """Return a column's name as SQL takes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def columns_of(table: str | Path | pa.Table) -> list[str]:
+    """Return the column names of a table as `measure` sees them.
+
+    Raises
+    ------
+    EngineError
+        It cannot be read.
+    """
+    import duckdb
+
+    with duckdb.connect(":memory:") as connection:
+        try:
+            connection.execute(_SILENT)
+            return [str(name) for name in connection.sql(f"SELECT * FROM {_scan(connection, table)} LIMIT 0").columns]
+        except duckdb.Error:
+            raise EngineError(
+                "the table cannot be read", "CSV, TSV, JSON Lines or Parquet, by the name of the file"
+            ) from None

@@ -1,0 +1,50 @@
+"""Workers for tests: what they are given is pickled, and they see the rows of files that this machine does not have."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+_HEAD, _TAIL = 4, 8
+
+
+class Elsewhere:
+    """Workers of another machine.
+
+    Parameters
+    ----------
+    here, there : Path, optional
+        A folder as this machine names it, and where the workers find its files; the same where none are given.
+    tasks : int
+        Into so many runs files are divided.
+    """
+
+    def __init__(self, here: Path | None = None, there: Path | None = None, tasks: int = 2) -> None:
+        self.here, self.there, self.tasks = here, there, tasks
+        self.calls: list[int] = []
+
+    def each(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """Do the work as another process would: nothing is shared."""
+        self.calls.append(len(items))
+        work = pickle.dumps(function)
+        moved = [self._seen(item) if isinstance(item, Path) else [self._seen(path) for path in item] for item in items]
+        return [pickle.loads(pickle.dumps(pickle.loads(work)(item))) for item in moved]
+
+    def _seen(self, path: Path) -> Path:
+        if self.here is None or self.there is None:
+            return path
+        return self.there / path.relative_to(self.here)
+
+
+def without_rows(folder: Path, there: Path) -> Elsewhere:
+    """Move a folder of data, and leave files in its place that have the footers alone: who reads a row here fails."""
+    shutil.copytree(folder, there)
+    for part in folder.glob("*.parquet"):
+        content = bytearray(part.read_bytes())
+        end = len(content) - _TAIL - int.from_bytes(content[-_TAIL:-4], "little")
+        content[_HEAD:end] = bytes(end - _HEAD)
+        part.write_bytes(content)
+    return Elsewhere(folder, there)
