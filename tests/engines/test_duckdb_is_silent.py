@@ -73,5 +73,5 @@ def test_no_connection_shows_how_far_a_query_is(tmp_path: Path) -> None:
     asked, _, found = done.stdout.partition(" ")
     assert asked == "True"
     settings = literal_eval(found)
-    assert {opener for opener, _ in settings} == {"disclosure", "spilling_counts", "left_join", "embedded_tables"}
+    assert {opener for opener, _ in settings} == {"table_scans", "spilling_counts", "left_join", "embedded_tables"}
     assert [opener for opener, is_shown in settings if is_shown] == []
