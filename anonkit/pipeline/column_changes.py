@@ -63,17 +63,17 @@ class BeforeAndAfter:
 
     def _change(self, column: Mapping[str, Any]) -> dict[str, Any]:
         name = column["name"]
-        before = _whole(self.source, name)
+        before = whole_column(self.source, name)
         head = {"name": name, "role": column["role"], "action": column["action"], "before": _facts(before)}
         if column["role"] in (Role.IDENTIFIER, Role.UNIT):
             return head  # what names a person is counted, and never shown
         after = self._answers(name)
         if after is None:
             return {**head, **_bars(before, None, self._public(name, before, None))}
-        if _is_number(after) and _is_text(before):
-            before = _parsed(before)  # a number that was read cell by cell
+        if is_number(after) and is_text(before):
+            before = parsed_numbers(before)  # a number that was read cell by cell
         facts = {**head, "after": _facts(after)}
-        if "recoding" in self.params and _is_text(after):
+        if "recoding" in self.params and is_text(after):
             recoding = Recoded.from_params(self.params).recoding
             shares = recoded_shares(recoding, name, before, after, most=MOST_BARS)
             if shares is not None:
@@ -87,8 +87,8 @@ class BeforeAndAfter:
         asked = self.params.get("asked_column")
         attributes = [attribute["name"] for attribute in self.params.get("attributes", ())]
         if asked is None or name not in attributes:
-            return _whole(self.released, name)
-        return _whole(self.released.filter(pc.equal(_plain(_whole(self.released, asked)), name)), name)
+            return whole_column(self.released, name)
+        return whole_column(self.released.filter(pc.equal(plain_cells(whole_column(self.released, asked)), name)), name)
 
     def _public(self, name: str, before: pa.Array, after: pa.Array | None) -> frozenset[str]:
         """Return the values that may be named: declared, released, or shared by enough rows."""
@@ -125,7 +125,7 @@ def _recoded(shares: RecodedShares, before: pa.Array) -> dict[str, Any]:
 
 
 def _bars(before: pa.Array, after: pa.Array | None, public: frozenset[str]) -> dict[str, Any]:
-    if _is_number(before) and (after is None or _is_number(after)):
+    if is_number(before) and (after is None or is_number(after)):
         return _ranges(before, after)
     return _values(_counts(before), None if after is None else _counts(after), public)
 
@@ -159,13 +159,13 @@ def _folded(bars: Sequence[Mapping[str, Any]], public: frozenset[str] | set[str]
 
 def _ranges(before: pa.Array, after: pa.Array | None) -> dict[str, Any]:
     """Return ranges between round numbers as bars, and how far the numbers moved."""
-    source, is_date = _numbers(before), pa.types.is_temporal(before.type)
+    source, is_date = filled_numbers(before), pa.types.is_temporal(before.type)
     whole = pa.types.is_integer(before.type) or bool((source == np.round(source)).all())
-    starts = _round_edges(source, whole=is_date or whole)
+    starts = round_edges(source, whole=is_date or whole)
     # a number that is released in place of a whole one is seldom whole: the range it is nearest to counts
     edges = starts - 0.5 if whole and not is_date else starts
     first = _shares_of_ranges(source, edges, len(before))
-    released = None if after is None else _numbers(after)
+    released = None if after is None else filled_numbers(after)
     second = None if after is None or released is None else _shares_of_ranges(released, edges, len(after))
     labels: list[str | None] = [*_range_labels(starts, is_date=is_date, whole=whole), None]
     bars = [
@@ -209,33 +209,37 @@ def _total_variation(source: _FloatArray, released: _FloatArray) -> dict[str, An
 # --- cells -----------------------------------------------------------------------------------------------------------
 
 
-def _whole(table: pa.Table, name: str) -> pa.Array:
+def whole_column(table: pa.Table, name: str) -> pa.Array:
+    """Return a column as one array."""
     column = table.column(name)
     return pa.concat_arrays(column.unify_dictionaries().chunks) if column.num_chunks else pa.array([], column.type)
 
 
-def _plain(array: pa.Array) -> pa.Array:
+def plain_cells(array: pa.Array) -> pa.Array:
+    """Return the cells themselves where they are stored as places in a dictionary."""
     return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
 
 
-def _parsed(texts: pa.Array) -> pa.Array:
+def parsed_numbers(texts: pa.Array) -> pa.Array:
     """Return texts as numbers; what is none is missing."""
-    plain = pc.utf8_trim_whitespace(_plain(texts))
+    plain = pc.utf8_trim_whitespace(plain_cells(texts))
     return pc.if_else(pc.match_substring_regex(plain, _NUMBER), plain, None).cast(pa.float64())
 
 
-def _is_text(array: pa.Array) -> bool:
-    kind = _plain(array).type
+def is_text(array: pa.Array) -> bool:
+    """Tell whether the cells are texts."""
+    kind = plain_cells(array).type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _is_number(array: pa.Array) -> bool:
+def is_number(array: pa.Array) -> bool:
+    """Tell whether the cells are numbers, dates or times."""
     kind = array.type
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     return bool(numeric or pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
-def _numbers(array: pa.Array) -> _FloatArray:
+def filled_numbers(array: pa.Array) -> _FloatArray:
     """Return the cells that are there as floats, dates and times as days since 1970, shape (n_filled,)."""
     kind = array.type
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
@@ -250,7 +254,7 @@ def _numbers(array: pa.Array) -> _FloatArray:
 def _counts(array: pa.Array) -> dict[str | None, int]:
     """Return the rows of every value as text; None is missing."""
     out: dict[str | None, int] = {}
-    for entry in pc.value_counts(_plain(array)).to_pylist():
+    for entry in pc.value_counts(plain_cells(array)).to_pylist():
         value = entry["values"]
         key = None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
         out[key] = out.get(key, 0) + int(entry["counts"])
@@ -258,7 +262,7 @@ def _counts(array: pa.Array) -> dict[str | None, int]:
 
 
 def _facts(array: pa.Array) -> dict[str, int]:
-    plain = _plain(array)
+    plain = plain_cells(array)
     missing = plain.is_null(nan_is_null=True) if pa.types.is_floating(plain.type) else plain.is_null()
     return {
         "rows": len(array),
@@ -286,7 +290,7 @@ def _pair(figure: Any, source: _FloatArray, released: _FloatArray) -> dict[str, 
 # --- ranges between round numbers ------------------------------------------------------------------------------------
 
 
-def _round_edges(numbers: _FloatArray, *, whole: bool) -> _FloatArray:
+def round_edges(numbers: _FloatArray, *, whole: bool) -> _FloatArray:
     """Return round numbers that divide all but the outermost hundredths of a column evenly, shape (n_edges,)."""
     if not numbers.size:
         return np.zeros(1)

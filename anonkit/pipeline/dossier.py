@@ -17,6 +17,7 @@ from anonkit.ledger.source_rows import SourceRows
 from anonkit.pipeline.column_changes import BeforeAndAfter
 from anonkit.pipeline.example_rows import example_rows
 from anonkit.pipeline.owner_files import OWNER_REPORT, dossier_name, write_private
+from anonkit.pipeline.pair_changes import pair_changes
 from anonkit.pipeline.source_risk import source_risk
 from anonkit.policy.declared_cells import settling
 from anonkit.protocols import Engine, Source
@@ -118,6 +119,7 @@ def make_dossier(
         source = pa.Table.from_batches([settle(batch, 0) for batch in source.to_batches()], schema=settle.schema)
     compared = BeforeAndAfter(source=source, released=released.table, params=released.params, policy=policy)
     n_compared = {} if rows.table.n_rows <= COMPARED_ROWS else {"rows_compared": COMPARED_ROWS}
+    pairs = pair_changes(source, released.table, released.report["columns"])
     return Dossier(
         report=released.report,
         name=released.name,
@@ -126,6 +128,7 @@ def make_dossier(
             "source_table": source_table,
             "raw_risk": source_risk(settled(rows.table, policy, rows.engine), rows.engine, policy, _THRESHOLD),
             "column_changes": compared.changes(released.report["columns"]),
+            **({} if pairs is None else {"pair_changes": pairs}),
             **n_compared,
             "publication": policy.publication.to_dict(),
         },

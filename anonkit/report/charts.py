@@ -107,10 +107,10 @@ def bar_chart(
         y = top + number * _ROW
         width = 100 * max(bar.value, 0.0) / longest if longest > 0 else 0.0
         parts.append(
-            f"<g><title>{_escaped(f'{bar.label}: {bar.text}')}</title>"
+            f"<g><title>{svg_text(f'{bar.label}: {bar.text}')}</title>"
             f'<svg x="0" y="{y}" width="78%" height="20">'
-            f'<text x="0" y="14">{_escaped(_shortened(bar.label))}</text></svg>'
-            f'<text x="100%" y="{y + 14}" text-anchor="end">{_escaped(bar.text)}</text>'
+            f'<text x="0" y="14">{svg_text(shortened(bar.label))}</text></svg>'
+            f'<text x="100%" y="{y + 14}" text-anchor="end">{svg_text(bar.text)}</text>'
             f'<line x1="0" x2="100%" y1="{y + 30.5}" y2="{y + 30.5}" stroke="currentColor" stroke-opacity=".2"/>'
             f"{_rectangle(name, bar.fill, '0', y + 20, f'{width:.3f}%', 10)}</g>"
         )
@@ -137,10 +137,10 @@ def paired_bar_chart(pairs: Sequence[BarPair], *, name: str, title: str, descrip
             for at, (value, fill) in enumerate(bars)
         ]
         parts.append(
-            f"<g><title>{_escaped(f'{pair.label}: {pair.text}')}</title>"
+            f"<g><title>{svg_text(f'{pair.label}: {pair.text}')}</title>"
             f'<svg x="0" y="{y}" width="64%" height="19">'
-            f'<text x="0" y="14">{_escaped(_shortened(pair.label, _PAIR_LABEL))}</text></svg>'
-            f'<text x="100%" y="{y + 14}" text-anchor="end">{_escaped(pair.text)}</text>{"".join(drawn)}</g>'
+            f'<text x="0" y="14">{svg_text(shortened(pair.label, _PAIR_LABEL))}</text></svg>'
+            f'<text x="100%" y="{y + 14}" text-anchor="end">{svg_text(pair.text)}</text>{"".join(drawn)}</g>'
         )
     return _figure(name, title, description, len(pairs) * _PAIR, "".join(parts))
 
@@ -178,12 +178,12 @@ def histogram(
         label = "" if len(bars) > _CROWDED else _centred(step * (number + 0.5), base - height - 5, bar.text)
         left, width = f"{step * number + _GAP / 2:.3f}%", f"{step - _GAP:.3f}%"
         column = _rectangle(name, bar.fill, left, base - height, width, height)
-        parts.append(f"<g><title>{_escaped(f'{bar.label}: {bar.text}')}</title>{column}{label}</g>")
+        parts.append(f"<g><title>{svg_text(f'{bar.label}: {bar.text}')}</title>{column}{label}</g>")
     parts.append(f'<line x1="0" x2="100%" y1="{base + 0.5}" y2="{base + 0.5}" stroke="currentColor"/>')
     for position, label in ticks:
         anchor = "start" if position <= 0 else "end" if position >= len(bars) else "middle"
         parts.append(
-            f'<text x="{step * position:.3f}%" y="{base + 17}" text-anchor="{anchor}">{_escaped(label)}</text>'
+            f'<text x="{step * position:.3f}%" y="{base + 17}" text-anchor="{anchor}">{svg_text(label)}</text>'
         )
     parts.append(_centred(50, base + 37, axis))
     return _figure(name, title, description, base + 44, "".join(parts))
@@ -248,7 +248,7 @@ def _figure(name: str, title: str, description: str, height: float, body: str) -
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" aria-labelledby="{name}-title {name}-desc" '
         f'width="100%" height="{height:g}" font-size="13" fill="currentColor">'
-        f'<title id="{name}-title">{_escaped(title)}</title><desc id="{name}-desc">{_escaped(description)}</desc>'
+        f'<title id="{name}-title">{svg_text(title)}</title><desc id="{name}-desc">{svg_text(description)}</desc>'
         f'<defs><g class="bars">{hatch}</g></defs>{body}</svg>'
     )
 
@@ -265,21 +265,22 @@ def _legend(name: str, legend: Mapping[Fill, str] | None) -> str:
     out, x = [], 1.0
     for fill, meaning in (legend or {}).items():
         out.append(
-            f'{_rectangle(name, fill, f"{x:g}", 3, "16", 10)}<text x="{x + 23:g}" y="13">{_escaped(meaning)}</text>'
+            f'{_rectangle(name, fill, f"{x:g}", 3, "16", 10)}<text x="{x + 23:g}" y="13">{svg_text(meaning)}</text>'
         )
         x += 45 + _LETTER * len(meaning)
     return "".join(out)
 
 
 def _centred(x: float, y: float, text: str) -> str:
-    return f'<text x="{x:.3f}%" y="{y:g}" text-anchor="middle">{_escaped(text)}</text>'
+    return f'<text x="{x:.3f}%" y="{y:g}" text-anchor="middle">{svg_text(text)}</text>'
 
 
-def _escaped(text: str) -> str:
+def svg_text(text: str) -> str:
+    """Return an untrusted text as it may stand in SVG."""
     return escape(safe_text(text))
 
 
-def _shortened(text: str, most: int = _LABEL_WIDTH) -> str:
+def shortened(text: str, most: int = _LABEL_WIDTH) -> str:
     """Cut a label to the width it may take; wide East Asian characters count twice."""
     used = 0
     for at, letter in enumerate(text):

@@ -14,6 +14,7 @@ from anonkit.errors import ReleaseFormatError
 from anonkit.report import review
 from anonkit.report.charts import BarPair, paired_bar_chart
 from anonkit.report.document import OWNER_BANNER, is_seeded
+from anonkit.report.matrix_chart import pair_matrix
 from anonkit.report.page_templates import rendered
 from anonkit.report.promise_words import words_of
 from anonkit.report.promise_words.phrases import capital
@@ -22,6 +23,7 @@ from anonkit.report.wording import date_text, heading, number, one_in, percent
 
 _TOLD = (
     "format", "banner", "anonkit_version", "method", "release", "source_table", "raw_risk", "column_changes",
+    "pair_changes",
     "publication", "audit", "joint_view", "source", "data_sha256", "rows_left_out", "prediction_for_all_rows",
 )  # fmt: skip
 """Keys of the owner report that have a section of their own."""
@@ -34,6 +36,8 @@ _PUBLICATION = (
 )
 _FEWEST = 10
 """Rows of a class of the target before it is named."""
+_WORST = 5
+"""Pairs of columns that are told by name."""
 _SIDES = ("from_source", "from_release")
 _LOST = {"dropped": "Not released.", "randomized": "Released as random answers.", "synthesized": "Drawn from a model."}
 
@@ -112,6 +116,7 @@ def _view(
         "left_out": _left_out(owner.get("rows_left_out")),
         "prediction": _prediction(owner.get("prediction_for_all_rows")),
         "columns": [_column(change, at) for at, change in enumerate(changes)],
+        "pairs": _pairs(owner.get("pair_changes")),
         "actions": {column["action"] for column in report["columns"] if column["role"] != "insensitive"},
         "has_sets": any("|" in str(bar["label"]) for change in changes for bar in change.get("bars", ())),
         "joint": _joint(owner.get("joint_view"), report),
@@ -302,6 +307,44 @@ def _distance_words(distance: Mapping[str, Any]) -> str:
 
 def _figure(value: float | None) -> str:
     return "–" if value is None else f"{value:,.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
+
+
+# --- pairs -----------------------------------------------------------------------------------------------------------
+
+
+def _pairs(block: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return all pairs as a picture, and those that differ most by name."""
+    if not block:
+        return None
+    names, pairs = block["columns"], block["pairs"]
+    sides = [
+        {(pair["columns"][0], pair["columns"][1]): float(pair["dependence"][side]) for pair in pairs}
+        for side in ("before", "after")
+    ]
+    worst = sorted(pairs, key=lambda pair: -pair["distance"])[:_WORST]
+    return {
+        "chart": pair_matrix(
+            names, *sides, name="pairs", title="How much every two columns depend on each other",
+            description=f"{len(pairs)} pairs: below the diagonal the source, above it the release; darker is more.",
+        ),
+        "n": number(len(pairs)),
+        "mean": _share(block["mean_distance"]),
+        "chance": _share(block["by_chance"]),
+        "before": _share(block["mean_dependence"]["before"]),
+        "after": _share(block["mean_dependence"]["after"]),
+        "how": block["how"],
+        "worst": [_pair(pair, names) for pair in worst],
+    }  # fmt: skip
+
+
+def _pair(pair: Mapping[str, Any], names: Sequence[str]) -> tuple[list[str], str, str, str]:
+    both = pair["dependence"]
+    told = _share(pair["distance"]), _share(both["before"]), _share(both["after"])
+    return [names[at] for at in pair["columns"]], *told
+
+
+def _share(value: float) -> str:
+    return f"{value:.3f}"
 
 
 # --- further figures -------------------------------------------------------------------------------------------------

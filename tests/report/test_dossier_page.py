@@ -43,6 +43,11 @@ def _owner(text: str = "town", **more: Any) -> dict[str, Any]:
             "prosecutor": attacker, "journalist": attacker, "marketer": {"success_rate": 0.5},
         },
         "column_changes": changes,
+        "pair_changes": {
+            "columns": [text, "age", *(f"column {at}" for at in range(24))],
+            "pairs": [{"columns": [0, 1], "distance": 0.1234, "dependence": {"before": 0.5, "after": 0.25}}],
+            "mean_distance": 0.1234, "by_chance": 0.01, "mean_dependence": {"before": 0.5, "after": 0.25}, "how": "so",
+        },
         "joint_view": {"k": 4, "classes": 30, "rows_below_k": 8, "rows_alone": 1, "with_releases": [1, 2]},
         "publication": {"recipients": [text], "purpose": text, "legal_basis": None, "contact": None,
                         "retain_until": None},
@@ -55,6 +60,19 @@ def _owner(text: str = "town", **more: Any) -> dict[str, Any]:
 
 def _examples(text: str = "cell") -> dict[str, Any]:
     return {"corresponds": True, "before": [{"job": text, "age": None}] * 2, "after": [{"job": text}, None]}
+
+
+def test_pairs_of_columns_are_a_picture_and_figures() -> None:
+    """Both sides of the diagonal, the mean, chance, and the pairs that differ most by name."""
+    page = render_dossier(REPORTS["central-dp"](), _owner())
+    text = _Page(page).text
+
+    assert "differ by 0.123 on average over 1 pairs" in text
+    assert "would by about 0.010" in text
+    assert "town, age 0.123 0.500 0.250" in " ".join(text.split())
+    assert "<title>town and age: 0.500</title>" in page
+    assert "<title>town and age: 0.250</title>" in page
+    assert "Every two columns" not in _Page(render_dossier(REPORTS["central-dp"](), _owner(pair_changes=None))).text
 
 
 @pytest.mark.parametrize("kind", REPORTS)
