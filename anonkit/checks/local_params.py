@@ -24,11 +24,13 @@ from anonkit.checks.local_matrices import (
     near_or_blind,
     truth_or_blind,
 )
+from anonkit.checks.local_sets import BlindAndSets, set_or_blind
 from anonkit.errors import ReleaseFormatError
 
 FORMAT = "anonkit-randomized-1"
 _WORD_BITS = (16, 32, 64)
 _RESPONSE, _MATRIX, _BAND, _TRANSFORMED = "randomized-response", "response-matrix", "band-response", "trr"
+_SETS, _MOST_PAIRS = "set-response", 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,11 +237,15 @@ def _attribute(raw: Mapping[str, Any]) -> Answer:
         words = _own_matrix(parameters)
     elif mechanism == _BAND:
         words, band = _band(parameters), _whole(parameters["band"])
+    elif mechanism == _SETS:
+        words = _sets(parameters)
     elif mechanism == _TRANSFORMED:
         transformation = _transformation(parameters)
     else:
         raise ReleaseFormatError("the params name an unknown mechanism")
     fits = {_BAND: isinstance(domain, Cells), _TRANSFORMED: domain is None and raw["type"] == "number" and not joint}
+    if isinstance(words, BlindAndSets):
+        fits[_SETS] = domain is not None and domain.size == words.n_values
     if not fits.get(mechanism, domain is not None) or (joint and mechanism == _MATRIX):
         raise ReleaseFormatError(f"attribute {_text(raw['name'])!r}: its mechanism and its domain do not go together")
     return Answer(
@@ -315,6 +321,22 @@ def _band(raw: Mapping[str, Any]) -> BlindAndNear:
         excess=_at_least_1(raw["excess_weight"]),
         classes=classes,
         has_missing=_flag(raw["has_missing"]),
+    )
+
+
+def _sets(raw: Mapping[str, Any]) -> BlindAndSets:
+    sizes = ("segments", "values")
+    _only(raw, *sizes, "members", "blind_weight", "excess_weight", "word_bits")
+    classes, values = (_size(raw[name]) for name in sizes)
+    if classes * values > _MOST_PAIRS:
+        raise ReleaseFormatError("a set response of the params has more pairs than anonkit writes")
+    return set_or_blind(
+        _bits(raw["word_bits"]),
+        classes=classes,
+        values=values,
+        members=[_whole(member) for member in _list(raw["members"])],
+        blind=_at_least_1(raw["blind_weight"]),
+        excess=_at_least_1(raw["excess_weight"]),
     )
 
 

@@ -223,7 +223,7 @@ _NOISES = {
     "N(2,10)": ((2.0, 10.0, "normal"), (0.0, 5.0, "normal")),
 }
 _MECHANISMS = {
-    "rr": ("randomized-response", "band-response"),
+    "rr": ("randomized-response", "band-response", "set-response"),
     "errph": ("randomized-response", "response-matrix"),
     "ppnb": ("randomized-response", "response-matrix", "trr"),
     "trr": ("trr",),

@@ -153,7 +153,7 @@ def _ends(words: ResponseWords) -> tuple[float, FloatArray, FloatArray]:
     if isinstance(words, OwnMatrix):
         least = sum(min(column) for column in zip(*words.entries, strict=True))
     else:
-        least = sum(words.blind)  # type: ignore[attr-defined]  # the only other kind
+        least = sum(words.blind)  # type: ignore[attr-defined]  # all other kinds have it
     blanket, ratio = least / (1 << words.word_bits), words.worst_ratio()
     if ratio is None or ratio == 1:
         return blanket, np.zeros((2, 1)), np.ones(1)

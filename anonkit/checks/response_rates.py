@@ -19,6 +19,7 @@ import numpy as np
 from anonkit.checks.local_cells import AnswerCounts, ColumnCount
 from anonkit.checks.local_matrices import BlindAndNear, FloatArray, ResponseWords
 from anonkit.checks.local_params import Answer, PublishedAnswers, Transformation
+from anonkit.checks.local_sets import BlindAndSets
 from anonkit.promises.guarantee import Check
 
 LEVEL = 1e-6
@@ -67,7 +68,7 @@ def _tests(table: PublishedAnswers, counts: AnswerCounts) -> Iterator[tuple[str,
         if column.words is None or column.name not in counts.columns:
             continue
         words = column.words
-        if column.joint and isinstance(words, BlindAndNear):
+        if column.joint and isinstance(words, BlindAndNear | BlindAndSets):
             if table.target is not None and table.target.name in counts.columns:
                 counted = counts.classes[at].astype(np.float64)
                 yield f"{table.target.name} with {column.name}", counted, words.of_classes(table.n_classes)

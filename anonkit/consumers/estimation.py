@@ -151,8 +151,7 @@ def _joint_sizes(statistics: ClassStatistics) -> tuple[FloatArray, FloatArray]:
         mechanism, counts = attribute.mechanism, statistics.sums[attribute.name]
         assert isinstance(mechanism, TruthOrBlind)  # noqa: S101 - checked by PublishedTable
         assert isinstance(counts, np.ndarray)  # noqa: S101 - joint answers are counted
-        members = np.repeat(np.eye(statistics.n_classes), mechanism.n_outputs // statistics.n_classes, axis=0)
-        scores = mechanism.unblinded(members)
+        scores = mechanism.class_scores(statistics.n_classes)
         answers = float(counts.sum())
         if answers:
             share = counts[0] @ scores / answers

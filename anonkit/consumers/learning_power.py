@@ -17,6 +17,7 @@ from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import Grid
 from anonkit.estimators.moments import PowerSums
 from anonkit.estimators.response_inversion import JointAnswers, SeparateAnswers, TableChannel, normal_quantile
+from anonkit.published.channels.set_response import SetResponse
 from anonkit.published.randomized_table import PublishedAttribute
 
 if TYPE_CHECKING:
@@ -268,12 +269,25 @@ def _without_effect(channel: TableChannel, counts: FloatArray, prior: FloatArray
     if isinstance(channel, SeparateAnswers):
         return np.outer(counts.sum(axis=1), counts.sum(axis=0)) / rows
     assert isinstance(channel, JointAnswers)  # noqa: S101 - there is no third
+    if isinstance(channel.joint, SetResponse):
+        return _independent(channel.joint, counts, prior)
     blind = channel.joint.blind_probabilities.reshape(channel.n_classes, -1)
     shares = counts.reshape(channel.n_classes, -1).sum(axis=0) / rows
     truthful = np.maximum(shares - blind.sum(axis=0), 0.0)
     classes = np.zeros(channel.n_classes)  # a missing class comes last
     classes[: len(prior)] = prior
     return np.asarray(rows * (classes[:, np.newaxis] * truthful + blind))
+
+
+def _independent(sets: SetResponse, counts: FloatArray, prior: FloatArray) -> FloatArray:
+    """Return the counts of sets to expect: their answers mix classes and values, so margins are mixed anew."""
+    rows = max(float(counts.sum()), 1.0)
+    of_values = counts.reshape(sets.segments, sets.values).sum(axis=0)
+    values = np.maximum(sets.marginal(sets.segments).unmix(of_values), 0.0)
+    classes = np.zeros(sets.segments)  # a missing class comes last
+    classes[: len(prior)] = prior
+    shares = np.outer(classes, values / max(float(values.sum()), 1.0))
+    return np.asarray(rows * sets.forward(shares.reshape(-1)).reshape(sets.segments, -1))
 
 
 def _of_powers(attribute: PublishedAttribute, statistics: ClassStatistics, equal: float) -> _Contrasts:

@@ -24,6 +24,7 @@ from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import Channel
 from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.set_response import SetResponse
 from anonkit.randomness import KeyedWords, keyed_words
 
 C = TypeVar("C", bound=Channel, covariant=True)
@@ -144,6 +145,32 @@ class BandRandomizer(CodeRandomizer[BandResponse]):
         return (response.answer_of_place[place] if response.has_missing else place).astype(codes.dtype)
 
 
+class SetRandomizer(CodeRandomizer[SetResponse]):
+    """Moves the pair by a member when the word says so, else answers by the word's place in the rest."""
+
+    @cached_property
+    def _moves(self) -> tuple[IntArray, IntArray]:
+        """How far each member moves the class and the value, both of shape (n_members,)."""
+        classes, values = np.divmod(np.array(self.channel.members, dtype=np.int64), self.channel.values)
+        return classes, values
+
+    def answer(self, codes: Codes, words: KeyedWords) -> Codes:
+        """Return a pair at a member's distance from the truth, around both ends, or a blind one."""
+        response, word = self.channel, words.dtype.type
+        size = len(response.members)
+        truthful = size * response.excess_weight
+        near = words < word(truthful)
+        # the first words answer from the set, in equal runs, one a member
+        member = np.minimum(words // word(response.excess_weight), word(size - 1)).astype(np.int64)
+        blind = (words - word(truthful)) // word(response.blind_weight)
+        # the few words left by rounding give the last pair, as the published weights say
+        np.minimum(blind, word(response.n_outputs - 1), out=blind)
+        of_class, of_value = np.divmod(codes.astype(np.int64), response.values)
+        of_class = (of_class + self._moves[0][member]) % response.segments
+        of_value = (of_value + self._moves[1][member]) % response.values
+        return choose(near, of_class * response.values + of_value, blind.astype(np.int64)).astype(codes.dtype)
+
+
 def randomizer_of(channel: Channel) -> CodeRandomizer[Channel]:
     """Return what draws the answers of a channel.
 
@@ -158,6 +185,8 @@ def randomizer_of(channel: Channel) -> CodeRandomizer[Channel]:
         return MatrixRandomizer(channel)
     if isinstance(channel, BandResponse):
         return BandRandomizer(channel)
+    if isinstance(channel, SetResponse):
+        return SetRandomizer(channel)
     raise ParameterError(f"no randomizer is known for the mechanism {channel.mechanism}")
 
 

@@ -15,6 +15,7 @@ from anonkit.policy.public_domains import CategoricalAttribute, PublicAttribute,
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import TruthOrBlind
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
+from anonkit.randomized_response.answer_sets import best_category_response
 from anonkit.randomized_response.answer_strength import refuse_designs
 from anonkit.randomized_response.number_response import best_number_response
 from anonkit.randomized_response.randomized_draft import (
@@ -118,7 +119,7 @@ def _attribute(column: PublicAttribute, epsilon: float, classes: Categories | No
     mechanism: TruthOrBlind
     if isinstance(column, CategoricalAttribute):
         domain = column.domain
-        mechanism = RandomizedResponse.from_epsilon(segments * domain.size, epsilon)
+        mechanism = best_category_response(epsilon, segments=segments, values=domain.size)
     else:
         cells, mechanism = best_number_response(epsilon, segments=segments, has_missing=column.has_missing)
         domain = column.grid(cells)

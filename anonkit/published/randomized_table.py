@@ -22,8 +22,10 @@ The params file of a randomized release holds one such description (`to_params`)
 
 * `type` is `category` (published values are category names, null for missing) or `number` (published values are
   numbers: middles of published cells, or multiples of a step; null for missing).
-* `mechanism` is one of `randomized-response`, `response-matrix`, `band-response`, `trr`. All probabilities are whole
-  numbers of `2**word_bits` words. `domain` is null for a number published by `trr`, which has no grid.
+* `mechanism` is one of `randomized-response`, `response-matrix`, `band-response`, `set-response`, `trr`. All
+  probabilities are whole numbers of `2**word_bits` words. `domain` is null for a number published by `trr`, which has
+  no grid. The value (and class) that a set response shows names a set of them: those from which one of the `members`
+  leads to it, `class * values + value` added up class by class and value by value, around their ends.
 * `epsilon` is recomputed from the integers on reading; a file that states another one is refused.
 * `joint_with_target`: the answer was drawn for (class, value) together; the class shown in the target column of a row
   that answers this attribute is part of the same answer, and the target's own `mechanism`, `parameters` and `epsilon`
@@ -47,16 +49,18 @@ from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import Channel, TruthOrBlind
 from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.set_response import SetResponse
 from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.exact_losses import privacy_loss
 
 FORMAT = "anonkit-randomized-1"
 Mechanism = Channel | TransformedResponse
 
-_CHANNELS: tuple[type[RandomizedResponse] | type[ResponseMatrix] | type[BandResponse], ...] = (
+_CHANNELS: tuple[type[RandomizedResponse] | type[ResponseMatrix] | type[BandResponse] | type[SetResponse], ...] = (
     RandomizedResponse,
     ResponseMatrix,
     BandResponse,
+    SetResponse,
 )
 
 
@@ -92,6 +96,8 @@ class PublishedAttribute:
             )
         if isinstance(self.mechanism, BandResponse) and not isinstance(self.domain, Grid):
             raise ParameterError(f"{where}: band response is for numbers on a grid")
+        if isinstance(self.mechanism, SetResponse) and self.mechanism.values != self.domain.size:
+            raise ParameterError(f"{where}: the sets of the mechanism are not made of the values of the domain")
 
     @property
     def is_number(self) -> bool:
@@ -292,7 +298,7 @@ class PublishedTable:
     def _check_joint(attribute: PublishedAttribute, n_classes: int) -> None:
         where = f"attribute {attribute.name!r}"
         if not isinstance(attribute.mechanism, TruthOrBlind) or attribute.domain is None:
-            raise ParameterError(f"{where}: only randomized response or band response can be joint with the target")
+            raise ParameterError(f"{where}: only randomized, band or set response can be joint with the target")
         if attribute.mechanism.n_inputs != n_classes * attribute.domain.size:
             raise ParameterError(f"{where}: the joint mechanism does not fit the classes")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mechanism of a bounded numeric column: bins, square wave or piecewise, chosen without reading data.
+"""The mechanism of a bounded numeric column: bins, sets of bins, square wave or piecewise, chosen without data.
 
 Each candidate is judged by how far a receiver's distribution function of the number would be from the true one, for
 a bell in the middle of the bounds: the variance an efficient estimate would have, and what cells too wide cannot tell.
@@ -17,9 +17,12 @@ from anonkit.domains.array_types import FloatArray
 from anonkit.published.channels.band_response import LARGEST_BAND_EPSILON, BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import TruthOrBlind
+from anonkit.randomized_response.answer_sets import best_category_response
 
 BINS = (4, 8, 16, 32, 64)
 """Numbers of equal bins that are considered."""
+MOST_SET_BINS = 8
+"""Bins up to which sets of them are considered: more are never best where a set is better than one of them."""
 BAND_CELLS = 64
 """Cells of the grid under the square wave and the piecewise mechanism."""
 MOST_CODES = 2048
@@ -57,7 +60,11 @@ def best_number_response(epsilon: float, *, segments: int, has_missing: bool) ->
 def _candidates(epsilon: float, segments: int, has_missing: bool) -> Iterator[tuple[int, int, TruthOrBlind]]:
     """Yield cells of the grid, cells that are estimated, and mechanism."""
     for cells in (bins for bins in BINS if segments * bins <= MOST_CODES):
-        yield cells, cells, RandomizedResponse.from_epsilon(segments * (cells + has_missing), epsilon)
+        single = RandomizedResponse.from_epsilon(segments * (cells + has_missing), epsilon)
+        yield cells, cells, single
+        if cells <= MOST_SET_BINS:
+            several = best_category_response(epsilon, segments=segments, values=cells + has_missing)
+            yield from () if several == single else ((cells, cells, several),)
     if epsilon <= LARGEST_BAND_EPSILON and segments * BAND_CELLS <= MOST_CODES:
         for make in (BandResponse.square_wave, BandResponse.piecewise):
             yield BAND_CELLS, _KNOTS, make(epsilon, BAND_CELLS, has_missing=has_missing, segments=segments)

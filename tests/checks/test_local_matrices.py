@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from anonkit.checks.local_matrices import BlindAndNear, OwnMatrix, ResponseWords, loss_of, truth_or_blind
 from anonkit.checks.local_params import FORMAT, Answer, PublishedAnswers, read_answers
 from anonkit.checks.local_promise import breach_of, published_loss
+from anonkit.checks.local_sets import BlindAndSets, set_or_blind
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import ReleaseFormatError
 from anonkit.mechanisms.alias_table import AliasTable
@@ -25,6 +26,7 @@ from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import Channel
 from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.set_response import SetResponse
 from anonkit.published.channels.transformed_response import Draw, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
@@ -105,12 +107,25 @@ def bands(draw: st.DrawFn) -> BandResponse:
     )  # fmt: skip
 
 
-@settings(max_examples=40)
-@given(channel=st.one_of(responses(), bands()))
+@st.composite
+def sets(draw: st.DrawFn) -> SetResponse:
+    """Set response on 16-bit words, any members of any classes and values, with words that rounding leaves."""
+    segments, values = draw(st.integers(1, 3)), draw(st.integers(2, 6))
+    pairs = segments * values
+    members = tuple(sorted(draw(st.sets(st.integers(0, pairs - 1), min_size=1, max_size=pairs - 1))))
+    blind = draw(st.integers(1, ALL_WORDS // pairs - len(members)))
+    excess = (ALL_WORDS - pairs * blind) // len(members)
+    return SetResponse(
+        segments=segments, values=values, members=members, blind_weight=blind, excess_weight=excess, word_bits=16
+    )
+
+
+@settings(max_examples=60)
+@given(channel=st.one_of(responses(), bands(), sets()))
 def test_the_rebuilt_matrix_is_what_the_sampler_does(channel: Channel) -> None:
     """All 65,536 words tried for every true code: the counts are the matrix, and their worst quotient its ratio."""
     rows = enumerated(channel)
-    classes = channel.segments if isinstance(channel, BandResponse) else 1
+    classes = channel.segments if isinstance(channel, BandResponse | SetResponse) else 1
     rebuilt = words_of(channel, joint_classes=classes)
     assert rebuilt.rows() == rows
     assert rebuilt.worst_ratio() == worst_of(rows)
@@ -156,6 +171,24 @@ def test_shares_go_forward_and_backward_as_the_matrix_says(channel: BandResponse
         np.testing.assert_array_equal(rebuilt.of_values(channel.segments).rows(), blocks[at].sum(axis=1))
         for value in range(blocks.shape[1]):
             assert rebuilt.of_classes(channel.segments).rows()[at] == blocks[at, value].sum(axis=1).tolist()
+
+
+@settings(max_examples=25)
+@given(channel=sets(), seed=st.integers(0, 1000))
+def test_shares_of_sets_go_forward_and_backward(channel: SetResponse, seed: int) -> None:
+    """Products with the matrix that is written out; classes and values alone add up its entries."""
+    rebuilt, classes = words_of(channel, joint_classes=channel.segments), channel.segments
+    assert isinstance(rebuilt, BlindAndSets)
+    assert not rebuilt.is_truth()
+    matrix, random = np.array(rebuilt.rows()) / ALL_WORDS, np.random.default_rng(seed)
+    shares, answers = random.dirichlet(np.ones(rebuilt.n_codes)), random.random(rebuilt.n_answers)
+    np.testing.assert_allclose(rebuilt.forward(shares), shares @ matrix, atol=1e-12)
+    np.testing.assert_allclose(rebuilt.backward(answers), matrix @ answers, atol=1e-12)
+    blocks = np.array(rebuilt.rows()).reshape(classes, channel.values, classes, channel.values)
+    for at in range(classes):
+        np.testing.assert_array_equal(rebuilt.of_values(classes).rows(), blocks[at].sum(axis=1))
+        for value in range(channel.values):
+            assert rebuilt.of_classes(classes).rows()[at] == blocks[at, value].sum(axis=1).tolist()
 
 
 @given(top=st.integers(1, 2**64), bottom=st.integers(1, 2**64))
@@ -281,6 +314,13 @@ def test_an_own_matrix_that_is_no_distribution_is_refused() -> None:
             OwnMatrix(word_bits=32, entries=entries)
 
 
+def test_sets_whose_words_do_not_add_up_are_refused() -> None:
+    """What is written down otherwise than by its params is looked at too."""
+    sound = set_or_blind(16, classes=1, values=3, members=(0,), blind=1, excess=2)
+    with pytest.raises(ReleaseFormatError, match="add up"):
+        BlindAndSets(word_bits=16, blind=sound.blind, more=((1, 1, 1),))
+
+
 UNEVEN = {"word_bits": 32, "categories": 3, "truth_weight": 1, "blind_weights": [1, (1 << 32) - 2]}
 
 
@@ -291,6 +331,15 @@ def band(**change: Any) -> dict[str, Any]:
     params = own if "truth_weight" in own else {**channel.to_params(), **own}
     domain = {"bounds": [0, 8], "cells": 8, "has_missing": False}
     return {"name": "x", "type": "number", "domain": domain, "mechanism": "band-response", "parameters": params,
+            "epsilon": channel.epsilon, "joint_with_target": False, **change}  # fmt: skip
+
+
+def in_sets(**change: Any) -> dict[str, Any]:
+    """Params of a category under a set response, changed."""
+    channel = SetResponse.from_epsilon(1.0, (0, 1, 3), segments=1, values=7)
+    domain = {"categories": list("abcdefg"), "has_missing": False}
+    params = {**channel.to_params(), **change.pop("parameters", {})}
+    return {"name": "x", "type": "category", "domain": domain, "mechanism": "set-response", "parameters": params,
             "epsilon": channel.epsilon, "joint_with_target": False, **change}  # fmt: skip
 
 
@@ -317,6 +366,18 @@ TARGET = {"name": "y", "type": "category", "domain": {"categories": ["a", "b"], 
         (band(domain={"bounds": [0, 0], "cells": 8, "has_missing": False}), {}, "the lower first"),
         (band(parameters={"positions": 1 << 24}), {}, "more answers than anonkit writes"),
         (band(parameters={"blind_weight": 1 << 31}), {}, "add up to all words"),
+        (in_sets(domain={"categories": ["a", "b"], "has_missing": False}), {}, "do not go together"),
+        (in_sets(domain=None, type="number"), {}, "do not go together"),
+        (in_sets(parameters={"segments": 2}), {}, "add up to all words|differ in size"),
+        (in_sets(parameters={"segments": 586}), {}, "more pairs than anonkit writes"),
+        (in_sets(parameters={"excess_weight": 1 << 31}), {}, "add up to all words"),
+        (in_sets(parameters={"members": [0, 3, 1]}), {}, "not distinct pairs in order"),
+        (in_sets(parameters={"members": [0, 1, 1]}), {}, "not distinct pairs in order"),
+        (in_sets(parameters={"members": [-1, 0, 1]}), {}, "not distinct pairs in order"),
+        (in_sets(parameters={"members": [0, 1, 7]}), {}, "not distinct pairs in order"),
+        (in_sets(parameters={"members": "013"}), {}, "else than a list"),
+        (in_sets(parameters={"blind_weight": 0}), {}, "below 1"),
+        (in_sets(parameters={"spare": 0}), {}, "a key too many"),
         (band(mechanism="randomized-response", parameters=UNEVEN), {}, "blind weights differ in number"),
         (transformed(scale=0), {}, "scale, step or mean"),
         (transformed(multiplier={"mean": 1, "variance": -1, "shape": "normal"}), {}, "normal or uniform"),

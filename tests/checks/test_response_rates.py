@@ -15,9 +15,12 @@ import anonkit
 from anonkit.checks.local_cells import count_answers
 from anonkit.checks.local_matrices import BlindAndNear, truth_or_blind
 from anonkit.checks.local_params import Listed, read_answers
+from anonkit.checks.local_sets import set_or_blind
 from anonkit.checks.response_rates import consistency, response_rate_checks
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.policy.declaration import Policy
+from anonkit.published.channels.set_response import SetResponse
+from anonkit.randomized_response.answer_sets import best_category_response
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +36,22 @@ def test_what_the_mechanism_gives_is_consistent(channel: BlindAndNear, shares: t
     draws = np.random.default_rng(1).multinomial(3000, channel.forward(np.array(shares)), size=60)
     p_values = np.array([consistency(counts.astype(float), channel) for counts in draws])
     assert (p_values > 1e-3).all()
+
+
+@pytest.mark.parametrize("epsilon", [0.25, 1.0])
+def test_what_sets_give_is_consistent(epsilon: float) -> None:
+    """60 tables with nearly all rows of one pair: the fit gets to where none is unlikelier than one in a thousand."""
+    channel = best_category_response(epsilon, segments=2, values=9)
+    assert isinstance(channel, SetResponse)
+    words = set_or_blind(
+        channel.word_bits, classes=2, values=9, members=channel.members, blind=channel.blind_weight,
+        excess=channel.excess_weight,
+    )  # fmt: skip
+    shares = np.array([0.9, *[0.1 / 17] * 17])
+    draws = np.random.default_rng(1).multinomial(3000, words.forward(shares), size=60)
+    assert all(consistency(counts.astype(float), words) > 1e-3 for counts in draws)
+    # the truth itself in the cells, and no answer of a set
+    assert consistency(3000 * shares, words) < 1e-6
 
 
 def test_too_few_blind_answers_are_not(channel: BlindAndNear) -> None:

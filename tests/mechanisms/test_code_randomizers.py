@@ -22,7 +22,7 @@ from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import Channel
 from anonkit.published.channels.response_matrix import ResponseMatrix
-from tests.published.channels.channel_strategies import band_channels, kary_channels, stochastic_matrices
+from tests.published.channels.channel_strategies import band_channels, kary_channels, set_channels, stochastic_matrices
 
 KEY = bytes(range(32))
 
@@ -86,8 +86,8 @@ def test_the_shares_of_the_answers_are_those_of_the_matrix() -> None:
         assert np.all(np.abs(shares - row) <= 5 * np.sqrt(row * (1 - row) / 300_000))
 
 
-@given(band_channels(), st.integers(0, 2**40), st.integers(0, 60), st.integers(1, 60))
-def test_a_batch_of_band_answers_is_drawn_as_its_rows_are(channel: BandResponse, first: int, lead: int, n: int) -> None:
+@given(st.one_of(band_channels(), set_channels()), st.integers(0, 2**40), st.integers(0, 60), st.integers(1, 60))
+def test_a_batch_of_answers_is_drawn_as_its_rows_are(channel: Channel, first: int, lead: int, n: int) -> None:
     """The answers depend on key, stream and row number, not on the batch."""
     codes = np.random.default_rng(n).integers(0, channel.n_inputs, lead + n)
     whole = randomizer_of(channel).randomize(codes, key=KEY, stream=1, first_row=first)

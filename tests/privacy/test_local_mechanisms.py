@@ -15,8 +15,10 @@ from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import Channel
 from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.set_response import SetResponse
 from anonkit.published.channels.transformed_response import PUBLISHED, TransformedResponse
 from anonkit.published.exact_losses import worst_ratio
+from anonkit.randomized_response.answer_sets import best_category_response
 from anonkit.randomness import Randomness, keyed_words
 
 ROWS = 200_000
@@ -40,6 +42,10 @@ SMALL_CHANNELS = {
     ),
     "band with classes": BandResponse(
         positions=4, band=3, blind_weight=1200, excess_weight=11_000, has_missing=True, segments=3, word_bits=16
+    ),
+    "sets": SetResponse(segments=1, values=7, members=(0, 1, 3), blind_weight=5000, excess_weight=10_000, word_bits=16),
+    "sets with classes": SetResponse(
+        segments=3, values=5, members=(0, 3, 6, 9, 11), blind_weight=2500, excess_weight=5607, word_bits=16
     ),
 }
 
@@ -73,7 +79,11 @@ def test_the_claim_covers_every_pair_of_inputs(name: str) -> None:
     assert channel.epsilon == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("channel", [RandomizedResponse.from_epsilon(5, 1.0), BandResponse.square_wave(1.0, 8)])
+SETS = best_category_response(1.0, segments=2, values=9)
+"""What `rr` takes at this epsilon for nine values and two classes."""
+
+
+@pytest.mark.parametrize("channel", [RandomizedResponse.from_epsilon(5, 1.0), BandResponse.square_wave(1.0, 8), SETS])
 def test_the_ends_of_32_bit_runs_answer_as_the_matrix_says(channel: Channel) -> None:
     """Words at the borders of every run: as many distinct runs, in place, as the small words showed."""
     borders = np.unique(np.concatenate([np.cumsum(row) for row in _runs(channel)]))
@@ -89,6 +99,9 @@ def _runs(channel: Channel) -> list[list[int]]:
     """Lengths of the runs of words between which the answer can change."""
     if isinstance(channel, RandomizedResponse):
         return [[channel.truth_weight, *channel.blind_weights]]
+    if isinstance(channel, SetResponse):
+        members = [channel.excess_weight] * len(channel.members)
+        return [[*members, *[channel.blind_weight] * channel.n_outputs]]
     assert isinstance(channel, BandResponse)
     near = [channel.excess_weight] * channel.band
     return [[*near, *[channel.blind_weight] * channel.n_outputs]]
@@ -122,9 +135,10 @@ def test_an_audit_of_randomized_response_stays_below_the_claim(size: int, epsilo
         (BandResponse.piecewise(1.0, 32), [0, 31]),
         (BandResponse.square_wave(2.0, 16, has_missing=True, segments=2), [0, 16, 20]),
         (ResponseMatrix.from_probabilities([[0.6, 0.3, 0.1], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]]), [0, 1, 2]),
+        (SETS, [0, 7, 14]),
         (RandomizedResponse.skewed(0.4, [0.3, 0.2, 0.1]), [0, 1, 2]),
     ],
-    ids=["square wave", "piecewise", "joint with missing", "matrix", "skewed"],
+    ids=["square wave", "piecewise", "joint with missing", "matrix", "sets", "skewed"],
 )
 def test_an_audit_of_the_others_stays_below_the_claim(channel: Channel, inputs: list[int]) -> None:
     """Bounded below the claim, and at least 0.9 of it is shown: the budget is used."""

@@ -194,6 +194,13 @@ class TruthOrBlind(Channel):
         Exact, word by word: the answers of all classes that show the same value are one answer.
         """
 
+    def class_scores(self, n_classes: int) -> FloatArray:
+        """Return unbiased functions of an answer, joint with the class, about the class, shape (n_outputs, n_classes).
+
+        A truthful answer shows the class of the truth here; where it may show another one this is overridden.
+        """
+        return self.unblinded(np.repeat(np.eye(n_classes), self.n_outputs // n_classes, axis=0))
+
     def unblinded(self, functions: FloatArray) -> FloatArray:
         """Return functions of the answer whose mean is what the given ones have among truthful answers.
 

@@ -1,4 +1,4 @@
-"""Response channels drawn at random: every kind of k-ary response, bands, and matrices with impossible answers."""
+"""Response channels drawn at random: k-ary response of every kind, bands, sets, matrices with impossible answers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.set_response import SetResponse
+from anonkit.randomized_response.answer_sets import flattest_set
 
 KEEPS = st.floats(0.01, 1.0)
 SIZES = st.integers(2, 12)
@@ -36,6 +38,16 @@ def band_channels(draw: st.DrawFn) -> BandResponse:
         has_missing=draw(st.booleans()),
         segments=draw(st.integers(1, 3)),
     )
+
+
+@st.composite
+def set_channels(draw: st.DrawFn) -> SetResponse:
+    """Channels of up to 3 classes and 11 values whose sets lose no frequency."""
+    segments, values = draw(st.integers(1, 3)), draw(st.integers(3, 11))
+    most = segments * values // 2
+    sizes = [size for size in range(1, most + 1) if flattest_set(segments, values, size)[0] < 4]
+    _, members = flattest_set(segments, values, draw(st.sampled_from(sizes)))
+    return SetResponse.from_epsilon(draw(st.floats(0.05, 8)), members, segments=segments, values=values)
 
 
 @st.composite
