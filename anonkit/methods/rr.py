@@ -34,9 +34,10 @@ class RR(ShuffleDelta):
     """Randomize each row within one epsilon.
 
     With allocation `sample` a row answers one attribute, drawn at random, and the answer hides the label with it; with
-    `split` it answers all of them, each with a share of epsilon. Numbers go through the best of bins, square wave and
-    piecewise mechanism at that epsilon, by a rule that looks at no data
-    (`anonkit.randomized_response.number_response`).
+    `split` it answers all of them, each with a share of epsilon. A category is answered by one value or, where that
+    tells more at this epsilon, by a set of them (`anonkit.randomized_response.answer_sets`); numbers go through the
+    best of bins, sets of bins, square wave and piecewise mechanism (`anonkit.randomized_response.number_response`).
+    Neither rule looks at data.
 
     Privacy
     -------
@@ -45,8 +46,8 @@ class RR(ShuffleDelta):
 
     name: ClassVar[str] = "rr"
     paper: ClassVar[str] = (
-        "Kairouz, Bonawitz, Ramage: Discrete distribution estimation under local privacy, ICML 2016; numbers: Li et "
-        "al., SIGMOD 2020; Wang et al., ICDE 2019"
+        "Kairouz, Bonawitz, Ramage: Discrete distribution estimation under local privacy, ICML 2016; sets: Ye and "
+        "Barg, IEEE Trans. Inf. Theory 2018; numbers: Li et al., SIGMOD 2020; Wang et al., ICDE 2019"
     )
     summary: ClassVar[str] = "local differential privacy of whole rows, label included, within one epsilon"
     target_use: ClassVar[TargetUse] = TargetUse.AS_DECLARED
@@ -57,9 +58,10 @@ class RR(ShuffleDelta):
             "statement": "Local differential privacy of a whole row, every attribute and the label included: replacing "
             "a row makes what is shown for it at most e^epsilon times as likely. With allocation sample a row answers "
             "one attribute, together with the label, with all of epsilon; with split the losses of its answers, the "
-            "label's too, add up to epsilon. An answer among m values costs ln(1 + m p_0 / (1 - p_0)), p_0 being the "
-            "probability of looking at the truth; its realised loss is never above its share. With label clear "
-            "nothing bounds the row: its attributes keep their losses, the label none.",
+            "label's too, add up to epsilon. An answer among m values by a set of s of them, s = 1 where it is one "
+            "value, costs ln(1 + m p_0 / (s (1 - p_0))), p_0 being the probability of looking at the truth; its "
+            "realised loss is never above its share. With label clear nothing bounds the row: its attributes keep "
+            "their losses, the label none.",
         }
     )
 

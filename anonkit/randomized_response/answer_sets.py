@@ -33,7 +33,6 @@ _DIGITS = 9
 """Noise is compared after rounding: the last bits of a transform differ between machines, the set must not."""
 
 
-@lru_cache(maxsize=1024)
 def best_category_response(epsilon: float, *, segments: int, values: int) -> TruthOrBlind:
     """Return the mechanism with the least noise at this privacy loss.
 

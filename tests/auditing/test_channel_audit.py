@@ -42,6 +42,14 @@ def test_a_whole_row_of_one_answer_shows_its_epsilon() -> None:
     assert found.columns == ()
 
 
+def test_a_row_answered_by_sets_shows_its_epsilon_and_no_more() -> None:
+    """Every answer is one of a set's; which rows differ in is found, and the claim stands."""
+    found, report = audited(method="rr", epsilon=0.5, runs=100_000)
+    assert "set-response" in {one.get("mechanism") for one in report["columns"]}
+    assert found.verdict == BELOW
+    assert 0.3 < found.lower_bound <= 0.5
+
+
 def test_a_row_of_several_answers_stays_below_their_sum() -> None:
     """The likelihood ratio of the whole row, and what its columns add up to."""
     found, _ = audited(method="rr", epsilon=6.0, allocation="split", label="randomize")

@@ -14,11 +14,19 @@ import anonkit
 from anonkit.consumers import NaiveBayes
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.columns import Columns
-from anonkit.consumers.learning_power import LearningPower, NothingLearnedWarning, learning_power
+from anonkit.consumers.learning_power import (
+    LearningPower,
+    NothingLearnedWarning,
+    _without_effect,
+    learning_power,
+)
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.domains.attribute_domains import Categories
+from anonkit.estimators.response_inversion import JointAnswers
 from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.set_response import SetResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
+from anonkit.randomized_response.answer_sets import best_category_response
 
 from .conftest import CLASSES, publish_table
 
@@ -122,3 +130,19 @@ def test_reconstruct_warns_and_says_how_many_rows_it_takes(tmp_path: Path) -> No
     with warnings.catch_warnings():
         warnings.simplefilter("error", NothingLearnedWarning)
         assert anonkit.reconstruct(enough).to_dict()["power"]["class_effect_told"] is True
+
+
+def test_sets_are_expected_to_answer_as_independent_margins_do() -> None:
+    """Answers whose value does not depend on the class are what is expected of them, whatever sets mix."""
+    channel = best_category_response(0.5, segments=2, values=9)
+    assert isinstance(channel, SetResponse)
+    prior, values = np.array([0.3, 0.7]), np.arange(1, 10) / 45
+    counts = 10_000 * channel.forward(np.outer(prior, values).reshape(-1))
+    np.testing.assert_allclose(_without_effect(JointAnswers(channel, 2), counts, prior).reshape(-1), counts, rtol=1e-9)
+
+
+def test_sets_tell_a_class_effect_and_none_where_there_is_none() -> None:
+    """20,000 customers at epsilon 1, seeded: told; with the classes dealt out at random not."""
+    sets = {"method": "rr", "epsilon": 1.0}
+    assert power(20_000, 1, sets, shuffled=False)[0].class_effect_told
+    assert not power(20_000, 1, sets, shuffled=True)[0].class_effect_told

@@ -23,8 +23,10 @@ from anonkit.errors import ParameterError, ReleaseFormatError, SourceError
 from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.set_response import SetResponse
 from anonkit.published.channels.transformed_response import PUBLISHED, Draw, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
+from anonkit.randomized_response.answer_sets import flattest_set
 
 from .conftest import CLASSES, COLOUR_SHARES, COLOURS, HEIGHTS, colours_by_class, publish_table
 
@@ -72,6 +74,26 @@ def joint(epsilon: float) -> PublishedTable:
     )
 
 
+def sets(epsilon: float) -> PublishedTable:
+    """One attribute per row, answered jointly with the class by sets of both."""
+    _, of_colours = flattest_set(2, 3, 3)
+    _, of_heights = flattest_set(2, 12, 3)
+    answers = {"colour": (COLOURS, of_colours, 3), "height": (HEIGHTS, of_heights, 12)}
+    return PublishedTable(
+        target=PublishedTarget(name="class", domain=CLASSES, mechanism=None),
+        attributes=tuple(
+            PublishedAttribute(
+                name=name,
+                domain=domain,
+                mechanism=SetResponse.from_epsilon(epsilon, members, segments=2, values=values),
+                joint_with_target=True,
+            )
+            for name, (domain, members, values) in answers.items()
+        ),
+        asked_column="asked",
+    )
+
+
 MATRIX = ResponseMatrix.from_probabilities([[0.6, 0.3, 0.1], [0.1, 0.6, 0.3], [0.3, 0.1, 0.6]])
 RELEASES = {
     "clear": table(),
@@ -88,6 +110,7 @@ RELEASES = {
     ),
     "one per row": table(colour=RandomizedResponse.equal(3, 0.5), height=trr(), asked=True),
     "joint": joint(4.0),
+    "sets": sets(4.0),
 }
 
 
@@ -165,7 +188,7 @@ def test_noise_does_not_outvote_the_commonest_class() -> None:
 def test_batches_give_the_model_of_the_whole(name: str) -> None:
     """`partial_fit` on any batches is `fit` on all of them."""
     released = publish_table(RELEASES[name], colours_by_class(3000, 2), 2)
-    test = colours_by_class(50, 3)
+    test = colours_by_class(40, 3)  # fewer than would be compared with the answers
     parts = NaiveBayes(RELEASES[name])
     for start in range(0, 3000, 700):
         parts.partial_fit({column: values[start : start + 700] for column, values in released.items()})

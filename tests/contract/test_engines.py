@@ -106,6 +106,20 @@ def test_both_engines_make_one_release(
 
 
 @pytest.mark.slow
+def test_sets_are_drawn_alike_on_both_engines(customers: Path, on_spark: Any, on_one_machine: LocalEngine) -> None:
+    """At a small epsilon `rr` answers by sets: the same rows and params."""
+    one, other = (
+        anonkit.release(
+            customers, method="rr", epsilon=0.5, policy=bank_customers_policy(), engine=engine, seed=3, ledger=None
+        )
+        for engine in (on_spark, on_one_machine)
+    )
+    assert _rows(one.to_arrow()) == _rows(other.to_arrow())
+    assert one.params == other.params
+    assert "set-response" in {attribute["mechanism"] for attribute in one.params["attributes"]}
+
+
+@pytest.mark.slow
 def test_a_published_tree_is_the_same_on_both_engines(
     customers: Path, on_spark: Any, on_one_machine: LocalEngine
 ) -> None:

@@ -167,6 +167,7 @@ def _randomized() -> Iterator[tuple[str, str, dict[str, Any]]]:
     odd = {"table": tables.AWKWARD, "policy": tables.ROWS_POLICY}
     designed = {"table": tables.CUSTOMERS, "policy": _RESPONSES}
     yield "plain", "rr", {**few, "epsilon": 2.0}
+    yield "sets", "rr", {**few, "epsilon": 0.5}
     yield "split", "rr", {**few, "epsilon": 8.0, "allocation": "split", "label": "clear", "kind": "csv"}
     yield "awkward", "rr", {**odd, "epsilon": 3.0, "kind": "csv", "output": "out.parquet"}
     yield "plain", "errph", {**few, "p_keep": 0.5, "bins": 8}

@@ -117,6 +117,7 @@ RUNS: dict[str, Run] = {
     "clear label": lambda at: _release(at, "errph", PLAIN, p_keep=0.3, bins=8, label="clear"),
     "rr": lambda at: _release(at, "rr", PLAIN, epsilon=1.0),
     "bands": lambda at: _release(at, "rr", PLAIN, epsilon=3.0),
+    "sets": lambda at: _release(at, "rr", PLAIN, epsilon=0.5),
     "split": lambda at: _release(at, "rr", PLAIN, epsilon=4.0, allocation="split"),
     "ppnb": lambda at: _release(at, "ppnb", PLAIN, p_keep=0.35),
     "rfka": lambda at: _anonymous(at, FOUR, "rfka"),
@@ -180,6 +181,16 @@ LOCAL: dict[str, Mutant] = {
         where="published.channels.band_response:BandResponse.ratio",
         old="self.blind_weight + self.excess_weight, self.blind_weight", new="self.excess_weight, self.blind_weight",
         refused_by="release", check="epsilon", run="bands",
+    ),
+    "a member counts by half": Mutant(
+        where="published.channels.set_response:SetResponse.ratio",
+        old="most * self.excess_weight", new="most * self.excess_weight // 2",
+        refused_by="release", check="epsilon", run="sets",
+    ),
+    "sets get twice the epsilon": Mutant(
+        where="published.channels.set_response:SetResponse.from_epsilon",
+        old="epsilon_ratio(check_epsilon(epsilon))", new="epsilon_ratio(2 * check_epsilon(epsilon))",
+        refused_by="release", check="method_parameters", run="sets",
     ),
     "twice the epsilon that is asked": Mutant(
         where="published.channels.kary_response:RandomizedResponse.from_epsilon",
@@ -265,6 +276,26 @@ LOCAL: dict[str, Mutant] = {
         where="mechanisms.code_randomizers:BandRandomizer.answer",
         old="if response.has_missing else", new="if False else",
         refused_by=_WORDS, arguments=("band with missing",),
+    ),
+    "a set off by one": Mutant(
+        where="mechanisms.code_randomizers:SetRandomizer.answer",
+        old="words < word(truthful)", new="words <= word(truthful)",
+        refused_by=_WORDS, arguments=("sets",),
+    ),
+    "sets that do not go around the classes": Mutant(
+        where="mechanisms.code_randomizers:SetRandomizer.answer",
+        old="+ self._moves[0][member]", new="+ 0 * member",
+        refused_by=_WORDS, arguments=("sets with classes",),
+    ),
+    "the truth instead of its set": Mutant(
+        where="mechanisms.code_randomizers:SetRandomizer.answer",
+        old="np.minimum(words // word(response.excess_weight), word(size - 1))", new="(0 * words)",
+        refused_by=_WORDS, arguments=("sets",),
+    ),
+    "blind sets of the first half only": Mutant(
+        where="mechanisms.code_randomizers:SetRandomizer.answer",
+        old="word(response.blind_weight)", new="word(2 * response.blind_weight)",
+        refused_by="validate", check="response_rates:", run="sets",
     ),
     "an alias table off by one": Mutant(
         where="mechanisms.alias_table:AliasTable._draw", old="words >= self.limits", new="words > self.limits",

@@ -13,6 +13,7 @@ from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.set_response import SetResponse
 from anonkit.published.channels.transformed_response import PUBLISHED, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
@@ -70,7 +71,17 @@ def separate() -> PublishedTable:
     )
 
 
-@pytest.mark.parametrize("table", [joint(), separate(), PublishedTable(target=None, attributes=(number(),))])
+def in_sets() -> PublishedTable:
+    """A table whose rows answer one attribute by a set of classes and values."""
+    sets = SetResponse.from_epsilon(0.5, (0, 1, 5), segments=2, values=3)
+    return PublishedTable(
+        target=PublishedTarget(name="bought", domain=CLASSES, mechanism=None),
+        attributes=(category(mechanism=sets, joint_with_target=True),),
+        asked_column="asked",
+    )
+
+
+@pytest.mark.parametrize("table", [joint(), in_sets(), separate(), PublishedTable(target=None, attributes=(number(),))])
 def test_params_bring_a_table_back_through_json(table: PublishedTable) -> None:
     """Every mechanism survives the file, exactly."""
     assert PublishedTable.from_params(json.loads(json.dumps(table.to_params(), allow_nan=False))) == table
@@ -132,6 +143,7 @@ def test_mechanisms_must_fit_their_domains() -> None:
         {"domain": None},
         {"mechanism": TransformedResponse.clear()},
         {"mechanism": BandResponse.square_wave(1, 3)},
+        {"mechanism": SetResponse.from_epsilon(1.0, (0, 1), segments=1, values=6), "joint_with_target": True},
     ):
         with pytest.raises(ParameterError, match="colour"):
             category(**change)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.response_channel import Channel
+from anonkit.published.channels.response_channel import Channel, TruthOrBlind
 from anonkit.published.channels.response_matrix import ResponseMatrix
 
 
@@ -71,6 +71,16 @@ def test_scores_have_the_targets_as_their_means(both: tuple[RandomizedResponse, 
     targets = np.random.default_rng(seed).normal(size=(both[0].n_inputs, 2))
     for channel in both:
         np.testing.assert_allclose(channel.response_matrix() @ channel.scores(targets), targets, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "channel",
+    [RandomizedResponse.from_epsilon(12, 1.0), BandResponse.square_wave(1.0, 3, has_missing=True, segments=3)],
+)
+def test_class_scores_are_unbiased_for_the_class(channel: TruthOrBlind) -> None:
+    """Their mean under every pair of class and value is 1 for its class and 0 for the others."""
+    means = channel.response_matrix() @ channel.class_scores(3)
+    np.testing.assert_allclose(means, np.repeat(np.eye(3), 4, axis=0), atol=1e-9)
 
 
 @pytest.mark.parametrize("segments", [1, 2])
