@@ -36,6 +36,9 @@ DrawPiece = Callable[[int], "pa.RecordBatch"]
 SEARCH_ROWS = 500_000
 """Rows of a table that a method holds while it searches, unless an engine is told otherwise."""
 
+COUNT = ""
+"""Column of counted combinations that holds their rows or units: a name that no column of a table has."""
+
 OwnTable: TypeAlias = Any
 """A table that the same engine has returned. Each engine takes its own class of them and no other, which a protocol for
 all engines cannot say: a type checker would ask every engine to read every other's tables."""
@@ -112,7 +115,7 @@ class Engine(Protocol):
         ...
 
     def count_sets(self, source: OwnTable, sets: Sequence[tuple[str, ...]]) -> list[pa.Table]:
-        """Count the rows of every combination, for several sets of columns; each table has the columns and `count`."""
+        """Count the rows of every combination, for several sets of columns; each table has the columns and `COUNT`."""
         ...
 
     def count_people(self, source: OwnTable, columns: Sequence[str], unit: str) -> pa.Table:
@@ -124,7 +127,7 @@ class Engine(Protocol):
         ...
 
     def small_classes(self, source: OwnTable, columns: Sequence[str], k: int, unit: str | None = None) -> pa.Table:
-        """Return the equivalence classes smaller than k, in rows or units: their values and `count`, their rows."""
+        """Return the equivalence classes smaller than k, in rows or units: their values and `COUNT`, their rows."""
         ...
 
     def map_batches(

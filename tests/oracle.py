@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.policy.declaration import Policy
-from anonkit.protocols import SEARCH_ROWS, ClassSizes
+from anonkit.protocols import COUNT, SEARCH_ROWS, ClassSizes
 from anonkit.randomness import Randomness, keyed_words
 
 TEMPORAL = (pa.types.is_timestamp, pa.types.is_date, pa.types.is_time, pa.types.is_duration)
@@ -96,7 +96,7 @@ class PandasEngine:
             first = keys.drop_duplicates().index
             arrays = [source.table.column(name).take(pa.array(first, pa.int64())) for name in names]
             counts = pa.array(keys.map(keys.value_counts())[first], pa.int64())
-            tables.append(pa.Table.from_arrays([*arrays, counts], names=[*names, "count"]))
+            tables.append(pa.Table.from_arrays([*arrays, counts], names=[*names, COUNT]))
         return tables
 
     def count_people(self, source: PandasSource, columns: Sequence[str], unit: str) -> pa.Table:
@@ -107,7 +107,7 @@ class PandasEngine:
         first = frame.drop_duplicates([*range(len(columns)), "one"]).index
         arrays = [source.table.column(name).take(pa.array(first, pa.int64())) for name in columns]
         counts = pa.array(people[first].astype(int), pa.int64())
-        return pa.Table.from_arrays([*arrays, counts], names=[*columns, "count"])
+        return pa.Table.from_arrays([*arrays, counts], names=[*columns, COUNT])
 
     def class_sizes(self, source: PandasSource, columns: Sequence[str], k: int, unit: str | None = None) -> ClassSizes:
         frame = self.frame(source, [*columns, *([unit] if unit else [])])
@@ -133,7 +133,7 @@ class PandasEngine:
         small = frame[(sizes < k)].drop_duplicates([*range(len(columns)), "one"]).index
         arrays = [source.table.column(name).take(pa.array(small, pa.int64())) for name in columns]
         counts = pa.array(rows[small].astype(int), pa.int64())
-        return pa.Table.from_arrays([*arrays, counts], names=[*columns, "count"])
+        return pa.Table.from_arrays([*arrays, counts], names=[*columns, COUNT])
 
     def map_batches(
         self,

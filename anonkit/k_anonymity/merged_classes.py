@@ -30,7 +30,7 @@ from anonkit.k_anonymity.recoded_rows import RecodeRows, is_among
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition, Requirement, suppressed_rows
 from anonkit.k_anonymity.violating_classes import coded_cells
 from anonkit.policy.declaration import Policy
-from anonkit.protocols import Engine, Source, is_too_large
+from anonkit.protocols import COUNT, Engine, Source, is_too_large
 from anonkit.published.recoding import (
     GlobalRecoding,
     Grouping,
@@ -180,7 +180,7 @@ def merged_recoding(
     climb = _Climb(
         labels=_label_codes([finest.labels(classes, step) for step in steps]),
         entry_class=entry_class,
-        weights=cells.column("count").to_numpy(),
+        weights=cells.column(COUNT).to_numpy(),
         requirements=requirements,
     )
     before, step = climb.left_out(np.zeros(n_classes, dtype=np.int64)), climb.merged()

@@ -19,7 +19,7 @@ from anonkit.errors import PolicyError
 from anonkit.policy.column_declarations import Column, Missing, Outside
 from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import refuse_outside
-from anonkit.protocols import Engine, Source
+from anonkit.protocols import COUNT, Engine, Source
 
 BoolArray = NDArray[np.bool_]
 
@@ -107,9 +107,9 @@ def is_among(columns: Mapping[str, pa.Array], classes: pa.Table, n_rows: int) ->
     columns : mapping of column name to array of length n_rows
         Released quasi-identifiers.
     classes : Table
-        The same columns, one row a class; a column `count` is ignored.
+        The same columns, one row a class; a column `COUNT` is ignored.
     """
-    names = [name for name in classes.column_names if name != "count"]
+    names = [name for name in classes.column_names if name != COUNT]
     mine: list[NDArray[np.int64]] = []
     theirs: list[NDArray[np.int64]] = []
     for name in names:
@@ -219,7 +219,7 @@ def count_usable_rows(source: Source, policy: Policy, engine: Engine) -> UsableR
     flag = FlagRows(schema=schema, rules=rules, unit=policy.unit)
     counted = engine.count_sets(engine.map_batches(source, flag, schema, same_rows=True), [(name,) for name in names])
     flagged = {
-        name: sum(row["count"] for row in table.to_pylist() if row[name])
+        name: sum(row[COUNT] for row in table.to_pylist() if row[name])
         for name, table in zip(names, counted, strict=True)
     }
     for at, column in enumerate(rules.checked):

@@ -24,7 +24,7 @@ from anonkit.k_anonymity.recoded_rows import RecodeRows, RowRecoding, is_among
 from anonkit.k_anonymity.search.class_values import CountedPeople, at_most
 from anonkit.k_anonymity.search.equivalence import Partition
 from anonkit.policy.declaration import Policy
-from anonkit.protocols import Engine, Source
+from anonkit.protocols import COUNT, Engine, Source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class ViolatingClasses:
     """The equivalence classes of a recoded table that violate the privacy model and must be suppressed."""
 
     classes: pa.Table
-    """Released quasi-identifiers of each class, and `count`, its rows."""
+    """Released quasi-identifiers of each class, and `COUNT`, its rows."""
     n_recoded: int
     """Rows that the recoding has a place for, in these classes or in others."""
     people: RarePeople | None = None
@@ -41,7 +41,7 @@ class ViolatingClasses:
     @property
     def n_rows(self) -> int:
         """Rows in the violating classes, or of the people who must go."""
-        of_classes: int = sum(self.classes.column("count").to_pylist())
+        of_classes: int = sum(self.classes.column(COUNT).to_pylist())
         return of_classes + (0 if self.people is None else self.people.n_rows)
 
 
@@ -71,7 +71,7 @@ def violating_classes(
     recoded = engine.map_batches(source, function, schema)
     if policy.unit is not None and policy.person_rows is not None and policy.person_rows.whole_set:
         people = rare_people(recoded, engine, names, policy.unit, model.k)
-        nothing = pa.schema([*(schema.field(name) for name in names), ("count", pa.int64())]).empty_table()
+        nothing = pa.schema([*(schema.field(name) for name in names), (COUNT, pa.int64())]).empty_table()
         return ViolatingClasses(classes=nothing, n_recoded=recoded.n_rows, people=people)
     classes = _violating(model, recoded, policy, engine, names)
     return ViolatingClasses(classes=classes, n_recoded=recoded.n_rows)
@@ -113,7 +113,7 @@ class ValueCounts:
     names: Sequence[str]
     """The released quasi-identifiers."""
     cells: pa.Table
-    """Quasi-identifiers and sensitive value of every cell that occurs, and `count`, its rows; n_cells rows."""
+    """Quasi-identifiers and sensitive value of every cell that occurs, and `COUNT`, its rows; n_cells rows."""
     partition: Partition
     """The classes, with cells as entries weighted by their rows."""
     column: CodedColumn
@@ -130,7 +130,7 @@ class ValueCounts:
         column = coded_cells(cells, sensitive)
         people = None
         if policy.unit is not None:
-            of_cells = engine.count_people(recoded, keys, policy.unit).column("count").to_numpy()
+            of_cells = engine.count_people(recoded, keys, policy.unit).column(COUNT).to_numpy()
             with_value = engine.count_people(_with_value(recoded, engine, column, policy), names, policy.unit)
             everybody = engine.count_people(recoded, names, policy.unit)
             people = (of_cells, _of_classes(cells, with_value, names), _of_classes(cells, everybody, names))
@@ -138,7 +138,7 @@ class ValueCounts:
             recoded=recoded,
             names=names,
             cells=cells,
-            partition=Partition(classes, n_classes, cells.column("count").to_numpy()),
+            partition=Partition(classes, n_classes, cells.column(COUNT).to_numpy()),
             column=column,
             people=people,
         )
@@ -152,8 +152,8 @@ class ValueCounts:
         for requirement in requirements:
             broken |= requirement.violated(self.partition, kept)
         cells = self.cells.filter(pa.array(broken[self.partition.classes]))
-        classes = cells.group_by(list(self.names), use_threads=False).aggregate([("count", "sum")])
-        return classes.rename_columns([*self.names, "count"]).select(removed.column_names).cast(removed.schema)
+        classes = cells.group_by(list(self.names), use_threads=False).aggregate([(COUNT, "sum")])
+        return classes.rename_columns([*self.names, COUNT]).select(removed.column_names).cast(removed.schema)
 
     def _counted_people(
         self, of_classes: tuple[IntArray, IntArray, IntArray], policy: Policy, engine: Engine, removed: pa.Table
@@ -164,7 +164,7 @@ class ValueCounts:
             left = engine.map_batches(left, WithoutClasses(removed), left.schema)
         (rows_of,) = engine.count_sets(left, [(self.column.name,)])
         people_of = engine.count_people(left, [self.column.name], unit)
-        held = at_most(rows_of.column("count").to_numpy(), people_of.column("count").to_numpy())
+        held = at_most(rows_of.column(COUNT).to_numpy(), people_of.column(COUNT).to_numpy())
         everywhere = np.zeros(self.column.size, dtype=np.int64)
         code_of = {value: code for code, value in enumerate(self.column.values)}
         everywhere[[code_of[value] for value in rows_of.column(self.column.name).to_pylist()]] = held
@@ -188,7 +188,7 @@ def _with_value(recoded: Source, engine: Engine, column: CodedColumn, policy: Po
 
 def _total(counted: pa.Table) -> IntArray:
     """Return the count of a table of one class, or of none."""
-    return np.asarray(sum(counted.column("count").to_pylist()), dtype=np.int64)
+    return np.asarray(sum(counted.column(COUNT).to_pylist()), dtype=np.int64)
 
 
 def _of_classes(cells: pa.Table, counted: pa.Table, names: Sequence[str]) -> IntArray:
@@ -196,15 +196,15 @@ def _of_classes(cells: pa.Table, counted: pa.Table, names: Sequence[str]) -> Int
     both = pa.concat_tables([cells.select(list(names)), counted.select(list(names))])
     code, n_codes = combine([coded_cells(both, name).codes for name in names], both.num_rows)
     count_of = np.zeros(n_codes, dtype=np.int64)
-    count_of[code[cells.num_rows :]] = counted.column("count").to_numpy()
+    count_of[code[cells.num_rows :]] = counted.column(COUNT).to_numpy()
     return count_of[code[: cells.num_rows]]
 
 
 def _united(tables: Sequence[pa.Table], names: Sequence[str]) -> pa.Table:
     """Return the classes of several tables, each once."""
     joined = pa.concat_tables(tables)
-    merged = joined.group_by(list(names), use_threads=False).aggregate([("count", "max")])
-    return merged.rename_columns([*names, "count"]).select(tables[0].column_names).cast(tables[0].schema)
+    merged = joined.group_by(list(names), use_threads=False).aggregate([(COUNT, "max")])
+    return merged.rename_columns([*names, COUNT]).select(tables[0].column_names).cast(tables[0].schema)
 
 
 def coded_cells(cells: pa.Table, name: str) -> CodedColumn:
@@ -237,5 +237,5 @@ class WithoutClasses:
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
         """Return the rows of the others."""
-        columns = {name: batch.column(name) for name in self.removed.column_names if name != "count"}
+        columns = {name: batch.column(name) for name in self.removed.column_names if name != COUNT}
         return batch.filter(pa.array(~is_among(columns, self.removed, batch.num_rows)))

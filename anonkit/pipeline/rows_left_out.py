@@ -18,7 +18,7 @@ from anonkit.checks.utility import CLASSES
 from anonkit.k_anonymity.recoded_sample import is_categorical
 from anonkit.k_anonymity.violating_classes import WithValue
 from anonkit.policy.target_task import as_numbers
-from anonkit.protocols import Engine, Source
+from anonkit.protocols import COUNT, Engine, Source
 
 LISTED = 50
 """Classes that are listed, at most: those that lost most come first."""
@@ -109,7 +109,7 @@ class Quarter:
         """Find the quarters from the rows of every value of the target."""
         numbers = as_numbers(counted.column(target).to_pylist())
         order = np.argsort(numbers)[: int((~np.isnan(numbers)).sum())]  # what is no number comes last
-        reached = np.cumsum(counted.column("count").to_numpy()[order])
+        reached = np.cumsum(counted.column(COUNT).to_numpy()[order])
         if not reached.size:
             return cls(target=target, borders=())
         places = np.searchsorted(reached, reached[-1] * np.array([0.25, 0.5, 0.75]), side="right")
@@ -186,11 +186,11 @@ def _note(n_classes: int, target: str, unit: str | None) -> str:
 
 
 def _by_value(counted: pa.Table, target: str) -> dict[_Value, int]:
-    return dict(zip(counted.column(target).to_pylist(), counted.column("count").to_pylist(), strict=True))
+    return dict(zip(counted.column(target).to_pylist(), counted.column(COUNT).to_pylist(), strict=True))
 
 
 def _total(counted: pa.Table) -> int:
-    return int(sum(counted.column("count").to_pylist()))
+    return int(sum(counted.column(COUNT).to_pylist()))
 
 
 def _plain(value: _Value) -> str | int | float | None:

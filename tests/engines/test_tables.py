@@ -18,6 +18,7 @@ from anonkit.engines import LocalEngine
 from anonkit.errors import SourceError
 from anonkit.policy.column_declarations import Column, ColumnType
 from anonkit.policy.declaration import Policy
+from anonkit.protocols import COUNT
 from anonkit.randomness import Randomness
 
 ENGINE = LocalEngine()
@@ -191,7 +192,7 @@ def test_sql_reads_a_file_by_its_own_name(tmp_path: Path, place: str) -> None:
     pq.write_table(pa.table({"a": ["y"], "zip": ["8"]}), folder / "other.parquet")
     source = ENGINE.scan(folder / "t.parquet", Policy())
     (counted,) = ENGINE._counter.count_sets(source, [("zip", "a")])
-    assert counted.to_pydict() == {"zip": ["9", "9"], "a": ["x", None], "count": [2, 1]}
+    assert counted.to_pydict() == {"zip": ["9", "9"], "a": ["x", None], COUNT: [2, 1]}
 
 
 def test_sql_tells_names_apart_as_we_do(tmp_path: Path) -> None:
@@ -201,7 +202,7 @@ def test_sql_tells_names_apart_as_we_do(tmp_path: Path) -> None:
         pq.write_table(table.select(names), tmp_path / "t.parquet")
         source = ENGINE.scan(tmp_path / "t.parquet", Policy())
         (counted,) = ENGINE._counter.count_sets(source, [("A",)])
-        assert counted.to_pydict() == {"A": [0.0, 1.0, None], "count": [1, 1, 1]}
+        assert counted.to_pydict() == {"A": [0.0, 1.0, None], COUNT: [1, 1, 1]}
         assert str(counted.column("A")[0]) == "0.0"
         assert ENGINE._counter.class_sizes(source, ["A"], 2, None).histogram == ((1, 3),)
 

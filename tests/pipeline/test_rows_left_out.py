@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import anonkit
 from anonkit.datasets import bank_customers
 from anonkit.pipeline.rows_left_out import CHANCE, EXCESS, left_out_by_class
+from anonkit.protocols import COUNT
 
 METHODS: dict[str, dict[str, Any]] = {
     "mondrian": {},
@@ -188,7 +189,7 @@ class _Counts:
         self.counts = counts
 
     def count_sets(self, source: object, sets: object) -> list[pa.Table]:
-        return [pa.table({"y": list(self.counts), "count": list(self.counts.values())})]
+        return [pa.table({"y": list(self.counts), COUNT: list(self.counts.values())})]
 
 
 def _standing_out(read: dict[str, int], left: dict[str, int]) -> list[str]:

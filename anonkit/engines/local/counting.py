@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import combine, distinct_in_groups
 from anonkit.engines.reading.encoding import Encoded
-from anonkit.protocols import ClassSizes
+from anonkit.protocols import COUNT, ClassSizes
 
 
 def count_combinations(columns: Mapping[str, Encoded], names: Sequence[str], n_rows: int) -> pa.Table:
@@ -77,10 +77,10 @@ def _places(column: Encoded, rows: NDArray[np.int64]) -> pa.Array:
 
 def count_table(names: Sequence[str], arrays: Sequence[pa.Array | pa.ChunkedArray], counts: pa.Array) -> pa.Table:
     """Return counts in the order of their combinations, missing last: the same on every engine and in every run."""
-    table = pa.Table.from_arrays([*arrays, counts], names=[*map(str, range(len(names))), "count"])
+    table = pa.Table.from_arrays([*arrays, counts], names=[*map(str, range(len(names))), COUNT])
     if names:
         table = table.sort_by([(str(at), "ascending") for at in range(len(names))])
-    return table.rename_columns([*names, "count"])
+    return table.rename_columns([*names, COUNT])
 
 
 def count_classes(

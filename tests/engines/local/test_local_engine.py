@@ -29,7 +29,7 @@ from anonkit.engines import ENGINES, LocalEngine, open_engine
 from anonkit.engines.reading.sources import LocalSource, mapped_source
 from anonkit.errors import EngineError, ParameterError, SourceError
 from anonkit.policy.declaration import Policy
-from anonkit.protocols import Engine, Source
+from anonkit.protocols import COUNT, Engine, Source
 from anonkit.randomness import Randomness, keyed_words
 
 PUBLIC = Policy()
@@ -100,7 +100,7 @@ def test_counts_are_those_of_the_oracle(engine: LocalEngine, table: Awkward, dat
     got = engine.count_sets(engine.scan(table.given, PUBLIC), sets)
     wanted = ORACLE.count_sets(ORACLE.scan(table.held, PUBLIC), sets)
     for columns, one, other in zip(sets, got, wanted, strict=True):
-        assert one.column_names == [*columns, "count"]
+        assert one.column_names == [*columns, COUNT]
         assert Counter(rows(one)) == Counter(rows(other))
 
 
@@ -136,7 +136,7 @@ def test_small_classes_are_those_of_the_oracle(
     unit = data.draw(st.sampled_from([None, *names]))
     got = engine.small_classes(engine.scan(table.given, PUBLIC), columns, k, unit)
     wanted = ORACLE.small_classes(ORACLE.scan(table.held, PUBLIC), columns, k, unit)
-    assert got.column_names == [*columns, "count"]
+    assert got.column_names == [*columns, COUNT]
     assert Counter(rows(got)) == Counter(rows(wanted))
 
 
@@ -481,5 +481,5 @@ def test_many_columns_are_counted_at_once(engine: LocalEngine) -> None:
     for columns, counted in zip(sets, engine.count_sets(source, sets), strict=True):
         assert sum(counted.column(counted.num_columns - 1).to_pylist()) == 3, columns
     (wide,) = engine.count_sets(source, [tuple(table.column_names)])
-    assert wide.column("count").to_pylist() == [1, 2]
+    assert wide.column(COUNT).to_pylist() == [1, 2]
     assert engine.class_sizes(source, table.column_names, 2).histogram == ((1, 1), (2, 1))

@@ -18,7 +18,7 @@ from oracle import PandasEngine, cells
 from anonkit.engines import LocalEngine
 from anonkit.errors import EngineError, PolicyError, SourceError
 from anonkit.policy.declaration import Policy
-from anonkit.protocols import Source
+from anonkit.protocols import COUNT, Source
 from anonkit.randomness import Randomness, keyed_words
 
 PUBLIC = Policy()
@@ -116,7 +116,7 @@ def test_nothing_to_count_is_counted(engine: Any, table: Any) -> None:
     """No sets at all, and the empty set alone."""
     source = engine.scan(table, PUBLIC)
     assert engine.count_sets(source, []) == []
-    assert engine.count_sets(source, [()])[0].to_pydict() == {"count": [8]}
+    assert engine.count_sets(source, [()])[0].to_pydict() == {COUNT: [8]}
 
 
 def test_codes_are_those_of_the_local_engine(engine: Any, table: Any) -> None:
@@ -351,5 +351,5 @@ def test_a_path_may_be_relative(engine: Any, tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     assert engine.count_sets(engine.scan("t.parquet", PUBLIC), [("a",)])[0].to_pydict() == {
         "a": [1, 2],
-        "count": [1, 1],
+        COUNT: [1, 1],
     }
