@@ -159,6 +159,8 @@ class CalendarReader:
             hour = hour % 12 + 12 * afternoon
         minute, second = number("M"), number("S")
         day_ok &= (hour <= 23) & (minute <= 59) & (second <= 59)  # a leap second is no second of the day here
+        offset, with_offset, offset_ok = _offsets(text("z"))
+        day_ok &= offset_ok
         fraction = _numbers(pc.utf8_slice_codeunits(pc.utf8_rpad(text("f"), 6, "0"), 0, 6).cast(pa.int64()))
         moments = hour * _HOUR + minute * _MINUTE + second * _SECOND + fraction
         if self.kind is not CalendarKind.TIME:
@@ -170,7 +172,6 @@ class CalendarReader:
             length = (months + 1).astype("datetime64[D]").astype(np.int64) - first
             day_ok &= (day >= 1) & (day <= length)
             moments = moments + (first + day - 1) * _DAY
-            offset, with_offset = _offsets(text("z"))
             moments = np.where(with_offset, self._in_zone(moments - offset, read & day_ok), moments)
         return moments, read & day_ok
 
@@ -191,8 +192,8 @@ def _month_numbers(names: pa.Array) -> IntArray:
     return _numbers(pc.fill_null(at, 0)) + 1
 
 
-def _offsets(texts: pa.Array) -> tuple[IntArray, BoolArray]:
-    """Return offsets from UTC in microseconds, and where one is given."""
+def _offsets(texts: pa.Array) -> tuple[IntArray, BoolArray, BoolArray]:
+    """Return offsets from UTC in microseconds, where one is given, and where it is less than a day."""
     plain = pc.replace_substring(pc.ascii_lower(texts), ":", "")
     given: NDArray[np.bool_] = pc.not_equal(plain, "").to_numpy(zero_copy_only=False)
     zulu = pc.or_(pc.equal(plain, "z"), pc.equal(plain, ""))
@@ -200,7 +201,7 @@ def _offsets(texts: pa.Array) -> tuple[IntArray, BoolArray]:
     hours = _numbers(pc.utf8_slice_codeunits(digits, 1, 3).cast(pa.int64()))
     minutes = _numbers(pc.utf8_slice_codeunits(digits, 3, 5).cast(pa.int64()))
     sign = np.where(pc.starts_with(digits, "-").to_numpy(zero_copy_only=False), -1, 1)
-    return sign * (hours * _HOUR + minutes * _MINUTE), given
+    return sign * (hours * _HOUR + minutes * _MINUTE), given, (hours <= 23) & (minutes <= 59)
 
 
 def _pattern_of(text: str, kind: CalendarKind) -> str:

@@ -238,6 +238,8 @@ class Column:
 def place_of(name: str, spec: Mapping[str, Any]) -> Column:
     """Return a place as the column that it becomes."""
     where = f"place {name!r}"
+    if not name.strip():
+        raise PolicyError("a place has no name", 'home = { latitude = "lat", longitude = "lon" }')
     refuse_unknown(where, spec, ("role", "missing", "outside", *PLACE_KEYS))
     return Column(
         name=name,

@@ -21,7 +21,8 @@ from anonkit.policy.places import Place
 class PlaceCells:
     """How coordinates become cells. A place that lacks one of its coordinates is missing.
 
-    Coordinates beyond 90 or 180 degrees are no place: missing, unless they refuse the table.
+    Cells that are no number, or one beyond 90 or 180 degrees, are no coordinates: the place is missing, unless they
+    refuse the table.
     """
 
     name: str
@@ -33,7 +34,7 @@ class PlaceCells:
     named: bool
     """True when a place becomes the name of its finest cell: of one that is released as it is read."""
     refuses: bool
-    """True when coordinates that are on no globe refuse the table."""
+    """True when cells that are no coordinates refuse the table."""
 
     @property
     def kind(self) -> pa.DataType:
@@ -57,11 +58,21 @@ class PlaceCells:
         return _spread(self._names(codes, finest) if self.named else pa.array(codes), there)
 
     def counts(self, batch: pa.RecordBatch) -> tuple[int, int]:
-        """Return how many rows lack a coordinate, and how many others are on no globe or beyond the box."""
+        """Return how many rows lack a coordinate, and how many others have one that is none, or lie beyond the box."""
         latitudes, longitudes = self._coordinates(batch)
-        there, on_globe = self.place.read(latitudes, longitudes)
+        _, on_globe = self.place.read(latitudes, longitudes)
         inside = on_globe & self.place.inside(latitudes, longitudes)
-        return int((~there).sum()), int(there.sum() - inside.sum())
+        lacking = ~_there(batch.column(self.place.latitude)) | ~_there(batch.column(self.place.longitude))
+        return int((lacking & ~inside).sum()), int((~lacking & ~inside).sum())
+
+    def strange(self, batch: pa.RecordBatch) -> tuple[int, int]:
+        """Return how many cells of either column are there and no coordinate: no number, or one beyond the globe."""
+        latitude, longitude = self._coordinates(batch)
+        counts = []
+        for name, numbers, most in zip(self.place.columns, (latitude, longitude), (90, 180), strict=True):
+            with np.errstate(invalid="ignore"):
+                counts.append(int((_there(batch.column(name)) & ~(np.abs(numbers) <= most)).sum()))
+        return counts[0], counts[1]
 
     def _coordinates(self, batch: pa.RecordBatch) -> tuple[FloatArray, FloatArray]:
         latitude, longitude = (cell_numbers(batch.column(name)) for name in self.place.columns)
@@ -71,6 +82,12 @@ class PlaceCells:
         distinct, at = np.unique(codes, return_inverse=True)
         names = pa.array([cell_name(int(code), resolution) for code in distinct], pa.string())
         return names.take(pa.array(at.reshape(-1)))
+
+
+def _there(cells: pa.Array) -> NDArray[np.bool_]:
+    """Tell which cells are there; NaN is not."""
+    there: NDArray[np.bool_] = cells.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+    return ~there
 
 
 def _among(names: pa.StringArray, public: tuple[str, ...]) -> pa.StringArray:

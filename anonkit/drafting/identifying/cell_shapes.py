@@ -34,7 +34,8 @@ _UUID = re.compile(r"[{(]?(urn:uuid:)?[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}[
 _HASH = re.compile(r"(0x)?(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])([0-9a-f]{16,128})", re.IGNORECASE)
 _OCTET = r"(25[0-5]|2[0-4]\d|1?\d?\d)"
 _IP4 = re.compile(rf"{_OCTET}(\.{_OCTET}){{3}}(/\d{{1,2}}|:\d{{1,5}})?")
-_IP6 = re.compile(r"(?=.*:.*:)(?=[^:]*:?:?[0-9a-f])[0-9a-f:]{6,39}(%\w+)?", re.IGNORECASE)
+# eight groups, or fewer with :: among them: 12:30:10 is a time of day
+_IP6 = re.compile(r"(?=.*::|([0-9a-f]{1,4}:){7}[0-9a-f])(?=[^:]*:?:?[0-9a-f])[0-9a-f:]{6,39}(%\w+)?", re.IGNORECASE)
 _MAC = re.compile(r"[0-9a-f]{2}([:-][0-9a-f]{2}){5}|([0-9a-f]{4}\.){2}[0-9a-f]{4}", re.IGNORECASE)
 _IBAN = re.compile(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}")
 _SSN = re.compile(r"(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -42,21 +42,27 @@ def declared_table(
     -------
     The counts are those of `unusable_cells`: covered by no promise, for the owner.
     """
-    unusable = unusable_cells(source, policy, engine, taken=taken)
-    _refuse_unread(policy, unusable)
+    unusable, strange = _counted(source, policy, engine, taken)
+    _refuse_unread(policy, unusable, strange)
     return settled(source, policy, engine), unusable
 
 
-def _refuse_unread(policy: Policy, unusable: dict[str, Any]) -> None:
-    """Refuse dates, moments or times that cannot be read, or lie beyond their bounds, where that is declared."""
+def _refuse_unread(policy: Policy, unusable: dict[str, Any], strange: Mapping[str, int]) -> None:
+    """Refuse dates, moments, times or coordinates that are none, or lie beyond their bounds, where that is declared."""
+    for name, n_strange in strange.items():
+        raise PolicyError(
+            f"column {name!r} has {n_strange} cells that are no coordinates in degrees",
+            'a latitude is a number from -90 to 90, a longitude one from -180 to 180; outside = "missing" beside them '
+            "in the policy makes such places missing",
+        )
     for name, counts in unusable.get("cells_not_as_declared", {}).items():
         column = policy.column(name)
         n_outside = counts.get("outside", 0)
         if column.place is not None:
             for place in place_cells(policy, column.place.columns):
-                if place.name == name and place.refuses and n_outside and (column.outside or not column.place.box):
+                if place.name == name and place.refuses and n_outside and column.outside:
                     raise PolicyError(
-                        f"place {name!r} has {n_outside} pairs of coordinates that are on no globe, or beyond its box",
+                        f"place {name!r} has {n_outside} pairs of coordinates beyond its box",
                         'correct the table, or say outside = "missing"',
                     )
         cells = declared_cells(column, policy)
@@ -89,14 +95,16 @@ def settled(source: Source, policy: Policy, engine: Engine) -> Source:
 
 @dataclass(frozen=True, kw_only=True)
 class _CountBoth:
-    """Counts in one pass what is not as declared, and what is no number among numbers."""
+    """Counts in one pass what is not as declared, what is no coordinate, and what is no number among numbers."""
 
     cells: CountCells
+    places: Sequence[PlaceCells]
     numbers: CountNumbers
     takes_codes: ClassVar[bool] = True
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64]:
-        return np.concatenate([self.cells(batch, row), self.numbers(batch, row)])
+        strange = [count for place in self.places for count in place.strange(batch)]
+        return np.concatenate([self.cells(batch, row), np.array(strange, np.int64), self.numbers(batch, row)])
 
 
 def unusable_cells(source: Source, policy: Policy, engine: Engine, *, taken: Collection[str] = ()) -> dict[str, Any]:
@@ -115,26 +123,41 @@ def unusable_cells(source: Source, policy: Policy, engine: Engine, *, taken: Col
     -------
     Counted on the source and covered by no promise: for the owner.
     """
+    return _counted(source, policy, engine, taken)[0]
+
+
+def _counted(
+    source: Source, policy: Policy, engine: Engine, taken: Collection[str]
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """Return what `unusable_cells` does, and the cells that are no coordinates by column, where they refuse the table.
+
+    Every batch is counted by itself, and what one row holds changes nothing in another.
+    """
     names = set(source.schema.names)
     declared = [declared_cells(column, policy) for name, column in policy.columns.items() if name in names]
-    columns = [*(cells for cells in declared if cells is not None), *place_cells(policy, names)]
+    places = place_cells(policy, names)
+    columns = [*(cells for cells in declared if cells is not None), *places]
     hidden = {name for name in policy.names(Role.IDENTIFIER) if name not in taken}
     texts = [] if policy.cell_by_cell else [n for n in text_columns(source.schema, policy) if n not in hidden]
     if not columns and not texts:
-        return {}
+        return {}, {}
+    refusing = [place for place in places if place.refuses]
     cells, numbers = CountCells(columns=tuple(columns)), CountNumbers(names=tuple(texts))
-    n_cells = len(_COUNTS) * len(columns)
+    n_cells, coordinates = len(_COUNTS) * len(columns), [name for place in refusing for name in place.place.columns]
+    n_before = n_cells + len(coordinates)
     counts = engine.add_up(
         source,
-        _CountBoth(cells=cells, numbers=numbers),
+        _CountBoth(cells=cells, places=refusing, numbers=numbers),
         list(dict.fromkeys([*cells.names, *texts])),
-        n_cells + numbers.size,
+        n_before + numbers.size,
     )
-    mixed = numbers.mixed(counts[n_cells:])
-    return {
+    mixed = numbers.mixed(counts[n_before:])
+    strange = zip(coordinates, counts[n_cells:n_before].tolist(), strict=True)
+    unusable = {
         **_not_as_declared(columns, counts[:n_cells], policy),
         **({"cells_among_numbers": mixed, "reading_notes": mixed_notes(mixed)} if mixed else {}),
     }
+    return unusable, {name: count for name, count in strange if count}
 
 
 def _not_as_declared(
