@@ -11,6 +11,7 @@ from anonkit.cli.files import refuse_existing, write_text
 from anonkit.cli.options import force_option, json_option, quiet_option
 from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import progress_bars
+from anonkit.cli.typed_commands import typed
 
 TABLE, POLICY, RELEASE = "customers.csv", "policy.toml", "release.parquet"
 
@@ -89,9 +90,9 @@ def _next(folder: Path, page: Path) -> list[str]:
     return [
         click.style(f"The report to sign: {page}", bold=True),
         "Try next:",
-        f"  anonkit report {release}",
-        f"  anonkit validate {release} --k 10",
-        f"  anonkit release --k 50 --l 2 --no-ledger --policy {policy} {table} {folder / 'stricter.parquet'}",
-        f"  anonkit apply {folder / 'release.params.json'} {table} {folder / 'again.parquet'}",
+        f"  anonkit report {typed(release)}",
+        f"  anonkit validate {typed(release)} --k 10",
+        f"  anonkit release --k 50 --l 2 --no-ledger --policy {typed(policy, table, folder / 'stricter.parquet')}",
+        f"  anonkit apply {typed(folder / 'release.params.json', table, folder / 'again.parquet')}",
         "  anonkit methods",
     ]

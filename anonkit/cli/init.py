@@ -13,6 +13,7 @@ from anonkit.cli.files import refuse_existing, write_text
 from anonkit.cli.options import encoding_option, force_option, json_option, quiet_option, reading_options
 from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import progress_bars
+from anonkit.cli.typed_commands import release_command
 
 STDOUT = "-"
 
@@ -60,5 +61,5 @@ def command(
     if output == STDOUT:
         return Outcome(text=draft.rstrip("\n"), document={"file": None, "policy": draft})
     write_text(path, draft, force=force, private=True)  # it tells of the rows until its owner has read it
-    text = f"Wrote {path}\nRead and correct it, then:  anonkit release --policy {path} {source} OUT.parquet"
+    text = f"Wrote {path}\n{release_command(path, source, how)}"
     return Outcome(text=text, document={"file": str(path), "policy": draft}, quiet=quiet)
