@@ -13,7 +13,8 @@ import inspect
 import pkgutil
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -59,6 +60,26 @@ def _load_everything() -> None:
     for found in pkgutil.walk_packages(anonkit.__path__, "anonkit."):
         if not any(part in found.name for part in _OPTIONAL) and not found.name.endswith("__main__"):
             importlib.import_module(found.name)
+
+
+@contextmanager
+def in_place(mutant: Mutant) -> Iterator[None]:
+    """Hold a mutant in place; nothing that it computed is remembered afterwards, nor what the sound package did."""
+    forget()
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            mutate(mutant, patch)
+            yield
+    finally:
+        forget()
+
+
+def forget() -> None:
+    """Empty every cache of the package: a channel that a mutant made would serve the sound package too."""
+    for module in [one for key, one in sys.modules.items() if key.partition(".")[0] == "anonkit"]:
+        for value in vars(module).values():
+            if hasattr(value, "cache_clear") and not inspect.isclass(value):
+                value.cache_clear()
 
 
 def mutate(mutant: Mutant, patch: pytest.MonkeyPatch) -> None:
@@ -113,16 +134,14 @@ def refusal(mutant: Mutant, runs: dict[str, Run], folder: Path) -> str:
         return _refused_release(mutant, runs, folder)
     if mutant.refused_by == "validate":
         output = folder / "out.parquet"
-        with pytest.MonkeyPatch.context() as patch:
-            mutate(mutant, patch)
+        with in_place(mutant):
             runs[mutant.run](output)
         return " ".join(check.name for check in anonkit.validate(output).checks if not check.passed)
     return _failed_test(mutant)
 
 
 def _refused_release(mutant: Mutant, runs: dict[str, Run], folder: Path) -> str:
-    with pytest.MonkeyPatch.context() as patch:
-        mutate(mutant, patch)
+    with in_place(mutant):
         try:
             runs[mutant.run](folder / "out.parquet")
         except GuaranteeError as error:
@@ -135,8 +154,7 @@ def _failed_test(mutant: Mutant) -> str:
     file, _, name = mutant.refused_by.partition("::")
     parts = Path(file).with_suffix("").parts[1:]
     test = getattr(importlib.import_module(".".join(parts)), name)
-    with pytest.MonkeyPatch.context() as patch:
-        mutate(mutant, patch)
+    with in_place(mutant):
         try:
             test(*mutant.arguments)
         except (AssertionError, ArithmeticError, LookupError, AnonkitError) as error:

@@ -470,6 +470,14 @@ def test_a_mutant_is_refused_by_whom_the_table_names(name: str, tmp_path: Path) 
     assert mutant.check in told
 
 
+def test_a_mutant_leaves_nothing_behind(tmp_path: Path) -> None:
+    """A channel of twice the epsilon, remembered by its parameters, would be that of the sound package."""
+    for folder in ("mutant", "sound"):
+        (tmp_path / folder).mkdir()
+    assert refusal(MUTANTS["twice the epsilon that is asked"], RUNS, tmp_path / "mutant")
+    RUNS["split"](tmp_path / "sound" / "out.parquet")
+
+
 @pytest.mark.parametrize("run", RUNS)
 def test_the_sound_package_is_refused_by_nobody(run: str, tmp_path: Path) -> None:
     """What the mutants are made from releases and validates."""
