@@ -23,6 +23,7 @@ from anonkit.checks.agreement import budget_checks, verification_checks
 from anonkit.checks.approximate_histogram import approximate_checks
 from anonkit.checks.central import central_checks
 from anonkit.checks.class_promise import Evidence, validate_classes
+from anonkit.checks.drawn_classes import described_columns, drawn_draft, validate_drawn
 from anonkit.checks.local_table import local_checks
 from anonkit.checks.requirements import Validation
 from anonkit.checks.sameness import none_of
@@ -193,6 +194,7 @@ CHECKERS: Mapping[str, PromiseChecker] = {
         validate=lambda evidence: _validate_noise(evidence, _approximate_files),
         described=_synthesized_columns,
     ),
+    "k-anonymous-dp": PromiseChecker(draft_checks=drawn_draft, validate=validate_drawn, described=described_columns),
     "none": PromiseChecker(
         draft_checks=_unpromised_draft,
         validate=lambda evidence: _validate_noise(evidence, _unpromised_files, has_budget=False),

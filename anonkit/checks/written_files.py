@@ -24,6 +24,7 @@ _MECHANISMS = (
     "anonkit-noisy-histogram-1", "anonkit-aggregates-1",
     "anonkit-marginals-1",
 )  # fmt: skip
+_RECODED = (PARAMS_FORMAT, "anonkit-drawn-rows-1")
 _CURRENT = {"report.json": (REPORT_FORMAT,), "the manifest of the data": (RELEASE_FORMAT,)}
 _LISTED = {suffix.lstrip(".") for suffix in (PARAMS, REPORT, PAGE)}
 """The sidecars whose hashes stand in the data file; that of the descriptor cannot."""
@@ -49,7 +50,7 @@ def refuse_other_formats(params: Mapping[str, Any], report: Mapping[str, Any], s
                 f"written by an older format: {file} is {version}, which lacks what is checked today",
                 f"release the table anew, or validate with the version that wrote it (anonkit {_version(report)})",
             )
-        known = ((PARAMS_FORMAT,) if "recoding" in params else _MECHANISMS) if file == "params.json" else _CURRENT[file]
+        known = (_RECODED if "recoding" in params else _MECHANISMS) if file == "params.json" else _CURRENT[file]
         if version not in known:
             raise ReleaseFormatError(
                 f"{file} is of a format that this version of anonkit does not know", "use the version that wrote it"

@@ -76,6 +76,11 @@ class Recoded(AnonymityModel):
         """
         if "recoding" not in params:
             raise ReleaseFormatError("this release has no recoding to apply", "only k-anonymous releases have one")
+        if "model" not in params and "draw" in params:
+            raise ReleaseFormatError(
+                "the rows of this release were drawn by coins, which a recoding does not repeat",
+                "release the next batch anew, with an epsilon and a delta of its own",
+            )
         try:
             model = params["model"]
             return cls(

@@ -28,6 +28,7 @@ from anonkit.ledger.settling import data_path
 from anonkit.ledger.source_rows import SourceRows
 from anonkit.ledger.standing import Claim, Entry, Standing, total
 from anonkit.ledger.store import Ledger
+from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.cautious_figures import allowance_words, loss_words
 from anonkit.promises.guarantee import Check, Guarantee, loss_json
 
@@ -258,8 +259,13 @@ class Spending:
         known = ledger.standing(dataset)
         return replace(known, budget=self._account.budget_over(known.budget))
 
+    @property
+    def _classes(self) -> KAnonymity | None:
+        """What is held against earlier classes of the dataset; nothing where a loss bounds what releases tell."""
+        return self._promise.counted_classes if self._promise.loss() is None else None
+
     def _claim(self, sighting: Sighting, method: str, params: Mapping[str, Any], place: Place | None) -> Claim:
-        classes = self._promise.counted_classes
+        classes = self._classes
         return Claim(
             dataset=self._named or self._name,
             method=method,
@@ -302,7 +308,7 @@ class Spending:
 
     @property
     def _floor(self) -> JointFloor | None:
-        classes = self._promise.counted_classes
+        classes = self._classes
         if classes is None:
             return None
         given = self._account.accept_joint_k

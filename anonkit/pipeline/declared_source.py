@@ -138,7 +138,7 @@ def declared_source(
         The policy contradicts the table or the method.
     """
     (name, file), method, min_people = source_names(source), request.method, request.domains_min_people
-    finds = min_people is not None and getattr(method, "delta", 0) > 0
+    finds = min_people is not None and getattr(method, "delta", 0) > 0 and hasattr(method, "with_found_domains")
     if finds:  # privately: nothing is judged or typed by the cells
         declared, min_people = replace(declared, cell_by_cell=True), None
     view = None
@@ -157,7 +157,7 @@ def declared_source(
         policy = with_domains_of(policy, table, engine, min_people)
         undeclared = undeclared.with_rare(policy.identifiers_from_data)
     if finds:
-        policy = method.with_found_domains(policy, table, engine, request.randomness().child("finding"))  # type: ignore[attr-defined]
+        policy = method.with_found_domains(policy, table, engine, request.randomness().child("finding"))
         table = table if isinstance(source, pa.RecordBatchReader) else snapshot.scan(engine, policy)
     undecided = None if policy.found_domains is None else policy.found_domains.undecided
     promise = method.guarantee(policy) if undecided is None else method.approximate_promise(policy)  # type: ignore[attr-defined]

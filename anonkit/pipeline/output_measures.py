@@ -175,6 +175,7 @@ def owner_measures(
     sizes = dict(before.histogram)
     source = {"rows": before.rows, "classes": before.classes, "k": before.smallest, "uniques": sizes.get(1, 0)}
     measures: dict[str, Any] = {"source": source}
+    known = list(classes.quasi_identifiers)
     target, unit, columns_there = policy.target, policy.unit, released.rows.schema.names
     if target is not None and target in columns_there:
         counted = unit if unit in columns_there else None
@@ -184,27 +185,29 @@ def owner_measures(
         lost = left_out_by_class(engine, told[0], files, told[1], target, counted)
         measures |= {} if lost is None else {"rows_left_out": lost}
         if randomness is not None:
-            columns = [*policy.quasi_identifiers, target, *([] if unit is None else [unit])]
+            columns = [*known, target, *([] if unit is None else [unit])]
             rows = _rows(engine.sample(table, SAMPLE, randomness.child(_DRAWN)), columns)
-            return {**measures, "utility_of_source": {}, **_of_target(rows, target, policy, released)}
+            return {**measures, "utility_of_source": {}, **_of_target(rows, known, target, policy, released)}
     if randomness is None:
         return measures
     rows = _rows(
         engine.sample(table, SAMPLE, randomness.child(_DRAWN)),
-        [*policy.quasi_identifiers, *([] if unit is None else [unit])],
+        [*known, *([] if unit is None else [unit])],
     )
     recoded = recoded_sample(rows, policy, released.applied, released.classes, released.shown)
-    joint = pair_marginals(rows.select(list(policy.quasi_identifiers)), recoded.table, recoded.released)
+    joint = pair_marginals(rows.select(known), recoded.table, recoded.released)
     return {**measures, "utility_of_source": {}, **({} if joint is None else {"joint_distribution": joint})}
 
 
-def _of_target(rows: pa.Table, target: str, policy: Policy, released: ReleasedRows) -> dict[str, Any]:
+def _of_target(
+    rows: pa.Table, known: Sequence[str], target: str, policy: Policy, released: ReleasedRows
+) -> dict[str, Any]:
     """Measure on rows of the source how well the target is predicted before and after."""
     recoded = recoded_sample(rows, policy, released.applied, released.classes, released.shown)
     of_number = policy.task is Task.REGRESSION
     found = (number_for_all_rows if of_number else prediction_for_all_rows)(
         rows,
-        policy.quasi_identifiers,
+        known,
         target,
         RowsAsReleased(table=recoded.table, released=recoded.released, placed=recoded.placed),
         people_of(rows, policy.unit),

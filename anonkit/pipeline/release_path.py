@@ -16,7 +16,7 @@ from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.signing import Signer
 from anonkit.bundle.stored_release import DATA, Release, sha256
 from anonkit.engines.engine_choice import Local
-from anonkit.errors import GuaranteeError
+from anonkit.errors import EmptyReleaseError, GuaranteeError
 from anonkit.k_anonymity.label_bounds import bounds_of_labels
 from anonkit.k_anonymity.recoded_sample import as_published, released_names
 from anonkit.ledger.settling import PlaceTakenError
@@ -169,7 +169,12 @@ class _Making:
 
     def _drawn(self) -> VerifiedDraft:
         """Return a draft that keeps its promise, with the figures of the source."""
-        draft = _verified(self.source, self.request, self.workspace, self.randomness)
+        try:
+            draft = _verified(self.source, self.request, self.workspace, self.randomness)
+        except EmptyReleaseError:  # an outcome of the draws, which it tells of
+            if not self.request.output.dry_run:
+                self.spending.spend(self.request.method.name, {})
+            raise
         measured = self.randomness if self.request.utility else None
         return replace(draft, owner=self.source.figures(draft.owner, self.workspace.released(draft), measured))
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from anonkit.checks.table_scans import combined, quoted
 from anonkit.errors import GuaranteeError
-from anonkit.policy.column_declarations import Role
+from anonkit.k_anonymity.recoded_sample import released_names
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Draft
 from anonkit.report.blocks import ReportColumn
@@ -51,7 +51,8 @@ def as_written(draft: Draft, spool: Path, policy: Policy) -> Settled:
     GuaranteeError
         No column is left to be released.
     """
-    names = [name for name in draft.data.schema.names if policy.column(name).role is Role.QUASI_IDENTIFIER]
+    recoded = set(released_names(draft.params["recoding"]))
+    names = [name for name in draft.data.schema.names if name in recoded]
     listed = [column["name"] for column in draft.columns if "values" in column and column["name"] in names]
     counts, values = _counted(spool, names, listed)
     constant = tuple(name for name in names if counts[name] == 1)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.anonymous_classes import KAnonymity
+from anonkit.promises.anonymous_dp import AnonymousDP
 from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.guarantee import Guarantee
 from anonkit.promises.no_guarantee import NoGuarantee
@@ -19,7 +20,7 @@ from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.promises.pure_local_dp import LocalDP
 
 KINDS: Mapping[str, type[Guarantee]] = {
-    promise.kind: promise for promise in (KAnonymity, LocalDP, CentralDP, ApproximateDP, NoGuarantee)
+    promise.kind: promise for promise in (KAnonymity, LocalDP, CentralDP, ApproximateDP, AnonymousDP, NoGuarantee)
 }
 """A new promise is added here, and to the three tables that `anonkit.promises.guarantee` names."""
 

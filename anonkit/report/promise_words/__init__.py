@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from anonkit.promises.promise_kinds import of_kind
+from anonkit.report.promise_words.anonymous_dp_words import AnonymousDPWords
 from anonkit.report.promise_words.approximate_dp_words import ApproximateDPWords
 from anonkit.report.promise_words.central_dp_words import CentralDPWords
 from anonkit.report.promise_words.class_words import ClassWords
@@ -21,7 +22,14 @@ from anonkit.report.promise_words.phrases import PromiseWords
 
 _WORDS: Mapping[str, PromiseWords] = {
     words.kind: words
-    for words in (ClassWords(), LocalDPWords(), CentralDPWords(), ApproximateDPWords(), NoPromiseWords())
+    for words in (
+        ClassWords(),
+        LocalDPWords(),
+        CentralDPWords(),
+        ApproximateDPWords(),
+        AnonymousDPWords(),
+        NoPromiseWords(),
+    )
 }
 
 

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Validation of true rows under k-anonymity and differential privacy: draw, classes, columns and report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from anonkit.bundle.data_files import read_schema
+from anonkit.checks.agreement import budget_checks, verification_checks
+from anonkit.checks.anonymity import figure_checks, recounted
+from anonkit.checks.class_counts import quoted
+from anonkit.checks.class_promise import Evidence
+from anonkit.checks.disclosure import scanned
+from anonkit.checks.drawn_rows import draw_checks
+from anonkit.checks.recoded_labels import label_checks
+from anonkit.checks.requirements import Validation, refuse_unknown
+from anonkit.checks.sameness import named, none_of, repeated, same
+from anonkit.promises.anonymous_classes import KAnonymity
+from anonkit.promises.guarantee import Check
+
+_RECODED = ("quasi_identifier", "sensitive")
+_SHOWN = ("kept", "generalized")
+
+
+def drawn_draft(data: Path, params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[Check]:
+    """Check a draft of drawn rows, from its data file, its params and its promise."""
+    stated = {**params, "method_parameters": report["method"]["parameters"]}
+    yield from draw_checks(data, stated, report["guarantee"])
+    yield from _domains(data, params)
+
+
+def validate_drawn(evidence: Evidence) -> Validation:
+    """Recount the classes and the loss, and compare them with the promise, the report and what is asked."""
+    params, report, data = evidence.release.params, evidence.release.report, evidence.labels.data
+    schema, requested, claimed = evidence.schema, evidence.asked, report["guarantee"]["parameters"]
+    promise = KAnonymity(k=claimed["k"], quasi_identifiers=tuple(claimed["quasi_identifiers"]))
+    refuse_unknown([*(requested.quasi_identifiers or ()), *requested.sensitive], schema.names)
+    disclosure = recounted(data, schema, promise, requested.quasi_identifiers, requested.sensitive, params)
+    made = [*promise.verify(disclosure), *draw_checks(data, params, report["guarantee"]), *_domains(data, params)]
+    found = [*_columns(params, report, schema), *label_checks(data, schema.names, params, report)]
+    if requested.quasi_identifiers is None:
+        found += figure_checks(report, disclosure, promise)
+        found += verification_checks(report, [*made, *evidence.repeated], ())
+    more = [check for check in requested.checks(disclosure, requested.sensitive) if check not in made]
+    return Validation(checks=(*evidence.checks, *budget_checks(report), *made, *found, *more), disclosure=disclosure)
+
+
+def described_columns(params: Mapping[str, Any]) -> set[str]:
+    """Return the names of the columns that the params account for."""
+    return {str(column["name"]) for column in params["columns"]}
+
+
+def _domains(data: Path, params: Mapping[str, Any]) -> Iterator[Check]:
+    """Check that columns which show categories as they are show declared ones, and cuts lie between bounds."""
+    declared, recoded = dict(named(params["columns"])), dict(named(params["recoding"]["columns"]))
+    names = set(read_schema(data).names)
+    with scanned(data) as (connection, source):
+        for name, column in declared.items():
+            if name not in names:
+                continue
+            own, domain = recoded.get(name, {"kind": "kept"}), column["domain"]
+            if own["kind"] == "intervals":
+                low, high = domain["bounds"]
+                yield none_of(f"cuts:{name}", sum(not low < float(cut) < high for cut in own["cuts"]))
+            elif own["kind"] == "kept":
+                allowed = {*domain["categories"], *([None] if domain["has_missing"] else [])}
+                cells = connection.execute(f"SELECT DISTINCT {quoted(name)} FROM {source}").fetchall()
+                yield none_of(f"domain:{name}", len({cell for (cell,) in cells} - allowed))
+            else:
+                yield none_of(f"values:{name}", not same(own["values"], domain["categories"]))
+
+
+def _columns(params: Mapping[str, Any], report: Mapping[str, Any], schema: pa.Schema) -> Iterator[Check]:
+    """Check that promise, params, report, recoding and data treat every column in the same way, and tell no more."""
+    declared, recoded = dict(named(params["columns"])), dict(named(params["recoding"]["columns"]))
+    stated = dict(named(report["columns"]))
+    wrong = repeated([entry["name"] for entry in params["columns"]]) + repeated(
+        [entry["name"] for entry in params["recoding"]["columns"]]
+    )
+    roles = {name: entry["role"] for name, entry in stated.items()}
+    may_be_shown = sorted(name for name, role in roles.items() if role in _RECODED)
+    targets = [name for name, role in roles.items() if role == "target"]
+    facts: Sequence[bool] = (
+        list(report["guarantee"]["parameters"]["quasi_identifiers"]) == may_be_shown,
+        targets == ([] if params["target"] is None else [params["target"]]),
+        declared.keys() == {*may_be_shown, *targets},
+        all(entry["role"] == roles[name] for name, entry in declared.items() if name in roles),
+        recoded.keys() <= set(may_be_shown),
+        set(schema.names) == {name for name, entry in stated.items() if entry["action"] in _SHOWN},
+        set(schema.names) == {*recoded, *targets},
+        all(field.type == pa.string() for field in schema),
+    )
+    yield none_of("columns", wrong + sum(not fact for fact in facts))
+    actions = {**{name: "kept" if own["kind"] == "kept" else "generalized" for name, own in recoded.items()}}
+    actions |= dict.fromkeys(targets, "kept")
+    yield none_of("actions", sum(entry["action"] != actions.get(name, "dropped") for name, entry in stated.items()))
+    # how many rows the table has, and how many were drawn, no noise covers
+    yield none_of("rows", set(report["rows"]) != {"out"})

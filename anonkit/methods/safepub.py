@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SafePub: true rows that are k-anonymous and differentially private at once (Bild, Kuhn, Prasser 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from anonkit.domains.array_types import IntArray
+from anonkit.domains.domain_codes import refuse_kinds
+from anonkit.errors import EmptyReleaseError, PolicyError, option
+from anonkit.k_anonymity.public_levels import PublicLevels, Scheme, schemes_of
+from anonkit.k_anonymity.sampled_rows import CodePublic, DrawRows, LeaveOut, ShownAsReleased, one_row_of_each
+from anonkit.k_anonymity.scheme_scores import scores_of, width_of_scores
+from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, Draw, rate_within, rounded_up, units_of
+from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.private_selection import permute_and_flip
+from anonkit.mechanisms.sampling_threshold import WORD_BITS, best_sample, class_size, delta_of
+from anonkit.parameters import check_integer, check_number, parameter
+from anonkit.policy.column_declarations import Role
+from anonkit.policy.declaration import Policy, TargetUse
+from anonkit.policy.public_domains import NumericAttribute, PublicDomains, conditions_of, numeric_target, public_domains
+from anonkit.promises.anonymous_dp import AnonymousDP
+from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.published.exact_losses import RATE_BITS
+from anonkit.published.recoding import GlobalRecoding, Grouping
+from anonkit.randomness import Randomness
+from anonkit.report.blocks import Action, ReportColumn
+
+FORMAT = "anonkit-drawn-rows-1"
+SCHEMES = 5000
+"""Schemes among which one is chosen, at most."""
+SEARCH_SHARE = Fraction(1, 4)
+"""Share of epsilon that the choice costs; the rest is for the draw of the rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SafePub:
+    """Draw rows by coins, show them at one level of detail a column, and leave out all of which fewer than k are alike.
+
+    The levels follow from the policy; which of them are used is a private choice. k is raised as far as epsilon and
+    delta need it, and the share of rows that is drawn follows from them, so that groups of few rows are shown.
+
+    Privacy
+    -------
+    (epsilon, delta)-differential privacy for one row more or less (one person, with a unit column: one row of each is
+    used), and k alike rows in the released table, in all columns together. The rows are true ones.
+    """
+
+    name: ClassVar[str] = "safepub"
+    paper: ClassVar[str] = (
+        "Bild, Kuhn, Prasser: SafePub: a truthful data anonymization algorithm with strong privacy guarantees, PoPETs "
+        "2018, after Li, Qardaji, Su 2012"
+    )
+    summary: ClassVar[str] = "true rows, k-anonymous and differentially private: drawn, generalized, suppressed"
+    target_use: ClassVar[TargetUse] = TargetUse.OPTIONAL
+    promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "kind": "k-anonymous-dp",
+            "statement": "Every released row is true, told coarsely, and k or more released rows are alike in all "
+            "columns. No set of outcomes becomes more than e^epsilon times as likely by one row more or less, and "
+            "delta on top. A quarter of epsilon chooses how rows are shown, the rest is for drawing them.",
+        }
+    )
+    example: ClassVar[Mapping[str, Any]] = MappingProxyType({"epsilon": 4.0, "delta": 1e-3, "k": 5})
+
+    epsilon: float = parameter(range="[0.01, 20]", help="privacy loss of the whole release, for the unit of privacy")
+    delta: float = parameter(
+        default=1e-9,
+        range="(0, 0.01]",
+        help="probability that epsilon does not cover, far below one in the number of rows",
+    )
+    k: int = parameter(
+        default=10, range="[2, 1000]", help="fewest alike rows that are shown; raised as epsilon and delta need it"
+    )
+    sample: float | None = parameter(
+        default=None,
+        range="(0, 1)",
+        help="probability with which each row is drawn; by default as small classes of the table need it",
+    )
+
+    def __post_init__(self) -> None:
+        check_number("epsilon", self.epsilon, 0.01, 20)
+        check_number("delta", self.delta, 0, 0.01, open_low=True, hint="far below one in the number of rows: 1e-9")
+        check_integer("k", self.k, 2, 1000)
+        if self.sample is not None:
+            check_number("sample", self.sample, 0, 1, open_low=True, open_high=True)
+
+    # --- what follows from the parameters alone ------------------------------------------------------------------
+
+    def _choice(self, has_target: bool) -> Draw:
+        """Return the private choice of a scheme."""
+        width = width_of_scores(has_target)
+        return Draw(
+            purpose="how each column is shown",
+            mechanism=PERMUTE_AND_FLIP,
+            rate=rate_within(units_of(Fraction(self.epsilon) * SEARCH_SHARE), width),
+            sensitivity=width,
+        )
+
+    def _units(self, choice: Draw) -> int:
+        """Return what is left of epsilon for the rows, in units of 2**-52."""
+        return units_of(Fraction(self.epsilon)) - choice.units
+
+    def _drawn(self, units: int) -> tuple[int, int]:
+        """Return the words of 2**32 that draw a row, and k: functions of the parameters alone.
+
+        Raises
+        ------
+        ParameterError
+            The sample is larger than epsilon allows.
+        """
+        if self.sample is None:
+            sampled = best_sample(units, self.delta, self.k)
+        else:
+            sampled = max(int(self.sample * (1 << WORD_BITS)), 1)
+        return sampled, class_size(sampled, units, self.delta, self.k)
+
+    def guarantee(self, policy: Policy) -> AnonymousDP:
+        """State the promise: epsilon and delta as they were asked for, and the k that they need.
+
+        Raises
+        ------
+        PolicyError
+            A column has no public domain, or the target is a number to predict.
+        """
+        domains = _domains(policy)
+        _, k = self._drawn(self._units(self._choice(domains.target is not None)))
+        return AnonymousDP(
+            epsilon=float(self.epsilon),
+            delta=float(self.delta),
+            k=k,
+            quasi_identifiers=tuple(attribute.name for attribute in domains.attributes),
+            unit=policy.unit,
+            assumptions=conditions_of(policy),
+            conditional=policy.domains_from_data,
+            identifiers_from_data=policy.identifiers_from_data,
+        )
+
+    # --- the release ---------------------------------------------------------------------------------------------
+
+    def release(
+        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
+    ) -> Draft:
+        """Choose how rows are shown, draw them, and leave out those of which fewer than k are alike.
+
+        Raises
+        ------
+        EmptyReleaseError
+            No k rows that were drawn are alike, however they are shown.
+        """
+        progress("counting", 0.0)
+        domains = _domains(policy)
+        refuse_kinds(source.schema, domains.bounds)
+        if policy.unit is not None:
+            key = rng.child("rows of people").key("rows of people")
+            source = engine.map_batches(source, one_row_of_each(engine, source, policy.unit, key), source.schema)
+        levels = [PublicLevels.of(own, policy.column(own.name).ladder) for own in domains.attributes]
+        choice = self._choice(domains.target is not None)
+        units = self._units(choice)
+        sampled, k = self._drawn(units)
+        scheme = _chosen(source, levels, domains, engine, choice, -(-(k << WORD_BITS) // sampled), rng)
+        progress("drawing", 0.0)
+        draw = DrawRows(
+            levels=levels,
+            scheme=scheme,
+            target=domains.target,
+            key=rng.child("draw").key("rows"),
+            sampled=sampled,
+        )
+        drawn = engine.keep(engine.map_batches(source, draw, draw.schema))
+        small = engine.small_classes(drawn, draw.schema.names, k)
+        if sum(small.column("count").to_pylist()) == drawn.n_rows:
+            raise EmptyReleaseError(
+                f"no {k} of the rows that were drawn are alike, so that none can be shown",
+                f"a larger {option('epsilon')} or {option('delta')}, fewer columns, or a larger table",
+            )
+        data = engine.map_batches(drawn, LeaveOut(small), draw.schema) if small.num_rows else drawn
+        recoding = GlobalRecoding(
+            columns=tuple(
+                own.recoding(level) for own, level in zip(levels, scheme, strict=True) if level < own.n_levels
+            )
+        )
+        return Draft(
+            data=data,
+            params={
+                "format": FORMAT,
+                **self._params(policy, domains, choice, sampled, k, units),
+                "recoding": recoding.to_dict(),
+            },
+            columns=_column_entries(policy, domains, recoding),
+            details={
+                "budget": {
+                    "epsilon": float(self.epsilon),
+                    "delta": float(self.delta),
+                    "per_attribute": [
+                        {"name": choice.purpose, "epsilon": choice.epsilon},
+                        {"name": "which rows are drawn", "epsilon": rounded_up(Fraction(units, 1 << 52))},
+                    ],
+                },
+            },
+            applied=ShownAsReleased(levels=levels, scheme=scheme),
+        )
+
+    def _params(
+        self, policy: Policy, domains: PublicDomains, choice: Draw, sampled: int, k: int, units: int
+    ) -> dict[str, Any]:
+        """Return what follows from parameters and policy; all of it is public."""
+        return {
+            "target": policy.target,
+            "unit": policy.unit,
+            "missing_values": list(policy.missing_values),
+            "choice": choice.to_params(),
+            "draw": {
+                "sampled": sampled,
+                "sampled_of": 1 << WORD_BITS,
+                "k": k,
+                "rate": units,
+                "rate_unit": f"2**-{RATE_BITS}",
+                "delta": delta_of(sampled, k, units),
+            },
+            "columns": _described(policy, domains),
+            **({"conditions": list(conditions_of(policy))} if policy.is_conditional else {}),
+        }
+
+
+def _domains(policy: Policy) -> PublicDomains:
+    """Return the public domains of a policy; a target is classes.
+
+    Raises
+    ------
+    PolicyError
+        A column has no public domain, or the target is a number to predict.
+    """
+    if numeric_target(policy) is not None:
+        raise PolicyError(
+            f"column {policy.target!r} is a number to predict, and true numbers are hardly ever alike",
+            "declare it a quasi_identifier, to be told in bins, and name no target",
+        )
+    return public_domains(policy)
+
+
+def _chosen(
+    source: Source,
+    levels: Sequence[PublicLevels],
+    domains: PublicDomains,
+    engine: Engine,
+    choice: Draw,
+    needed: int,
+    rng: Randomness,
+) -> Scheme:
+    """Choose a scheme by permute-and-flip on scores of the exact table.
+
+    Parameters
+    ----------
+    needed : int
+        Rows of a class that do not count: about as many as are needed for it to be shown.
+    """
+    code = CodePublic(levels=levels, target=domains.target)
+    coded = engine.map_batches(source, code, code.schema)
+    (table,) = engine.count_sets(coded, [tuple(code.schema.names)])
+    columns: list[IntArray] = [np.asarray(table.column(name).to_numpy(), dtype=np.int64) for name in code.schema.names]
+    counts = np.asarray(table.column("count").to_numpy(), dtype=np.int64)
+    schemes = schemes_of(levels, SCHEMES, may_show_nothing=domains.target is not None)
+    codes = np.stack(columns[:-1])
+    scores = scores_of(schemes, levels, codes, None if domains.target is None else columns[-1], counts, needed)
+    place = permute_and_flip(scores[np.newaxis], choice.rate, Words(rng.child("choice")))
+    return schemes[int(place[0])]
+
+
+def _described(policy: Policy, domains: PublicDomains) -> list[dict[str, Any]]:
+    """Return the columns that may be shown, with their public domains."""
+    described: list[dict[str, Any]] = []
+    for attribute in domains.attributes:
+        role = str(policy.column(attribute.name).role)
+        if isinstance(attribute, NumericAttribute):
+            domain: dict[str, Any] = {"bounds": list(attribute.bounds), "has_missing": attribute.has_missing}
+            described.append({"name": attribute.name, "role": role, "type": "double", "domain": domain})
+        else:
+            described.append(
+                {"name": attribute.name, "role": role, "type": "string", "domain": attribute.domain.to_params()}
+            )
+    if domains.target is not None:
+        domain = domains.target.domain.to_params()
+        described.append({"name": domains.target.name, "role": "target", "type": "string", "domain": domain})
+    return described
+
+
+def _column_entries(policy: Policy, domains: PublicDomains, recoding: GlobalRecoding) -> list[ReportColumn]:
+    """Return what was done to each column of the source."""
+    shown = {column.name: column for column in recoding.columns}
+    used = {attribute.name for attribute in domains.attributes}
+    entries: list[ReportColumn] = []
+    for name, column in policy.columns.items():
+        entry: ReportColumn = {
+            "name": name,
+            "role": str(column.role),
+            "sensitive": column.is_sensitive,
+            "action": "kept",
+        }
+        if column.role is Role.TARGET:
+            entries.append({**entry, "detail": "full"})
+        elif name not in used:
+            entries.append({**entry, "action": "dropped", "reason": "not released: only what is declared public is"})
+        elif name not in shown:
+            entries.append({**entry, "action": "dropped", "reason": "the scheme that was chosen does not show it"})
+        else:
+            entries.append({**entry, **_detail_of(shown[name])})
+    return entries
+
+
+def _detail_of(column: Any) -> Any:
+    if not isinstance(column, Grouping):
+        return {"action": "kept", "detail": "full"}
+    action: Action = "generalized"
+    values = list(dict.fromkeys(column.labels))
+    return {"action": action, "detail": "generalized", "released_values": len(values), "values": values}
