@@ -57,12 +57,12 @@ def described_columns(params: Mapping[str, Any]) -> set[str]:
 def _domains(data: Path, params: Mapping[str, Any]) -> Iterator[Check]:
     """Check that columns which show categories as they are show declared ones, and cuts lie between bounds."""
     declared, recoded = dict(named(params["columns"])), dict(named(params["recoding"]["columns"]))
+    target = params["target"]
+    recoded |= {} if target is None else {target: {"kind": "kept"}}  # others show one value, and leave a draft
     names = set(read_schema(data).names)
     with scanned(data) as (connection, source):
-        for name, column in declared.items():
-            if name not in names:
-                continue
-            own, domain = recoded.get(name, {"kind": "kept"}), column["domain"]
+        for name in sorted(names & recoded.keys()):
+            own, domain = recoded[name], declared[name]["domain"]
             if own["kind"] == "intervals":
                 low, high = domain["bounds"]
                 yield none_of(f"cuts:{name}", sum(not low < float(cut) < high for cut in own["cuts"]))
