@@ -199,6 +199,9 @@ def _central() -> Iterator[tuple[str, str, dict[str, Any]]]:
     people = {"table": tables.NAMED, "policy": tables.NAMED_POLICY, "epsilon": 2.0, "rows_per_unit": 2}
     odd = {"table": tables.AWKWARD, "policy": tables.DOMAINS_POLICY, "epsilon": 2.0}
     short = {"trees": 3, "depth": 2}
+    drawn = {"epsilon": 4.0, "delta": 1e-3, "k": 5}
+    yield "plain", "safepub", {**few, **drawn}
+    yield "people", "safepub", {"table": tables.NAMED, "policy": tables.NAMED_POLICY, **drawn, "kind": "csv"}
     yield "plain", "dp-nb", few
     yield "delta", "dp-nb", {**few, "delta": 1e-5}
     searched = {"target": "customer_value", "domains_from_data": True, "epsilon": 30.0, "delta": 1e-2}

@@ -18,6 +18,7 @@ PAGES = {
     "docs/methods/rfka.md": Page(
         inputs={"in.csv": PEOPLE}, first="anonkit release --method rfka --k 10 in.csv out.parquet"
     ),
+    "docs/methods/safepub.md": Page(inputs={"in.csv": customers(2000), "policy.toml": customers_policy()}),
     "docs/methods/rr.md": Page(
         inputs={"in.csv": customers(), "policy.toml": customers_policy()},
         first="anonkit release --method rr --epsilon 4 --budget 4 --policy policy.toml in.csv out.parquet",
