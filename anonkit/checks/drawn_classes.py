@@ -15,7 +15,7 @@ from anonkit.checks.anonymity import figure_checks, recounted
 from anonkit.checks.class_counts import quoted
 from anonkit.checks.class_promise import Evidence
 from anonkit.checks.disclosure import scanned
-from anonkit.checks.drawn_rows import draw_checks
+from anonkit.checks.draw_loss import draw_checks
 from anonkit.checks.recoded_labels import label_checks
 from anonkit.checks.requirements import Validation, refuse_unknown
 from anonkit.checks.sameness import named, none_of, repeated, same

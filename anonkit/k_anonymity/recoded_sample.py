@@ -17,7 +17,7 @@ from anonkit.domains.cell_keys import cell_keys
 from anonkit.k_anonymity.recoded_rows import BoolArray, RowRules, any_missing, are_nobodys, is_among
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Recodes
-from anonkit.published.recoding import recoding_from_dict
+from anonkit.published.recoding import Recoding, recoding_from_dict
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,7 +32,7 @@ class RecodedSample:
     """Rows that the recoding has a place for, shape (n_rows,)."""
 
 
-def as_published(recoding: Mapping[str, Any]) -> Recodes:
+def as_published(recoding: Mapping[str, Any]) -> Recoding:
     """Return the recoding of `params.json`, for a table of which nothing else is known."""
     return recoding_from_dict(recoding)
 

@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anonkit.k_anonymity.recoded_sample import as_published
 from anonkit.k_anonymity.recoded_shares import RecodedShares, recoded_shares
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
-from anonkit.published.recoding import recoding_from_dict
 
 FEWEST = 10
 """Rows that share a value before it is named."""
@@ -74,7 +74,7 @@ class BeforeAndAfter:
             before = parsed_numbers(before)  # a number that was read cell by cell
         facts = {**head, "after": _facts(after)}
         if "recoding" in self.params and is_text(after):
-            recoding = recoding_from_dict(self.params["recoding"])
+            recoding = as_published(self.params["recoding"])
             shares = recoded_shares(recoding, name, before, after, most=MOST_BARS)
             if shares is not None:
                 return {**facts, **_recoded(shares, before)}

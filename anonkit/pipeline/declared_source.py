@@ -157,7 +157,7 @@ def declared_source(
         policy = with_domains_of(policy, table, engine, min_people)
         undeclared = undeclared.with_rare(policy.identifiers_from_data)
     if finds:
-        policy = method.with_found_domains(policy, table, engine, request.randomness().child("finding"))
+        policy = method.with_found_domains(policy, table, engine, request.randomness().child("finding"))  # type: ignore[attr-defined]
         table = table if isinstance(source, pa.RecordBatchReader) else snapshot.scan(engine, policy)
     undecided = None if policy.found_domains is None else policy.found_domains.undecided
     promise = method.guarantee(policy) if undecided is None else method.approximate_promise(policy)  # type: ignore[attr-defined]

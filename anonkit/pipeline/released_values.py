@@ -51,7 +51,8 @@ def as_written(draft: Draft, spool: Path, policy: Policy) -> Settled:
     GuaranteeError
         No column is left to be released.
     """
-    recoded = set(released_names(draft.params["recoding"]))
+    params: Mapping[str, Any] = draft.params
+    recoded = set(released_names(params["recoding"]))
     names = [name for name in draft.data.schema.names if name in recoded]
     listed = [column["name"] for column in draft.columns if "values" in column and column["name"] in names]
     counts, values = _counted(spool, names, listed)
@@ -63,7 +64,6 @@ def as_written(draft: Draft, spool: Path, policy: Policy) -> Settled:
             "allow more suppression, or ask for a smaller k",
         )
     columns = [_entry(column, counts, values, constant) for column in draft.columns]
-    params: Mapping[str, Any] = draft.params
     params = {**params, "recoding": _without(params["recoding"], constant)}
     schema = pa.schema([draft.data.schema.field(name) for name in left])
     return Settled(draft=replace(draft, columns=columns, params=params), constant=constant, schema=schema)

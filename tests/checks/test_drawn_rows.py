@@ -16,8 +16,8 @@ from checks.drawn_tables import EASY, POLICY, UNTARGETED, people
 from checks.forgeries import Edit, Files, forged, verdict
 
 import anonkit
-from anonkit.checks import drawn_rows
-from anonkit.checks.drawn_rows import delta_of_draw
+from anonkit.checks import draw_loss
+from anonkit.checks.draw_loss import delta_of_draw
 from anonkit.mechanisms.sampling_threshold import class_size, delta_of, most_sampled
 from anonkit.promises.anonymous_dp import AnonymousDP
 
@@ -69,7 +69,7 @@ def test_a_draw_that_no_epsilon_covers_is_none(sampled: int, k: int, rate: int) 
 
 def test_a_draw_that_nobody_could_add_up_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file cannot make its reader count for hours."""
-    monkeypatch.setattr(drawn_rows, "_LARGEST", 50)
+    monkeypatch.setattr(draw_loss, "_LARGEST", 50)
     with pytest.raises(ValueError, match="no draw that could be checked"):
         delta_of_draw(1 << 20, 40, ONE)
 

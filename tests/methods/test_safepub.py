@@ -119,7 +119,7 @@ def test_the_same_cells_read_from_a_text_file_show_the_same(tmp_path: Path) -> N
 
 
 def test_a_person_counts_once(tmp_path: Path) -> None:
-    """Of 320 people with four rows each one row is used: half of all rows would be twice as many as there are people."""
+    """Of 320 people with four rows each one row is used: half of all rows would be twice as many as people."""
     table = people().to_pandas()
     table["who"] = [f"person {at % 320}" for at in range(len(table))]
     policy = replace(POLICY, columns={**POLICY.columns, "who": Column(name="who", role=Role.UNIT)})
