@@ -13,7 +13,7 @@ import numpy as np
 
 from anonkit.domains.array_types import IntArray
 from anonkit.domains.domain_codes import refuse_kinds
-from anonkit.errors import EmptyReleaseError, PolicyError, option
+from anonkit.errors import EmptyReleaseError, ParameterError, PolicyError, option
 from anonkit.k_anonymity.public_levels import PublicLevels, Scheme, schemes_of
 from anonkit.k_anonymity.sampled_rows import CodePublic, DrawRows, LeaveOut, ShownAsReleased, one_row_of_each
 from anonkit.k_anonymity.scheme_scores import scores_of, width_of_scores
@@ -35,6 +35,7 @@ from anonkit.report.blocks import Action, ReportColumn
 FORMAT = "anonkit-drawn-rows-1"
 SCHEMES = 5000
 """Schemes among which one is chosen, at most."""
+LEAST_EPSILON = 0.01
 SEARCH_SHARE = Fraction(1, 4)
 """Share of epsilon that the choice costs; the rest is for the draw of the rows."""
 
@@ -69,7 +70,9 @@ class SafePub:
     )
     example: ClassVar[Mapping[str, Any]] = MappingProxyType({"epsilon": 4.0, "delta": 1e-3, "k": 5})
 
-    epsilon: float = parameter(range="[0.01, 20]", help="privacy loss of the whole release, for the unit of privacy")
+    epsilon: float = parameter(
+        range="(0, 20]", help="privacy loss of the whole release, for the unit of privacy; at least 0.01"
+    )
     delta: float = parameter(
         default=1e-9,
         range="(0, 0.01]",
@@ -85,7 +88,12 @@ class SafePub:
     )
 
     def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, 0.01, 20)
+        check_number("epsilon", self.epsilon, 0, 20, open_low=True)
+        if self.epsilon < LEAST_EPSILON:
+            raise ParameterError(
+                f"epsilon ({self.epsilon:g}) must be at least {LEAST_EPSILON:g} here",
+                "below, a class would need tens of thousands of rows to be shown",
+            )
         check_number("delta", self.delta, 0, 0.01, open_low=True, hint="far below one in the number of rows: 1e-9")
         check_integer("k", self.k, 2, 1000)
         if self.sample is not None:
