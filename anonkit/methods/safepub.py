@@ -91,7 +91,7 @@ class SafePub:
         check_number("epsilon", self.epsilon, 0, 20, open_low=True)
         if self.epsilon < LEAST_EPSILON:
             raise ParameterError(
-                f"epsilon ({self.epsilon:g}) must be at least {LEAST_EPSILON:g} here",
+                f"an epsilon of {self.epsilon:g} is too small for this method, which takes {LEAST_EPSILON:g} and more",
                 "below, a class would need tens of thousands of rows to be shown",
             )
         check_number("delta", self.delta, 0, 0.01, open_low=True, hint="far below one in the number of rows: 1e-9")

@@ -20,6 +20,7 @@ OWN = {
     "dp-tables": "anonkit's own choice of mechanisms that many papers describe",
     "dp-marginals": "published steps (select, measure, generate) with anonkit's own rule and model",
     "mondrian": "a published cut in anonkit's own light: what guides it is a boosted forest",
+    "safepub": "published steps (draw, generalize, suppress) with anonkit's own levels, scores and exact delta",
     "rr": "published mechanisms, and anonkit's own rule that chooses among them",
 }
 """Methods that are no published system, and why."""
