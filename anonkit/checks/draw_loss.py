@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from anonkit.bundle.data_files import read_schema
-from anonkit.checks.class_counts import quoted
-from anonkit.checks.disclosure import scanned
 from anonkit.checks.sameness import counted, none_of, same
+from anonkit.checks.table_scans import quoted, scanned
 from anonkit.promises.guarantee import Check
 
 _UNIT = 2**52

@@ -12,13 +12,12 @@ import pyarrow as pa
 from anonkit.bundle.data_files import read_schema
 from anonkit.checks.agreement import budget_checks, verification_checks
 from anonkit.checks.anonymity import figure_checks, recounted
-from anonkit.checks.class_counts import quoted
 from anonkit.checks.class_promise import Evidence
-from anonkit.checks.disclosure import scanned
 from anonkit.checks.draw_loss import draw_checks
 from anonkit.checks.recoded_labels import label_checks
 from anonkit.checks.requirements import Validation, refuse_unknown
 from anonkit.checks.sameness import named, none_of, repeated, same
+from anonkit.checks.table_scans import quoted, scanned
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import Check
 

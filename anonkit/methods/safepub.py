@@ -26,7 +26,7 @@ from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import NumericAttribute, PublicDomains, conditions_of, numeric_target, public_domains
 from anonkit.promises.anonymous_dp import AnonymousDP
-from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.protocols import COUNT, Draft, Engine, Progress, Source, no_progress
 from anonkit.published.exact_losses import RATE_BITS
 from anonkit.published.recoding import GlobalRecoding, Grouping
 from anonkit.randomness import Randomness
@@ -183,7 +183,7 @@ class SafePub:
         )
         drawn = engine.keep(engine.map_batches(source, draw, draw.schema))
         small = engine.small_classes(drawn, draw.schema.names, k)
-        if sum(small.column("count").to_pylist()) == drawn.n_rows:
+        if sum(small.column(COUNT).to_pylist()) == drawn.n_rows:
             raise EmptyReleaseError(
                 f"no {k} of the rows that were drawn are alike, so that none can be shown",
                 f"a larger {option('epsilon')} or {option('delta')}, fewer columns, or a larger table",
@@ -273,7 +273,7 @@ def _chosen(
     coded = engine.map_batches(source, code, code.schema)
     (table,) = engine.count_sets(coded, [tuple(code.schema.names)])
     columns: list[IntArray] = [np.asarray(table.column(name).to_numpy(), dtype=np.int64) for name in code.schema.names]
-    counts = np.asarray(table.column("count").to_numpy(), dtype=np.int64)
+    counts = np.asarray(table.column(COUNT).to_numpy(), dtype=np.int64)
     schemes = schemes_of(levels, SCHEMES, may_show_nothing=domains.target is not None)
     codes = np.stack(columns[:-1])
     scores = scores_of(schemes, levels, codes, None if domains.target is None else columns[-1], counts, needed)
