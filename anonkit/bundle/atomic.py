@@ -7,14 +7,16 @@ renamed into place. Killed before the mark, nothing has happened; killed after i
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import secrets
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from anonkit.bundle.data_files import file_digest
 from anonkit.errors import EngineError, ReleaseFormatError
 
 _MARK = "COMPLETE"
@@ -73,6 +75,33 @@ class Staging:
             _finish(self.folder, self.target)
         except OSError as error:
             raise EngineError(f"cannot write to {str(self.target)!r}: {reason_of(error)}") from None
+
+
+def put_folder(made: Path, place: Path, digests: Mapping[str, str]) -> None:
+    """Put a folder of files in a place where nothing stands: by a rename, else file by file.
+
+    Parameters
+    ----------
+    digests : mapping
+        The SHA-256 of every file, by its name in the folder.
+
+    Raises
+    ------
+    EngineError
+        It cannot be written, or a copy is not what was made.
+    """
+    try:
+        os.rename(made, place)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        place.mkdir()  # another file system: bytes are copied, and looked at once more
+        for name, digest in digests.items():
+            shutil.copyfile(made / name, place / name)
+            if file_digest(place / name) != digest:
+                raise EngineError(
+                    f"{str(place / name)!r} was not copied as it was made", "nothing was written; check the disk"
+                ) from None
 
 
 def finish(folder: Path, stem: str) -> None:

@@ -69,6 +69,10 @@ class HasWorkers(Protocol):
         """Those that read the files of a release."""
         ...
 
+    def shared_folder(self) -> Path:
+        """Return a new private folder that the workers see under the same name; it goes with the engine."""
+        ...
+
 
 def workers_of(engine: object) -> PartWorkers | None:
     """Return the workers of an engine; None for one that has none."""

@@ -93,8 +93,13 @@ class Signer:
         )
 
 
-def write_signature(place: Place, signer: Signer) -> None:
+def write_signature(place: Place, signer: Signer, known: Mapping[str, str] | None = None) -> None:
     """Write the signature of a release whose files all stand there already.
+
+    Parameters
+    ----------
+    known : mapping, optional
+        The SHA-256 of files that were hashed when they were written, by name: a table is not read for it once more.
 
     Raises
     ------
@@ -103,7 +108,10 @@ def write_signature(place: Place, signer: Signer) -> None:
     EngineError
         It cannot be written.
     """
-    files = digests(place)
+    standing, read = place.files(), dict(known or {})
+    files = digests_of({name: path for name, path in standing.items() if name not in read}) | {
+        name: read[name] for name in standing if name in read
+    }
     absent = [suffix for suffix in (DATA, *SIDECARS) if not place.file(suffix).exists()]
     if absent:
         raise ReleaseFormatError(f"{str(place.file(absent[0]))!r} does not exist", "a whole release is signed, or none")

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from anonkit import __version__
-from anonkit.bundle.atomic import Staging, reason_of
+from anonkit.bundle.atomic import Staging, put_folder, reason_of
 from anonkit.bundle.bound_columns import KEY, bound_columns, write_labelled
-from anonkit.bundle.data_files import parts_of
+from anonkit.bundle.data_files import digests_of, joint_digest, parts_of
 from anonkit.bundle.json_documents import to_json
+from anonkit.bundle.part_workers import HasWorkers, each_part, read_by, workers_of
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.signing import Signer, write_signature
 from anonkit.bundle.stored_release import (
@@ -37,7 +38,7 @@ from anonkit.bundle.stored_release import (
 )
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.people import PeopleCounts
-from anonkit.engines.writing.relabelling import relabelled
+from anonkit.engines.writing.relabelling import RelabelInto, relabelled
 from anonkit.errors import EngineError, GuaranteeError
 from anonkit.ledger.spending import Position
 from anonkit.parameters import told_parameters
@@ -88,6 +89,8 @@ class VerifiedDraft:
     """Named set of choices that the method was made with."""
     bounds: Mapping[str, Any] | None = None
     """What is written in place of labels, by column; None where labels are written."""
+    cluster: HasWorkers | None = None
+    """Engine whose workers see the spool, and read and write the files of the release; None: this machine does."""
 
     def at(self, position: Position) -> VerifiedDraft:
         """Return the draft with its place among the releases of its dataset."""
@@ -187,14 +190,14 @@ def publish(
         target = place or Place(folder=scratch.path, stem="release")
         staging = Staging(target.folder, target.stem)
         try:
-            _write_files(work, target, staging.folder, engine)
+            digests = _write_files(work, target, staging.folder, engine)
             if place is None:
                 contents = {s: (staging.folder / target.name(s)).read_bytes() for s in (DATA, *SIDECARS)}
                 made = Release(params=work.params, report=json.loads(contents[REPORT]), contents=contents)
                 return made.with_owner(work.owner)
             if signer is not None:
-                write_signature(Place(folder=staging.folder, stem=target.stem), signer)
-            publishing(sha256(staging.folder / target.name(DATA)))
+                write_signature(Place(folder=staging.folder, stem=target.stem), signer, digests)
+            publishing(_digest_of_all(digests, target))
             suffixes = (*SIDECARS, *Place(folder=staging.folder, stem=target.stem).of_choice(), DATA)
             staging.commit([place.name(suffix) for suffix in suffixes], absent=place.absent(suffixes))
         except OSError as error:
@@ -204,7 +207,8 @@ def publish(
     return load(target.file(DATA)).with_owner(work.owner)
 
 
-def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine) -> None:
+def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine) -> dict[str, str]:
+    """Write all files of a release; return the SHA-256 of each file of its data, by its name seen from the folder."""
     report = work.report()
     written = shown_as_bounds(work.data, work.params, engine)
     name = None if work.output.place is None else place.stem  # a release in memory has no name yet
@@ -219,21 +223,21 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine
         **({"license": work.policy.license} if work.policy.license else {}),
         "sidecars": {suffix.lstrip("."): sha256(content) for suffix, content in files.items()},
     }
-    data = folder / place.name(DATA)
-    metadata = {METADATA_KEY: json.dumps(manifest)}
-    if work.spool is None or written is not work.data:
-        n_rows = work.output.write(engine, written, data, metadata=metadata)
-    elif work.spool.is_dir():
-        data.mkdir()
-        n_rows = sum(relabelled(part, data / part.name, metadata) for part in parts_of(work.spool))
-    else:
-        n_rows = relabelled(work.spool, data, metadata)
-    _read_back(work, data, n_rows)
-    hashes = {**{suffix: sha256(content) for suffix, content in files.items()}, DATA: sha256(data)}
+    made_in = folder if work.cluster is None else work.cluster.shared_folder()
+    data = made_in / place.name(DATA)
+    with read_by(workers_of(work.cluster)):
+        n_rows, digests = _write_data(work, written, data, {METADATA_KEY: json.dumps(manifest)}, engine)
+        _read_back(work, data, n_rows)
+    if made_in != folder:
+        of_parts = {Path(name).name: digest for name, digest in digests.items()}
+        put_folder(data, folder / data.name, of_parts)
+        data = folder / data.name
+    hashes = {suffix: sha256(content) for suffix, content in files.items()}
+    hashes[DATA] = _digest_of_all(digests, place)
     public = PublicFiles(
         name=package_name(place.stem),
         schema=written.schema,
-        data={part.relative_to(folder).as_posix(): sha256(part) for part in parts_of(data)},
+        data=digests,
         folder=data.name if data.is_dir() else None,
         sidecars={role: (place.name(suffix), hashes[suffix]) for role, suffix in _DESCRIBED.items()},
         report=json.loads(files[REPORT]),
@@ -256,6 +260,34 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine
         license_name=work.policy.license,
     )
     (folder / place.name(DESCRIPTOR)).write_bytes(to_json(descriptor))
+    return digests
+
+
+def _write_data(
+    work: VerifiedDraft, written: Source, data: Path, metadata: Mapping[str, str], engine: Engine
+) -> tuple[int, dict[str, str]]:
+    """Write the data; return the number of rows, and the SHA-256 of each file by its name seen from beside the data."""
+    if work.spool is not None and written is work.data and work.spool.is_dir():
+        data.mkdir()
+        parts = parts_of(work.spool)
+        found = each_part(RelabelInto(folder=data.absolute(), metadata=metadata), parts)
+        digests = {f"{data.name}/{part.name}": digest for part, (_, digest) in zip(parts, found, strict=True)}
+        return sum(n_rows for n_rows, _ in found), digests
+    if work.spool is None or written is not work.data:
+        n_rows = work.output.write(engine, written, data, metadata=metadata)
+    else:
+        n_rows = relabelled(work.spool, data, metadata)
+    return n_rows, digests_of({part.relative_to(data.parent).as_posix(): part for part in parts_of(data)})
+
+
+def _digest_of_all(digests: Mapping[str, str], place: Place) -> str:
+    """Return the SHA-256 of the data from those of their files; see `anonkit.bundle.data_files.digest`."""
+    name = place.name(DATA)
+    return (
+        digests[name]
+        if name in digests
+        else joint_digest({part.removeprefix(f"{name}/"): digest for part, digest in digests.items()})
+    )
 
 
 def _read_back(work: VerifiedDraft, data: Path, n_rows: int) -> None:

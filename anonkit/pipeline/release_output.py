@@ -106,6 +106,11 @@ class Output:
         )
 
     @property
+    def is_folder(self) -> bool:
+        """True when the data are a folder of files, which workers of a cluster can write and read."""
+        return self.part_rows is not None
+
+    @property
     def form(self) -> int | tuple[int | None, str] | None:
         """In what form the data are written: about so many rows a file of a folder, or None for one file.
 

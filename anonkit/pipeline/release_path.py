@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from anonkit.bundle.part_workers import HasWorkers, read_by, workers_of
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.signing import Signer
 from anonkit.bundle.stored_release import DATA, Release, sha256
@@ -27,7 +28,7 @@ from anonkit.pipeline.dossier import Released, held_rows, make_dossier
 from anonkit.pipeline.output_measures import ReleasedRows, answer_checks, recount, release_utility
 from anonkit.pipeline.owner_files import is_dossier_of
 from anonkit.pipeline.publishing import VerifiedDraft, method_block, publish
-from anonkit.pipeline.release_output import BOUNDS
+from anonkit.pipeline.release_output import BOUNDS, Output
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.released_values import as_written
 from anonkit.pipeline.repeated_release import release_again, say_what_is_replaced
@@ -80,7 +81,7 @@ def _released(source: object, request: ReleaseRequest) -> Release:
     account = request.account.found(output.place, declared.bookkeeping)
     if request.seed is not None or not may_know_requests(account):
         output.refuse_existing()
-    with request.engine.opened() as engine, _workspace() as workspace:
+    with request.engine.opened() as engine, _workspace(engine, output) as workspace:
         request.progress("reading", 0.0)
         opened = declared_source(source, request, declared, engine, workspace.private)
         output.refuse_unfit(opened.promise)
@@ -106,14 +107,16 @@ class _Workspace:
     """Where a draft stands until it is published."""
 
     files: Engine
-    """Reads the files of this machine: from the draft on, all there is are these."""
+    """Reads the draft: from then on, its files are all there is."""
     private: PrivateFolder
-    """Of the draft, and of the source's copy where it has one."""
+    """Of the source's copy where it has one, and of a draft that this machine reads."""
+    cluster: HasWorkers | None
+    """The same engine, where its workers read and write the files of the draft; None where this machine does."""
 
-    @property
+    @cached_property
     def draft(self) -> Path:
         """The private Parquet file, or folder, of the draft's rows."""
-        return self.private.path / "draft.parquet"
+        return (self.private.path if self.cluster is None else self.cluster.shared_folder()) / "draft.parquet"
 
     def released(self, draft: VerifiedDraft) -> ReleasedRows | None:
         """Return the draft's rows as they were counted; None where its promise is about no equivalence classes."""
@@ -131,10 +134,17 @@ class _Workspace:
 
 
 @contextmanager
-def _workspace() -> Iterator[_Workspace]:
-    """Yield a workspace whose private files are deleted in the end, whatever happens."""
-    with closing(Local().open()) as files, closing(PrivateFolder()) as private:
-        yield _Workspace(files=files, private=private)
+def _workspace(engine: Engine, output: Output) -> Iterator[_Workspace]:
+    """Yield a workspace whose private files are deleted in the end, whatever happens.
+
+    An engine with workers keeps the files of a folder of data where they see them; one file is put together here.
+    """
+    with closing(PrivateFolder()) as private:
+        if output.is_folder and isinstance(engine, HasWorkers):
+            yield _Workspace(files=engine, private=private, cluster=engine)
+            return
+        with closing(Local().open()) as files:
+            yield _Workspace(files=files, private=private, cluster=None)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -240,6 +250,14 @@ def _verified(
     source: DeclaredSource, request: ReleaseRequest, workspace: _Workspace, randomness: Randomness
 ) -> VerifiedDraft:
     """Make the draft, recount it, and refuse it when the promise does not hold."""
+    with read_by(workers_of(workspace.cluster)):
+        return _recounted(source, request, workspace, randomness)
+
+
+def _recounted(
+    source: DeclaredSource, request: ReleaseRequest, workspace: _Workspace, randomness: Randomness
+) -> VerifiedDraft:
+    """Return the draft that `_verified` makes; whoever reads its files is settled."""
     promise, policy, files, spool = source.promise, source.policy, workspace.files, workspace.draft
     draft = source.drafted(request, randomness)
     request.progress("checking", 0.0)
@@ -282,6 +300,7 @@ def _verified(
         notes=[*source.notes, *draft.notes, *bounds_notes(bounds)],
         randomness=randomness.label,
         bounds=bounds,
+        cluster=workspace.cluster,
     )
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import hashlib
+import os
 from pathlib import Path
 
 import pytest
 
 import anonkit.bundle.atomic as atomic
-from anonkit.bundle.atomic import Staging, recover
+from anonkit.bundle.atomic import Staging, put_folder, recover
 from anonkit.errors import EngineError, ReleaseFormatError
 
 
@@ -152,3 +155,43 @@ def test_a_mark_from_others_reaches_no_other_file(tmp_path: Path, mark: str) -> 
     with pytest.raises(ReleaseFormatError, match="not a folder that anonkit has left"):
         recover(tmp_path / "release", "out")
     assert [(tmp_path / name).read_text() for name in ("out.b", "release/another")] == ["mine", "mine"]
+
+
+def _made(folder: Path) -> tuple[Path, dict[str, str]]:
+    """Make a folder of two files; return it with their hashes."""
+    made = folder / "made"
+    made.mkdir()
+    for name in ("a", "b"):
+        (made / name).write_text(name)
+    return made, {name: hashlib.sha256(name.encode()).hexdigest() for name in ("a", "b")}
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["one file system", "two"])
+def test_a_folder_is_put_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same: bool) -> None:
+    """By a rename where that is possible, else byte by byte."""
+    made, digests = _made(tmp_path)
+    if not same:
+        monkeypatch.setattr(os, "rename", _refuse(errno.EXDEV))
+    put_folder(made, tmp_path / "place", digests)
+
+    assert sorted((path.name, path.read_text()) for path in (tmp_path / "place").iterdir()) == [("a", "a"), ("b", "b")]
+    assert made.exists() != same
+
+
+def test_a_copy_that_is_another_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands there afterwards is hashed; what the system refuses for another reason is not copied."""
+    made, digests = _made(tmp_path)
+    monkeypatch.setattr(os, "rename", _refuse(errno.EXDEV))
+    with pytest.raises(EngineError, match="not copied as it was made"):
+        put_folder(made, tmp_path / "place", {**digests, "b": digests["a"]})
+    monkeypatch.setattr(os, "rename", _refuse(errno.EACCES))
+    with pytest.raises(PermissionError):
+        put_folder(made, tmp_path / "other", digests)
+    assert not (tmp_path / "other").exists()
+
+
+def _refuse(number: int):  # type: ignore[no-untyped-def]
+    def rename(*paths: Path) -> None:
+        raise OSError(number, "no")
+
+    return rename

@@ -53,6 +53,9 @@ def test_only_an_engine_with_workers_has_some() -> None:
     class Engine:
         workers = Elsewhere()
 
+        def shared_folder(self) -> Path:
+            raise AssertionError("nobody asks")
+
     assert workers_of(Engine()) is Engine.workers
     assert workers_of(object()) is None
 

@@ -8,7 +8,7 @@ known by its number; what it holds depends on nothing but the files (or, for row
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Protocol
@@ -78,6 +78,11 @@ class ParquetSplits:
                 room -= stop - start
         first_rows = [0, *accumulate(part.n_rows for part in files.parts)][:-1]
         return cls(files=files, schema=schema, first_rows=first_rows, splits=splits)
+
+    def by_file(self) -> ParquetSplits:
+        """Return the same rows in pieces that are a file each."""
+        whole = [[Range(part=number, start=0, stop=part.n_rows)] for number, part in enumerate(self.files.parts)]
+        return replace(self, splits=whole)
 
     @property
     def n_splits(self) -> int:

@@ -107,6 +107,10 @@ class SparkEngine:
         """The executors, as readers of the files of a release: for `anonkit.validate(…, workers=…)`."""
         return SparkWorkers(session=self._session)
 
+    def shared_folder(self) -> Path:
+        """Return a new private folder in the scratch."""
+        return self._new_folder()
+
     # --- reading -------------------------------------------------------------------------------------------------
 
     def scan(self, data: object, policy: Policy) -> SparkSource:
@@ -332,7 +336,8 @@ class SparkEngine:
         """Write a Parquet file, or a folder of them, on the driver's machine. See `anonkit.protocols.Engine.write`.
 
         Executors put the rows in order, in parts. The driver copies part after part into one file; the files of a
-        folder are written by the executors, and moved by the driver.
+        folder are written by the executors, and moved by the driver. Files of about the size that is asked for stay
+        one each where the order of the rows stays.
 
         Raises
         ------
@@ -342,6 +347,11 @@ class SparkEngine:
         local = partial(self._local.write, path=path, metadata=metadata, part_rows=part_rows)
         if isinstance(source, LocalSource):
             return local(source, randomness=randomness)
+        if randomness is None and part_rows is not None and source.at_most:
+            by_file = _by_file(source.splits, part_rows)
+            each = max(part_rows * by_file.n_splits // source.at_most, 1)
+            files = replace(source, splits=JoinedSplits(splits=by_file, each=each))
+            return written_files(files, metadata, self._new_folder(), path)
         if randomness is None:
             return local(source.local, randomness=None)
         together = min(part_rows or PART_ROWS, PART_ROWS)
@@ -352,3 +362,10 @@ class SparkEngine:
         joined = JoinedSplits(splits=parts, each=rows_a_part)
         files = self._of(joined, parts.schema, sum(parts.sizes), parts.form.categories)
         return written_files(files, metadata, self._new_folder(), path)
+
+
+def _by_file(splits: Splits, part_rows: int) -> Splits:
+    """Return a table in pieces that are its files, where none of them is much larger than a part shall be."""
+    if not isinstance(splits, ParquetSplits) or any(part.n_rows > 2 * part_rows for part in splits.files.parts):
+        return splits
+    return splits.by_file()

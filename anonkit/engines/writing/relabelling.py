@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import base64
+import os
 import shutil
+import uuid
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from anonkit.bundle.data_files import file_digest
 from anonkit.engines.reading.failures import shielded
 from anonkit.errors import EngineError
 
@@ -37,6 +42,24 @@ def relabelled(source: Path, path: Path, metadata: Mapping[str, str]) -> int:
         path.unlink(missing_ok=True)
         raise
     return rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelabelInto:
+    """Copies files into a folder with metadata, each under another name first: a task may run twice."""
+
+    folder: Path
+    metadata: Mapping[str, str]
+
+    def __call__(self, part: Path) -> tuple[int, str]:
+        """Return the number of rows of the copy, and the SHA-256 of what stands there; see `relabelled`."""
+        target, aside = self.folder / part.name, self.folder / f".{uuid.uuid4().hex}"
+        try:
+            n_rows = relabelled(part, aside, self.metadata)
+            shielded(partial(os.replace, aside, target), _failed)
+        finally:
+            aside.unlink(missing_ok=True)
+        return n_rows, shielded(partial(file_digest, target), _failed)
 
 
 def _footer(source: Path, metadata: Mapping[str, str]) -> tuple[int, bytes, int]:

@@ -44,6 +44,20 @@ def test_pieces_hold_every_row_under_its_number(folder: Path, rows: int) -> None
     assert narrow[0].schema.names == ["year", "row"]
 
 
+def test_pieces_may_be_the_files(folder: Path) -> None:
+    """One each, however small or large, also one without rows; every row under its number."""
+    files = open_parquet(folder, Policy())
+    splits = ParquetSplits.of(files, files.schema, 4).by_file()
+    whole = pa.Table.from_batches(files.batches(), files.schema)
+    assert splits.n_splits == len(SIZES)
+    sizes = [part.n_rows for part in files.parts]
+    for at, size in enumerate(sizes):
+        found = list(splits.read(at))
+        rows = pa.Table.from_batches([batch for batch, _ in found], files.schema)
+        assert rows.equals(whole.slice(sum(sizes[:at]), size))
+        assert not found or found[0][1] == sum(sizes[:at])
+
+
 def test_an_executor_that_does_not_see_the_files_says_so(folder: Path) -> None:
     """In our words, and without a path's cells."""
     files = open_parquet(folder, Policy())

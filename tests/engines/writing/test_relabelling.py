@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import hashlib
 from pathlib import Path
 
 import duckdb
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from anonkit.engines.writing.parquet_writer import write_parquet
-from anonkit.engines.writing.relabelling import relabelled
+from anonkit.engines.writing.relabelling import RelabelInto, relabelled
 from anonkit.errors import EngineError
 
 TABLE = pa.table(
@@ -56,3 +57,21 @@ def test_a_file_that_is_no_parquet_leaves_no_copy(tmp_path: Path) -> None:
     with pytest.raises(EngineError):
         relabelled(tmp_path / "first.parquet", tmp_path / "copy.parquet", {})
     assert not (tmp_path / "copy.parquet").exists()
+
+
+def test_a_copy_is_told_by_its_rows_and_its_hash(tmp_path: Path) -> None:
+    """Made twice, it is the same; what cannot be made leaves nothing."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "out").mkdir()
+    write_parquet([TABLE], TABLE.schema, tmp_path / "in" / "part-00000.parquet", {})
+    (tmp_path / "in" / "part-00001.parquet").write_bytes(b"PAR1")
+    copy = RelabelInto(folder=tmp_path / "out", metadata={"anonkit": "{}"})
+
+    told = copy(tmp_path / "in" / "part-00000.parquet")
+    made = tmp_path / "out" / "part-00000.parquet"
+    assert told == (15, hashlib.sha256(made.read_bytes()).hexdigest())
+    assert copy(tmp_path / "in" / "part-00000.parquet") == told
+    assert pq.read_metadata(made).metadata[b"anonkit"] == b"{}"
+    with pytest.raises(EngineError):
+        copy(tmp_path / "in" / "part-00001.parquet")
+    assert list((tmp_path / "out").iterdir()) == [made]
