@@ -34,7 +34,7 @@ from anonkit.promises.neighbouring_tables import REPLACE
 from anonkit.protocols import Draft, Engine, Method
 from anonkit.published.additive_scores import places_of, region_of_nodes
 from anonkit.published.marginal_tables import OneWayTable, PairTable
-from anonkit.published.product_mixtures import FORMAT as MARGINALS
+from anonkit.published.product_mixtures import FORMATS as MARGINALS
 from anonkit.published.tree_model import FORMAT as FOREST
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
@@ -226,7 +226,7 @@ def seen_of(records: pa.Table, draft: Draft) -> Seen:
     batch = records.combine_chunks().to_batches()[0]
     codes = {name: codes_of_cells(batch, name, domain) for name, domain in domains.items()}
     parts = [(0, attribute) for attribute in _released(records, draft, domains, target)]
-    if params.get("format") == MARGINALS:
+    if params.get("format") in MARGINALS:
         parts += _in_marginals(params, codes, target)
     label = codes.pop(target) if target is not None else np.zeros(records.num_rows, dtype=np.int64)
     if params.get("format") == FOREST:

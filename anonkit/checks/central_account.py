@@ -17,7 +17,7 @@ from typing import Any
 from anonkit.checks.central_params import GAUSSIAN, THRESHOLDED, PublicFacts, integers
 from anonkit.checks.central_plans import ExpectedAccount, ExpectedLine
 from anonkit.checks.finding_lines import finding_delta, finding_lines
-from anonkit.checks.gaussian_lines import epsilon_of, rho_of
+from anonkit.checks.gaussian_lines import choice_rho_of, epsilon_of, rho_of
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
@@ -71,18 +71,22 @@ def published_account(params: Mapping[str, Any]) -> PublishedAccount:
     return PublishedAccount(epsilon=_not_below(total), rows_per_unit=rows, adjacency=adjacency)
 
 
-def approximate_loss(params: Mapping[str, Any], delta: Fraction) -> PublishedAccount:
+def approximate_loss(params: Mapping[str, Any], delta: Fraction, *, may_be_pure: bool = False) -> PublishedAccount:
     """Add up the account of a release: what it costs at the delta that is claimed.
 
     A row is in one cell of every table with Gaussian noise. The rows of a unit, m of them, move a table by a vector of
-    length m at most, so that rho grows with m**2; replaced rows leave some cells and come into others, 2 m**2. All
-    other lines cost epsilon, for each changed row. Where domains were looked for, that may take half of delta.
+    length m at most, so that rho grows with m**2; replaced rows leave some cells and come into others, 2 m**2. Choices
+    that are paid in rho have a range that c changed rows make c times as wide: c**2, with 2 m rows changed where m are
+    replaced. All other lines cost epsilon, for each changed row. Where domains were looked for, that may take half of
+    delta.
 
     Parameters
     ----------
     params : mapping
     delta : Fraction
         In (0, 1).
+    may_be_pure : bool
+        True where noise that needs no delta may be drawn although one was given.
 
     Raises
     ------
@@ -96,10 +100,12 @@ def approximate_loss(params: Mapping[str, Any], delta: Fraction) -> PublishedAcc
     sides = 2 if adjacency == REPLACE else 1
     lines = [(line, _cost(line)) for line in params["accounting"]]
     rho = sum((cost for line, cost in lines if line["mechanism"] == GAUSSIAN), Fraction(0)) * rows**2 * sides
-    others = [(line, cost) for line, cost in lines if line["mechanism"] != GAUSSIAN]
+    chosen = [cost for line, cost in lines if _is_in_rho(line) and line["mechanism"] != GAUSSIAN]
+    rho += sum(chosen, Fraction(0)) * (rows * sides) ** 2
+    others = [(line, cost) for line, cost in lines if not _is_in_rho(line)]
     pure = max((cost for _, cost in _paths(others)), default=Fraction(0)) * rows * sides
     found = finding_lines(params)
-    if rho == 0 and not found:
+    if rho == 0 and not found and not may_be_pure:
         raise ReleaseFormatError("the account of the params has no line for which a delta is spent")
     if finding_delta(params, rows, replaced=sides == 2) > delta / 2:
         raise ReleaseFormatError("the thresholds of the account spend more than half of delta")
@@ -120,7 +126,7 @@ def claim_checks(params: Mapping[str, Any], guarantee: Mapping[str, Any], facts:
     if delta:
         asked = facts.number("delta")
         yield Check(name="claimed_delta", passed=0 < asked <= delta, observed=asked, required=delta)
-        account = approximate_loss(params, Fraction(asked))
+        account = approximate_loss(params, Fraction(asked), may_be_pure="mixtures" in params)
     else:
         account = published_account(params)
     (rows,) = integers([claimed["rows_per_unit"]])
@@ -185,6 +191,8 @@ def _difference(stated: Mapping[str, Any], line: ExpectedLine) -> str | None:
     """Return what of a published line is not as expected."""
     if stated["mechanism"] != line.mechanism:
         return "mechanism"
+    if _is_in_rho(stated) != (line.in_rho or line.mechanism == GAUSSIAN):
+        return "currency"
     if line.sensitivity is not None and stated["sensitivity"] != line.sensitivity:
         return "sensitivity"
     if stated["times"] not in line.times:
@@ -208,14 +216,21 @@ def _words(bootstrap: Mapping[str, Any] | None) -> tuple[int, tuple[int, ...], i
 
 def _pure_cost(line: Mapping[str, Any]) -> Fraction:
     """Return what a line costs in epsilon; refuse one that has no epsilon without a delta."""
-    if line["mechanism"] in (GAUSSIAN, THRESHOLDED):
+    if line["mechanism"] == THRESHOLDED or _is_in_rho(line):
         raise ReleaseFormatError("a line of the account has noise that no epsilon covers without a delta")
     return _cost(line)
+
+
+def _is_in_rho(line: Mapping[str, Any]) -> bool:
+    """Tell whether what a line costs is a rho, which is converted in sum, and no epsilon."""
+    return line["mechanism"] == GAUSSIAN or "rho" in line
 
 
 def _cost(line: Mapping[str, Any]) -> Fraction:
     if line["mechanism"] == GAUSSIAN:
         return rho_of(line)
+    if _is_in_rho(line):
+        return choice_rho_of(line)
     rate, sensitivity, times = line["rate"], line["sensitivity"], line["times"]
     whole = all(
         isinstance(term, int) and not isinstance(term, bool) and term >= 1 for term in (rate, sensitivity, times)

@@ -15,8 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.checks.central_params import ALL_ROWS, PublicColumn, PublicFacts, integers
-from anonkit.checks.central_plans import FLIP, LAPLACE, ExpectedAccount, ExpectedLine, row_epsilon
+from anonkit.checks.central_params import ALL_ROWS, EXPONENTIAL, GAUSSIAN, PublicFacts, integers
+from anonkit.checks.central_plans import (
+    FLIP,
+    LAPLACE,
+    ExpectedAccount,
+    ExpectedLine,
+    changed_rows,
+    changed_squared,
+    rho_within,
+    row_epsilon,
+)
 from anonkit.errors import ReleaseFormatError
 
 ROWS_PART = 100
@@ -30,6 +39,8 @@ _MOST_ROWS = 1 << 36
 _MOST_CLASSES = 16
 
 Pairs = tuple[tuple[int, int], ...]
+Amount = tuple[bool, float]
+"""Whether noise is Gaussian, and what a row may lose in all tables: rho then, else epsilon."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +57,8 @@ class ExpectedTables:
     """Pairs beside it."""
     readings: tuple[tuple[str, float], ...]
     """Purpose and share of epsilon of each reading."""
+    is_gaussian: bool
+    """True where noise is Gaussian, and costs are of rho."""
     costs: tuple[float, float, float, float, float]
     """Tables of columns, choices of edges, tables of edges, further choices, further tables: of one row, in all."""
 
@@ -60,13 +73,17 @@ class _View:
     rows: float
     target: bool = field(default=False)
 
-    def parts(self, edges: int) -> tuple[float, float, float]:
+    def weights(self, gaussian: bool) -> list[float]:
+        """Return how the tables of columns share: by the power of their cells that makes their noise least."""
+        return [size ** _power(gaussian) for size in self.sizes]
+
+    def parts(self, edges: int, gaussian: bool) -> tuple[float, float, float]:
         """Return the shares of columns, choices and tables."""
         if edges == 0:
             return 1.0, 0.0, 0.0
-        number, roots = len(self.sizes), sum(math.sqrt(size) for size in self.sizes)
-        one = 0.5 * math.sqrt(number - 1) * math.sqrt(self.classes) * roots
-        two = edges * math.sqrt(self.classes) * (roots**2 - sum(self.sizes)) / (number * (number - 1))
+        number, own = len(self.sizes), self.weights(gaussian)
+        one = (0.25 * (number - 1)) ** _power(gaussian) * sum(own)
+        two = edges * (sum(own) ** 2 - sum(each * each for each in own)) / (number * (number - 1))
         return 0.97 * one / (one + two), 0.03, 0.97 * two / (one + two)
 
     def stand_in(self, column: int) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -80,24 +97,36 @@ class _View:
         known = [self.stand_in(column) for column in range(len(self.sizes))]
         return [float(np.minimum(most, np.multiply.outer(known[a], known[b]) / self.rows).sum()) for a, b in self.pairs]
 
-    def distance(self, edges: int, epsilon: float) -> float:
+    def distance(self, edges: int, amount: Amount) -> float:
         """Return the expected distance by noise alone."""
-        shares, roots = self.parts(edges), [math.sqrt(size) for size in self.sizes]
+        gaussian, loss = amount
+        shares, own = self.parts(edges, gaussian), self.weights(gaussian)
+        cell = 0.8 * math.sqrt(self.classes)
         noise = [
-            float(np.minimum(0.8 * math.sqrt(self.classes) * sum(roots) / (epsilon * shares[0] * root),
-                             self.stand_in(at)).sum())
-            for at, root in enumerate(roots)
-        ]  # fmt: skip
+            float(np.minimum(cell * _mean(gaussian, loss * shares[0] * each / sum(own)), self.stand_in(at)).sum())
+            for at, each in enumerate(own)
+        ]
+        if not self.pairs:
+            return sum(noise) / len(noise) / 2 / self.rows
         pairs = [min(noise[a] + noise[b], 2 * self.rows) for a, b in self.pairs]
         number = len(pairs) + (len(noise) if self.target else 0)
         extra = sum(noise) if self.target else 0.0
         if edges:
-            tables = self.of_tables(edges / (epsilon * shares[2]))
+            tables = self.of_tables(_mean(gaussian, loss * shares[2] / edges))
             along = 0.3 * edges / (len(self.sizes) - 1) * sum(tables) / len(tables)
             without = [math.hypot(error, along) for error in pairs]
             saved = [low - math.hypot(table, error) for low, table, error in zip(without, tables, pairs, strict=True)]
             pairs = [sum(without) - self._largest(saved, edges)]
         return (sum(pairs) + extra) / number / 2 / self.rows
+
+    def quiet(self, edges: int, amounts: Sequence[Amount]) -> Amount:
+        """Return which of the amounts is expected to be less noise; Laplace where both are alike."""
+        first, *others = amounts
+        return next((one for one in others if self.distance(edges, one) < self.distance(edges, first)), first)
+
+    def least(self, edges: int, amounts: Sequence[Amount]) -> float:
+        """Return the expected distance by noise alone, with whichever noise is less."""
+        return self.distance(edges, self.quiet(edges, amounts))
 
     def _largest(self, saved: Sequence[float], edges: int) -> float:
         """Return what a forest of so many pairs saves at most."""
@@ -111,6 +140,37 @@ class _View:
                 joined = part[a] | part[b]
                 part.update(dict.fromkeys(joined, joined))
         return sum(taken)
+
+
+def _power(gaussian: bool) -> float:
+    return 2 / 3 if gaussian else 1 / 2
+
+
+def _mean(gaussian: bool, loss: float) -> float:
+    """Return the mean absolute noise of a cell for which so much is lost."""
+    return 1 / math.sqrt(math.pi * loss) if gaussian else 1 / loss
+
+
+def delta_may_pay(facts: PublicFacts) -> bool:
+    """Tell whether Gaussian noise is less on the largest tree, were rows without end: else there is no delta."""
+    if not facts.delta:
+        return False
+    split = split_facts(facts, anchored=False)
+    view, whole = _view(facts, 1e30, _candidates(split), False), row_epsilon(facts)
+    edges = len(view.sizes) - len(parts_of(view.pairs, len(view.sizes)))
+    return view.quiet(edges, [(False, whole), _in_rho(facts, whole)])[0]
+
+
+def _in_rho(facts: PublicFacts, left: float) -> Amount:
+    return True, rho_within(left * changed_rows(facts), facts.delta) / changed_squared(facts)
+
+
+def _amounts(facts: PublicFacts, left: float) -> list[Amount]:
+    """Return what the epsilon that is left of a row, and delta, are worth: in epsilon, and in rho."""
+    amounts = [(False, left)]
+    if delta_may_pay(facts):
+        amounts.append(_in_rho(facts, left))
+    return amounts
 
 
 def split_facts(facts: PublicFacts, *, anchored: bool) -> PublicFacts:
@@ -152,19 +212,24 @@ def expected_measurements(facts: PublicFacts, params: Mapping[str, Any]) -> Expe
         raise ReleaseFormatError("the params hold a reading that the rule does not ask for")
     left -= whole * sum(share for _, share in readings.asked)
     view = _view(facts, rows, candidates, anchored)
-    further, (columns, choice, tree) = 0, view.parts(edges)
+    amount = view.quiet(edges, _amounts(facts, left))
+    gaussian, loss = amount
+    further, (columns, choice, tree) = 0, view.parts(edges, gaussian)
     later = pairs = 0.0
     if edges and edges == len(view.sizes) - 1:
-        a_column = min(2.0, 0.008 / view.distance(edges, left))
+        a_column = min(2.0, (0.016 if gaussian else 0.008) / view.distance(edges, amount))
         further = min(round(a_column * len(view.sizes)), len(candidates) - edges) if a_column >= 0.5 else 0
     if further:
         own = 0.75 * further / (further + len(view.sizes))
         later, pairs, tree = 0.02, (tree - 0.02) * own, (tree - 0.02) * (1 - own)
     parts = (columns, choice, tree, later, pairs)
-    one, choice, tree, later, pairs = (left * part / sum(parts) for part in parts)
+    one, choice, tree, later, pairs = (loss * part / sum(parts) for part in parts)
+    if gaussian:  # a choice is dearer than a table where rows are replaced: see the account
+        dearer = changed_rows(facts) ** 2 / changed_squared(facts)
+        choice, later = choice / dearer, later / dearer
     return ExpectedTables(
         anchored=anchored, candidates=candidates, edges=edges, further=further, readings=tuple(readings.asked),
-        costs=(one, choice, tree, later, pairs),
+        is_gaussian=gaussian, costs=(one, choice, tree, later, pairs),
     )  # fmt: skip
 
 
@@ -177,26 +242,27 @@ def _decided(
     alike_pairs = tuple(sorted((*finest, *((at, columns) for at in range(columns))))) if splits else finest
     if not alike_pairs:
         return False, (), 0
+    amounts = _amounts(facts, left)
     alike, split = _view(facts, rows, alike_pairs, False), _view(facts, rows, finest, True) if splits else None
-    noise = alike.distance(0, left)
+    noise = alike.least(0, amounts)
     if noise > 0.3:
         return False, alike_pairs, 0
     anchored, base = False, noise
     if split is not None:
-        own, share = split.distance(0, left), min(0.05, 0.004 / noise)
+        own, share = split.least(0, amounts), min(0.05, 0.004 / noise)
         need = 3.0 * (own - noise)
         if own - noise <= 0.003:
             anchored = True
         elif need <= 0.06 and 2 / (share * whole * rows) <= need / 3.0:
             anchored = readings.take("dependence on the target", share) / 2 / rows >= need
-            left -= share * whole
+            amounts = _amounts(facts, left - share * whole)
         base = own if anchored else noise
     view, candidates = (split, finest) if split is not None and anchored else (alike, alike_pairs)
     most = len(view.sizes) - len(parts_of(candidates, len(view.sizes)))
-    edges = (most + 1) // 2 if most and view.distance(most, left) - base > 0.02 else most
+    edges = (most + 1) // 2 if most and view.least(most, amounts) - base > 0.02 else most
     share = min(0.05, 2000.0 / (rows * whole), 0.004 / noise)
     least = 4.0 / (share * whole * rows)
-    if not edges or view.distance(edges, left) - base + least > 0.07:
+    if not edges or view.least(edges, amounts) - base + least > 0.07:
         return anchored, candidates, 0
     return anchored, candidates, edges if readings.take("gain of pairs", share) / 2 / rows >= least else 0
 
@@ -219,32 +285,32 @@ def expected_tables(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAc
         for purpose, share in found.readings
     ]
     word = "class x {}" if found.anchored else "rows by {}"
-    total = sum(_root(column) for column in split.attributes)
+    law, power = GAUSSIAN if found.is_gaussian else LAPLACE, _power(found.is_gaussian)
+    weights = [column.domain.size**power for column in split.attributes]
     columns = [
-        ExpectedLine(purpose=word.format(column.name), mechanism=LAPLACE, cost=found.costs[0] * _root(column) / total)
-        for column in split.attributes
+        ExpectedLine(purpose=word.format(column.name), mechanism=law, cost=found.costs[0] * weight / sum(weights))
+        for column, weight in zip(split.attributes, weights, strict=True)
     ]
     _, choice, tree, later, pairs = found.costs
     lines = [
-        *([_choice("pair of the tree", found.edges, choice), _table("table of a pair of the tree", found.edges, tree)]
-          if found.edges else []),
-        *([_choice("further pair", found.further, later), _table("table of a further pair", found.further, pairs)]
-          if found.further else []),
+        *([_choice("pair of the tree", found, found.edges, choice),
+           _table("table of a pair of the tree", law, found.edges, tree)] if found.edges else []),
+        *([_choice("further pair", found, found.further, later),
+           _table("table of a further pair", law, found.further, pairs)] if found.further else []),
     ]  # fmt: skip
     return ExpectedAccount(lines=(*counted, *read, *columns, *lines))
 
 
-def _root(column: PublicColumn) -> float:
-    return math.sqrt(column.domain.size)
+def _choice(purpose: str, found: ExpectedTables, times: int, cost: float) -> ExpectedLine:
+    mechanism = EXPONENTIAL if found.is_gaussian else FLIP
+    return ExpectedLine(
+        purpose=purpose, mechanism=mechanism, sensitivity=_WIDTH, times=range(times, times + 1), cost=cost,
+        in_rho=found.is_gaussian,
+    )  # fmt: skip
 
 
-def _choice(purpose: str, times: int, cost: float) -> ExpectedLine:
-    draws = range(times, times + 1)
-    return ExpectedLine(purpose=purpose, mechanism=FLIP, sensitivity=_WIDTH, times=draws, cost=cost)
-
-
-def _table(purpose: str, times: int, cost: float) -> ExpectedLine:
-    return ExpectedLine(purpose=purpose, mechanism=LAPLACE, times=range(times, times + 1), cost=cost)
+def _table(purpose: str, law: str, times: int, cost: float) -> ExpectedLine:
+    return ExpectedLine(purpose=purpose, mechanism=law, times=range(times, times + 1), cost=cost)
 
 
 def _candidates(split: PublicFacts) -> Pairs:

@@ -15,11 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.checks import central_marginal_plan as plan
-from anonkit.checks.central_params import PublicColumn, PublicFacts, integers
+from anonkit.checks.central_params import (
+    GAUSSIAN_MARGINALS,
+    LAPLACE_MARGINALS,
+    PublicColumn,
+    PublicFacts,
+    integers,
+)
+from anonkit.checks.gaussian_lines import gaussian_variance
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
-FORMAT = "anonkit-marginals-1"
 _WEIGHTS, _SHARES = 1 << 20, 1 << 16
 _STANDS_OUT = 4.0
 _FALSE_ALARM = 1e-9
@@ -44,9 +50,9 @@ def marginal_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[C
     facts : PublicFacts
         Read from the params.
     """
-    if params["format"] != FORMAT:
-        raise ReleaseFormatError("the params of the tables are of another format")
     expected = plan.expected_measurements(facts, params)
+    if params["format"] != (GAUSSIAN_MARGINALS if expected.is_gaussian else LAPLACE_MARGINALS):
+        raise ReleaseFormatError("the params of the tables are of another format")
     same = params["anchored"] is expected.anchored
     yield Check(name="anchor", passed=same, observed=str(params["anchored"]), required=str(expected.anchored))
     split = plan.split_facts(facts, anchored=expected.anchored)
@@ -94,7 +100,7 @@ def _wrong_groups(params: Mapping[str, Any], split: PublicFacts) -> int:
     wrong = 0
     for table in params["tables"]:
         counts = np.array(table["counts"], dtype=np.float64).sum(axis=0)
-        loud = counts >= _STANDS_OUT * math.sqrt(_variance(table["rate"]) * split.n_classes)
+        loud = counts >= _STANDS_OUT * math.sqrt(_variance(params, table["rate"]) * split.n_classes)
         expected = np.where(loud, np.cumsum(loud) - 1, loud.sum())
         if (~loud).sum() < 2 or not params["pairs"]:
             expected = np.arange(loud.size)
@@ -142,7 +148,7 @@ def _wrong_rows(params: Mapping[str, Any]) -> int:
     for table in (*params["tables"], *params["pairs"]):
         counts = np.array(table["counts"], dtype=np.float64)
         sums.append(counts.reshape(len(counts), -1).sum(axis=1))
-        weights.append(1 / (_variance(table["rate"]) * counts[0].size))
+        weights.append(1 / (_variance(params, table["rate"]) * counts[0].size))
     sizes = np.maximum(np.array(weights) @ np.stack(sums) / sum(weights), 0.0)
     stated = np.array([own["rows"] for own in params["mixtures"]])
     return int((np.abs(stated - sizes) > 0.5 + 1e-6).sum())
@@ -160,13 +166,16 @@ def _distances(params: Mapping[str, Any], split: PublicFacts) -> Iterator[tuple[
     ):
         counts = np.array(table["counts"], dtype=np.float64)
         distance = float(np.abs(counts - expected).sum()) / 2
-        noise = _largest_noise(table["rate"], counts.size)
+        noise = _largest_noise(params, table["rate"], counts.size)
         yield column, distance / max(rows, 1), (_MISFIT * rows + 2 * noise) / max(rows, 1)
 
 
-def _largest_noise(rate: int, cells: int) -> float:
+def _largest_noise(params: Mapping[str, Any], rate: int, cells: int) -> float:
     """Return what half the sum of the absolute noise of so many cells exceeds once in a billion tables at most."""
     loss = rate / 2**52
+    if params["format"] == GAUSSIAN_MARGINALS:
+        # E exp(t |x|) is at most 2 exp(t**2 / (4 loss)): the law is no wider than the continuous one; at the best t
+        return math.sqrt(cells * (cells * math.log(2) - math.log(_FALSE_ALARM)) / (4 * loss))
     # E exp(loss |x| / 2) of one cell, for the discrete Laplace law of that rate
     decay, tilted = math.exp(-loss), math.exp(-loss / 2)
     moment = (1 - decay) / (1 + decay) * (1 + 2 * tilted / (1 - tilted))
@@ -208,6 +217,8 @@ def expected_values(
         yield expected, allowed
 
 
-def _variance(rate: int) -> float:
+def _variance(params: Mapping[str, Any], rate: int) -> float:
+    if params["format"] == GAUSSIAN_MARGINALS:
+        return gaussian_variance(rate)
     loss = rate / 2**52
     return 2 * math.exp(-loss) / math.expm1(-loss) ** 2

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.checks.central_params import GAUSSIAN_TABLES, PublicFacts
+from anonkit.checks.central_params import GAUSSIAN_MARGINALS, GAUSSIAN_TABLES, PublicFacts
 from anonkit.checks.gaussian_lines import gaussian_variance
 from anonkit.promises.guarantee import Check
 
@@ -113,11 +113,14 @@ def _of_tables(params: Mapping[str, Any]) -> Iterator[Totals]:
 
 def _of_marginals(params: Mapping[str, Any]) -> Iterator[Totals]:
     """Yield the class totals of each table of a column or of a pair of columns."""
-    for table in params["tables"]:
-        yield [sum(row) for row in table["counts"]], [(Noise(table["rate"], len(row)),) for row in table["counts"]]
-    for table in params["pairs"]:
-        flat = [[count for row in cells for count in row] for cells in table["counts"]]
-        yield [sum(row) for row in flat], [(Noise(table["rate"], len(row)),) for row in flat]
+    gaussian = params["format"] == GAUSSIAN_MARGINALS
+    columns = [(table["rate"], table["counts"]) for table in params["tables"]]
+    pairs = [
+        (table["rate"], [[count for row in cells for count in row] for cells in table["counts"]])
+        for table in params["pairs"]
+    ]
+    for rate, counts in (*columns, *pairs):
+        yield [sum(row) for row in counts], [(Noise(rate, len(row), gaussian),) for row in counts]
 
 
 def _of_histograms(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Totals]:

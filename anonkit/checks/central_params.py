@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from anonkit.errors import ReleaseFormatError
 
-GAUSSIAN, THRESHOLDED = "discrete-gaussian", "thresholded-laplace"
+GAUSSIAN, THRESHOLDED, EXPONENTIAL = "discrete-gaussian", "thresholded-laplace", "exponential"
 LAPLACE_TABLES, GAUSSIAN_TABLES = "anonkit-noisy-tables-1", "anonkit-noisy-tables-2"
+LAPLACE_MARGINALS, GAUSSIAN_MARGINALS = "anonkit-marginals-1", "anonkit-marginals-2"
 """Formats of noisy tables: the law of their noise."""
 MULTIWAY, CUT, ONE_VS_REST, TAXONOMY = "multiway", "cut", "one-vs-rest", "taxonomy"
 MOST_BRANCHES = 2048
@@ -129,6 +130,14 @@ class PublicFacts:
     def is_gaussian(params: Mapping[str, Any]) -> bool:
         """Tell whether a draw of the account has Gaussian noise, for which a delta is spent."""
         return any(line["mechanism"] == GAUSSIAN for line in params["accounting"])
+
+    @property
+    def delta(self) -> float:
+        """The delta that was asked for; 0 where there is none, as in releases of versions that knew none."""
+        delta = self.number("delta") if "delta" in self.parameters else 0
+        if not 0 <= delta <= 0.01:
+            raise ReleaseFormatError("the delta of the params is not one that is taken")
+        return delta
 
     def number(self, name: str) -> float:
         """Return a parameter that is a finite number."""

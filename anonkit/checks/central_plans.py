@@ -11,15 +11,16 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
-from anonkit.checks.central_params import CUT, GAUSSIAN, THRESHOLDED, PublicFacts
+from anonkit.checks.central_params import CUT, EXPONENTIAL, GAUSSIAN, THRESHOLDED, PublicFacts
 from anonkit.checks.central_rule import rebuilt_rule
 from anonkit.checks.finding_lines import finding_epsilon, finding_lines
 from anonkit.checks.gaussian_lines import epsilon_of
 from anonkit.errors import ReleaseFormatError
 
-LAPLACE, FLIP, EXPONENTIAL = "discrete-laplace", "permute-and-flip", "exponential"
+LAPLACE, FLIP = "discrete-laplace", "permute-and-flip"
 _WORD_BITS = 32
 
 
@@ -37,6 +38,8 @@ class ExpectedLine:
     ends_path: bool = False
     cost: float | None = None
     """Share of epsilon of one row on its path; None where an earlier draw decides."""
+    in_rho: bool = False
+    """True for a choice whose cost is a share of rho; that of Gaussian noise always is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,12 +105,23 @@ def row_rho(facts: PublicFacts, params: Mapping[str, Any]) -> float:
         raise ReleaseFormatError("the epsilon or the delta of the params is not one that is taken")
     epsilon -= float(finding_epsilon(params)) * changed_rows(facts)
     delta = delta / 2 if finding_lines(params) else delta
+    return rho_within(epsilon, delta) / changed_squared(facts)
+
+
+@lru_cache(maxsize=256)
+def rho_within(epsilon: float, delta: float) -> float:
+    """Return the rho at which epsilon and delta are used up."""
     low, high = 0.0, 64.0
     while high - low > high * 1e-12:
         middle = (low + high) / 2
         low, high = (middle, high) if epsilon_of(Fraction(middle), Fraction(delta)) <= epsilon else (low, middle)
+    return low
+
+
+def changed_squared(facts: PublicFacts) -> int:
+    """Return the square of how far neighbours move a table, at most: rows of a unit that go, or go and come."""
     sides = 2 if facts.word("adjacency", "add-or-remove", "replace") == "replace" else 1
-    return low / (sides * facts.whole("rows_per_unit", 1, 1000) ** 2)
+    return sides * facts.whole("rows_per_unit", 1, 1000) ** 2
 
 
 # --- tables of counts --------------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from anonkit.checks.central_params import PublicFacts
+from anonkit.checks.central_marginal_plan import delta_may_pay
+from anonkit.checks.central_params import EXPONENTIAL, PublicFacts
 from anonkit.checks.finding_lines import finding_lines, model_lines
 from anonkit.checks.sameness import same
 from anonkit.promises.guarantee import Check
@@ -106,9 +107,10 @@ def _nothing_spent(budget: Mapping[str, Any]) -> Iterator[Check]:
 def _budget_checks(params: Mapping[str, Any], budget: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
     """Compare the budget block with the lines of the account."""
     found, is_gaussian = finding_lines(params), facts.is_gaussian(params)
-    delta = facts.number("delta") if is_gaussian or found else 0
+    spends = is_gaussian or found or ("mixtures" in params and delta_may_pay(facts))
+    delta = facts.delta if spends else 0
     yield Check(name="delta", passed=budget["delta"] == delta, observed=str(budget["delta"]), required=delta)
-    costs = [(line, line["rate"] * line["sensitivity"] * line["times"] * _STEP) for line in model_lines(params)]
+    costs = [(line, _cost(line)) for line in model_lines(params)]
     if "trees" in params:
         levels: dict[tuple[int | None, str], Fraction] = {}
         for line, cost in costs:
@@ -118,8 +120,12 @@ def _budget_checks(params: Mapping[str, Any], budget: Mapping[str, Any], facts: 
         expected = list(levels.items())
         spare = budget["per_attribute"]
     elif "measurements" in params or "mixtures" in params:
-        stated = [((cost_line["name"], ""), cost_line["epsilon"]) for cost_line in budget["per_attribute"]]
-        expected = [((line["purpose"], ""), cost) for line, cost in costs]
+        kinds = ["rho" if "rho" in line else "epsilon" for line, _ in costs]
+        stated = [
+            ((cost_line["name"], kind), cost_line[kind])
+            for kind, cost_line in zip(kinds, budget["per_attribute"], strict=False)
+        ]
+        expected = [((line["purpose"], kind), cost) for kind, (line, cost) in zip(kinds, costs, strict=True)]
         spare = budget["per_level"]
     else:
         names = [params["target"]["name"], *(cost_line["name"] for cost_line in params["attributes"])]
@@ -135,6 +141,13 @@ def _budget_checks(params: Mapping[str, Any], budget: Mapping[str, Any], facts: 
     told = [{"name": line["purpose"], "epsilon": line["epsilon"], "delta": line.get("delta", 0)} for line in found]
     wrong += not same(budget.get("domains", []), told)
     yield Check(name="budget_lines", passed=wrong == 0, observed=wrong, required=0)
+
+
+def _cost(line: Mapping[str, Any]) -> Fraction:
+    """Return what a line costs one row, in its own currency."""
+    lost = line["rate"] * line["sensitivity"] * _STEP
+    in_squares = "rho" in line and line["mechanism"] == EXPONENTIAL
+    return Fraction(line["times"] * (lost**2 / 8 if in_squares else lost))
 
 
 def _size_of_mixture(params: Mapping[str, Any]) -> dict[str, Any]:

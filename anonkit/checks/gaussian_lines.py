@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gaussian draws of a published account: what they cost in rho, what rho comes to in epsilon, how wide they are.
+"""Draws of a published account that are paid in rho: what they cost, what rho comes to in epsilon, how wide they are.
 
 Nothing of this is shared with the code that makes the claim. The conversion is solved for epsilon here, and for delta
 there: a loss of rho keeps, for every alpha > 1,
@@ -18,7 +18,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
-from anonkit.checks.central_params import GAUSSIAN, integers
+from anonkit.checks.central_params import EXPONENTIAL, GAUSSIAN, integers
 from anonkit.errors import ReleaseFormatError
 
 _UNIT = Fraction(1, 1 << 52)
@@ -72,7 +72,28 @@ def rho_of(line: Mapping[str, Any]) -> Fraction:
     plain = (line["sensitivity"], line["level"], line["ends_path"], line["rate_unit"])
     if line["mechanism"] != GAUSSIAN or rate < 1 or times < 1 or plain != (1, None, False, "2**-52"):
         raise ReleaseFormatError("a line of the account is no Gaussian noise that anonkit draws")
-    cost = rate * times * _UNIT
+    return _stated(line, rate * times * _UNIT)
+
+
+def choice_rho_of(line: Mapping[str, Any]) -> Fraction:
+    """Return what a line of choices by the exponential mechanism costs one row: epsilon**2 / 8 for each of them.
+
+    Losses of all outcomes of a choice lie within epsilon of each other; that bound is for this mechanism alone.
+
+    Raises
+    ------
+    ReleaseFormatError
+        It is none that anonkit writes, or states another rho than its rate has.
+    """
+    rate, width, times = integers([line["rate"], line["sensitivity"], line["times"]])
+    plain = (line["level"], line["ends_path"], line["rate_unit"])
+    if line["mechanism"] != EXPONENTIAL or min(rate, width, times) < 1 or plain != (None, False, "2**-52"):
+        raise ReleaseFormatError("a line of the account is paid in rho, and is no choice that has one")
+    return _stated(line, times * (rate * width * _UNIT) ** 2 / 8)
+
+
+def _stated(line: Mapping[str, Any], cost: Fraction) -> Fraction:
+    """Return a cost, if it is the one that the line states."""
     if not math.isclose(float(cost), float(line["rho"]), rel_tol=1e-12):
         raise ReleaseFormatError(
             "a line of the account states another rho than its rate has", "the params file was altered"

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.errors import ReleaseFormatError
+from anonkit.published.gaussian_intervals import gaussian_margin
 from anonkit.published.marginal_tables import OneWayTable, PairTable
 from anonkit.published.noise_intervals import count_margin, margin, scale_of
-from anonkit.published.noisy_tables import noise_variance
+from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, noise_variance
 from anonkit.published.product_mixtures import ProductMixtures
 
 MEASURED, TOGETHER, MODEL = "measured", "together", "model"
@@ -42,6 +43,8 @@ class NoisyCells:
     """For each column the group of each value, shape (values,)."""
     rate: int
     """Of the noise, in units of 2**-52."""
+    law: str = LAPLACE
+    """Of the noise."""
 
     def __post_init__(self) -> None:
         shape = tuple(int(own.max(initial=-1)) + 1 for own in self.groups)
@@ -77,7 +80,7 @@ def noisy_cells(
 
     def cells(names: Sequence[str], counts: IntArray, groups: Sequence[IntArray], rate: int) -> NoisyCells:
         shown = counts if split else counts.sum(axis=0)  # one class of all rows
-        return NoisyCells(names=(*before, *names), counts=shown, groups=(*anchor, *groups), rate=rate)
+        return NoisyCells(names=(*before, *names), counts=shown, groups=(*anchor, *groups), rate=rate, law=mixtures.law)
 
     columns = [cells((table.name,), table.counts, (np.arange(sizes[table.name]),), table.rate) for table in tables]
     return columns, [
@@ -117,13 +120,17 @@ def answer(
         return None
     # what splits all tables alone is in each of them: they answer together, weighted by precision
     known = [_summed(table, names, allowed) for table in chosen]
-    precisions = [1 / (noise_variance(table.rate) * one.draws) for table, one in zip(chosen, known, strict=True)]
+    precisions = [
+        1 / (noise_variance(table.rate, table.law) * one.draws) for table, one in zip(chosen, known, strict=True)
+    ]
     weights = [own / sum(precisions) for own in precisions]
     counts = sum(weight * one.counts for weight, one in zip(weights, known, strict=True))
-    if len(known) == 1:
+    parts = list(zip(weights, chosen, known, strict=True))
+    if chosen[0].law == GAUSSIAN:
+        far = gaussian_margin(tuple((weight, table.rate, one.draws) for weight, table, one in parts), 1 - level)
+    elif len(known) == 1:
         far = float(count_margin(chosen[0].rate, known[0].draws, level))
     else:
-        parts = zip(weights, chosen, known, strict=True)
         far = margin(tuple((weight * scale_of(table.rate), one.draws) for weight, table, one in parts), 1 - level)
     exact, upper = known[0].exact, np.maximum(counts + far, 0.0)
     outside = np.zeros(exact.shape, dtype=bool)

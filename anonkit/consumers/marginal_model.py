@@ -21,7 +21,7 @@ from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import ParameterError, did_you_mean, refusing_damage
 from anonkit.published.marginal_tables import OneWayTable, PairTable
 from anonkit.published.mixture_draws import codes_of_rows, dealt
-from anonkit.published.product_mixtures import FORMAT, ProductMixtures
+from anonkit.published.product_mixtures import FORMATS, ProductMixtures
 from anonkit.published.released_cells import cells_of_codes
 
 if TYPE_CHECKING:
@@ -106,8 +106,8 @@ class MarginalModel:
     def __init__(self, params: Mapping[str, Any]) -> None:
         self._mixtures = ProductMixtures.from_params(params)
         with refusing_damage("the noisy tables lack a key or have one of the wrong kind", contradictions=True):
-            tables = [OneWayTable.from_params(one) for one in params["tables"]]
-            pairs = [PairTable.from_params(one) for one in params["pairs"]]
+            tables = [OneWayTable.from_params(one, self._mixtures.law) for one in params["tables"]]
+            pairs = [PairTable.from_params(one, self._mixtures.law) for one in params["pairs"]]
             self.columns = tuple(str(one["name"]) for one in params["columns"])
             self._tables, self._pairs = noisy_cells(self._mixtures, tables, pairs)
             if set(self.columns) != set(self.domains):
@@ -130,7 +130,7 @@ class MarginalModel:
             The file is missing or damaged.
         """
         params = read_params(path)
-        if params.get("format") != FORMAT:
+        if params.get("format") not in FORMATS:
             raise ParameterError(f"{str(path)!r} holds no mixture", "it is what method dp-marginals publishes")
         return cls(params)
 

@@ -24,7 +24,7 @@ from anonkit.domains.number_bins import NumberBins
 from anonkit.errors import ParameterError, SourceError, option
 from anonkit.estimators.number_scores import number_scores, score_errors
 from anonkit.published.aggregates import FORMAT as AGGREGATES
-from anonkit.published.product_mixtures import FORMAT as MIXTURE
+from anonkit.published.product_mixtures import FORMATS as MIXTURES
 from anonkit.published.randomized_table import FORMAT as RANDOMIZED_FORMAT
 from anonkit.published.tree_model import FORMAT as FOREST_FORMAT
 
@@ -305,7 +305,7 @@ def _learn(
 ) -> tuple[Any, Described | None]:
     """Return the model that the format of the params calls for, and its description; None where it predicts nothing."""
     params = read_params(release)
-    if params.get("format") == MIXTURE:
+    if params.get("format") in MIXTURES:
         return _mixture(params, estimator, vote, asked, settings)
     asked.refuse()
     if params.get("format") == AGGREGATES:

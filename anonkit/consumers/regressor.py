@@ -19,7 +19,7 @@ from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import Categories
 from anonkit.domains.number_bins import NumberBins
 from anonkit.errors import ParameterError
-from anonkit.published.product_mixtures import FORMAT as MIXTURE
+from anonkit.published.product_mixtures import FORMATS as MIXTURES
 from anonkit.published.tree_model import FORMAT as FOREST
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class ReleaseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         settings = dict(self.settings or {})
         if chosen.get("format") == FOREST:
             return self._around(Forest(chosen, **settings).fit())
-        if chosen.get("format") == MIXTURE:
+        if chosen.get("format") in MIXTURES:
             return self._around(MixtureClassifier(chosen, **settings).fit())
         return self._around(NaiveBayes(chosen, **settings).fit(X))
 
@@ -96,7 +96,7 @@ class ReleaseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ReleaseFormatError
             A file is missing or damaged.
         """
-        kinds: dict[Any, Any] = {FOREST: Forest, MIXTURE: MixtureClassifier}
+        kinds: dict[Any, Any] = {FOREST: Forest, **dict.fromkeys(MIXTURES, MixtureClassifier)}
         kind = kinds.get(read_params(path).get("format"), NaiveBayes)
         return cls(settings=settings or None)._around(kind.from_release(path, **settings))
 

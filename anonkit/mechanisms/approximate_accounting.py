@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Privacy accounting under (epsilon, delta): Gaussian draws in rho, other draws in epsilon, one claim for both.
 
-Draws of Gaussian noise add up in rho (`anonkit.mechanisms.concentrated_loss`), and their sum is converted once, at the
-delta that is theirs. Draws with a bound of their own (choices, Laplace noise) add up in epsilon. Both parts together
-are basic composition: the epsilons add up, and so do the deltas (Dwork and Roth 2014, theorem 3.16).
+Draws of Gaussian noise add up in rho (`anonkit.mechanisms.concentrated_loss`), choices by the exponential mechanism
+with them where a method says so, and their sum is converted once, at the delta that is theirs. Draws with a bound of
+their own (other choices, Laplace noise) add up in epsilon. Both parts together are basic composition: the epsilons add
+up, and so do the deltas (Dwork and Roth 2014, theorem 3.16).
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from typing import Any
 
 from anonkit.domains.found_domains import FindingLine
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.accounting import Draw, rounded_up, shares
+from anonkit.mechanisms.accounting import EXPONENTIAL, Draw, rounded_up, shares
 from anonkit.mechanisms.concentrated_loss import changed_squared, rho_units_within
 from anonkit.mechanisms.discrete_gaussian import LEAST_RATE, RATE_LIMIT
-from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE
+from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE, changed_rows
 from anonkit.published.exact_losses import RATE_BITS
 from anonkit.published.noisy_tables import GAUSSIAN
 
@@ -69,6 +70,58 @@ class GaussianDraw:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ConcentratedChoice:
+    """Choices by the exponential mechanism that are paid in rho: the line of an account.
+
+    Privacy
+    -------
+    The losses of all outcomes of a choice lie within epsilon of each other, epsilon being rate times sensitivity, so
+    that it is epsilon**2 / 8 of zCDP (docs/proofs/central.md; Cesar and Rogers, ALT 2021). Permute-and-flip has no such
+    range: it would cost epsilon**2 / 2.
+    """
+
+    purpose: str
+    """What is chosen, in words."""
+    rate: int
+    """In units of 2**-52 per step of the score."""
+    sensitivity: int
+    """Width of the range in which one row moves the scores, in steps."""
+    times: int = 1
+    """How many such choices a row is in."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.rate < 64 * _ONE:
+            raise ParameterError(
+                f"{self.purpose}: a choice of {self.rate} units a step is outside its range",
+                "spend more, or divide it less",
+            )
+
+    @property
+    def exact_rho(self) -> Fraction:
+        """What it costs a row."""
+        return self.times * Fraction(self.rate * self.sensitivity, _ONE) ** 2 / 8
+
+    @property
+    def rho(self) -> float:
+        """The same, rounded up to a float."""
+        return rounded_up(self.exact_rho)
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the line, ready for JSON."""
+        return {
+            "purpose": self.purpose,
+            "mechanism": EXPONENTIAL,
+            "rate": self.rate,
+            "rate_unit": f"2**-{RATE_BITS}",
+            "sensitivity": self.sensitivity,
+            "times": self.times,
+            "level": None,
+            "ends_path": False,
+            "rho": self.rho,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
 class ApproximateAccounting:
     """Everything that a release draws from the data under (epsilon, delta), one line a kind of draw."""
 
@@ -76,7 +129,7 @@ class ApproximateAccounting:
     """Claimed, for the unit of privacy."""
     delta: float
     """Claimed, for the unit of privacy."""
-    draws: tuple[Draw | GaussianDraw, ...]
+    draws: tuple[Draw | GaussianDraw | ConcentratedChoice, ...]
     found: tuple[FindingLine, ...] = ()
     """Draws that looked for domains."""
     rows_per_unit: int = 1
@@ -84,9 +137,11 @@ class ApproximateAccounting:
 
     @property
     def rho(self) -> Fraction:
-        """What all Gaussian draws cost the unit of privacy."""
+        """What all Gaussian draws, and choices paid in rho, cost the unit of privacy."""
         units = sum(draw.rho_units for draw in self.draws if isinstance(draw, GaussianDraw))
-        return Fraction(units * changed_squared(self.rows_per_unit, replaced=self.adjacency == REPLACE), _ONE)
+        tables = Fraction(units * changed_squared(self.rows_per_unit, replaced=self.adjacency == REPLACE), _ONE)
+        choices = sum((draw.exact_rho for draw in self.draws if isinstance(draw, ConcentratedChoice)), Fraction(0))
+        return tables + choices * changed_rows(self.rows_per_unit, self.adjacency) ** 2
 
     def to_params(self) -> dict[str, Any]:
         """Return `accounting` and `composition` of the params."""

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -13,18 +14,25 @@ import numpy as np
 from anonkit.domains.number_bins import NumberBins
 from anonkit.dp_trees.marginals.column_layout import Layout
 from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn
+from anonkit.dp_trees.marginals.left_loss import Left
 from anonkit.dp_trees.marginals.marginal_rule import MOST_SPLIT_CLASSES, ROWS_SHARE
 from anonkit.dp_trees.marginals.mixture_rows import MixtureRows
-from anonkit.dp_trees.marginals.table_plan import can_hold
+from anonkit.dp_trees.marginals.table_plan import can_hold, candidate_pairs
+from anonkit.dp_trees.marginals.view_choice import delta_may_pay
 from anonkit.dp_trees.release.coded_rows import counter_of
-from anonkit.dp_trees.release.declared_schema import CentralMethod, bins_parameter
+from anonkit.dp_trees.release.declared_schema import bins_parameter
+from anonkit.dp_trees.release.delta_method import DeltaMethod
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece
-from anonkit.dp_trees.release.synthesized import column_entries
+from anonkit.dp_trees.release.private_domains import undeclared_columns
+from anonkit.dp_trees.release.synthesized import column_entries, expense
+from anonkit.errors import ParameterError, option
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within
+from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, ConcentratedChoice, GaussianDraw
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import NumericAttribute, conditions_of, numeric_target, public_domains
+from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.marginal_tables import MarginalSchema
@@ -33,10 +41,12 @@ from anonkit.published.tree_attributes import Attribute, Split
 from anonkit.randomness import Randomness
 
 _MOST_ROWS = 1 << 36
+PlannedDraw = Draw | GaussianDraw | ConcentratedChoice
+"""A line of the account: paid in epsilon, or in rho."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPMarginals(CentralMethod):
+class DPMarginals(DeltaMethod):
     """Measure every column and the pairs that depend most on each other, and draw rows that agree with all of it.
 
     A public rule divides epsilon between the tables of the columns, the private choice of pairs (a spanning tree, then
@@ -46,7 +56,8 @@ class DPMarginals(CentralMethod):
     Privacy
     -------
     Central differential privacy with at most the epsilon given, delta 0: a row is in each table once, and what is drawn
-    adds up.
+    adds up. With a delta, Gaussian noise is drawn where less of it is expected; the shares of rho then add up, and come
+    to (epsilon, delta).
     """
 
     name: ClassVar[str] = "dp-marginals"
@@ -61,7 +72,8 @@ class DPMarginals(CentralMethod):
             "kind": "central-dp",
             "statement": "Central differential privacy, delta 0, with at most the epsilon given: no outcome becomes "
             "more than e^epsilon times as likely or as unlikely by one row more or less (one row replaced, with "
-            "adjacency replace; all rows of a unit, with a unit column).",
+            "adjacency replace; all rows of a unit, with a unit column). With a delta, where Gaussian noise is "
+            "less noise: but for a probability of delta, which epsilon does not cover.",
         }
     )
 
@@ -102,11 +114,16 @@ class DPMarginals(CentralMethod):
             classes=classes if number is None else NumberBins.equal(number.grid(self.bins)),
         )
 
-    def guarantee(self, policy: Policy) -> CentralDP:
-        """State the promise: epsilon, in whole units, whatever the rule divides it into."""
+    def guarantee(self, policy: Policy) -> CentralDP | ApproximateDP:
+        """State the promise: epsilon, in whole units, whatever the rule divides it into, and a delta that may pay.
+
+        Which noise is drawn is known when the rows are counted: a promise that waits for it would be no promise.
+        """
         self.schema(policy)
         self.check_unit(policy)
         assumptions = (f"That there are about {self.n_rows:,} rows is public knowledge.",) if self.n_rows else ()
+        if self.left(policy).delta:
+            return self.approximate_promise(policy, *assumptions)
         return self.promise(policy, self._claim, *assumptions)
 
     def finest_view(self, policy: Policy) -> Layout:
@@ -130,26 +147,66 @@ class DPMarginals(CentralMethod):
             rows = float(noisy_counts(np.array([exact]), counting.rate, words)[0])
         layout = self.finest_view(policy)
         drawn = () if counting is None else (counting,)
-        left = self._row_units - sum(draw.units for draw in drawn)
+        left = self.left(policy, sum(draw.units for draw in drawn))
         counter = counter_of(source, engine, layout.schema, keep)
         learned = learn(layout, counter, rows, left, self._row_units, rng.child("tables"))
-        accounting = Accounting(
-            draws=(*drawn, *learned.draws), rows_per_unit=self.rows_per_unit, adjacency=self.neighbours
-        )
+        accounting = self.accounting((*drawn, *learned.draws))
         told = self.told if counting is None else {**self.told, "rows": {"count": int(rows), "rate": counting.rate}}
-        return marginals_draft(learned, accounting, policy, engine, rng.child("rows"), self._claim, told)
+        claim = (float(self.epsilon), float(self.delta)) if left.delta else (self._claim, 0.0)
+        return marginals_draft(learned, accounting, policy, engine, rng.child("rows"), claim, told)
+
+    def with_found_domains(self, policy: Policy, source: Source, engine: Engine, rng: Randomness) -> Policy:
+        """Refuse to look for domains: all pairs of columns are measured, and what finding leaves them is too little."""
+        if undeclared := undeclared_columns(policy):
+            raise ParameterError(
+                f"method {self.name} does not find domains privately, and column {undeclared[0]!r} declares none",
+                f"declare categories or bounds, or leave {option('delta')} out: domains read as they are make the "
+                "promise conditional",
+            )
+        return policy
+
+    def left(self, policy: Policy, spent: int = 0) -> Left:
+        """Return what may be lost in readings, tables and choices, when a row has lost so many units.
+
+        There is a delta in it only where that may pay, by public facts: what one row may lose in all, and the columns.
+        """
+        whole = Left(
+            units=self._row_units,
+            delta=Fraction(self.delta),
+            rows_per_unit=self.rows_per_unit,
+            adjacency=self.neighbours,
+        )
+        layout = Layout(schema=self.schema(policy), anchored=False)
+        pays = bool(self.delta) and delta_may_pay(layout, candidate_pairs(layout), whole)
+        return replace(whole, delta=whole.delta if pays else Fraction(0)).after(spent)
+
+    def accounting(self, draws: Sequence[PlannedDraw]) -> Accounting | ApproximateAccounting:
+        """Return the account of the draws: in epsilon and delta where one of them has Gaussian noise."""
+        pure = [draw for draw in draws if isinstance(draw, Draw)]
+        if len(pure) == len(draws):
+            return Accounting(draws=tuple(pure), rows_per_unit=self.rows_per_unit, adjacency=self.neighbours)
+        return ApproximateAccounting(
+            epsilon=float(self.epsilon),
+            delta=float(self.delta),
+            draws=tuple(draws),
+            rows_per_unit=self.rows_per_unit,
+            adjacency=self.neighbours,
+        )
 
 
 def marginals_draft(
     learned: LearnedMarginals,
-    accounting: Accounting,
+    accounting: Accounting | ApproximateAccounting,
     policy: Policy,
     engine: Engine,
     randomness: Randomness,
-    claim: float,
+    claim: tuple[float, float],
     told: Mapping[str, Any],
 ) -> Draft:
-    """Return the draft: rows drawn from the mixture, tables and mixture as params. No true count is in it."""
+    """Return the draft: rows drawn from the mixture, tables and mixture as params. No true count is in it.
+
+    The claim is of epsilon and delta.
+    """
     mixtures = learned.mixtures
     schema = mixtures.schema
     rows = DrawnPiece(
@@ -176,9 +233,9 @@ def marginals_draft(
         columns=column_entries(policy, schema.sizes, list(schema.domains)),
         details={
             "budget": {
-                "epsilon": claim,
-                "delta": 0,
-                "per_attribute": [{"name": draw.purpose, "epsilon": draw.epsilon} for draw in accounting.draws],
+                "epsilon": claim[0],
+                "delta": claim[1] or 0,
+                "per_attribute": [expense(draw.purpose, draw) for draw in accounting.draws],
             },
             "marginals": {
                 "columns": len(learned.one_ways),

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Published noisy tables of columns and of pairs of columns, split by the classes of a target or not.
 
-All cells have discrete Laplace noise. Every row is in one cell of each table, so all tables speak of the same rows.
+All cells have noise of one law: discrete Laplace, or discrete Gaussian where a delta was spent. Every row is in one
+cell of each table, so all tables speak of the same rows.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from anonkit.domains.array_types import IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.number_bins import classes_from_params, classes_to_params, shown_classes
 from anonkit.errors import ParameterError
-from anonkit.published.noisy_tables import noise_variance
+from anonkit.published.noisy_tables import LAPLACE, noise_variance
 from anonkit.published.tree_attributes import Attribute, Split
 
 
@@ -110,6 +111,8 @@ class OneWayTable:
     """Of the noise, in units of 2**-52."""
     groups: IntArray
     """Group of each value, shape (values,)."""
+    law: str = LAPLACE
+    """Of the noise."""
 
     def __post_init__(self) -> None:
         present = np.unique(self.groups)
@@ -119,7 +122,7 @@ class OneWayTable:
     @property
     def variance(self) -> float:
         """Variance of the noise of one cell."""
-        return noise_variance(self.rate)
+        return noise_variance(self.rate, self.law)
 
     def to_params(self) -> dict[str, Any]:
         """Return the table, ready for JSON."""
@@ -131,13 +134,14 @@ class OneWayTable:
         }
 
     @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
+    def from_params(cls, params: Mapping[str, Any], law: str = LAPLACE) -> Self:
         """Rebuild the table from `to_params()`."""
         return cls(
             name=str(params["name"]),
             counts=np.array(params["counts"], dtype=np.int64),
             rate=int(params["rate"]),
             groups=np.array(params["groups"], dtype=np.int64),
+            law=law,
         )
 
 
@@ -152,11 +156,13 @@ class PairTable:
     """Of the noise, in units of 2**-52."""
     in_tree: bool
     """True for a pair of the tree, False for one that was chosen later."""
+    law: str = LAPLACE
+    """Of the noise."""
 
     @property
     def variance(self) -> float:
         """Variance of the noise of one cell."""
-        return noise_variance(self.rate)
+        return noise_variance(self.rate, self.law)
 
     def to_params(self) -> dict[str, Any]:
         """Return the table, ready for JSON."""
@@ -168,7 +174,7 @@ class PairTable:
         }
 
     @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
+    def from_params(cls, params: Mapping[str, Any], law: str = LAPLACE) -> Self:
         """Rebuild the table from `to_params()`."""
         first, second = params["names"]
         return cls(
@@ -176,4 +182,5 @@ class PairTable:
             counts=np.array(params["counts"], dtype=np.int64),
             rate=int(params["rate"]),
             in_tree=bool(params["in_tree"]),
+            law=law,
         )

@@ -17,8 +17,11 @@ import numpy as np
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.errors import ParameterError, ReleaseFormatError, did_you_mean, refusing_damage
 from anonkit.published.marginal_tables import MarginalSchema
+from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
 
-FORMAT = "anonkit-marginals-1"
+LAPLACE_FORMAT, GAUSSIAN_FORMAT = "anonkit-marginals-1", "anonkit-marginals-2"
+"""The law of the noise of the tables beside the mixture: a format of its own, so that no reader takes one for other."""
+FORMATS = (LAPLACE_FORMAT, GAUSSIAN_FORMAT)
 WEIGHT_UNITS = 1 << 20
 """What the weights of the components of a class add up to."""
 SHARE_UNITS = 1 << 16
@@ -66,6 +69,8 @@ class ProductMixtures:
     anchored: bool
     """True when there is a mixture for each class of the target; else a target is the last column."""
     classes: tuple[ClassMixture, ...]
+    law: str = LAPLACE
+    """Of the noise of the tables that it was fitted to."""
 
     def __post_init__(self) -> None:
         wrong = len(self.classes) != (self.schema.n_classes if self.anchored else 1)
@@ -160,7 +165,11 @@ class ProductMixtures:
 
     def to_params(self) -> dict[str, Any]:
         """Return the mixtures, ready for JSON; the columns are those of the schema."""
-        return {"format": FORMAT, "anchored": self.anchored, "mixtures": [own.to_params() for own in self.classes]}
+        return {
+            "format": LAPLACE_FORMAT if self.law == LAPLACE else GAUSSIAN_FORMAT,
+            "anchored": self.anchored,
+            "mixtures": [own.to_params() for own in self.classes],
+        }
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Self:
@@ -171,11 +180,12 @@ class ProductMixtures:
         ReleaseFormatError
             The format is another one, a key is missing, or the parts contradict each other.
         """
-        if params.get("format") != FORMAT:
-            raise ReleaseFormatError(f"the params are not of format {FORMAT}")
+        if params.get("format") not in FORMATS:
+            raise ReleaseFormatError(f"the params are not of format {' or '.join(FORMATS)}")
         with refusing_damage("the mixture lacks a key or has one of the wrong kind", contradictions=True):
             return cls(
                 schema=MarginalSchema.from_params(params),
                 anchored=bool(params["anchored"]),
                 classes=tuple(ClassMixture.from_params(own) for own in params["mixtures"]),
+                law=LAPLACE if params["format"] == LAPLACE_FORMAT else GAUSSIAN,
             )

@@ -20,6 +20,7 @@ from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.stacked_trees import StackedMethod
 from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.mechanisms.accounting import Accounting
+from anonkit.mechanisms.approximate_accounting import ApproximateAccounting
 from anonkit.methods import make_method
 from anonkit.methods.dp_marginals import DPMarginals
 from anonkit.methods.dp_nb import DPNB
@@ -69,7 +70,7 @@ def parameters(draw: st.DrawFn, name: str, unit: bool) -> dict[str, Any]:
             given[one.name] = draw(st.integers(*SMALL[one.name]))
     given["rows_per_unit"] = draw(st.integers(1, 5)) if unit else 1
     if name == "dp-marginals":
-        given |= {"n_rows": draw(st.sampled_from([0, 5, 10**5]))}
+        given |= {"n_rows": draw(st.sampled_from([0, 5, 10**5])), "delta": draw(st.sampled_from([0.0, 1e-9, 1e-3]))}
     if name in STACKED:
         given |= {"n_rows": draw(st.sampled_from([0, 5, 10**5])), "depth": draw(st.integers(0, 12))}
     if given.get("stop") == "pure":
@@ -96,21 +97,23 @@ class Rows:
     ask = sum_up
 
 
-def _of_marginals(method: DPMarginals, policy: Policy, rows: float) -> tuple[Accounting, dict[str, Any]]:
+def _of_marginals(
+    method: DPMarginals, policy: Policy, rows: float
+) -> tuple[Accounting | ApproximateAccounting, dict[str, Any]]:
     """What dp-marginals draws of some rows, and what it publishes besides its tables."""
     counting = method._counting
     rows = rows if counting is not None else float(method.n_rows)
     layout, drawn = method.finest_view(policy), () if counting is None else (counting,)
-    left = method._row_units - sum(draw.units for draw in drawn)
+    left = method.left(policy, sum(draw.units for draw in drawn))
     plan, choice, _ = planned(layout, Rows(layout), rows, left, method._row_units, Randomness.seeded(int(abs(rows))))
     draws = (*drawn, *(reading.draw for reading in choice.readings), *plan.draws)
-    account = Accounting(draws=draws, rows_per_unit=method.rows_per_unit, adjacency=method.neighbours)
+    account = method.accounting(draws)
     readings = [reading.to_params() for reading in choice.readings]
     told = {"rows": {"count": int(rows)}, "readings": readings, **method.told}
     return account, {**layout.schema.to_params(), **told}
 
 
-def account_of(method: Any, policy: Policy, rows: float) -> tuple[Accounting, dict[str, Any]]:
+def account_of(method: Any, policy: Policy, rows: float) -> tuple[Accounting | ApproximateAccounting, dict[str, Any]]:
     """The method's own plan, and what it publishes of its schema."""
     if isinstance(method, DPNB):
         schema, account, kind = method.schema(policy), method.account(policy), {"kind": "disjoint", "trees": 1}
@@ -126,7 +129,7 @@ def account_of(method: Any, policy: Policy, rows: float) -> tuple[Accounting, di
     return account, params | ({"rule": plan.stated_rule()} if isinstance(method, StackedMethod) else {})
 
 
-def refused(account: Accounting, params: Mapping[str, Any]) -> list[str]:
+def refused(account: Accounting | ApproximateAccounting, params: Mapping[str, Any]) -> list[str]:
     """The checks of the account that fail."""
     told = {**params, **account.to_params()}
     facts = facts_of(told)

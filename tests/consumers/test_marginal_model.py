@@ -21,7 +21,9 @@ from anonkit.consumers import MarginalModel, MixtureClassifier, MixtureQuestions
 from anonkit.consumers.marginal_intervals import NoisyCells, answer
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ParameterError, ReleaseFormatError, SourceError
+from anonkit.mechanisms.discrete_gaussian import gaussian_counts
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
 from anonkit.published.product_mixtures import SHARE_UNITS, WEIGHT_UNITS
 from anonkit.randomness import Randomness
 from tests.dp_trees.marginals.tables_of_pairs import batch_of, chain, forced, layout_of
@@ -161,21 +163,24 @@ def covered(asked: Any, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return hits / TIMES, measured / TIMES
 
 
-def test_intervals_hold_the_true_count_as_often_as_they_say() -> None:
+@pytest.mark.parametrize("law", [LAPLACE, GAUSSIAN])
+def test_intervals_hold_the_true_count_as_often_as_they_say(law: str) -> None:
     """One column, a sum over another, a condition, and what splits all tables; by fresh noise of a known law."""
-    rate, true = 1 << 48, np.random.default_rng(1).integers(60, 90, (2, 3, 4))  # epsilon 1/16 a cell
+    noised = noisy_counts if law == LAPLACE else gaussian_counts
+    rate = 1 << (48 if law == LAPLACE else 42)  # noise of 23 rows
+    true = np.random.default_rng(1).integers(60, 90, (2, 3, 4))
     groups = (np.arange(2), np.arange(3), np.array([0, 1, 2, 2]))
     merged = np.stack([true[:, :, 0], true[:, :, 1], true[:, :, 2] + true[:, :, 3]], axis=2)
 
     @cache
     def tables(seed: int) -> tuple[list[NoisyCells], list[NoisyCells]]:
         words = Words(Randomness.seeded(seed))
-        first, second = noisy_counts(true.sum(2), rate, words), noisy_counts(true.sum(1), rate, words)
-        both = noisy_counts(merged, rate, words)
+        first, second = noised(true.sum(2), rate, words), noised(true.sum(1), rate, words)
+        both = noised(merged, rate, words)
         return [
-            NoisyCells(names=("t", "a"), counts=first, groups=groups[:2], rate=rate),
-            NoisyCells(names=("t", "b"), counts=second, groups=(groups[0], np.arange(4)), rate=rate),
-        ], [NoisyCells(names=("t", "a", "b"), counts=both, groups=groups, rate=rate)]
+            NoisyCells(names=("t", "a"), counts=first, groups=groups[:2], rate=rate, law=law),
+            NoisyCells(names=("t", "b"), counts=second, groups=(groups[0], np.arange(4)), rate=rate, law=law),
+        ], [NoisyCells(names=("t", "a", "b"), counts=both, groups=groups, rate=rate, law=law)]
 
     def ask(names: list[str], **allowed: list[bool]) -> Any:
         return lambda seed: answer(*tables(seed), names, {k: np.array(v) for k, v in allowed.items()}, LEVEL)

@@ -15,6 +15,7 @@ import anonkit
 from anonkit.checks import central_rows
 from anonkit.checks.central_account import published_account
 from anonkit.checks.validation import validate
+from anonkit.consumers import MarginalModel
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.dp_trees.release import row_pieces as pieces
 from anonkit.errors import ParameterError, PolicyError
@@ -23,6 +24,7 @@ from anonkit.methods import default_method
 from anonkit.methods.dp_marginals import DPMarginals
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
+from anonkit.promises.approximate_dp import ApproximateDP
 
 POLICY = bank_customers_policy()
 NO_TARGET = replace(
@@ -126,3 +128,65 @@ def test_rows_drawn_in_several_pieces_are_the_mixture(monkeypatch: pytest.Monkey
             bank_customers(1_500, seed=1), method="dp-marginals", epsilon=9.0, policy=POLICY, seed=seed, ledger=None
         )
         assert release.report["rows"]["out"] > 1_000
+
+
+def few_columns(number: int) -> Policy:
+    """The first columns of the customers, without a target."""
+    names = [name for name in NO_TARGET.columns if NO_TARGET.columns[name].role is not Role.IDENTIFIER][:number]
+    return replace(NO_TARGET, columns={name: NO_TARGET.columns[name] for name in names})
+
+
+def test_a_delta_is_promised_where_it_may_pay_and_else_not_spent() -> None:
+    """Public facts decide: of two columns the promise is the pure one; of all of them epsilon and delta as asked."""
+    pure, method = DPMarginals(epsilon=1.0), DPMarginals(epsilon=1.0, delta=1e-3)
+    few = few_columns(2)
+    assert method.guarantee(few) == pure.guarantee(few)
+    promise = method.guarantee(POLICY)
+    assert isinstance(promise, ApproximateDP)
+    assert (promise.epsilon, promise.delta) == (1.0, 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "adjacency", "law"),
+    [(16.0, 1e-2, "add-or-remove", 2), (16.0, 1e-2, "replace", 2), (0.05, 1e-9, "add-or-remove", 1)],
+)
+def test_a_release_with_a_delta_validates_whichever_noise_it_has(
+    epsilon: float, delta: float, adjacency: str, law: int, tmp_path: Path
+) -> None:
+    """Budget and promise name both; the format says the law; a model of it has intervals of that law."""
+    output = tmp_path / "out.parquet"
+    release = anonkit.release(
+        bank_customers(4_000, seed=2), method="dp-marginals", epsilon=epsilon, delta=delta, adjacency=adjacency,
+        n_rows=4_000, policy=POLICY, output=output, ledger=None,
+    )  # fmt: skip
+    assert release.params["format"] == f"anonkit-marginals-{law}"
+    budget = release.report["budget"]
+    assert (budget["epsilon"], budget["delta"]) == (epsilon, delta)
+    assert any("rho" in line for line in budget["per_attribute"]) == (law == 2)
+    assert validate(output).passed
+    table = MarginalModel.from_release(output).marginal("education")
+    assert (table.lower <= table.upper).all()
+
+
+def test_without_a_delta_that_pays_the_release_is_the_pure_one() -> None:
+    """Two columns: the same seed gives the same tables, and nothing of delta is charged."""
+    rows = bank_customers(500, seed=1).select(list(few_columns(2).columns))
+    pure, asked = (
+        anonkit.release(
+            rows, method="dp-marginals", epsilon=2.0, delta=delta, policy=few_columns(2), seed=3, ledger=None
+        )
+        for delta in (0.0, 1e-9)
+    )
+    assert asked.params["tables"] == pure.params["tables"]
+    assert asked.report["budget"] == pure.report["budget"]
+    assert asked.report["guarantee"] == pure.report["guarantee"]
+
+
+def test_domains_are_not_found_privately() -> None:
+    """With a delta the search is refused with a hint, before a cell is read; declared domains need none."""
+    with pytest.raises(ParameterError, match="does not find domains privately") as caught:
+        anonkit.release(
+            bank_customers(300, seed=1), method="dp-marginals", epsilon=1.0, delta=1e-9, target="customer_value",
+            domains_from_data=True, ledger=None,
+        )  # fmt: skip
+    assert "declare categories or bounds" in str(caught.value)

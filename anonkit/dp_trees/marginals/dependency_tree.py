@@ -8,11 +8,11 @@ down, and no rounding of a float adds to it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray, IntArray
+from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.dp_trees.marginals.column_layout import Pair
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.mechanisms.private_selection import permute_and_flip
@@ -21,6 +21,8 @@ STEPS = 256
 """Steps of a score in a row."""
 WIDTH = 2 * STEPS
 """Width of the range in which one row moves all scores: it may raise one and lower another."""
+Chooser = Callable[[IntArray, int, Words, BoolArray], IntArray]
+"""A private choice: `permute_and_flip` or `exponential_mechanism`."""
 
 
 def error_steps(counts: IntArray, model: FloatArray) -> int:
@@ -47,9 +49,14 @@ def spanning_edges(pairs: Sequence[Pair], n_columns: int) -> int:
 
 
 def private_tree(
-    scores: Mapping[Pair, int], n_columns: int, rate: int, words: Words, number: int | None = None
+    scores: Mapping[Pair, int],
+    n_columns: int,
+    rate: int,
+    words: Words,
+    number: int | None = None,
+    choose: Chooser = permute_and_flip,
 ) -> list[Pair]:
-    """Choose the edges of a spanning tree one after another, by permute-and-flip among those that close no circle.
+    """Choose the edges of a spanning tree one after another, privately, among those that close no circle.
 
     Parameters
     ----------
@@ -61,6 +68,8 @@ def private_tree(
     words : Words
     number : int, optional
         Edges of a forest; by default those of a spanning one.
+    choose : callable
+        `permute_and_flip`, or `exponential_mechanism` where choices are paid in rho.
 
     Returns
     -------
@@ -69,7 +78,7 @@ def private_tree(
 
     Privacy
     -------
-    Each choice costs `WIDTH` times the rate; the candidates follow from earlier choices.
+    Each choice costs `WIDTH` times the rate in epsilon; the candidates follow from earlier choices.
     """
     pairs, values = list(scores), np.array([list(scores.values())], dtype=np.int64)
     component = np.arange(n_columns)
@@ -77,15 +86,17 @@ def private_tree(
     chosen: list[Pair] = []
     for _ in range(spanning_edges(pairs, n_columns) if number is None else number):
         allowed = component[ends[:, 0]] != component[ends[:, 1]]
-        at = int(permute_and_flip(values, rate, words, allowed[np.newaxis])[0])
+        at = int(choose(values, rate, words, allowed[np.newaxis])[0])
         first, second = pairs[at]
         component[component == component[second]] = component[first]
         chosen.append(pairs[at])
     return chosen
 
 
-def private_best(scores: Mapping[Pair, int], number: int, rate: int, words: Words) -> list[Pair]:
-    """Choose so many different pairs of high score, one after another, by permute-and-flip.
+def private_best(
+    scores: Mapping[Pair, int], number: int, rate: int, words: Words, choose: Chooser = permute_and_flip
+) -> list[Pair]:
+    """Choose so many different pairs of high score, one after another, privately.
 
     Parameters and privacy are those of `private_tree`; `number` is at most the number of pairs.
     """
@@ -93,7 +104,7 @@ def private_best(scores: Mapping[Pair, int], number: int, rate: int, words: Word
     allowed = np.ones(values.shape, dtype=bool)
     chosen: list[Pair] = []
     for _ in range(number):
-        at = int(permute_and_flip(values, rate, words, allowed)[0])
+        at = int(choose(values, rate, words, allowed)[0])
         allowed[0, at] = False
         chosen.append(pairs[at])
     return chosen

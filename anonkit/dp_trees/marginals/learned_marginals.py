@@ -17,6 +17,7 @@ from anonkit.dp_trees.marginals import marginal_rule as rule
 from anonkit.dp_trees.marginals.column_layout import Layout, Pair
 from anonkit.dp_trees.marginals.dependency_tree import STEPS, error_steps, private_best, private_tree
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, membership
+from anonkit.dp_trees.marginals.left_loss import Amount, Left
 from anonkit.dp_trees.marginals.measured_tables import (
     Margins,
     Measured,
@@ -28,14 +29,17 @@ from anonkit.dp_trees.marginals.measured_tables import (
 from anonkit.dp_trees.marginals.mixture_rounding import in_units
 from anonkit.dp_trees.marginals.pair_consistency import consistent_pair
 from anonkit.dp_trees.marginals.product_mixture import Mixture, fitted_mixture
-from anonkit.dp_trees.marginals.table_plan import TablePlan, candidate_pairs, names_of, plan_of
+from anonkit.dp_trees.marginals.table_plan import TableDraw, TablePlan, candidate_pairs, names_of, plan_of
 from anonkit.dp_trees.marginals.tree_pairs import Step, all_pairs, order_of, rows_of_tree
 from anonkit.dp_trees.marginals.view_choice import ViewChoice, chosen_view, forecast_of
 from anonkit.dp_trees.questions import Counter
 from anonkit.mechanisms.accounting import Draw
+from anonkit.mechanisms.approximate_accounting import ConcentratedChoice, GaussianDraw
+from anonkit.mechanisms.discrete_gaussian import gaussian_counts
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
 from anonkit.published.marginal_tables import OneWayTable, PairTable
-from anonkit.published.noisy_tables import noise_variance
+from anonkit.published.noisy_tables import LAPLACE, noise_variance
 from anonkit.published.product_mixtures import ClassMixture, ProductMixtures
 from anonkit.randomness import Randomness
 
@@ -51,13 +55,13 @@ class LearnedMarginals:
     mixtures: ProductMixtures
 
     @property
-    def draws(self) -> tuple[Draw, ...]:
+    def draws(self) -> tuple[Draw | GaussianDraw | ConcentratedChoice, ...]:
         """All lines of the account but that of the number of rows."""
         return (*(reading.draw for reading in self.choice.readings), *self.plan.draws)
 
 
 def learn(
-    layout: Layout, counter: Counter, rows: float, units: int, whole: int, randomness: Randomness
+    layout: Layout, counter: Counter, rows: float, left: Left, whole: int, randomness: Randomness
 ) -> LearnedMarginals:
     """Count, choose, add noise, and fit the mixture.
 
@@ -69,8 +73,10 @@ def learn(
         Holds the rows.
     rows : float
         Number of rows, public or noisy.
-    units, whole : int
-        What a row may still lose, and what it may lose in all, in units of 2**-52.
+    left : Left
+        What may still be lost.
+    whole : int
+        What a row may lose in all, in units of 2**-52 of epsilon.
     randomness : Randomness
 
     Raises
@@ -80,30 +86,31 @@ def learn(
 
     Privacy
     -------
-    Readings, tables and choices are charged before they are drawn, and add up to at most `units`. All that follows is
+    Readings, tables and choices are charged before they are drawn, and add up to at most `left`. All that follows is
     post-processing.
     """
-    plan, choice, view = planned(layout, counter, rows, units, whole, randomness)
+    plan, choice, view = planned(layout, counter, rows, left, whole, randomness)
     return measured(view, choice, plan, randomness)
 
 
 def planned(
-    layout: Layout, counter: Counter, rows: float, units: int, whole: int, randomness: Randomness
+    layout: Layout, counter: Counter, rows: float, left: Left, whole: int, randomness: Randomness
 ) -> tuple[TablePlan, ViewChoice, ExactTables]:
     """Count all tables, choose the view, and plan the draws of tables and pairs; parameters are those of `learn`."""
     exact = ExactTables.counted(layout, candidate_pairs(layout), counter)
-    choice = chosen_view(exact, rows, units, whole, randomness.child("readings"))
+    choice = chosen_view(exact, rows, left, whole, randomness.child("readings"))
     view = exact if choice.anchored else exact.pooled()
     forecast = forecast_of(view.layout, tuple(view.pairs), max(rows, 1.0))
-    further = forecast.further(choice.edges, choice.units / (1 << 52))
-    return plan_of(view.layout, tuple(view.pairs), choice.edges, further, choice.units), choice, view
+    further = forecast.further(choice.edges, choice.amount)
+    plan = plan_of(view.layout, tuple(view.pairs), choice.edges, further, choice.left, choice.amount.law)
+    return plan, choice, view
 
 
 def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness: Randomness) -> LearnedMarginals:
     """Measure what is planned, and fit the mixture to it."""
     layout = plan.layout
     one_ways = [
-        _noisy(table, draw, randomness.child(f"table of column {at}"))
+        _noisy(table, draw, randomness.child(f"table of column {at}"), plan.law)
         for at, (table, draw) in enumerate(zip(exact.columns, plan.one_ways, strict=True))
     ]
     groups = [
@@ -119,9 +126,10 @@ def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness
         grouped = {pair: exact.grouped(pair, groups) for pair in plan.candidates}
         models = {pair: margins.independent(pair) for pair in plan.candidates}
         words = Words(randomness.child("pairs of the tree"))
-        scores = _scores(grouped, models, models, plan.tree)
-        edges = private_tree(scores, len(layout.sizes), plan.edges.rate, words, plan.edges.times)
-        known |= _noisy_pairs(edges, grouped, plan.tree, randomness.child("tables of the tree"))
+        scores = _scores(grouped, models, models, plan.tree, plan.law)
+        choose = permute_and_flip if plan.law == LAPLACE else exponential_mechanism
+        edges = private_tree(scores, len(layout.sizes), plan.edges.rate, words, plan.edges.times, choose)
+        known |= _noisy_pairs(edges, grouped, plan.tree, randomness.child("tables of the tree"), plan.law)
         margins = refined(margins, one_ways, known)
         steps = order_of(edges, len(layout.sizes))
         tree, targets = _followed(layout, steps, edges, known, margins)
@@ -129,9 +137,9 @@ def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness
             left = {pair: grouped[pair] for pair in plan.candidates if pair not in tree}
             expected = {pair: _in_groups(targets, layout, pair, margins) for pair in left}
             words = Words(randomness.child("further pairs"))
-            scores = _scores(left, expected, models, plan.pairs)
-            further = private_best(scores, plan.choices.times, plan.choices.rate, words)
-            known |= _noisy_pairs(further, grouped, plan.pairs, randomness.child("tables of further pairs"))
+            scores = _scores(left, expected, models, plan.pairs, plan.law)
+            further = private_best(scores, plan.choices.times, plan.choices.rate, words, choose)
+            known |= _noisy_pairs(further, grouped, plan.pairs, randomness.child("tables of further pairs"), plan.law)
             margins = refined(margins, one_ways, known)
             tree, targets = _followed(layout, steps, edges, known, margins)
             for pair in further:
@@ -141,34 +149,44 @@ def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness
         choice=choice,
         plan=plan,
         one_ways=tuple(
-            OneWayTable(name=name, counts=table.counts, rate=draw.rate, groups=group)
+            OneWayTable(name=name, counts=table.counts, rate=draw.rate, groups=group, law=plan.law)
             for name, table, draw, group in zip(layout.names, one_ways, plan.one_ways, groups, strict=True)
         ),
         pairs=tuple(
-            PairTable(names=names_of(layout, pair), counts=table.counts, rate=table.rate, in_tree=pair in tree)
+            PairTable(
+                names=names_of(layout, pair), counts=table.counts, rate=table.rate, in_tree=pair in tree, law=plan.law
+            )
             for pair, table in known.items()
         ),
         mixtures=ProductMixtures(
             schema=layout.schema,
             anchored=layout.anchored,
+            law=plan.law,
             classes=_mixtures(layout, steps, tree, targets, margins, known, class_rows),
         ),
     )
 
 
-def _noisy(counts: IntArray, draw: Draw, randomness: Randomness) -> Measured:
-    noisy = noisy_counts(counts, draw.rate, Words(randomness))
-    return Measured(counts=noisy, variance=noise_variance(draw.rate), rate=draw.rate)
+def _noisy(counts: IntArray, draw: TableDraw, randomness: Randomness, law: str) -> Measured:
+    noised = noisy_counts if law == LAPLACE else gaussian_counts
+    noisy = noised(counts, draw.rate, Words(randomness))
+    return Measured(counts=noisy, variance=noise_variance(draw.rate, law), rate=draw.rate)
 
 
 def _noisy_pairs(
-    pairs: Sequence[Pair], exact: Mapping[Pair, IntArray], draw: Draw, randomness: Randomness
+    pairs: Sequence[Pair], exact: Mapping[Pair, IntArray], draw: TableDraw, randomness: Randomness, law: str
 ) -> dict[Pair, Measured]:
-    return {pair: _noisy(exact[pair], draw, randomness.child(f"table {number}")) for number, pair in enumerate(pairs)}
+    return {
+        pair: _noisy(exact[pair], draw, randomness.child(f"table {number}"), law) for number, pair in enumerate(pairs)
+    }
 
 
 def _scores(
-    exact: Mapping[Pair, IntArray], models: Mapping[Pair, FloatArray], sizes: Mapping[Pair, FloatArray], draw: Draw
+    exact: Mapping[Pair, IntArray],
+    models: Mapping[Pair, FloatArray],
+    sizes: Mapping[Pair, FloatArray],
+    draw: TableDraw,
+    law: str,
 ) -> dict[Pair, int]:
     """Return how far models are off, less the noise that tables would get, in steps.
 
@@ -178,10 +196,10 @@ def _scores(
         True tables, of which one row moves a score by `STEPS` at most.
     models, sizes : mapping
         What they are compared with, and the rows expected in their cells: a cell of few rows cannot be off by many.
-    draw : Draw
-        Of the tables.
+    draw, law
+        Of the noise of the tables.
     """
-    scale = (1 << 52) / draw.rate  # the mean absolute noise of a cell
+    scale = Amount(law=law, loss=draw.rate / (1 << 52)).noise(1.0)
     out = {}
     for pair, table in exact.items():
         noise = rule.NOISE_TAKEN_OFF * float(np.minimum(scale, 2 * sizes[pair]).sum())

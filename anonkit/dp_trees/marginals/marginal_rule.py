@@ -19,6 +19,8 @@ import numpy as np
 
 from anonkit.domains.array_types import FloatArray
 from anonkit.dp_trees.marginals.column_layout import Pair
+from anonkit.dp_trees.marginals.left_loss import Amount
+from anonkit.published.noisy_tables import LAPLACE
 
 ROWS_SHARE = Fraction(1, 100)
 """Share of epsilon for the noisy count of the rows, when their number is not public."""
@@ -72,12 +74,23 @@ FURTHER_WEIGHT = 0.75
 """Weight of a table beside the tree, where one of the tree has 1."""
 FURTHER_NOISE = 0.008
 """Expected distance by noise at which as many pairs beside the tree are measured as there are columns."""
+GAUSSIAN_FURTHER_NOISE = 0.016
+"""The same under Gaussian noise, which grows with the root of the number of tables only."""
 MOST_FURTHER = 2.0
 """Pairs beside the tree for each column at most; below a half there are none."""
 _CELL, _PAIR_CELL, _PATH, _MODEL = 0.8, 0.5, 0.3, 0.8
 
 
-def stage_shares(sizes: Sequence[int], classes: int, edges: int) -> tuple[float, float, float]:
+def column_weights(sizes: Sequence[int], law: str) -> list[float]:
+    """Return how tables of columns share what a row may lose: the least noise over all of their cells in sum.
+
+    The noise of a table falls like 1 / epsilon, or like 1 / the root of rho: so does its weight rise, like the root of
+    its cells, or like the root of their square's cube root.
+    """
+    return [math.sqrt(size) if law == LAPLACE else size ** (2 / 3) for size in sizes]
+
+
+def stage_shares(sizes: Sequence[int], classes: int, edges: int, law: str = LAPLACE) -> tuple[float, float, float]:
     """Return the shares of tables of columns, of choices of edges, and of tables of edges.
 
     Parameters
@@ -88,13 +101,19 @@ def stage_shares(sizes: Sequence[int], classes: int, edges: int) -> tuple[float,
         Classes that split the tables; 1 where none do.
     edges : int
         Pairs of the forest; 0: all of it is for the columns.
+    law : {"discrete-laplace", "discrete-gaussian"}
+        What is shared: epsilon, or rho.
     """
     if not edges:
         return 1.0, 0.0, 0.0
-    count, roots = len(sizes), [math.sqrt(size) for size in sizes]
-    columns = COLUMN_WEIGHT * math.sqrt(count - 1) * math.sqrt(classes) * sum(roots)
-    pair = (sum(roots) ** 2 - sum(sizes)) / (count * (count - 1))
-    pairs = edges * math.sqrt(classes) * pair
+    count, roots = len(sizes), column_weights(sizes, law)
+    if law == LAPLACE:
+        columns = COLUMN_WEIGHT * math.sqrt(count - 1) * math.sqrt(classes) * sum(roots)
+        pair = math.sqrt(classes) * ((sum(roots) ** 2 - sum(sizes)) / (count * (count - 1)))
+    else:  # the classes split all tables alike
+        columns = (COLUMN_WEIGHT**2 * (count - 1)) ** (2 / 3) * sum(roots)
+        pair = (sum(roots) ** 2 - sum(root * root for root in roots)) / (count * (count - 1))
+    pairs = edges * pair
     left = 1 - EDGE_SHARE
     return left * columns / (columns + pairs), EDGE_SHARE, left * pairs / (columns + pairs)
 
@@ -109,7 +128,10 @@ def further_shares(tables: float, edges: int, further: int) -> tuple[float, floa
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Forecast:
-    """The error that is expected of plans of one view, as the mean over pairs of sums of absolute differences."""
+    """The error that is expected of plans of one view, as the mean over pairs of sums of absolute differences.
+
+    Where there are no pairs it is the mean over columns.
+    """
 
     sizes: tuple[int, ...]
     """Values of each column of the view."""
@@ -131,11 +153,12 @@ class Forecast:
         ranks = 1 / np.arange(1, self.sizes[column] + 1)
         return np.asarray(self.rows * ranks / ranks.sum())
 
-    def column_noise(self, edges: int, epsilon: float) -> FloatArray:
+    def column_noise(self, edges: int, amount: Amount) -> FloatArray:
         """Return the expected error of each column, shape (n_columns,)."""
-        share, _, _ = stage_shares(self.sizes, self.classes, edges)
-        roots = np.sqrt(self.sizes)
-        scales = _CELL * math.sqrt(self.classes) * roots.sum() / (epsilon * share * roots)
+        share, _, _ = stage_shares(self.sizes, self.classes, edges, amount.law)
+        weights = column_weights(self.sizes, amount.law)
+        cell = _CELL * math.sqrt(self.classes)
+        scales = [cell * amount.noise(share * weight / sum(weights)) for weight in weights]
         return np.array([np.minimum(scale, self._falling(at)).sum() for at, scale in enumerate(scales)])
 
     def table_noise(self, scale: float) -> FloatArray:
@@ -144,15 +167,15 @@ class Forecast:
         falling = [self._falling(column) for column in range(len(self.sizes))]
         return np.array([np.minimum(most, np.outer(falling[a], falling[b]) / self.rows).sum() for a, b in self.pairs])
 
-    def error(self, edges: int, epsilon: float, gains: FloatArray | None = None) -> float:
+    def error(self, edges: int, amount: Amount, gains: FloatArray | None = None) -> float:
         """Return the expected error of a plan.
 
         Parameters
         ----------
         edges : int
             Pairs of the forest; 0: columns alone.
-        epsilon : float
-            Of one row, for all tables.
+        amount : Amount
+            For all tables and choices.
         gains : float array, shape (n_pairs,), optional
             Error of independence of each pair; none without.
 
@@ -163,14 +186,16 @@ class Forecast:
         minimum of such sums. The greedy choice of edges by what they save finds it: forests of so many edges are the
         bases of a matroid.
         """
-        noise = self.column_noise(edges, epsilon)
+        noise = self.column_noise(edges, amount)
+        if not self.pairs:
+            return float(noise.mean())
         first, second = self._ends
         columns = np.minimum(noise[first] + noise[second], 2 * self.rows)
         known = np.zeros(len(self.pairs)) if gains is None else gains
         extra, number = (float(noise.sum()), len(self.sizes)) if self.targets else (0.0, 0)
         if not edges:
             return float((np.hypot(known, columns).sum() + extra) / (len(self.pairs) + number))
-        tables = self.table_noise(edges / (epsilon * stage_shares(self.sizes, self.classes, edges)[2]))
+        tables = self.table_noise(amount.noise(stage_shares(self.sizes, self.classes, edges, amount.law)[2] / edges))
         joined = edges / (len(self.sizes) - 1)
         model = 1 - (1 - _MODEL) * joined**2
         without = np.sqrt((model * known) ** 2 + columns**2 + (_PATH * joined * tables.mean()) ** 2)
@@ -188,14 +213,19 @@ class Forecast:
                 left -= 1
         return total
 
-    def further(self, edges: int, epsilon: float) -> int:
+    def further(self, edges: int, amount: Amount) -> int:
         """Return how many pairs beside a tree of so many edges are worth their noise; more of them the less it is."""
         columns = len(self.sizes)
         if edges < max(columns - 1, 1):
             return 0
-        a_column = min(MOST_FURTHER, FURTHER_NOISE / self.distance(edges, epsilon))
+        noise = FURTHER_NOISE if amount.law == LAPLACE else GAUSSIAN_FURTHER_NOISE
+        a_column = min(MOST_FURTHER, noise / self.distance(edges, amount))
         return min(round(a_column * columns), len(self.pairs) - edges) if a_column >= 0.5 else 0
 
-    def distance(self, edges: int, epsilon: float) -> float:
+    def distance(self, edges: int, amount: Amount) -> float:
         """Return the expected distance by noise alone, in total variation."""
-        return self.error(edges, epsilon) / 2 / self.rows
+        return self.error(edges, amount) / 2 / self.rows
+
+    def quietest(self, edges: int, amounts: Sequence[Amount]) -> Amount:
+        """Return the amount that is less noise; the first of several that are as much."""
+        return min(amounts, key=lambda amount: self.distance(edges, amount))

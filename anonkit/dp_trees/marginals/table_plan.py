@@ -10,7 +10,15 @@ from fractions import Fraction
 from anonkit.dp_trees.marginals import marginal_rule as rule
 from anonkit.dp_trees.marginals.column_layout import Layout, Pair
 from anonkit.dp_trees.marginals.dependency_tree import WIDTH
-from anonkit.mechanisms.accounting import LAPLACE, PERMUTE_AND_FLIP, Draw, rate_within, shares
+from anonkit.dp_trees.marginals.left_loss import Left
+from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, Draw, rate_within, shares
+from anonkit.mechanisms.approximate_accounting import ConcentratedChoice, GaussianDraw
+from anonkit.published.noisy_tables import LAPLACE
+
+TableDraw = Draw | GaussianDraw
+"""Noise on tables, paid in epsilon or in rho."""
+ChoiceDraw = Draw | ConcentratedChoice
+"""Choices of pairs: permute-and-flip, paid in epsilon, or the exponential mechanism, paid in rho."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,29 +28,31 @@ class TablePlan:
     layout: Layout
     candidates: tuple[Pair, ...]
     """Pairs that may be measured."""
-    one_ways: tuple[Draw, ...]
+    law: str
+    """Of the noise of all tables."""
+    one_ways: tuple[TableDraw, ...]
     """One a column."""
-    edges: Draw | None = None
+    edges: ChoiceDraw | None = None
     """Choices of the forest's pairs; None where columns alone are measured."""
-    tree: Draw | None = None
+    tree: TableDraw | None = None
     """Tables of the forest's pairs."""
-    choices: Draw | None = None
+    choices: ChoiceDraw | None = None
     """Choices of further pairs."""
-    pairs: Draw | None = None
+    pairs: TableDraw | None = None
     """Tables of further pairs."""
 
     @property
-    def draws(self) -> tuple[Draw, ...]:
+    def draws(self) -> tuple[Draw | GaussianDraw | ConcentratedChoice, ...]:
         """All lines, in the order in which they are drawn."""
         later = (self.edges, self.tree, self.choices, self.pairs)
         return (*self.one_ways, *(draw for draw in later if draw is not None))
 
 
-def plan_of(layout: Layout, candidates: Sequence[Pair], edges: int, further: int, units: int) -> TablePlan:
+def plan_of(layout: Layout, candidates: Sequence[Pair], edges: int, further: int, left: Left, law: str) -> TablePlan:
     """Return the plan.
 
-    Tables of columns share by the square root of their cells, which makes the noise over all of them least; tables of
-    pairs alike, so that the account is known before any pair is chosen.
+    Tables of columns share as makes the noise over all of their cells least; tables of pairs alike, so that the account
+    is known before any pair is chosen.
 
     Parameters
     ----------
@@ -50,25 +60,27 @@ def plan_of(layout: Layout, candidates: Sequence[Pair], edges: int, further: int
     candidates : sequence of pair
     edges, further : int
         Pairs of the forest, and beside it.
-    units : int
-        What a row may lose in all these draws, in units of 2**-52.
+    left : Left
+        What may be lost in all these draws.
+    law : {"discrete-laplace", "discrete-gaussian"}
+        Of the noise: what is lost is epsilon, or rho.
     """
-    columns, choice, tables = rule.stage_shares(layout.sizes, layout.classes, edges)
+    columns, choice, tables = rule.stage_shares(layout.sizes, layout.classes, edges, law)
     weights = [columns, choice, *rule.further_shares(tables, edges, further)]
-    stages = shares(units, [Fraction(weight) for weight in weights])
-    roots = [Fraction(size**0.5) for size in layout.sizes]
+    stages = shares(left.whole(law), [Fraction(weight) for weight in weights])
+    own_shares = shares(stages[0], [Fraction(weight) for weight in rule.column_weights(layout.sizes, law)])
     word = "class x " if layout.anchored else "rows by "
     return TablePlan(
         layout=layout,
         candidates=tuple(candidates),
+        law=law,
         one_ways=tuple(
-            Draw(purpose=f"{word}{name}", mechanism=LAPLACE, rate=rate_within(own, 1), sensitivity=1)
-            for name, own in zip(layout.names, shares(stages[0], roots), strict=True)
+            left.table(law, f"{word}{name}", own) for name, own in zip(layout.names, own_shares, strict=True)
         ),
-        edges=_choice("pair of the tree", stages[1], edges) if edges else None,
-        tree=_tables("table of a pair of the tree", stages[2], edges) if edges else None,
-        choices=_choice("further pair", stages[3], further) if further else None,
-        pairs=_tables("table of a further pair", stages[4], further) if further else None,
+        edges=_choice(left, law, "pair of the tree", stages[1], edges) if edges else None,
+        tree=left.table(law, "table of a pair of the tree", stages[2], edges) if edges else None,
+        choices=_choice(left, law, "further pair", stages[3], further) if further else None,
+        pairs=left.table(law, "table of a further pair", stages[4], further) if further else None,
     )
 
 
@@ -82,13 +94,11 @@ def can_hold(layout: Layout) -> bool:
     return layout.classes * int(layout.offsets[-1]) ** 2 <= rule.MOST_VALUE_PAIRS
 
 
-def _choice(purpose: str, units: int, times: int) -> Draw:
+def _choice(left: Left, law: str, purpose: str, units: int, times: int) -> ChoiceDraw:
+    if law != LAPLACE:
+        return left.choice(purpose, units, WIDTH, times)
     rate = rate_within(units // times, WIDTH)
     return Draw(purpose=purpose, mechanism=PERMUTE_AND_FLIP, rate=rate, sensitivity=WIDTH, times=times)
-
-
-def _tables(purpose: str, units: int, times: int) -> Draw:
-    return Draw(purpose=purpose, mechanism=LAPLACE, rate=rate_within(units // times, 1), sensitivity=1, times=times)
 
 
 def names_of(layout: Layout, pair: Pair) -> tuple[str, str]:

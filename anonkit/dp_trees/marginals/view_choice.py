@@ -18,13 +18,18 @@ from anonkit.dp_trees.marginals import marginal_rule as rule
 from anonkit.dp_trees.marginals.column_layout import Layout, Pair
 from anonkit.dp_trees.marginals.dependency_tree import STEPS, spanning_edges
 from anonkit.dp_trees.marginals.exact_tables import ExactTables
+from anonkit.dp_trees.marginals.left_loss import Amount, Left
 from anonkit.dp_trees.marginals.marginal_rule import Forecast
 from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.published.noisy_tables import GAUSSIAN
 from anonkit.randomness import Randomness
 
 READING_WIDTH = 4 * STEPS + 2
 """Steps by which one row moves a reading: less than 4 rows, and rounding, which moves either end by one."""
+
+_ENDLESS_ROWS = 1e30
+"""So many that noise alone decides."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +59,13 @@ class ViewChoice:
     edges: int
     """Pairs of the forest; 0: columns alone."""
     readings: tuple[Reading, ...]
-    units: int
-    """What is left for tables and choices, in units of 2**-52."""
+    left: Left
+    """What is left for tables and choices."""
+    amount: Amount
+    """The part of it that is spent: the epsilon, or the rho, whichever is less noise."""
 
 
-def chosen_view(exact: ExactTables, rows: float, units: int, whole: int, randomness: Randomness) -> ViewChoice:
+def chosen_view(exact: ExactTables, rows: float, left: Left, whole: int, randomness: Randomness) -> ViewChoice:
     """Choose the plan.
 
     Parameters
@@ -67,8 +74,10 @@ def chosen_view(exact: ExactTables, rows: float, units: int, whole: int, randomn
         Of the finest view: split by the target where it may split.
     rows : float
         Number of rows, public or noisy.
-    units, whole : int
-        What a row may still lose, and what it may lose in all.
+    left : Left
+        What may still be lost.
+    whole : int
+        What a row may lose in all, in units of 2**-52 of epsilon.
     randomness : Randomness
 
     Privacy
@@ -77,28 +86,27 @@ def chosen_view(exact: ExactTables, rows: float, units: int, whole: int, randomn
     """
     rows, epsilon = max(rows, 1.0), whole / (1 << 52)
     pooled = exact.pooled()
-    if not pooled.pairs:
-        return ViewChoice(anchored=False, edges=0, readings=(), units=units)
     alike = forecast_of(pooled.layout, tuple(pooled.pairs), rows)
-    noise = alike.distance(0, units / (1 << 52))
-    if noise > rule.MOST_NOISE:
-        return ViewChoice(anchored=False, edges=0, readings=(), units=units)
+    quiet = alike.quietest(0, left.amounts)
+    noise = alike.distance(0, quiet)
+    if not pooled.pairs or noise > rule.MOST_NOISE:
+        return ViewChoice(anchored=False, edges=0, readings=(), left=left, amount=quiet)
     readings: list[Reading] = []
 
-    def read(purpose: str, share: float, value: Callable[[int], float]) -> float:
+    def read(purpose: str, share: float, value: Callable[[Left], float]) -> float:
         """Charge a reading, draw it, and return it as a distance."""
-        nonlocal units
+        nonlocal left
         rate = rate_within(int(whole * Fraction(share)), READING_WIDTH)
         draw = Draw(purpose=purpose, mechanism=LAPLACE, rate=rate, sensitivity=READING_WIDTH)
-        units -= draw.units
-        exactly = np.array([round(value(units) * STEPS)], dtype=np.int64)
+        left = left.after(draw.units)
+        exactly = np.array([round(value(left) * STEPS)], dtype=np.int64)
         words = Words(randomness.child(purpose))
         readings.append(Reading(draw=draw, steps=int(noisy_counts(exactly, draw.rate, words)[0])))
         return readings[-1].rows / 2 / rows
 
     anchored, base = False, noise
     if exact.layout.anchored:
-        split = forecast_of(exact.layout, tuple(exact.pairs), rows).distance(0, units / (1 << 52))
+        split = _quiet_distance(forecast_of(exact.layout, tuple(exact.pairs), rows), 0, left)
         share = min(rule.READING_SHARE, rule.READING_PRICE / noise)
         need = rule.SPLIT_RATIO * (split - noise)
         if split - noise <= rule.FREE_SPLIT:
@@ -113,20 +121,41 @@ def chosen_view(exact: ExactTables, rows: float, units: int, whole: int, randomn
     forecast = forecast_of(view.layout, tuple(view.pairs), rows)
     most = spanning_edges(tuple(view.pairs), len(view.columns))
     edges = most
-    if most and forecast.distance(most, units / (1 << 52)) - base > rule.FULL_TREE_NOISE:
+    if most and _quiet_distance(forecast, most, left) - base > rule.FULL_TREE_NOISE:
         edges = (most + 1) // 2
     share = min(rule.READING_SHARE, rule.READING_ROWS / (rows * epsilon), rule.READING_PRICE / noise)
     least = rule.GAIN_SCALES * 2 / (share * epsilon * rows)
-    if not edges or forecast.distance(edges, units / (1 << 52)) - base + least > rule.MOST_DROP:
-        return ViewChoice(anchored=anchored, edges=0, readings=tuple(readings), units=units)
-
-    def gain(left: int) -> float:
-        gains = np.array(list(view.errors_of_independence().values()))
-        return forecast.error(0, left / (1 << 52), gains) - forecast.error(edges, left / (1 << 52), gains)
-
-    if read("gain of pairs", share, gain) < least:
+    asks = edges > 0 and _quiet_distance(forecast, edges, left) - base + least <= rule.MOST_DROP
+    if not asks or read("gain of pairs", share, lambda own: _gain(view, forecast, edges, own)) < least:
         edges = 0
-    return ViewChoice(anchored=anchored, edges=edges, readings=tuple(readings), units=units)
+    amount = forecast.quietest(edges, left.amounts)
+    return ViewChoice(anchored=anchored, edges=edges, readings=tuple(readings), left=left, amount=amount)
+
+
+def _quiet_distance(forecast: Forecast, edges: int, left: Left) -> float:
+    """Return the expected distance by noise alone, under the quieter law."""
+    return forecast.distance(edges, forecast.quietest(edges, left.amounts))
+
+
+def _gain(view: ExactTables, forecast: Forecast, edges: int, left: Left) -> float:
+    """Return how much nearer a forest of so many pairs is expected to come, each plan under its quieter law.
+
+    Privacy
+    -------
+    Which law is quieter is public; the errors of independence are not, see `Forecast.error`.
+    """
+    gains = np.array(list(view.errors_of_independence().values()))
+    alone, joined = (forecast.error(at, forecast.quietest(at, left.amounts), gains) for at in (0, edges))
+    return alone - joined
+
+
+def delta_may_pay(layout: Layout, pairs: tuple[Pair, ...], left: Left) -> bool:
+    """Tell whether Gaussian noise is the less of both on the largest tree that there could be, were rows without end.
+
+    A function of public facts alone: where it is not, no delta is spent, and none is promised.
+    """
+    forecast = forecast_of(layout, pairs, _ENDLESS_ROWS)
+    return forecast.quietest(spanning_edges(pairs, len(layout.sizes)), left.amounts).law == GAUSSIAN
 
 
 def forecast_of(layout: Layout, pairs: tuple[Pair, ...], rows: float) -> Forecast:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from anonkit.domains.attribute_domains import Categories
 from anonkit.dp_trees.marginals.column_layout import Layout
 from anonkit.dp_trees.marginals.exact_tables import ExactTables
 from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn, measured
+from anonkit.dp_trees.marginals.left_loss import Left
 from anonkit.dp_trees.marginals.mixture_rows import MixtureRows
 from anonkit.dp_trees.marginals.table_plan import plan_of
 from anonkit.dp_trees.marginals.view_choice import ViewChoice
@@ -43,19 +46,27 @@ def batch_of(codes: np.ndarray, labels: np.ndarray | None = None, first: int = 0
     return CodedBatch(codes=codes.astype(np.uint8), labels=classes, first_row=first)
 
 
-def learned(layout: Layout, epsilon: float, rows: float, *batches: CodedBatch, seed: int = 1) -> LearnedMarginals:
+def left_of(epsilon: float, delta: float = 0.0) -> Left:
+    """All that a row may lose."""
+    return Left(units=units_of(epsilon), delta=Fraction(delta))
+
+
+def learned(
+    layout: Layout, epsilon: float, rows: float, *batches: CodedBatch, seed: int = 1, delta: float = 0.0
+) -> LearnedMarginals:
     """What is published of some batches, by the rule."""
-    units = units_of(epsilon)
-    return learn(layout, BatchCounter(lambda: batches), rows, units, units, Randomness.seeded(seed))
+    left = left_of(epsilon, delta)
+    return learn(layout, BatchCounter(lambda: batches), rows, left, left.units, Randomness.seeded(seed))
 
 
 def forced(
-    layout: Layout, edges: int, further: int, epsilon: float, *batches: CodedBatch, seed: int = 1
+    layout: Layout, edges: int, further: int, epsilon: float, *batches: CodedBatch, seed: int = 1, delta: float = 0.0
 ) -> LearnedMarginals:
-    """What is published with so many pairs, whatever the rule says."""
+    """What is published with so many pairs, whatever the rule says: Gaussian noise with a delta."""
     exact = ExactTables.counted(layout, layout.pairs, BatchCounter(lambda: batches))
-    choice = ViewChoice(anchored=layout.anchored, edges=edges, readings=(), units=units_of(epsilon))
-    plan = plan_of(layout, layout.pairs, edges, further, choice.units)
+    left = left_of(epsilon, delta)
+    choice = ViewChoice(anchored=layout.anchored, edges=edges, readings=(), left=left, amount=left.amounts[-1])
+    plan = plan_of(layout, layout.pairs, edges, further, left, choice.amount.law)
     return measured(exact, choice, plan, Randomness.seeded(seed))
 
 

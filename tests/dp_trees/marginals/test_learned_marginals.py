@@ -12,7 +12,16 @@ from anonkit.dp_trees.marginals.learned_marginals import components_of, learn
 from anonkit.errors import GuaranteeError
 from anonkit.mechanisms.accounting import units_of
 from anonkit.randomness import Randomness
-from tests.dp_trees.marginals.tables_of_pairs import batch_of, chain, drawn, forced, layout_of, learned, mean_distance
+from tests.dp_trees.marginals.tables_of_pairs import (
+    batch_of,
+    chain,
+    drawn,
+    forced,
+    layout_of,
+    learned,
+    left_of,
+    mean_distance,
+)
 
 SIZES = [4, 5, 3, 6, 2]
 
@@ -152,7 +161,7 @@ def test_rows_that_are_counted_twice_are_refused() -> None:
         ask = sum_up
 
     with pytest.raises(GuaranteeError, match="more or less often"):
-        learn(layout_of([2, 2]), Twice(), 1_000, units_of(30.0), units_of(30.0), Randomness.seeded(1))
+        learn(layout_of([2, 2]), Twice(), 1_000, left_of(30.0), units_of(30.0), Randomness.seeded(1))
 
 
 def test_a_class_of_few_rows_has_few_components() -> None:

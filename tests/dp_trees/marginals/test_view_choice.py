@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.dp_trees.marginals.exact_tables import ExactTables
+from anonkit.dp_trees.marginals.left_loss import Amount
 from anonkit.dp_trees.marginals.marginal_rule import Forecast, stage_shares
 from anonkit.dp_trees.marginals.view_choice import READING_WIDTH, forecast_of
 from anonkit.dp_trees.questions import BatchCounter
+from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
 from tests.dp_trees.marginals.tables_of_pairs import batch_of, chain, layout_of, learned
 
 SIZES = [2, 3, 2]
@@ -62,11 +64,12 @@ def test_no_small_table_moves_an_error_by_four() -> None:
     st.sampled_from([30.0, 3e3]),
     st.integers(1, 4),
     st.booleans(),
+    st.sampled_from([(LAPLACE, LAPLACE), (LAPLACE, GAUSSIAN), (GAUSSIAN, GAUSSIAN)]),
 )
 def test_a_gain_moves_no_further_than_the_mean_of_the_errors(
-    seed: int, epsilon: float, rows: float, edges: int, split: bool
+    seed: int, loss: float, rows: float, edges: int, split: bool, laws: tuple[str, str]
 ) -> None:
-    """Errors that move by up to 4 each, whichever forest is best before and after."""
+    """Errors that move by up to 4 each, whichever forest is best before and after, whichever noise either plan has."""
     draw = np.random.default_rng(seed)
     pairs = tuple(itertools.combinations(range(5), 2))
     forecast = Forecast(sizes=(4, 2, 7, 3, 5), classes=2 if split else 1, pairs=pairs, rows=rows, targets=split)
@@ -74,7 +77,8 @@ def test_a_gain_moves_no_further_than_the_mean_of_the_errors(
     moved = np.maximum(errors + draw.uniform(-4, 4, len(pairs)), 0)
 
     def gain(own: np.ndarray) -> float:
-        return forecast.error(0, epsilon, own) - forecast.error(edges, epsilon, own)
+        alone, joined = (Amount(law=law, loss=loss) for law in laws)
+        return forecast.error(0, alone, own) - forecast.error(edges, joined, own)
 
     assert abs(gain(moved) - gain(errors)) <= np.abs(moved - errors).mean() + 1e-9
 
@@ -97,10 +101,11 @@ def test_the_best_forest_is_that_of_all() -> None:
         assert forecast._best(saved, edges) == pytest.approx(best)
 
 
+@pytest.mark.parametrize("law", [LAPLACE, GAUSSIAN])
 @pytest.mark.parametrize("edges", [0, 3])
-def test_shares_of_stages_add_up(edges: int) -> None:
+def test_shares_of_stages_add_up(edges: int, law: str) -> None:
     """All of it for the columns where there are no pairs."""
-    shares = stage_shares([4, 2, 9, 3], 2, edges)
+    shares = stage_shares([4, 2, 9, 3], 2, edges, law)
     assert sum(shares) == pytest.approx(1)
     assert (shares[0] == 1) == (edges == 0)
 
@@ -129,4 +134,4 @@ def test_one_column_has_no_pairs() -> None:
     """And nothing to choose."""
     found = learned(layout_of([5]), 1.0, 50, batch_of(np.zeros((1, 50), dtype=np.int64)))
     assert found.choice.edges == 0
-    assert forecast_of(layout_of([5, 3]), ((0, 1),), 50.0).distance(0, 1.0) > 0
+    assert forecast_of(layout_of([5, 3]), ((0, 1),), 50.0).distance(0, Amount(law=LAPLACE, loss=1.0)) > 0

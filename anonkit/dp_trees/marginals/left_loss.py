@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tables and choices may still lose: in epsilon, or where there is a delta in rho, whichever is less noise.
+
+Numbers and readings are paid in epsilon. What they leave is spent in one of two currencies: all of it in epsilon, with
+Laplace noise and no delta, or all of it in the rho that epsilon and delta are worth together, with Gaussian noise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from anonkit.mechanisms.accounting import Draw, rate_within
+from anonkit.mechanisms.approximate_accounting import ConcentratedChoice, GaussianDraw
+from anonkit.mechanisms.concentrated_loss import changed_squared, rho_units_within
+from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE, changed_rows
+from anonkit.published.exact_losses import RATE_BITS
+from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
+
+_ONE = 1 << RATE_BITS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Amount:
+    """What a row may lose in all tables together, under one law of noise."""
+
+    law: str
+    """Discrete Laplace or discrete Gaussian."""
+    loss: float
+    """epsilon, or rho."""
+
+    def noise(self, share: float) -> float:
+        """Return the mean absolute noise of a cell of a table with a share of the loss."""
+        lost = self.loss * share
+        return 1 / lost if self.law == LAPLACE else 1 / math.sqrt(math.pi * lost)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Left:
+    """What is left of epsilon, and the delta that nothing was drawn for."""
+
+    units: int
+    """What a row may still lose, in units of 2**-52 of epsilon."""
+    delta: Fraction = Fraction(0)
+    """Of the unit of privacy; 0: Laplace noise alone."""
+    rows_per_unit: int = 1
+    adjacency: str = ADD_OR_REMOVE
+
+    def after(self, units: int) -> Left:
+        """Return what is left when so many units of a row are spent."""
+        return replace(self, units=self.units - units)
+
+    @property
+    def rho_units(self) -> int:
+        """The rho of the unit of privacy that what is left comes to, in units of 2**-52."""
+        changed = changed_rows(self.rows_per_unit, self.adjacency)
+        return rho_units_within(Fraction(self.units * changed, _ONE), self.delta)
+
+    @property
+    def amounts(self) -> tuple[Amount, ...]:
+        """What tables may lose, in each currency there is; epsilon first."""
+        pure = Amount(law=LAPLACE, loss=self.units / _ONE)
+        if not self.delta:
+            return (pure,)
+        return pure, Amount(law=GAUSSIAN, loss=self.rho_units / self._squared / _ONE)
+
+    def whole(self, law: str) -> int:
+        """Return what the stages share: units of epsilon of a row, or of rho of the unit of privacy."""
+        return self.units if law == LAPLACE else self.rho_units
+
+    def table(self, law: str, purpose: str, units: int, times: int = 1) -> Draw | GaussianDraw:
+        """Return the draw of the noise of so many tables, for a part of `whole`."""
+        if law == LAPLACE:
+            rate = rate_within(units // times, 1)
+            return Draw(purpose=purpose, mechanism=LAPLACE, rate=rate, sensitivity=1, times=times)
+        return GaussianDraw(purpose=purpose, rate=units // self._squared // times, times=times)
+
+    def choice(self, purpose: str, units: int, width: int, times: int) -> ConcentratedChoice:
+        """Return the draw of so many choices by the exponential mechanism, for a part of the rho.
+
+        Notes
+        -----
+        A choice with loss e in epsilon costs e**2 / 8. Where m rows are changed its range is m times as wide: m**2.
+        """
+        changed = changed_rows(self.rows_per_unit, self.adjacency)
+        a_choice = units // changed**2 // times
+        rate = math.isqrt(8 * a_choice * _ONE) // width
+        return ConcentratedChoice(purpose=purpose, rate=rate, sensitivity=width, times=times)
+
+    @property
+    def _squared(self) -> int:
+        return changed_squared(self.rows_per_unit, replaced=self.adjacency == REPLACE)

@@ -1,0 +1,158 @@
+"""Releases for any purpose under (epsilon, delta), forged with all files and hashes rewritten: none validates."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from checks.forgeries import Edit, Files, forged, verdict
+
+import anonkit
+from anonkit.checks.central_account import approximate_loss, published_account
+from anonkit.checks.central_marginal_plan import delta_may_pay
+from anonkit.checks.central_params import facts_of
+from anonkit.checks.gaussian_lines import choice_rho_of
+from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.errors import ReleaseFormatError
+from anonkit.promises.approximate_dp import ApproximateDP
+from anonkit.promises.pure_central_dp import CentralDP
+
+POLICY = bank_customers_policy()
+
+
+def released(folder: Path, **asked: Any) -> Files:
+    """A true release."""
+    output = folder / "out.parquet"
+    given = {"epsilon": 16.0, "delta": 1e-2, "n_rows": 3_000, **asked}
+    anonkit.release(
+        bank_customers(3_000, seed=1), method="dp-marginals", policy=POLICY, output=output, ledger=None, **given
+    )
+    return Files.read(output)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """One with Gaussian noise and pairs of a tree and beside it."""
+    found = released(tmp_path_factory.mktemp("true"))
+    purposes = [line["purpose"] for line in found.params["accounting"]]
+    assert found.params["format"] == "anonkit-marginals-2"
+    assert {"pair of the tree", "further pair"} <= set(purposes)
+    return found
+
+
+@pytest.fixture(scope="module")
+def pure(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """One in which Laplace noise was expected to be less, although a delta was given."""
+    found = released(tmp_path_factory.mktemp("pure"), epsilon=0.05, delta=1e-9)
+    assert found.params["format"] == "anonkit-marginals-1"
+    return found
+
+
+def claim(files: Files, promise: ApproximateDP | CentralDP) -> None:
+    """Claim something else, in every sentence and in the budget."""
+    block = promise.to_dict()
+    files.report["guarantee"] = block
+    files.report["budget"].update(epsilon=block["parameters"]["epsilon"], delta=block["parameters"]["delta"])
+    files.params["assumptions"] = block["assumptions"]
+
+
+def line(purpose: str, **told: Any) -> Edit:
+    """Say something else in a line."""
+    return lambda files: next(one for one in files.params["accounting"] if one["purpose"] == purpose).update(told)
+
+
+def in_epsilon(files: Files) -> None:
+    """Choices by permute-and-flip at the price of the exponential mechanism."""
+    line("pair of the tree", mechanism="permute-and-flip")(files)
+
+
+def paid_in_epsilon(files: Files) -> None:
+    """A choice that says what it costs in epsilon, at the rate at which that is its share of rho."""
+    one = next(one for one in files.params["accounting"] if one["purpose"] == "pair of the tree")
+    one["rate"] = int(one["rho"] * 2**52 / one["sensitivity"] / one["times"])
+    one["epsilon"] = one["rate"] * one["sensitivity"] * one["times"] / 2**52
+    del one["rho"]
+    told = next(one for one in files.report["budget"]["per_attribute"] if one["name"] == "pair of the tree")
+    told["epsilon"] = one["epsilon"]
+
+
+def sharper(files: Files) -> None:
+    """Choices at twice their rate, and four times their price."""
+    one = next(one for one in files.params["accounting"] if one["purpose"] == "pair of the tree")
+    one["rate"] *= 2
+    one["rho"] = float(one["times"] * Fraction(one["rate"] * one["sensitivity"], 1 << 52) ** 2 / 8)
+
+
+FORGERIES: dict[str, tuple[Edit, str]] = {
+    "a smaller epsilon": (lambda files: claim(files, ApproximateDP(epsilon=15.9, delta=1e-2)), "epsilon"),
+    "a smaller delta": (lambda files: claim(files, ApproximateDP(epsilon=16.0, delta=1e-3)), "claimed_delta"),
+    "no delta at all": (lambda files: claim(files, CentralDP(epsilon=16.0)), ""),
+    "permute-and-flip at the price of another choice": (in_epsilon, ""),
+    "a choice that is paid in epsilon": (paid_in_epsilon, "account_lines"),
+    "a sharper choice": (sharper, "account_lines"),
+    "another rho of a choice": (line("pair of the tree", rho=1e-9), ""),
+    "a choice of width 0": (line("further pair", sensitivity=0), ""),
+    "a choice at a level": (line("further pair", level=1), ""),
+    "a choice that was free": (lambda files: files.params["accounting"].pop(-2), "account_lines"),
+    "tables of another law": (lambda files: files.params.update(format="anonkit-marginals-1"), ""),
+    "two rows a person": (lambda files: files.params["composition"].update(rows_per_unit=2), "epsilon"),
+    "replaced rows": (lambda files: files.params["composition"].update(adjacency="replace one record"), "epsilon"),
+    "another budget of a choice": (
+        lambda files: next(one for one in files.report["budget"]["per_attribute"] if one["name"] == "further pair")
+        .update(rho=0.5), "budget_lines"),
+    "no delta in the budget": (lambda files: files.report["budget"].update(delta=0), "delta"),
+    "a delta as parameter that is none": (
+        lambda files: files.params["parameters"].update(delta=0.5), ""),
+    "a table of fewer rows": (
+        lambda files: files.params["tables"][1].update(
+            counts=[[count // 2 for count in row] for row in files.params["tables"][1]["counts"]]), "rows_of_tables"),
+}  # fmt: skip
+"""What a forger does, and the check that refuses it; nothing where the files cannot be read as a release any more."""
+
+
+@pytest.mark.parametrize("name", ["files", "pure"])
+def test_rewriting_alone_is_no_forgery(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """The true releases validate."""
+    assert verdict(forged(request.getfixturevalue(name), lambda one: None, tmp_path)) == (0, ())
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forged_release_is_refused(files: Files, forgery: str, tmp_path: Path) -> None:
+    """By the check that is there for it."""
+    edit, check = FORGERIES[forgery]
+    code, failed = verdict(forged(files, edit, tmp_path))
+    assert code in (1, 3)
+    assert check == "" or check in failed, failed
+
+
+def test_a_line_that_is_paid_in_rho_and_has_none_is_refused(files: Files) -> None:
+    """Choices of bounded range and Gaussian noise alone have one; and no pure account has such lines."""
+    params = files.copy().params
+    for one in params["accounting"]:
+        if one["purpose"] == "pair of the tree":
+            assert choice_rho_of(one) > 0
+            one["mechanism"] = "permute-and-flip"
+    with pytest.raises(ReleaseFormatError, match="no choice that has one"):
+        approximate_loss(params, Fraction(1, 100))
+    with pytest.raises(ReleaseFormatError, match="no epsilon covers without a delta"):
+        published_account(files.params)
+
+
+def test_a_delta_that_is_not_taken_is_refused(files: Files) -> None:
+    """Wherever the rule reads it; a release of a version that knew none has none."""
+    params = json.loads(json.dumps(files.params))
+    params["parameters"]["delta"] = 0.5
+    with pytest.raises(ReleaseFormatError, match="is not one that is taken"):
+        delta_may_pay(facts_of(params))
+    del params["parameters"]["delta"]
+    assert not delta_may_pay(facts_of(params))
+
+
+def test_a_pure_account_under_a_delta_is_added_up_like_any_other(pure: Files) -> None:
+    """Where the rule may find Laplace noise the quieter; of other methods an account without such a line is refused."""
+    assert approximate_loss(pure.params, Fraction(1, 10**9), may_be_pure=True).epsilon <= 0.05
+    with pytest.raises(ReleaseFormatError, match="no line for which"):
+        approximate_loss(pure.params, Fraction(1, 10**9))

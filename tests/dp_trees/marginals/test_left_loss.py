@@ -1,0 +1,166 @@
+"""What is left, in epsilon and in rho: what is planned of it costs no more, and the noise has the planned law."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonkit.auditing.epsilon_audit import lower_bound
+from anonkit.checks.gaussian_lines import epsilon_of
+from anonkit.dp_trees.marginals.dependency_tree import WIDTH
+from anonkit.dp_trees.marginals.left_loss import Amount, Left
+from anonkit.dp_trees.marginals.table_plan import plan_of
+from anonkit.dp_trees.marginals.view_choice import delta_may_pay
+from anonkit.errors import ParameterError
+from anonkit.mechanisms.accounting import Draw, units_of
+from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, ConcentratedChoice, GaussianDraw
+from anonkit.mechanisms.discrete_gaussian import gaussian_counts
+from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE
+from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, noise_variance
+from anonkit.randomness import Randomness
+from tests.dp_trees.marginals.tables_of_pairs import batch_of, chain, drawn, forced, layout_of, learned, mean_distance
+
+ONE = 1 << 52
+SIZES = [8, 16, 4, 12, 2, 9, 16, 3, 6, 5, 16, 2, 7, 4]
+LAYOUT = layout_of(SIZES)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    epsilon=st.floats(0.05, 8),
+    delta=st.floats(1e-12, 1e-3),
+    adjacency=st.sampled_from([ADD_OR_REMOVE, REPLACE]),
+    rows=st.integers(1, 3),
+    edges=st.sampled_from([0, 5, 13]),
+)
+def test_a_plan_in_rho_comes_to_no_more_than_epsilon_and_delta(
+    epsilon: float, delta: float, adjacency: str, rows: int, edges: int
+) -> None:
+    """Tables and choices of the whole, for every unit and both kinds of neighbours; and hardly less."""
+    changed = rows * (2 if adjacency == REPLACE else 1)
+    left = Left(
+        units=units_of(Fraction(epsilon) / changed), delta=Fraction(delta), rows_per_unit=rows, adjacency=adjacency
+    )
+    plan = plan_of(LAYOUT, LAYOUT.pairs, edges, 4 if edges == 13 else 0, left, GAUSSIAN)
+    assert not any(isinstance(draw, Draw) for draw in plan.draws)
+    account = ApproximateAccounting(
+        epsilon=epsilon, delta=delta, draws=plan.draws, rows_per_unit=rows, adjacency=adjacency
+    )
+    assert 0.9999 * epsilon < epsilon_of(account.rho, Fraction(delta)) <= Fraction(epsilon)
+
+
+def test_a_choice_costs_the_square_of_its_range() -> None:
+    """By the formula, with each of two replaced rows twice: sixteen times the price of one row that comes."""
+    one, sixteen = (
+        Left(units=ONE, delta=Fraction(1e-6), rows_per_unit=rows, adjacency=adjacency).choice("c", 1 << 44, WIDTH, 3)
+        for rows, adjacency in ((1, ADD_OR_REMOVE), (2, REPLACE))
+    )
+    assert one.exact_rho == 3 * Fraction(one.rate * WIDTH, ONE) ** 2 / 8
+    assert 0.999 * Fraction(1 << 44, ONE) < one.exact_rho <= Fraction(1 << 44, ONE)
+    assert sixteen.rate == pytest.approx(one.rate / 4, rel=1e-4)
+    line = one.to_params()
+    assert (line["mechanism"], line["rho"]) == ("exponential", one.rho)
+    with pytest.raises(ParameterError, match="outside its range"):
+        ConcentratedChoice(purpose="c", rate=0, sensitivity=1)
+
+
+def test_without_a_delta_there_is_epsilon_alone() -> None:
+    """And with one, both; what is spent is gone from both."""
+    assert [amount.law for amount in Left(units=ONE).amounts] == [LAPLACE]
+    left = Left(units=ONE, delta=Fraction(1e-6))
+    (pure, rho), (less, fewer) = left.amounts, left.after(ONE // 2).amounts
+    assert (pure.law, rho.law) == (LAPLACE, GAUSSIAN)
+    assert less.loss == pure.loss / 2
+    assert 0 < fewer.loss < rho.loss / 2
+
+
+@pytest.mark.parametrize("law", [LAPLACE, GAUSSIAN])
+def test_the_mean_noise_that_the_rule_reckons_with_is_that_of_the_law(law: str) -> None:
+    """For noise of ten rows and more: of a Gaussian law the root of 2 / pi of its deviation."""
+    amount = Amount(law=law, loss=1e-3)
+    deviation = math.sqrt(noise_variance(int(1e-3 * 0.5 * ONE), law))
+    part = math.sqrt(1 / 2) if law == LAPLACE else math.sqrt(2 / math.pi)
+    assert amount.noise(0.5) == pytest.approx(part * deviation, rel=1e-4)
+
+
+def test_delta_pays_with_many_columns_and_not_with_few() -> None:
+    """Fourteen columns and their tree, or three: by public facts alone."""
+    left = Left(units=ONE, delta=Fraction(1e-9))
+    assert delta_may_pay(LAYOUT, LAYOUT.pairs, left)
+    few = layout_of([4, 3, 5])
+    assert not delta_may_pay(few, few.pairs, left)
+    assert not delta_may_pay(layout_of([9]), (), left)
+
+
+def test_gaussian_noise_is_drawn_where_less_is_expected_of_it() -> None:
+    """Many columns that lean on each other: pairs in rho, more of them, and rows that are nearer. Few: as without."""
+    codes = chain(20_000, SIZES)
+    pure, quiet = (learned(LAYOUT, 0.5, 20_000, batch_of(codes), delta=delta) for delta in (0.0, 1e-6))
+    assert (pure.plan.law, quiet.plan.law) == (LAPLACE, GAUSSIAN)
+    assert isinstance(quiet.plan.edges, ConcentratedChoice)
+    assert isinstance(quiet.plan.tree, GaussianDraw)
+    assert len(quiet.pairs) >= len(pure.pairs) > 0
+    near, far = (mean_distance(codes, drawn(found), SIZES) for found in (quiet, pure))
+    assert near < 0.95 * far
+    few = learned(layout_of(SIZES[:4]), 0.5, 20_000, batch_of(codes[:4]), delta=1e-9)
+    assert few.plan.law == LAPLACE
+    assert all(isinstance(draw, Draw) for draw in few.draws)
+
+
+def test_the_gaussian_noise_of_a_tiny_table_has_the_planned_law() -> None:
+    """Three binary columns: every published cell is its count plus discrete Gaussian noise, by enumeration."""
+    layout = layout_of([2, 2, 2])
+    codes = np.repeat([[0, 0, 1, 1] * 5, [0, 1, 0, 1] * 5, [0, 1, 1, 0] * 5], 10, axis=1)
+    single, double = [], []
+    for seed in range(40):
+        found = forced(layout, 2, 0, 10.0, batch_of(codes), seed=seed, delta=1e-6)
+        single.append(found.one_ways[2].counts[0] - 100)
+        double += [table.counts[0] - 50 for table in found.pairs]
+    assert found.plan.tree is not None
+    for noise, rate in ((single, found.plan.one_ways[2].rate), (double, found.plan.tree.rate)):
+        flat = np.array(noise).reshape(-1)
+        law = np.exp(-(np.arange(-80, 81) ** 2) * (rate / ONE))
+        for value in (-1, 0, 1):
+            expected = float(law[80 + value] / law.sum())
+            assert np.mean(flat == value) == pytest.approx(expected, abs=5 * math.sqrt(expected / flat.size) + 1e-9)
+
+
+def test_an_audit_of_a_plan_in_rho_stays_below_epsilon() -> None:
+    """The only row of a table of six columns, there or not: 50,000 draws of all its tables show some of the claim."""
+    epsilon, delta = 3.0, 1e-3
+    left = Left(units=units_of(epsilon), delta=Fraction(delta))
+    layout = layout_of([2] * 6)
+    rates = [draw.rate for draw in plan_of(layout, layout.pairs, 0, 0, left, GAUSSIAN).one_ways]
+
+    def ratios(extra: int) -> np.ndarray:
+        words = Words(Randomness.seeded(extra))
+        cells = [gaussian_counts(np.full(50_000, extra), rate, words) for rate in rates]
+        terms = [
+            (cell.astype(np.float64) ** 2 - (cell - 1.0) ** 2) * rate for cell, rate in zip(cells, rates, strict=True)
+        ]
+        return np.asarray(sum(terms) / ONE)
+
+    found = lower_bound(ratios(0), ratios(1), delta=delta)
+    assert 0.5 * epsilon < found.lower_bound <= epsilon
+
+
+def test_choices_in_rho_find_the_pairs_that_depend_most() -> None:
+    """A chain of columns: at the same epsilon the tree of a delta is that of the chain where the pure one errs."""
+    sizes = [4] * 10
+    codes = chain(6_000, sizes, strength=0.5)
+    layout = layout_of(sizes)
+    true = {(at, at + 1) for at in range(9)}
+
+    def right(delta: float) -> int:
+        found = [forced(layout, 9, 0, 0.3, batch_of(codes), seed=seed, delta=delta) for seed in range(5)]
+        names = {pair: (layout.names[pair[0]], layout.names[pair[1]]) for pair in combinations(range(10), 2)}
+        return sum(names[pair] in {table.names for table in one.pairs} for one in found for pair in true)
+
+    assert right(1e-6) > 1.3 * right(0.0)
