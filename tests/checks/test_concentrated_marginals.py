@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -156,3 +157,10 @@ def test_a_pure_account_under_a_delta_is_added_up_like_any_other(pure: Files) ->
     assert approximate_loss(pure.params, Fraction(1, 10**9), may_be_pure=True).epsilon <= 0.05
     with pytest.raises(ReleaseFormatError, match="no line for which"):
         approximate_loss(pure.params, Fraction(1, 10**9))
+
+
+def test_of_one_column_no_delta_is_expected(files: Files) -> None:
+    """There are no pairs to measure: the noise of the column decides."""
+    facts = facts_of(files.params)
+    assert delta_may_pay(facts)
+    assert not delta_may_pay(replace(facts, attributes=facts.attributes[:1], has_target=False))
