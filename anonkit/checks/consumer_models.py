@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from anonkit.checks.class_scores import class_scores
 MODELS = ("random forest", "boosted trees", "logistic regression")
 FEWEST = 20
 """Released rows below which no model is trained."""
+_MANY = 100_000
+"""Rows from which boosted trees gain by more threads what they lose by waiting for each other."""
 _MOST_COLUMNS = 4000
 """Columns of the one-hot table the linear model gets; values beyond the commonest share one."""
 
@@ -55,13 +58,28 @@ def scores_of_models(train: pa.Table, test: pa.Table, target: str) -> dict[str, 
         "boosted trees": (_boosted(), ordinal),
         "logistic regression": (_linear(), one_hot),
     }
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), threads_for(len(labels)):
         # a linear model that has not converged is scored as it stands: the score says what it is worth
         warnings.simplefilter("ignore", ConvergenceWarning)
         return {
             name: scores_of_shares(model.fit(matrix[:cut], labels[:cut]).predict_proba(matrix[cut:]), labels[cut:])
             for name, (model, matrix) in models.items()
         }
+
+
+@contextmanager
+def threads_for(n_rows: int) -> Iterator[None]:
+    """Let models of few rows work in one thread: on busy cores the threads of boosted trees wait for each other.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows that models learn from or predict.
+    """
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    with threadpool_limits(limits=1 if n_rows < _MANY else None, user_api="openmp"):
+        yield
 
 
 def _labels(train: pa.Table, test: pa.Table, target: str) -> tuple[NDArray[np.int64], int]:

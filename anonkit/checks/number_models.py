@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.checks.consumer_models import FEWEST, model_features
+from anonkit.checks.consumer_models import FEWEST, model_features, threads_for
 from anonkit.estimators.number_scores import number_scores, rounded_score, score_errors
 
 MEAN = "the mean"
@@ -48,8 +48,9 @@ def scores_of_number_models(train: pa.Table, test: pa.Table, target: str) -> dic
             "boosted trees": (_boosted(), ordinal),
             "linear regression": (_linear(), one_hot),
         }
-        for name, (model, matrix) in models.items():
-            predicted[name] = model.fit(matrix[: learned.size], learned).predict(matrix[learned.size :])
+        with threads_for(learned.size + truth.size):
+            for name, (model, matrix) in models.items():
+                predicted[name] = model.fit(matrix[: learned.size], learned).predict(matrix[learned.size :])
     return {name: scored(guesses, truth) for name, guesses in predicted.items()}
 
 
