@@ -31,13 +31,25 @@ def _slowed(read: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
     return rested
 
 
+def _slowed_task(made: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+    @functools.wraps(made)
+    def rested(self: Any, batches: Any) -> Iterator[Any]:
+        for batch in made(self, batches):
+            time.sleep(float(os.environ[SECONDS]))
+            yield batch
+
+    return rested
+
+
 @functools.cache
 def _slow_down() -> None:
     from anonkit.engines.reading.splits import DrawnSplits, ParquetSplits
     from anonkit.engines.writing.ordered_parts import StoredSplits
+    from anonkit.engines.writing.part_tasks import PartTask
 
     for kind in (ParquetSplits, StoredSplits, DrawnSplits):
         kind.read = _slowed(kind.read)  # type: ignore[method-assign]
+    PartTask._made = _slowed_task(PartTask._made)  # type: ignore[method-assign]
 
 
 def _worker(*given: Any) -> int:

@@ -84,9 +84,15 @@ class Scene:
     """A release on the cluster, in a process of its own."""
 
     def __init__(
-        self, method: str, customers: Path, folder: Path, cluster: Cluster, settings: Mapping[str, str] | None = None
+        self,
+        method: str,
+        customers: Path,
+        folder: Path,
+        cluster: Cluster,
+        settings: Mapping[str, str] | None = None,
+        part_rows: int | None = None,
     ) -> None:
-        self._method, self._customers, self._folder = method, customers, folder
+        self._method, self._customers, self._folder, self._part_rows = method, customers, folder, part_rows
         for name in ("events", "scratch", "out"):
             (folder / name).mkdir()
         self._api = free_port()
@@ -103,6 +109,7 @@ class Scene:
         command += ["--policy", str(customers / "policy.toml"), "--target", "customer_value"]
         command += ["--engine", "spark", "--spark-master", cluster.url]
         command += [part for key, value in every.items() for part in ("--spark-conf", f"{key}={value}")]
+        command += [] if part_rows is None else ["--part-rows", str(part_rows)]
         command += ["--seed", "3", "--not-for-release", "--no-ledger", "--quiet", "--json"]
         self.process = subprocess.Popen(
             [*command, str(customers / "in"), str(folder / "out" / "out.parquet")],
@@ -179,6 +186,7 @@ class Scene:
             search_rows=HELD,
             seed=3,
             output=self._folder / "out" / "local.parquet",
+            part_rows=self._part_rows,
             ledger=None,
             **PARAMETERS[self._method],
         )
@@ -219,6 +227,8 @@ class Moment:
     nth: int
     stays: bool = False
     """True where rows are written to the scratch: what was complete stays, and only the task cut off is run again."""
+    part_rows: int | None = None
+    """Rows of each file of a release in parts, which executors check, finish and hash."""
 
 
 @pytest.mark.parametrize(
@@ -230,13 +240,22 @@ class Moment:
         pytest.param(Moment("dp-forest", TASKS, 4), id="dp-forest: the fifth question is counted"),
         pytest.param(Moment("rfka", FILES, 2), id="rfka: classes are counted"),
         pytest.param(Moment("rfka", FILES, 3), id="rfka: rows are recoded"),
+        pytest.param(
+            Moment("ppnb", TASKS, 4, stays=True, part_rows=2 * ROWS), id="ppnb: cells of the files are checked"
+        ),
+        pytest.param(
+            Moment("ppnb", TASKS, 5, stays=True, part_rows=2 * ROWS), id="ppnb: files are finished and hashed"
+        ),
+        pytest.param(
+            Moment("rfka", TASKS, 6, stays=True, part_rows=2 * ROWS), id="rfka: classes of the files are recounted"
+        ),
     ],
 )
 def test_a_worker_killed_in_the_middle_changes_nothing(
     moment: Moment, customers: Path, cluster: Cluster, tmp_path: Path
 ) -> None:
     """What the lost executor had done is done again; the release is that of one machine, each row, count and split."""
-    with Scene(moment.method, customers, tmp_path, cluster) as scene:
+    with Scene(moment.method, customers, tmp_path, cluster, part_rows=moment.part_rows) as scene:
         stage = scene.wait_for_the_middle(moment.tasks, moment.nth)
         kill(cluster.workers[0])
         scene.finish(0)
