@@ -68,7 +68,7 @@ class Mondrian(RecodingMethod):
 def _column_facts(names: Sequence[str], recoding: LocalRecoding) -> dict[str, ColumnFacts]:
     """Return the share of the cuts that are on each column, and why the others are dropped."""
     cuts = np.bincount([node.axis for node in recoding.nodes if node is not None], minlength=len(recoding.axes))
-    reason = "a division by it never kept more of the target, or of the detail, than one by another column"
+    reason = "no division by it was kept: others kept more of the target or the detail, or it told no more than chance"
     facts: dict[str, ColumnFacts] = {name: {"reason": reason} for name in names}
     for axis, n_cuts in zip(recoding.axes, cuts, strict=True):
         share = float(n_cuts / max(cuts.sum(), 1))

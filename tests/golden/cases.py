@@ -54,13 +54,13 @@ def _release(
     return release if place is None else Path(place)
 
 
-def _apply(folder: Path, *, method: str, **options: Any) -> Path:
+def _apply(folder: Path, *, method: str, policy: str = tables.AWKWARD_POLICY, **options: Any) -> Path:
     """Release the awkward table, then recode the next batch in the same way."""
     _release(
         folder,
         table=tables.AWKWARD,
         method=method,
-        policy=tables.AWKWARD_POLICY,
+        policy=policy,
         output="first.parquet",
         **options,
     )
@@ -149,8 +149,10 @@ def _k_anonymous() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "plain", "mondrian", few
     yield "diverse", "mondrian", {**few, "l": 4, "t": 0.35, "kind": "parquet", "output": "folder/"}
     odd = {name: value for name, value in odd.items() if name != "max_suppression"}
-    yield "awkward", "mondrian", odd
-    yield "sampled", "mondrian", {**odd, "kind": "csv", "search_rows": 90}
+    untold = {**odd, "policy": tables.ANY_PURPOSE_POLICY}
+    yield "one-box", "mondrian", odd
+    yield "awkward", "mondrian", untold
+    yield "sampled", "mondrian", {**untold, "kind": "csv", "search_rows": 90}
     yield "plain", "datafly", few
     yield "paper", "datafly", {**few, "preset": "paper"}
     yield "awkward", "datafly", {**odd, "max_suppression": 0.3}
@@ -261,7 +263,8 @@ def _cases() -> Iterator[Case]:
             yield Case(f"{method}--{variant}", method, partial(_release, method=method, **options))
     few = {"k": 3, "max_suppression": 0.3, "trees": 12}
     yield Case("apply--rfka", "rfka", partial(_apply, method="rfka", **few))
-    yield Case("apply--mondrian", "mondrian", partial(_apply, method="mondrian", k=3))
+    untold = partial(_apply, policy=tables.ANY_PURPOSE_POLICY)
+    yield Case("apply--mondrian", "mondrian", partial(untold, method="mondrian", k=3))
     customers = {"table": tables.CUSTOMERS, "policy": tables.CUSTOMERS_POLICY}
     yield Case("reconstruct--ppnb", "ppnb", partial(_reconstruct, method="ppnb", p_keep=0.5, **customers))
     yield Case("reconstruct--dp-nb", "dp-nb", partial(_reconstruct, method="dp-nb", epsilon=1.0, **customers))

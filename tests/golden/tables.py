@@ -126,6 +126,11 @@ risk = {{ role = "target" }}
 """
 """Hierarchies, people, holes that count and holes that drop a row, a column left as it is, a secret."""
 
+ANY_PURPOSE_POLICY = AWKWARD_POLICY.replace("[columns]", "target = false\n[columns]").replace(
+    'risk = { role = "target" }', 'risk = { role = "insensitive" }'
+)
+"""The same for no target: little of it can be told from these columns, so that mondrian would leave one box."""
+
 DOMAINS_POLICY = f"""
 dataset = "awkward"
 declared_by = "the golden test"

@@ -30,7 +30,8 @@ class Splits:
 
     `column` is the column that divides a node, -1 for a leaf; `left` is its left child, the right one is `left` + 1;
     `parent` is -1 at the root. A node sends code c left if c <= `at_most`, or, where `at_most` is LISTED, if c is among
-    its listed codes; the code for missing goes left where `missing_left` is set.
+    its listed codes; the code for missing goes left where `missing_left` is set. `amid` marks what is left of a box
+    between two of the parts that a hierarchy divides it into: no box, and never asked whether it meets anything.
     """
 
     def __init__(self) -> None:
@@ -39,6 +40,7 @@ class Splits:
         self.parent = np.full(1, -1)
         self.at_most = np.full(1, LISTED)
         self.missing_left = np.zeros(1, dtype=bool)
+        self.amid = np.zeros(1, dtype=bool)
         self._listed: list[tuple[IntArray, IntArray]] = []
 
     def add(self, nodes: IntArray, column: IntArray) -> IntArray:
@@ -50,6 +52,7 @@ class Splits:
         self.parent = np.append(self.parent, np.repeat(nodes, 2))
         self.at_most = np.append(self.at_most, np.full(new.size, LISTED))
         self.missing_left = np.append(self.missing_left, np.zeros(new.size, dtype=bool))
+        self.amid = np.append(self.amid, np.zeros(new.size, dtype=bool))
         return left
 
     def list_codes(self, node: IntArray, code: IntArray) -> None:
@@ -285,6 +288,7 @@ class Growth:
         for at in range(int(n_nodes.max(initial=0))):
             split = np.flatnonzero(n_nodes > at)
             left = self.splits.add(rest[split], column[split])
+            self.splits.amid[rest[split]] = at > 0
             child[first[split] + at], rest[split] = left, left + 1
         ends = np.append(first[1:], n_parts)
         leaves_rest = np.flatnonzero((n_nodes > 0) & (first + n_nodes < ends))

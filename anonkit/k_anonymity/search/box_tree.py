@@ -20,11 +20,12 @@ from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.domains.coded_columns import CodedColumn, densify
 from anonkit.errors import GuaranteeError, ParameterError
 from anonkit.k_anonymity.search.box_growth import LISTED, Growth, Splits
+from anonkit.k_anonymity.search.box_pruning import telling_cuts
 from anonkit.k_anonymity.search.distinct_rows import DistinctRows
 from anonkit.k_anonymity.search.equivalence import Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder
 from anonkit.k_anonymity.search.joint_guide import joint_guide
-from anonkit.k_anonymity.search.soft_labels import GRID, soft_labels, soft_numbers
+from anonkit.k_anonymity.search.soft_labels import GRID, Predicted, soft_labels, soft_numbers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,6 +102,39 @@ class BoxTree:
             left |= keys[np.minimum(np.searchsorted(keys, index), keys.size - 1)] == index
         return np.asarray(left, dtype=bool)
 
+    def with_cuts(self, kept: BoolArray) -> tuple[BoxTree, IntArray]:
+        """Return the tree with some of its cuts.
+
+        Parameters
+        ----------
+        kept : BoolArray
+            Inner nodes that stay, shape (n_nodes,); none below one that goes.
+
+        Returns
+        -------
+        tree : BoxTree
+            The boxes below a cut that goes are one box.
+        of_node : IntArray
+            Node of the new tree that each node, or the nearest above it that stays, has become; shape (n_nodes,).
+        """
+        inner = np.flatnonzero(kept)
+        stays = np.zeros(kept.size, dtype=bool)
+        stays[0] = stays[self.left[inner]] = stays[self.left[inner] + 1] = True
+        of_node = np.cumsum(stays) - 1
+        for node in np.flatnonzero((self.column >= 0) & ~kept).tolist():  # parents come before their children
+            of_node[self.left[node] : self.left[node] + 2] = of_node[node]
+        n_listed = np.where(kept, np.diff(self.listed_from), 0)
+        tree = BoxTree(
+            sizes=self.sizes,
+            column=np.where(kept, self.column, -1)[stays],
+            left=np.where(kept, of_node[self.left], -1)[stays],
+            at_most=np.where(kept, self.at_most, LISTED)[stays],
+            missing_left=(kept & self.missing_left)[stays],
+            listed=self.listed[np.repeat(kept, np.diff(self.listed_from))],
+            listed_from=np.append(0, np.cumsum(n_listed[stays])),
+        )
+        return tree, of_node
+
     def regions(self) -> tuple[IntArray, tuple[tuple[IntArray, ...], ...]]:
         """Return the codes each box allows in each column.
 
@@ -151,7 +185,8 @@ def grow_boxes(
 
     Each box is cut where the cut keeps most of the target's class probabilities (share of their variance explained)
     and, as far as these leave it open, most of the columns' detail (share of their values distinguished). Cutting ends
-    where no cut leaves two parts that meet the requirements. The probabilities of a row never come from its own label
+    where no cut leaves two parts that meet the requirements; then boxes that differ only by chance in the target are
+    put together again (see `box_pruning`). The probabilities of a row never come from its own label
     (see `soft_labels`), so the boxes follow what is true of other rows too.
 
     Parameters
@@ -203,23 +238,34 @@ def grow_boxes(
                 f"the table as one class ({n_rows} rows) does not meet {requirement.name}",
                 "no recoding can meet it: ask for less, or add rows",
             )
+    told = None
     if jointly:
         guide = _of_all_columns(rows)
-    elif numbers is None:
-        guide = soft_labels(rows.columns, rows.entry, labels, seed)
     else:
-        guide = soft_numbers(rows.columns, rows.entry, numbers, seed)
+        told = _told(rows, labels, numbers, seed)
+        guide = told.sums
     growth = Growth(rows.columns, rows.whole, guide, rows.requirements, declared)
     growth.grow()
     tree = _tree(columns, rows.columns, growth.splits)
-    boxes, n_boxes = densify(tree.leaf[growth.node][rows.entry])
+    node = growth.node
+    if told is not None:
+        kept = telling_cuts(growth.splits, node, rows.weights, told)
+        tree, of_node = tree.with_cuts(kept)
+        node = of_node[node]
+    boxes, n_boxes = densify(tree.leaf[node][rows.entry])
     return tree, Partition(boxes, n_boxes)
+
+
+def _told(rows: DistinctRows, labels: IntArray, numbers: FloatArray | None, seed: int) -> Predicted:
+    """Return what forests tell of the target of every row."""
+    if numbers is None:
+        return soft_labels(rows.columns, rows.entry, labels, seed)
+    return soft_numbers(rows.columns, rows.entry, numbers, seed)
 
 
 def _of_all_columns(rows: DistinctRows) -> FloatArray:
     """Return the sums of the joint guide over the rows of each entry, integers; shape (n_entries, n_outputs)."""
-    weights = rows.whole.weights if rows.whole.weights is not None else np.ones(rows.entry.max() + 1, dtype=np.int64)
-    return np.rint(GRID * joint_guide(rows.columns, weights.astype(np.float64)) * weights[:, None])
+    return np.rint(GRID * joint_guide(rows.columns, rows.weights) * rows.weights[:, None])
 
 
 def _tree(columns: Sequence[CodedColumn], grown: Sequence[CodedColumn], splits: Splits) -> BoxTree:

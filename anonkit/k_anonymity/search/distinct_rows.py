@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from anonkit.domains.array_types import IntArray
+from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.coded_columns import CodedColumn, combine
 from anonkit.k_anonymity.search.equivalence import Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Groups
@@ -30,6 +30,11 @@ class DistinctRows:
     """All entries, with their weights, in one class."""
     entry: IntArray
     """Entry of each row of the table, shape (n_rows,)."""
+
+    @property
+    def weights(self) -> FloatArray:
+        """How many rows each entry stands for, shape (n_entries,)."""
+        return np.bincount(self.entry, minlength=self.whole.classes.size).astype(np.float64)
 
     @classmethod
     def of(cls, columns: Sequence[CodedColumn], requirements: Sequence[Requirement]) -> DistinctRows:

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gain and cost of every possible refinement of one column, computed in one pass.
 
-A partition is judged by how much of the guide's variance lies between its classes; suppressed rows are one class
-together.
+A refinement is judged by what it tells of the rows that stay: how much of the guide's variance lies between the parts
+of a class that it releases. Rows that it suppresses were told by their class, and are told by all suppressed rows
+together afterwards: that is a loss, and never a gain, however far from the others they lie. Otherwise columns would be
+refined only to set an outlying row apart, which is then left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -90,7 +92,7 @@ class Prospects:
     """Gain and cost of each of several refinements, in arrays of shape (n_refinements,)."""
 
     gain: FloatArray
-    """What is added to `Refinable.explained`, less what chance would add."""
+    """Guide's variance between the parts that stay, less what chance would add and what suppressed rows lose."""
     violating: IntArray
     """Rows that would have to be suppressed."""
     separated: FloatArray
@@ -145,10 +147,6 @@ class _Sides:
     def at(self, cells: IntArray) -> _Sides:
         return _Sides(self.rows[cells], self.guide.at(cells), self.bad[cells])
 
-    @property
-    def good(self) -> FloatArray:
-        return np.where(self.bad, 0.0, self.guide.explained)
-
 
 def cut_prospects(state: Refinable, position: IntArray, n_positions: int, chance: float) -> Prospects:
     """Judge every cut of a column whose values stand in a row.
@@ -184,14 +182,12 @@ def cut_prospects(state: Refinable, position: IntArray, n_positions: int, chance
         steps = np.bincount(start, values, n_positions) - np.bincount(stop, values, n_positions)
         return np.asarray(np.cumsum(steps)[: n_positions - 1])
 
-    lost_rows = over_cuts(left.bad * left.guide.rows + right.bad * right.guide.rows)
-    lost_sums = each_axis(left.bad * left.guide.sums + right.bad * right.guide.sums, over_cuts, n_positions - 1)
-    fresh = (
-        (~left.bad & (left.guide.rows > 0)).astype(float) + (~right.bad & (right.guide.rows > 0)) - (unsplit.rows > 0)
-    )
-    gain = over_cuts(left.good + right.good - unsplit.explained - chance * fresh)
+    stay = ~left.bad & ~right.bad  # otherwise one part at most stays, and nothing is told apart
+    fresh = (left.guide.rows > 0).astype(float) + (right.guide.rows > 0) - (unsplit.rows > 0)
+    gain = over_cuts(stay * (left.guide.explained + right.guide.explained - unsplit.explained - chance * fresh))
+    lost = _lost(state.pool, unsplit, left.bad * left.guide.rows + right.bad * right.guide.rows, over_cuts)
     return Prospects(
-        gain=gain + _pool_gain(state.pool, lost_rows, lost_sums),
+        gain=gain - lost,
         violating=np.rint(over_cuts(left.bad * left.rows + right.bad * right.rows)).astype(np.int64),
         separated=_rounded(over_cuts(left.rows * right.rows / (left.rows + right.rows))),
     )
@@ -221,21 +217,21 @@ def split_prospects(
             bad |= requirement.violated(finer, everything)
     owner = np.empty(cells.rows.size, dtype=np.int64)
     owner[cells.cell] = group
-    sides = _Sides(cells.rows, cells.guide, bad)
     whole = Guide(rows=cells.in_class(cells.guide.rows), sums=cells.in_class(cells.guide.sums))
     rows = cells.in_class(cells.rows)
 
     def over_groups(values: FloatArray) -> FloatArray:
         return np.bincount(owner, values, minlength=n_groups).astype(np.float64)
 
-    fresh = (~bad & (sides.guide.rows > 0)) - cells.last * (whole.rows > 0).astype(float)
-    gain = over_groups(sides.good - cells.last * whole.explained - chance * fresh)
-    lost_sums = each_axis(bad * sides.guide.sums, over_groups, n_groups)
+    good = Guide(rows=~bad * cells.guide.rows, sums=~bad * cells.guide.sums)
+    stay = Guide(rows=cells.in_class(good.rows), sums=cells.in_class(good.sums))
+    fresh = (good.rows > 0).astype(float) - cells.last * (stay.rows > 0)
+    gain = over_groups(good.explained - cells.last * stay.explained - chance * fresh)
     return Prospects(
-        gain=gain + _pool_gain(state.pool, over_groups(bad * sides.guide.rows), lost_sums),
-        violating=np.rint(over_groups(bad * sides.rows)).astype(np.int64),
+        gain=gain - _lost(state.pool, whole, bad * cells.guide.rows, over_groups),
+        violating=np.rint(over_groups(bad * cells.rows)).astype(np.int64),
         # every pair is met from both of its sides, hence the half
-        separated=_rounded(over_groups((rows - sides.rows) * sides.rows / (2 * rows))),
+        separated=_rounded(over_groups((rows - cells.rows) * cells.rows / (2 * rows))),
     )
 
 
@@ -244,9 +240,25 @@ def _rounded(separated: FloatArray) -> FloatArray:
     return np.where(separated < 0.25, 0.0, separated)
 
 
-def _pool_gain(pool: Guide, rows: FloatArray, sums: FloatArray) -> FloatArray:
-    """Return how much more the suppressed rows explain as a class when some are added."""
-    return Guide(rows=pool.rows + rows, sums=pool.sums + sums).explained - pool.explained
+def _lost(pool: Guide, classes: Guide, rows: FloatArray, summed: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Return how much of the guide's variance is told no more when rows of some classes are suppressed, at least 0.
+
+    Until then a row is told by the mean of its class; the rows' own guide is not asked, which no reader is told.
+
+    Parameters
+    ----------
+    classes : Guide
+        The class of each cell, before.
+    rows : ndarray of shape (n_cells,)
+        Rows of the cell with a known guide that would go.
+    summed : callable
+        Sums values of the cells over the cells of each refinement, shape (n_refinements,).
+    """
+    mean = classes.sums / np.maximum(classes.rows, 1.0)
+    gone = summed(rows)
+    sums = each_axis(rows * mean, summed, gone.size)
+    together = Guide(rows=pool.rows + gone, sums=pool.sums + sums).explained - pool.explained
+    return np.asarray(np.maximum(summed(rows * (mean**2).sum(axis=0)) - together, 0.0))
 
 
 def _broken_sides(state: Refinable, cells: _Cells) -> tuple[BoolArray, BoolArray]:

@@ -19,7 +19,8 @@ from anonkit.randomness import Randomness
 GRID = 2.0**20
 """Predictions are integers in units of 1 / GRID, so that no sum of them depends on the order of the rows."""
 
-_FOLDS = 5
+FOLDS = 5
+"""Parts of the rows that are told of in turn, by forests that have learned from the others."""
 _ROWS = 300_000  # labelled rows that are learned from; more no longer change the boxes
 _ROUNDS = 70  # of 0.15 each: what 100 of 0.1 tell
 _TREES = 560
@@ -35,11 +36,37 @@ class _Fold:
     asked: IntArray
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Predicted:
+    """What forests tell of every row, and what is true of the rows that they learned from in turn.
+
+    All numbers are integers in units of 1 / `GRID`, so that no sum of them depends on the order of the rows. There is
+    no guide where there is nothing to tell.
+    """
+
+    sums: FloatArray
+    """Sum of what is told of the rows of each entry, shape (n_entries, n_guides)."""
+    entry: IntArray
+    """Entry of each row with a target, in no particular order; shape (n_learners,)."""
+    fold: IntArray
+    """Fold of each of these rows, in [0, `FOLDS`); shape (n_learners,)."""
+    told: FloatArray
+    """What the forest that has seen none of its fold tells of each of these rows, shape (n_learners, n_guides)."""
+    truth: FloatArray
+    """What is true of each of these rows, shape (n_learners, n_guides)."""
+
+    @classmethod
+    def nothing(cls, n_entries: int) -> Predicted:
+        """Return what is told without a target."""
+        none, number = np.empty(0, dtype=np.int64), np.empty((0, 0))
+        return cls(sums=np.empty((n_entries, 0)), entry=none, fold=none, told=number, truth=number)
+
+
 _Told = Callable[[FloatArray, _Fold, Any, list[bool]], FloatArray]
 """Learns from entries of features and their targets, and tells of those asked about; shape (n_asked, n_guides)."""
 
 
-def soft_labels(columns: Sequence[CodedColumn], entry: IntArray, labels: IntArray, seed: int) -> FloatArray:
+def soft_labels(columns: Sequence[CodedColumn], entry: IntArray, labels: IntArray, seed: int) -> Predicted:
     """Sum the class probabilities of the rows of each entry.
 
     Every labelled row is in one of five folds and gets its probabilities from a gradient boosted forest (Friedman
@@ -66,16 +93,16 @@ def soft_labels(columns: Sequence[CodedColumn], entry: IntArray, labels: IntArra
     labelled = np.flatnonzero(labels != UNLABELLED)
     classes, n_classes = commonest(labels[labelled], _CLASSES)
     if n_classes < 2:
-        return np.empty((columns[0].codes.size, 0))
+        return Predicted.nothing(columns[0].codes.size)
 
     def told(features: FloatArray, fold: _Fold, known: IntArray, categorical: list[bool]) -> FloatArray:
         return _shares(features, fold, known, n_classes, categorical, seed)
 
-    total = _out_of_fold(columns, entry, labelled, classes, told, seed)
-    return np.rint(GRID * (total[:, 1:] if n_classes == 2 else total))
+    truth = np.eye(n_classes)[classes][:, 1 if n_classes == 2 else 0 :]
+    return _out_of_fold(columns, entry, labelled, (classes, truth), told, seed)
 
 
-def soft_numbers(columns: Sequence[CodedColumn], entry: IntArray, numbers: FloatArray, seed: int) -> FloatArray:
+def soft_numbers(columns: Sequence[CodedColumn], entry: IntArray, numbers: FloatArray, seed: int) -> Predicted:
     """Sum the predictions of a numeric target for the rows of each entry, as `soft_labels` does for classes.
 
     Parameters
@@ -94,49 +121,59 @@ def soft_numbers(columns: Sequence[CodedColumn], entry: IntArray, numbers: Float
     known = np.flatnonzero(~np.isnan(numbers))
     low, high = numbers[known].min(initial=np.inf), numbers[known].max(initial=-np.inf)
     if not low < high:
-        return np.empty((columns[0].codes.size, 0))
+        return Predicted.nothing(columns[0].codes.size)
 
     def told(features: FloatArray, fold: _Fold, truth: FloatArray, categorical: list[bool]) -> FloatArray:
         return np.clip(_means(features, fold, truth, categorical, seed), 0.0, 1.0)[:, None]
 
-    return np.rint(GRID * _out_of_fold(columns, entry, known, (numbers[known] - low) / (high - low), told, seed))
+    targets = (numbers[known] - low) / (high - low)
+    return _out_of_fold(columns, entry, known, (targets, targets[:, None]), told, seed)
 
 
 def _out_of_fold(
-    columns: Sequence[CodedColumn], entry: IntArray, known: IntArray, targets: Any, told: _Told, seed: int
-) -> FloatArray:
-    """Sum what is told of the rows of each entry by forests that did not learn from them, shape (n_entries, n_guides).
+    columns: Sequence[CodedColumn],
+    entry: IntArray,
+    known: IntArray,
+    targets: tuple[Any, FloatArray],
+    told: _Told,
+    seed: int,
+) -> Predicted:
+    """Tell of every row by forests that did not learn from it.
 
     Parameters
     ----------
     known : IntArray
         Rows that have a target.
-    targets : ndarray of shape (n_known,)
+    targets : (ndarray of shape (n_known,), ndarray of shape (n_known, n_guides))
+        What the forests learn, and the same as the numbers in [0, 1] that they tell.
     """
     n_entries = columns[0].codes.size
     features = np.stack([_feature(column) for column in columns], axis=1)
     categorical = [not column.ordered for column in columns]
     cell, _ = combine([column.codes for column in columns], n_entries)
-    sorted_rows = np.lexsort((targets, cell[entry[known]]))  # rows that are alike may change places
+    sorted_rows = np.lexsort((targets[0], cell[entry[known]]))  # rows that are alike may change places
     learners = sorted_rows[Randomness.seeded(seed).permutation(known.size)[:_ROWS]]
-    where, targets = entry[known[learners]], targets[learners]
-    n_folds = min(_FOLDS, learners.size)
+    where, learned_from, truth = entry[known[learners]], targets[0][learners], np.rint(GRID * targets[1][learners])
+    n_folds = min(FOLDS, learners.size)
     fold = np.arange(learners.size) % n_folds
     unseen = np.bincount(entry, minlength=n_entries) - np.bincount(where, minlength=n_entries)
 
-    def of_fold(number: int) -> tuple[IntArray, FloatArray]:
+    def of_fold(number: int) -> tuple[IntArray, FloatArray, FloatArray]:
         learned = fold != number
         rows = np.bincount(where[~learned], minlength=n_entries) + unseen / n_folds
         asked = np.flatnonzero(rows)
-        predicted = told(features, _Fold(learned=where[learned], asked=asked), targets[learned], categorical)
-        return asked, rows[asked, None] * predicted
+        predicted = told(features, _Fold(learned=where[learned], asked=asked), learned_from[learned], categorical)
+        predicted = predicted[:, -truth.shape[1] :]
+        of_learner = predicted[np.searchsorted(asked, where[~learned])]
+        return asked, rows[asked, None] * predicted, np.rint(GRID * of_learner)
 
     with warnings.catch_warnings(), ThreadPoolExecutor(os.cpu_count()) as pool:
         parts = list(pool.map(of_fold, range(n_folds)))
-    total = np.zeros((n_entries, parts[0][1].shape[1]))
-    for asked, sums in parts:  # fold after fold, so that they round alike on any number of cores
+    total, out_of_fold = np.zeros((n_entries, truth.shape[1])), np.empty(truth.shape)
+    for number, (asked, sums, of_learner) in enumerate(parts):  # in turn, so that they round alike on any machine
         total[asked] += sums
-    return total
+        out_of_fold[fold == number] = of_learner
+    return Predicted(sums=np.rint(GRID * total), entry=where, fold=fold, told=out_of_fold, truth=truth)
 
 
 def _feature(column: CodedColumn) -> FloatArray:

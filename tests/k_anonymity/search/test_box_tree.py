@@ -146,7 +146,7 @@ def test_ten_thousand_categories_are_cut_in_a_few_steps() -> None:
     rng = np.random.default_rng(0)
     codes = np.concatenate([np.arange(10**4), rng.zipf(1.3, 10**4) % 10**4])
     columns = [_column("a", codes, ordered=False), _column("b", rng.integers(0, 3, 2 * 10**4), ordered=True)]
-    tree, partition = grow_boxes(columns, (codes % 7 == 0).astype(np.int64), [AtLeastK(10)])
+    tree, partition = grow_boxes(columns, codes % 7, [AtLeastK(10)], jointly=True)
     assert (tree.assign([column.codes for column in columns]) == partition.classes).all()
     assert partition.sizes().min() >= 10
     assert tree.n_leaves > 500

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from anonkit.domains.coded_columns import UNLABELLED, CodedColumn
-from anonkit.k_anonymity.search.soft_labels import GRID, soft_labels
+from anonkit.k_anonymity.search.soft_labels import GRID, soft_labels, soft_numbers
 
 N = 60
 
@@ -16,7 +16,7 @@ def _numbers(n: int = N) -> CodedColumn:
 
 
 def _soft(labels: list[int], seed: int = 0) -> np.ndarray:
-    return soft_labels([_numbers(len(labels))], np.arange(len(labels)), np.array(labels), seed)
+    return soft_labels([_numbers(len(labels))], np.arange(len(labels)), np.array(labels), seed).sums
 
 
 def test_no_row_learns_from_its_own_label() -> None:
@@ -61,7 +61,7 @@ def test_probabilities_are_whole_numbers_and_sum_to_the_rows_of_an_entry() -> No
     """Guides are integers on the grid; those of three classes sum to the number of rows."""
     entry = np.repeat(np.arange(20), 3)
     labels = np.where(np.arange(60) % 4 == 0, UNLABELLED, np.arange(60) // 5 % 3)
-    told = soft_labels([_numbers(20)], entry, labels, 0)
+    told = soft_labels([_numbers(20)], entry, labels, 0).sums
     assert (told == np.rint(told)).all()
     assert np.abs(told.sum(axis=1) / GRID - 3).max() < 1e-5
 
@@ -77,7 +77,8 @@ def test_the_order_of_rows_does_not_matter() -> None:
     entry, labels = rng.integers(0, 20, 200), rng.integers(-1, 3, 200)
     shuffle = rng.permutation(200)
     column = [_numbers(20)]
-    assert (soft_labels(column, entry, labels, 3) == soft_labels(column, entry[shuffle], labels[shuffle], 3)).all()
+    before, after = (soft_labels(column, entry[rows], labels[rows], 3) for rows in (np.arange(200), shuffle))
+    assert (before.sums == after.sums).all()
 
 
 def test_the_order_of_entries_that_are_alike_does_not_matter() -> None:
@@ -86,4 +87,24 @@ def test_the_order_of_entries_that_are_alike_does_not_matter() -> None:
     labels = rng.integers(0, 2, 80)
     column = CodedColumn(name="x", codes=np.repeat(np.arange(20), 4).astype(np.int32), values=range(20), ordered=True)
     swapped = np.arange(80).reshape(20, 4)[:, ::-1].ravel()
-    assert (soft_labels([column], np.arange(80), labels, 0) == soft_labels([column], swapped, labels, 0)[swapped]).all()
+    before, after = (soft_labels([column], entry, labels, 0).sums for entry in (np.arange(80), swapped))
+    assert (before == after[swapped]).all()
+
+
+def test_what_is_told_of_each_row_stands_beside_what_is_true() -> None:
+    """Row by row: the entry, its label, and what is told of it, which is what sums up to the guide of its entry."""
+    labels = np.arange(N) % 3
+    found = soft_labels([_numbers()], np.arange(N), labels, 0)
+    order = np.argsort(found.entry)
+    assert (found.truth[order] == GRID * np.eye(3)[labels]).all()
+    assert np.abs(found.told[order] - found.sums).max() <= 1
+    assert set(found.fold) == set(range(5))
+
+
+def test_numbers_are_told_of_each_row_too() -> None:
+    """0 is the smallest target and the grid's whole the largest; a row without one is not among them."""
+    numbers = np.append(np.linspace(3.0, 5.0, N - 1), np.nan)
+    found = soft_numbers([_numbers()], np.arange(N), numbers, 0)
+    order = np.argsort(found.entry)
+    assert found.truth[order][[0, -1], 0].tolist() == [0, GRID]
+    assert np.abs(found.told[order] - found.sums[:-1]).max() <= 1

@@ -295,3 +295,18 @@ def test_utility_on_adult_under_the_held_out_protocol(adult: Any, names: Any, fl
         )
         assert roc_auc_score(labels[~half], forest.predict_proba(bits[~half])[:, 1]) >= floor
         assert result.suppressed.mean() <= share
+
+
+def test_no_column_is_refined_only_to_set_rows_apart_that_are_left_out() -> None:
+    """Three rows of an extreme guide have values of their own in a column that tells nothing else: they stay."""
+    rng = np.random.default_rng(0)
+    useful = rng.integers(0, 2, 600)
+    outlying = np.arange(600) < 3
+    table = [coded("outlying", outlying.astype(int)), coded("useful", useful)]
+    guide = np.where(outlying, 0.99, 0.3 + 0.05 * useful)
+    result = specialize(
+        table, np.stack([1 - guide, guide], axis=1), {"outlying": 1.0, "useful": 1.0}, [AtLeastK(10)], 6
+    )
+    assert result.groups["outlying"] is None
+    assert result.groups["useful"] is not None
+    assert result.suppressed.sum() == 0
