@@ -127,7 +127,9 @@ RUNS: dict[str, Run] = {
     "rfka suppressing": lambda at: _anonymous(at, FOUR, "rfka", max_suppression=0.2),
     "rfka with l": lambda at: _anonymous(at, FOUR, "rfka", max_suppression=0.2, sensitive=["s"], l=2),
     "rfka of people": lambda at: _anonymous(at, THREE, "rfka", unit="person"),
-    "rfka of people suppressing": lambda at: _anonymous(at, THREE, "rfka", unit="person", max_suppression=0.3),
+    "rfka of people suppressing": lambda at: _anonymous(
+        at, THREE, "rfka", unit="person", search="greedy", max_suppression=0.3
+    ),
     "rfka with a name": lambda at: _anonymous(at, FOUR, "rfka", identifiers=["name"]),
     "mondrian": lambda at: _anonymous(at, FOUR, "mondrian"),
     "mondrian of people": lambda at: _anonymous(at, THREE, "mondrian", unit="person"),
