@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,7 @@ AWKWARD = pa.table(
         "small": pa.array([-128, None, 3, 4] * 3, pa.int8()),
         "label": pa.array(["[1, 2)", None, "*"] * 4).dictionary_encode(),
         "nothing": pa.nulls(12),
+        "clock": pa.array([time(12, 30, 10), time(0, 0, 0, 5), None] * 4, pa.time64("us")),
     }
 )
 

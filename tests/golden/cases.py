@@ -150,7 +150,7 @@ def _k_anonymous() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "diverse", "mondrian", {**few, "l": 4, "t": 0.35, "kind": "parquet", "output": "folder/"}
     odd = {name: value for name, value in odd.items() if name != "max_suppression"}
     untold = {**odd, "policy": tables.ANY_PURPOSE_POLICY}
-    yield "one-box", "mondrian", odd
+    yield "untold", "mondrian", odd
     yield "awkward", "mondrian", untold
     yield "sampled", "mondrian", {**untold, "kind": "csv", "search_rows": 90}
     yield "plain", "datafly", few

@@ -39,8 +39,9 @@ def policy(**more: Any) -> Policy:
 
 
 def release(output: Path, drop: str, **more: Any) -> anonkit.Release:
-    """Release the table without one of its quasi-identifiers."""
-    roles = more.pop("policy", policy()).with_roles(identifiers=["row", drop])
+    """Release the table without one of its quasi-identifiers, in the detail that k allows, for no target."""
+    kept = {"identifiers": ["row", drop], "insensitive": ["label"]}
+    roles = more.pop("policy", policy()).with_roles(**kept, no_target=True)
     return anonkit.release(more.pop("table", people()), method="mondrian", k=5, output=output, policy=roles, **more)
 
 

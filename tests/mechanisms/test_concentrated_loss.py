@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 
 from anonkit.checks.gaussian_lines import epsilon_of
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, GaussianDraw, row_rho_units
+from anonkit.mechanisms.approximate_accounting import (
+    ApproximateAccounting,
+    ConcentratedChoice,
+    GaussianDraw,
+    row_rho_units,
+)
 from anonkit.mechanisms.concentrated_loss import changed_squared, delta_of, rho_units_within
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE
 from tests.mechanisms.test_private_selection import law_of_exponential, law_of_permute_and_flip
@@ -130,3 +135,10 @@ def test_a_bounded_range_is_of_the_exponential_mechanism_and_not_of_permute_and_
                 worst[law] = max(worst[law], renyi(one, other, alpha), renyi(other, one, alpha))
     assert worst[law_of_exponential] <= allowed * (1 + 1e-9)
     assert allowed * 2 < worst[law_of_permute_and_flip] <= alpha * epsilon**2 / 2
+
+
+@pytest.mark.parametrize("rate", [0, 64 << 52])
+def test_a_choice_outside_its_range_is_refused(rate: int) -> None:
+    """Nothing is spent on it, or far too much."""
+    with pytest.raises(ParameterError, match="which: a choice of"):
+        ConcentratedChoice(purpose="which", rate=rate, sensitivity=1)

@@ -226,7 +226,7 @@ def adversary(folder: Path) -> tuple[int, int]:
     wards = [chr(97 + at) for at in range(8)]
     people = [{"person_id": f"p{n:02}", "sex": "f"} for n in range(64)]
     visits = [
-        {"patient": f"p{8 * one + other:02}", "ward": ward, "readmitted": "yn"[(one + other) % 2]}
+        {"patient": f"p{8 * one + other:02}", "ward": ward, "readmitted": "yn"[wards.index(ward) % 2]}
         for one in range(8)
         for other in range(8)
         for ward in (wards[one], wards[other])

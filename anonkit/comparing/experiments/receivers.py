@@ -97,9 +97,11 @@ def svm_samples(rows: pa.Table, task: Task, **settings: Any) -> list[dict[str, f
 
 
 def features_of(rows: pa.Table) -> NDArray[np.float64]:
-    """Return one yes/no feature a value, shape (n_rows, n_values)."""
+    """Return one yes/no feature a value, shape (n_rows, n_values); (n_rows, 0) of a release that tells no column."""
     import pandas as pd
 
+    if not rows.column_names:
+        return np.empty((rows.num_rows, 0))
     frame = rows.to_pandas()
     for name in frame.columns:
         if pd.api.types.is_numeric_dtype(frame[name]):

@@ -5,7 +5,8 @@ A division goes on as long as both sides keep the promise, far beyond what a for
 cost-complexity (Breiman, Friedman, Olshen, Stone 1984, chapter 3): for every cost of a box there is the division that
 keeps most of the guide's variance for its boxes, and the cost is chosen by rows that the forests have not learned from.
 Of the divisions that are as good as the best one up to the error of their difference, the finest is taken: boxes are
-put together where that makes the table tell more, never because little is known.
+put together where that makes the table tell more, never because little is known. Where the target cannot be told at
+all, by the forests or by any division, nothing is put together: whoever asks other questions loses no column.
 
 **What is compared.** In each fold the boxes tell of a row what a forest without this fold says of the fold's rows of
 its box, on average; a division is judged by the squared error of that. Against the whole box, a cut saves 2 C - S, C
@@ -80,7 +81,7 @@ def telling_cuts(splits: Splits, node: IntArray, rows: FloatArray, told: Predict
         return inner
     forests = _Forests.of(told)
     if forests.know_nothing:
-        return np.zeros(inner.size, dtype=bool)
+        return inner
     variance = forests.variance
     generations = _generations(splits)
     cuts = _judged(splits, generations, node, rows, told)
@@ -91,7 +92,7 @@ def telling_cuts(splits: Splits, node: IntArray, rows: FloatArray, told: Predict
         apart = float(cuts.told[division & ~divisions[best]].sum())
         if saved[best] - saving <= _APART * 2.0 * np.sqrt(variance * apart):
             return division
-    return divisions[best]
+    return divisions[best] if divisions[best].any() else inner
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,18 +32,18 @@ def _columns(n_rows: int, seed: int = 0) -> list[CodedColumn]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_target_of_pure_noise_gives_one_box(seed: int) -> None:
-    """Where forests know nothing of rows they have not seen, no cut tells anything."""
+def test_a_target_of_pure_noise_puts_nothing_together(seed: int) -> None:
+    """Where forests know nothing of rows they have not seen, no cut is better than another, and all stay."""
     columns, rng = _columns(2000, seed), np.random.default_rng(seed + 10)
     tree, boxes = grow_boxes(columns, rng.integers(0, 2, 2000), [AtLeastK(10)])
-    assert boxes.n_classes == tree.n_leaves == 1
+    assert boxes.n_classes == tree.n_leaves > 100
 
 
-def test_a_numeric_target_of_pure_noise_gives_one_box() -> None:
+def test_a_numeric_target_of_pure_noise_puts_nothing_together() -> None:
     """The same of numbers."""
     rng = np.random.default_rng(3)
     tree, _ = grow_boxes(_columns(2000), np.zeros(2000, dtype=int), [AtLeastK(10)], numbers=rng.random(2000))
-    assert tree.n_leaves == 1
+    assert tree.n_leaves > 100
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
