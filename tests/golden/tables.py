@@ -129,7 +129,7 @@ risk = {{ role = "target" }}
 ANY_PURPOSE_POLICY = AWKWARD_POLICY.replace("[columns]", "target = false\n[columns]").replace(
     'risk = { role = "target" }', 'risk = { role = "insensitive" }'
 )
-"""The same for no target: little of it can be told from these columns, so that mondrian would leave one box."""
+"""The same for no target: little of it can be told from these columns."""
 
 DOMAINS_POLICY = f"""
 dataset = "awkward"
