@@ -157,7 +157,9 @@ def test_tables_of_pairs_are_the_same_on_both_engines(
     assert _rows(one.to_arrow()) == _rows(other.to_arrow())
 
 
-@pytest.mark.parametrize("name", ["ppnb", "c45-arithmetic", pytest.param("rfka", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["ppnb", *(pytest.param(name, marks=pytest.mark.slow) for name in ("c45-arithmetic", "rfka"))]
+)
 def test_executors_write_a_folder_of_the_same_rows(
     name: str, customers: Path, on_spark: Any, on_one_machine: LocalEngine, tmp_path: Path
 ) -> None:

@@ -163,6 +163,7 @@ def test_a_signed_release_is_whole(
     assert "signed_files" in {check.name for check in found.checks}
 
 
+@pytest.mark.slow
 def test_rows_that_a_worker_has_changed_are_refused(
     spark: Any, customers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
