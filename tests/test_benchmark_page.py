@@ -72,7 +72,7 @@ def test_a_target_is_met_or_missed_in_plain_words() -> None:
     assert "| 1,000 rows | 3 s | bare | 1 s | 2.5 | ≤ 2 x | **MISSED** |" in text
     assert "| a\\|b | – |  |  |  |  |  |" in text
     assert "Targets met: **1** of 2" in text
-    assert re.search(r"\*\*Missed:\*\*\n\n\* \[.*\]\(#.*\): 1,000 rows, ratio 2.5 to bare, asked ≤ 2 x\n", text)
+    assert re.search(r"\n\| \[.*\]\(#.*\) \| 0 \| 1 \| 1,000 rows: ratio 2.5 to bare, asked ≤ 2 x \|\n", text)
 
 
 @pytest.mark.parametrize(
