@@ -76,7 +76,7 @@ class Combination:
         inside = region_of_nodes(children, regions)
         region_shares = _node_shares(forest.trees[0], counts.leaves[0], everywhere, count_scale)[list(regions)]
         shares = [
-            _shares(counts.histograms[at], attribute.domain, everywhere, region_shares, scale)
+            _shares(counts.histograms[at], attribute.domain, scale)
             for at, attribute in enumerate(forest.schema.attributes)
         ]
         evidence = [(one.log_ratios(), one.of_all) for one in shares]
@@ -215,19 +215,17 @@ def _spread(scores: FloatArray, labels: IntArray, factor: float) -> FloatArray:
 def _shares(
     counts: FloatArray,
     domain: Categories | Grid,
-    everywhere: FloatArray,
-    region_shares: FloatArray,
     scale: float,
 ) -> Shares:
     """Return how the rows of each region and class, and of all classes, are divided over an attribute's codes."""
     regions = len(counts)
     whole = counts.sum(axis=0, keepdims=True)
-    shares = shares_of(whole, scale * np.sqrt(regions), everywhere[np.newaxis], domain)
+    shares = shares_of(whole, scale * np.sqrt(regions), domain)
     if regions > 1:
         prior = Shares(
             of_class=np.repeat(shares.of_class, regions, axis=0), of_all=np.repeat(shares.of_all, regions, axis=0)
         )
-        shares = shares_of(counts, scale, region_shares, domain, prior)
+        shares = shares_of(counts, scale, domain, prior)
     return shares
 
 

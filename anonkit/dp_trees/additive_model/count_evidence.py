@@ -4,7 +4,8 @@
 All of this is post-processing of noisy counts: it costs no privacy loss and may be as clever as one likes. Each share
 is drawn towards the share of all classes together, with the weight that a normal prior of its difference would give;
 those of a region towards those of the whole table, with a prior as wide as the noisy counts of all regions together say
-that regions differ. The cells of a number are halved again and again, so that neighbouring cells share what they know.
+that regions differ. What the classes differ by over the cells of a number is smoothed (`ordered_cells`): neighbouring
+cells share what they know.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.dp_trees.additive_model.ordered_cells import smoothed_differences
 
 ROOT_SPREADS = (1.0,)
 """Prior standard deviation of a log ratio against no difference between classes."""
@@ -24,8 +26,8 @@ REGION_SPREADS = (0.02, 0.1, 0.4, 0.8)
 LARGEST_LOG_RATIO = 4.0
 _LOWEST_SHARE = 0.03
 _TINY = 1e-12
-_FEWEST_CELLS = 4
-"""Cells that are not halved: so few are divided at once."""
+_MOST_SMOOTHED = 64
+"""Cells that are smoothed at once: the work grows with their third power."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,18 +48,6 @@ class Shares:
         """Return how some of the parts are divided."""
         return normal(self.of_class[:, start:end], self.of_all[:, start:end])
 
-    def merged(self, width: int) -> Shares:
-        """Return the shares of runs of so many parts."""
-        groups, parts, classes = self.of_class.shape
-        own = self.of_class.reshape(groups, parts // width, width, classes).sum(axis=2)
-        return normal(own, self.of_all.reshape(groups, parts // width, width).sum(axis=2))
-
-    def divided(self) -> Shares:
-        """Return how each pair of neighbours shares what it has, one group a pair."""
-        groups, parts, classes = self.of_class.shape
-        own = self.of_class.reshape(groups * parts // 2, 2, classes)
-        return normal(own, self.of_all.reshape(groups * parts // 2, 2))
-
 
 def normal(of_class: FloatArray, of_all: FloatArray) -> Shares:
     """Return shares that sum to 1."""
@@ -65,26 +55,49 @@ def normal(of_class: FloatArray, of_all: FloatArray) -> Shares:
     return Shares(of_class=own / own.sum(axis=1, keepdims=True), of_all=every / every.sum(axis=1, keepdims=True))
 
 
-def by_linear_shrinkage(counts: FloatArray, scale: float, classes: FloatArray, prior: Shares | None) -> Shares:
+def by_linear_shrinkage(counts: FloatArray, scale: float, prior: Shares | None) -> Shares:
     """Move each class's share towards the prior by the ratio of its variance to that of the prior."""
+    of_all = _of_all(counts, scale, None if prior is None else prior.of_all)
+    centre, found, noise = _differences(counts, scale, of_all, prior)
+    spreads = ROOT_SPREADS if prior is None else REGION_SPREADS
+    return _moved(centre, _factor(found, centre * (1 - centre), noise, spreads) * found, of_all)
+
+
+def by_smoothing(counts: FloatArray, scale: float, prior: Shares | None) -> Shares:
+    """Move the shares of each class towards the prior; cells are in the order of a number, and neighbours are alike."""
+    of_all = _halved(counts, scale, None if prior is None else prior.of_all)
+    centre, found, noise = _differences(counts, scale, of_all, prior)
+    spreads = ROOT_SPREADS if prior is None else REGION_SPREADS
+    return _moved(centre, smoothed_differences(found, noise, centre, spreads), of_all)
+
+
+def _of_all(counts: FloatArray, scale: float, prior: FloatArray | None) -> FloatArray:
+    """Return how all rows are divided over the parts, shape (groups, parts), drawn towards the prior by the noise."""
+    _, parts, n_classes = counts.shape
+    total = np.maximum(counts.sum(axis=2), 0.0)
+    pseudo = scale * np.sqrt(2.0 * n_classes) + 1
+    every = np.full(total.shape, 1.0 / parts) if prior is None else prior
+    return np.asarray((total + pseudo * every) / (total.sum(axis=1, keepdims=True) + pseudo))
+
+
+def _differences(
+    counts: FloatArray, scale: float, of_all: FloatArray, prior: Shares | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return what is believed without these counts, what they differ from it by, and the variance of that."""
     _, parts, n_classes = counts.shape
     variance = 2.0 * scale * scale
-    deviation = np.sqrt(variance)
-    total = np.maximum(counts.sum(axis=2), 0.0)
-    pseudo = deviation * np.sqrt(n_classes) + 1
-    every = np.full(total.shape, 1.0 / parts) if prior is None else prior.of_all
-    of_all = (total + pseudo * every) / (total.sum(axis=1, keepdims=True) + pseudo)
     centre = np.repeat(of_all[:, :, np.newaxis], n_classes, axis=2)
     if prior is not None:
-        centre = centre * prior.of_class / np.maximum(every, _TINY)[:, :, np.newaxis]
+        centre = centre * prior.of_class / np.maximum(prior.of_all, _TINY)[:, :, np.newaxis]
         centre = centre / np.maximum(centre.sum(axis=1, keepdims=True), _TINY)
-    rows = np.maximum(counts.sum(axis=1, keepdims=True), deviation * np.sqrt(parts) + 1)
+    rows = np.maximum(counts.sum(axis=1, keepdims=True), np.sqrt(variance * parts) + 1)
     noise = (variance + rows * centre * (1 - centre)) / rows**2
-    found = counts / rows - centre
-    own = (
-        centre + _factor(found, centre * (1 - centre), noise, ROOT_SPREADS if prior is None else REGION_SPREADS) * found
-    )
-    own = np.maximum(own, centre * _LOWEST_SHARE)
+    return centre, counts / rows - centre, noise
+
+
+def _moved(centre: FloatArray, change: FloatArray, of_all: FloatArray) -> Shares:
+    """Return the shares of the classes after a change, none of them far below what was believed without it."""
+    own = np.maximum(centre + change, centre * _LOWEST_SHARE)
     return Shares(of_class=own / np.maximum(own.sum(axis=1, keepdims=True), 1e-300), of_all=of_all)
 
 
@@ -100,7 +113,6 @@ def _factor(found: FloatArray, unit: FloatArray, noise: FloatArray, spreads: Seq
 def shares_of(
     counts: FloatArray,
     scale: float,
-    classes: FloatArray,
     domain: Categories | Grid,
     prior: Shares | None = None,
 ) -> Shares:
@@ -112,18 +124,16 @@ def shares_of(
         With noise of this scale in each.
     scale : float
         Scale of the noise, in rows.
-    classes : float array, shape (groups, n_classes)
-        Shares of the classes.
     domain : Categories or Grid
-        The cells of a grid are halved again and again; missing is parted from them first.
+        The cells of a grid are smoothed; missing is parted from them first.
     prior : Shares, optional
         What is believed without these counts; without it that classes do not differ.
     """
-    if not isinstance(domain, Grid) or domain.cells <= _FEWEST_CELLS:
-        shares = by_linear_shrinkage(counts, scale, classes, prior)
+    if not isinstance(domain, Grid):
+        shares = by_linear_shrinkage(counts, scale, prior)
         return normal(shares.of_class, shares.of_all)
     cells = domain.cells
-    inner = _halved(counts[:, :cells], scale, classes, None if prior is None else prior.part(0, cells))
+    inner = _ordered(counts[:, :cells], scale, None if prior is None else prior.part(0, cells))
     if not domain.has_missing:
         return inner
     outer_prior = None
@@ -131,32 +141,51 @@ def shares_of(
         own = np.stack([prior.of_class[:, :cells].sum(axis=1), prior.of_class[:, cells]], axis=1)
         outer_prior = normal(own, np.stack([prior.of_all[:, :cells].sum(axis=1), prior.of_all[:, cells]], axis=1))
     both = np.stack([counts[:, :cells].sum(axis=1), counts[:, cells]], axis=1)
-    outer = by_linear_shrinkage(both, scale * np.sqrt(cells), classes, outer_prior)
+    outer = by_linear_shrinkage(both, scale * np.sqrt(cells), outer_prior)
     return normal(
         np.concatenate([inner.of_class * outer.of_class[:, :1], outer.of_class[:, 1:]], axis=1),
         np.concatenate([inner.of_all * outer.of_all[:, :1], outer.of_all[:, 1:]], axis=1),
     )
 
 
-def _halved(counts: FloatArray, scale: float, classes: FloatArray, prior: Shares | None) -> Shares:
-    """Divide the cells in two, and each half again, down to single cells."""
+def _ordered(counts: FloatArray, scale: float, prior: Shares | None) -> Shares:
+    """Return the shares of cells in the order of a number: very many in runs, and each run in its cells."""
+    groups, cells, n_classes = counts.shape
+    if cells <= _MOST_SMOOTHED:
+        shares = by_smoothing(counts, scale, prior)
+        return normal(shares.of_class, shares.of_all)
+    width = -(-cells // _MOST_SMOOTHED)
+    runs = -(-cells // width)
+    more = runs * width - cells
+    padded = np.pad(counts, ((0, 0), (0, more), (0, 0))).reshape(groups, runs, width, n_classes)
+    outer_prior = inner_prior = None
+    if prior is not None:
+        own = np.pad(prior.of_class, ((0, 0), (0, more), (0, 0))).reshape(padded.shape)
+        every = np.pad(prior.of_all, ((0, 0), (0, more))).reshape(padded.shape[:3])
+        outer_prior = normal(own.sum(axis=2), every.sum(axis=2))
+        inner_prior = normal(own.reshape(-1, width, n_classes), every.reshape(-1, width))
+    outer = by_smoothing(padded.sum(axis=2), scale * np.sqrt(width), outer_prior)
+    inner = by_smoothing(padded.reshape(-1, width, n_classes), scale, inner_prior)
+    of_class = outer.of_class[:, :, np.newaxis] * inner.of_class.reshape(padded.shape)
+    of_all = outer.of_all[:, :, np.newaxis] * inner.of_all.reshape(padded.shape[:3])
+    return normal(of_class.reshape(groups, -1, n_classes)[:, :cells], of_all.reshape(groups, -1)[:, :cells])
+
+
+def _halved(counts: FloatArray, scale: float, prior: FloatArray | None) -> FloatArray:
+    """Return how all rows are divided over cells, shape (groups, cells): in two, and each half again."""
     groups, cells, n_classes = counts.shape
     levels = (cells - 1).bit_length()
     more = (1 << levels) - cells
     padded = np.pad(counts, ((0, 0), (0, more), (0, 0)))
-    if prior is not None:
-        own = np.pad(prior.of_class, ((0, 0), (0, more), (0, 0)))
-        prior = Shares(of_class=own, of_all=np.pad(prior.of_all, ((0, 0), (0, more))))
-    of_class, of_all = np.ones((groups, 1, n_classes)), np.ones((groups, 1))
+    believed = None if prior is None else np.pad(prior, ((0, 0), (0, more)))
+    of_all = np.ones((groups, 1))
     for level in range(1, levels + 1):
         width = 1 << (levels - level)
         halves = padded.reshape(groups << (level - 1), 2, width, n_classes).sum(axis=2)
-        inside = classes[:, np.newaxis] * of_class / np.maximum(of_all, _TINY)[:, :, np.newaxis]
-        inside = (inside / np.maximum(inside.sum(axis=2, keepdims=True), _TINY)).reshape(-1, n_classes)
-        known = None if prior is None else prior.merged(width).divided()
-        shares = by_linear_shrinkage(halves, scale * np.sqrt(width), inside, known)
-        of_class = (of_class[:, :, np.newaxis] * shares.of_class.reshape(groups, -1, 2, n_classes)).reshape(
-            groups, -1, n_classes
-        )
-        of_all = (of_all[:, :, np.newaxis] * shares.of_all.reshape(groups, -1, 2)).reshape(groups, -1)
-    return normal(of_class[:, :cells], of_all[:, :cells])
+        known = None
+        if believed is not None:
+            known = believed.reshape(groups << (level - 1), 2, width).sum(axis=2) + _TINY
+            known = known / known.sum(axis=1, keepdims=True)
+        shares = _of_all(halves, scale * np.sqrt(width), known)
+        of_all = (of_all[:, :, np.newaxis] * shares.reshape(groups, -1, 2)).reshape(groups, -1)
+    return of_all[:, :cells]

@@ -29,9 +29,8 @@ def test_shares_are_shares_whatever_the_noise(domain: Categories | Grid, seed: i
     """Positive, adding up to 1; log ratios are finite and bounded; so too with a prior."""
     draw = np.random.default_rng(seed)
     counts = draw.poisson(30, (2, domain.size, 3)) + draw.laplace(0, scale, (2, domain.size, 3))
-    classes = draw.dirichlet(np.ones(3), 2)
-    first = shares_of(counts, scale, classes, domain)
-    again = shares_of(counts, scale, classes, domain, first)
+    first = shares_of(counts, scale, domain)
+    again = shares_of(counts, scale, domain, first)
     for found in (first, again):
         assert found.of_class.shape == counts.shape
         assert (found.of_class > 0).all()
@@ -45,7 +44,7 @@ def test_many_rows_without_noise_give_the_true_shares(domain: Categories | Grid)
     """The shrinkage vanishes."""
     true = np.random.default_rng(3).dirichlet(np.full(domain.size, 5.0), 2).T
     counts = (true * np.array([3e6, 1e6]))[np.newaxis]
-    found = shares_of(counts, 0.01, np.array([[0.75, 0.25]]), domain)
+    found = shares_of(counts, 0.01, domain)
     assert found.of_class[0] == pytest.approx(true, rel=0.02, abs=1e-4)
     assert found.of_all[0] == pytest.approx(true @ [0.75, 0.25], rel=0.02, abs=1e-4)
 
@@ -55,9 +54,7 @@ def test_what_noise_drowns_says_little(domain: Categories | Grid) -> None:
     """Ten rows under noise of scale 10,000 have less evidence than the same cells under little noise."""
     draw = np.random.default_rng(4)
     counts = draw.poisson([10, 2], (1, domain.size, 2)).astype(float)
-    loud, quiet = (
-        np.abs(shares_of(counts, scale, np.array([[0.8, 0.2]]), domain).log_ratios()).mean() for scale in (1e4, 0.1)
-    )
+    loud, quiet = (np.abs(shares_of(counts, scale, domain).log_ratios()).mean() for scale in (1e4, 0.1))
     assert loud < 0.05 < quiet
 
 
@@ -65,7 +62,7 @@ def test_a_region_without_rows_believes_the_whole_table() -> None:
     """The prior's log ratios come through."""
     whole = Shares(of_class=np.array([[[0.8, 0.3], [0.2, 0.7]]]), of_all=np.array([[0.6, 0.4]]))
     domain = Categories(values=("a", "b"))
-    found = shares_of(np.zeros((1, 2, 2)), 1.0, np.array([[0.6, 0.4]]), domain, whole)
+    found = shares_of(np.zeros((1, 2, 2)), 1.0, domain, whole)
     assert found.log_ratios()[0] == pytest.approx(whole.log_ratios()[0], abs=0.01)
 
 
@@ -75,12 +72,11 @@ def test_regions_that_differ_by_their_noise_alone_say_what_the_whole_table_says(
     domain = Categories(values=tuple(map(str, range(12))))
     true = draw.dirichlet(np.full(12, 4.0), 2).T
     counts = (true * np.array([6000, 4000]))[np.newaxis] + draw.laplace(0, 20, (8, 12, 2))
-    classes = np.tile([0.6, 0.4], (8, 1))
-    whole = shares_of(counts.sum(axis=0, keepdims=True), 20 * np.sqrt(8), classes[:1], domain)
+    whole = shares_of(counts.sum(axis=0, keepdims=True), 20 * np.sqrt(8), domain)
     prior = Shares(of_class=np.repeat(whole.of_class, 8, axis=0), of_all=np.repeat(whole.of_all, 8, axis=0))
-    alike = shares_of(counts, 20.0, classes, domain, prior)
+    alike = shares_of(counts, 20.0, domain, prior)
     other = counts.copy()
     other[::2, :, 0] = counts[::2, ::-1, 0]
-    unlike = shares_of(other, 20.0, classes, domain, prior)
+    unlike = shares_of(other, 20.0, domain, prior)
     far = [np.abs(found.log_ratios() - prior.log_ratios()).mean() for found in (alike, unlike)]
     assert 10 * far[0] < far[1]
