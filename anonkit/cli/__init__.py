@@ -31,11 +31,24 @@ from anonkit.cli.boundary import run
 from anonkit.cli.outcome import WrongUsage
 from anonkit.errors import did_you_mean
 
-COMMANDS = (
-    "release", "reconstruct", "validate", "audit", "compare", "report", "export", "init", "apply", "run", "ledger",
-    "methods", "demo", "completion",
-)  # fmt: skip
-"""Names of the commands, each a module here with the click command `command`, in the order of the work."""
+COMMANDS = {
+    "release": "Release a table under a promise that is checked first.",
+    "reconstruct": "Learn a model from a release with noise.",
+    "validate": "Recount a release and compare it with its promise.",
+    "audit": "Attack a release, for its owner's eyes only.",
+    "compare": "Compare methods by risk and by what models keep.",
+    "report": "Show the privacy report of a release.",
+    "export": "Write a verified release in another form, or into a database.",
+    "init": "Draft a policy.toml to read and correct.",
+    "apply": "Recode the next batch as an earlier release was.",
+    "run": "Make the release or the experiment of a recipe.",
+    "ledger": "Show releases and budget of every dataset; create a ledger.",
+    "methods": "List the methods, or all about one.",
+    "demo": "Try it without data: simulated customers, end to end.",
+    "completion": "Print the completion script of a shell.",
+}
+"""Names of the commands, in the order of the work, with the first line of their help: the list of commands is shown
+without importing any. Each is a module here with the click command `command`."""
 
 
 class _Commands(click.Group):
@@ -49,6 +62,10 @@ class _Commands(click.Group):
             return None
         command: click.Command = import_module(f"anonkit.cli.{name}").command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,19 @@ def imported(*args: str) -> set[str]:
 def test_the_first_look_imports_nothing_heavy(args: tuple[str, ...]) -> None:
     """`anonkit --help` and its like load click and nothing heavy."""
     assert not imported(*args) & HEAVY
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
+    """Their first lines are told without them, and are what their own help begins with."""
+    script = (
+        "import sys; from anonkit.cli import anonkit; anonkit(['--help'], standalone_mode=False); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert not {f"anonkit.cli.{name}" for name in COMMANDS} & set(done.stdout.splitlines()[-1].split())
+    for name, line in COMMANDS.items():
+        command = import_module(f"anonkit.cli.{name}").command
+        assert command.get_short_help_str(100) == line
+        assert re.search(rf"^  {name} +{re.escape(line)}$", done.stdout, re.MULTILINE)
 
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name != "release"])
