@@ -228,15 +228,16 @@ def _numbers(cells: pa.Array) -> NDArray[np.float64]:
 def _count_numbers(cells: pa.Array, answer: Answer, counted: ColumnCount) -> None:
     how: Any = answer.transformation
     numbers = _numbers(cells)
-    absent = np.isnan(numbers)
-    if how.is_clear:
-        off = np.isinf(numbers)
-    else:
-        steps = numbers / how.step
-        off = np.isinf(steps) | (steps != np.rint(steps))
-    counted.impossible += int(np.where(absent, how.presence is None and not how.is_clear, off).sum())
-    away = np.where(absent | off, how.centre, numbers) - how.centre
-    n_numbers = int((~absent & ~off).sum())
+    n_absent = int(np.isnan(numbers).sum())
+    steps = numbers if how.is_clear else numbers / how.step
+    with np.errstate(invalid="ignore"):  # what is missing or infinite is no multiple: its difference is no number
+        off = ~(steps - (steps if how.is_clear else np.rint(steps)) == 0)
+    n_off = int(off.sum())
+    may_be_absent = how.is_clear or how.presence is not None
+    counted.impossible += n_off - (n_absent if may_be_absent else 0)
+    away = numbers - how.centre
+    away[off] = 0
+    n_numbers = numbers.size - n_off
     with np.errstate(over="ignore"):
         for at, value in enumerate((n_numbers, away.sum(), (away * away).sum())):
             counted.moments[at] += float(value)

@@ -10,6 +10,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonkit.domains.array_types import BoolArray
+
+
+def array_of(values: np.ndarray[Any, Any], present: BoolArray) -> pa.Array:
+    """Return numbers as an Arrow array that is missing where they are not present; no number is copied.
+
+    Packing the marks by numpy takes a tenth of what `pyarrow.array` with a mask does.
+
+    Parameters
+    ----------
+    values : array of int or float, shape (n,)
+        What stands where nothing is present is of no matter, but stays in memory.
+    present : array of bool, shape (n,)
+    """
+    if present.all():
+        return pa.array(values)
+    marks, held = np.packbits(present, bitorder="little"), np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(held.dtype), held.size, [pa.py_buffer(marks), pa.py_buffer(held)])
+
 
 def is_ordered(kind: pa.DataType) -> bool:
     """Tell types whose values are cut at points: numbers, dates, timestamps, times of day; categories are not."""

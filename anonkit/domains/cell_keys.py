@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anonkit.domains.array_types import Codes
 from anonkit.domains.exact_decimals import exact_decimal, key_of_text, number_of_text
 
 _ANY_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
@@ -123,20 +124,38 @@ def cell_numbers(array: pa.Array) -> NDArray[np.float64]:
     return np.asarray(floats.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def category_codes(array: pa.Array, categories: Sequence[str], *, texts_alone: bool) -> NDArray[np.int64]:
-    """Return the place of every cell among the categories, shape (n,); `NO_CATEGORY` for missing and all others.
+def category_codes(
+    array: pa.Array,
+    categories: Sequence[str],
+    *,
+    texts_alone: bool,
+    absent: int = NO_CATEGORY,
+    kind: type[np.integer[Any]] = np.int64,
+) -> Codes:
+    """Return the place of every cell among the categories, shape (n,); `absent` for missing and all others.
 
     A cell is the category with its exact text, else the category with its exact decimal, unless strings alone are
     compared. No two categories may have one decimal then.
+
+    Parameters
+    ----------
+    array : Array
+        Cells of any type; a dictionary is looked at an entry at a time.
+    categories : sequence of str
+    texts_alone : bool
+        True when 1 and 1.0 are different categories.
+    absent : int
+        What stands for a cell that is none of the categories.
+    kind : type
+        Integer type of the places; it must hold all of them and `absent`.
     """
     if isinstance(array, pa.DictionaryArray):
-        local = np.append(category_codes(array.dictionary, categories, texts_alone=texts_alone), NO_CATEGORY)
-        indices = array.indices if array.indices.null_count == 0 else pc.fill_null(array.indices, len(local) - 1)
-        return np.asarray(local[indices.to_numpy(zero_copy_only=False)], dtype=np.int64)
+        entries = category_codes(array.dictionary, categories, texts_alone=texts_alone, absent=absent, kind=kind)
+        return _of_entries(np.append(entries, kind(absent)), array.indices)
     if not pa.types.is_string(array.type):
         encoded = pc.dictionary_encode(array)
         texts = pa.DictionaryArray.from_arrays(encoded.indices, cell_texts(encoded.dictionary))
-        return category_codes(texts, categories, texts_alone=texts_alone)
+        return category_codes(texts, categories, texts_alone=texts_alone, absent=absent, kind=kind)
     codes = pc.index_in(array, value_set=pa.array(categories, pa.string()))
     if codes.null_count > array.null_count and not texts_alone:
         places = {exact_decimal(text): at for at, text in enumerate(categories)}
@@ -145,8 +164,17 @@ def category_codes(array: pa.Array, categories: Sequence[str], *, texts_alone: b
         if odd is not None:
             known = [places.get(exact_decimal(text)) for text in odd.dictionary.to_pylist()]
             codes = pc.coalesce(codes, pa.array(known, pa.int32()).take(odd.indices))
-    filled = codes if codes.null_count == 0 else pc.fill_null(codes, NO_CATEGORY)
-    return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.int64)
+    filled = codes if codes.null_count == 0 else pc.fill_null(codes, absent)
+    return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=kind)
+
+
+def _of_entries(codes: Codes, indices: pa.Array) -> Codes:
+    """Return the codes of cells by those of the entries of their dictionary, the last for missing cells."""
+    if indices.null_count:
+        indices = pc.fill_null(indices, codes.size - 1)
+    elif np.array_equal(codes[:-1], np.arange(codes.size - 1)):  # no look-up: a place in the dictionary is the code
+        return np.asarray(indices.to_numpy(zero_copy_only=False), dtype=codes.dtype)
+    return codes.take(indices.to_numpy(zero_copy_only=False), mode="clip")  # Arrow lets no index point elsewhere
 
 
 def _floats_of_texts(texts: pa.StringArray) -> pa.Array:

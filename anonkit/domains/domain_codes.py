@@ -49,10 +49,9 @@ def codes_of_cells(
         return domain.encode(numbers).astype(kind, copy=False)
     if isinstance(domain, NumberBins):
         codes = domain.bins_of(cell_numbers(array))
-    else:
-        codes = category_codes(array, domain.values, texts_alone=domain.texts_alone)
+        return np.where(codes == UNKNOWN, 0, codes).astype(kind, copy=False)
     absent = len(domain.values) if domain.has_missing else 0
-    return np.where(codes == UNKNOWN, absent, codes).astype(kind, copy=False)
+    return category_codes(array, domain.values, texts_alone=domain.texts_alone, absent=absent, kind=kind)
 
 
 def labels_of_cells(batch: pa.RecordBatch, name: str, classes: Categories) -> Codes:
@@ -63,8 +62,8 @@ def labels_of_cells(batch: pa.RecordBatch, name: str, classes: Categories) -> Co
     """
     if isinstance(classes, NumberBins):
         return classes.bins_of(cell_numbers(batch.column(name)))
-    codes = category_codes(batch.column(name), classes.values, texts_alone=classes.texts_alone)
-    return np.where(codes == UNKNOWN, len(classes.values), codes) if classes.has_missing else codes
+    absent = len(classes.values) if classes.has_missing else UNKNOWN
+    return category_codes(batch.column(name), classes.values, texts_alone=classes.texts_alone, absent=absent)
 
 
 def numbers_of_cells(batch: pa.RecordBatch, name: str, bounds: tuple[float, float] | None) -> FloatArray:

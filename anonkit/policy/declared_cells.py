@@ -123,6 +123,10 @@ class CategoryCells:
 
     def counts(self, array: pa.Array) -> tuple[int, int]:
         """Return how many cells are missing, and how many others are none of the categories."""
+        if isinstance(array, pa.DictionaryArray):
+            entries = category_codes(array.dictionary, self.values, texts_alone=self.texts_alone)
+            if (entries != NO_CATEGORY).all():  # no cell has to be looked at
+                return int(array.null_count), 0
         missing, codes = _missing(array), category_codes(array, self.values, texts_alone=self.texts_alone)
         return missing, int((codes == NO_CATEGORY).sum()) - missing
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.domains.array_types import Codes, IntArray
+from anonkit.domains.arrow_values import array_of
 from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
 from anonkit.domains.domain_codes import codes_of_cells, labels_of_cells, numbers_of_cells
 from anonkit.mechanisms.asked_attributes import ASKED_STREAM, asked_attribute
@@ -146,7 +147,7 @@ class RandomizeBatch:
         if presence is None and bounds is not None:
             numbers = np.where(np.isnan(numbers), bounds[0], numbers)
         answers = randomizer.randomize(numbers, key=self.key, stream=stream, first_row=row)
-        shown = pa.array(answers) if presence is None else pa.array(answers, mask=np.isnan(answers))
+        shown = pa.array(answers) if presence is None else array_of(answers, ~np.isnan(answers))
         return shown if asked is None else _among_blanks(shown.take(pa.array(asked)), asked, batch.num_rows)
 
 
@@ -171,7 +172,7 @@ def _shown_of(domain: Categories | Grid, answers: Codes) -> pa.Array:
     if isinstance(domain, Categories):
         return _labelled(answers, domain.labels())
     numbers = domain.decode(answers)
-    return pa.array(numbers, mask=np.isnan(numbers))
+    return array_of(numbers, ~np.isnan(numbers))
 
 
 def _labelled(codes: Codes, labels: Sequence[str | None]) -> pa.Array:
@@ -180,8 +181,8 @@ def _labelled(codes: Codes, labels: Sequence[str | None]) -> pa.Array:
     if len(names) == len(labels):
         indices = pa.array(codes.astype(np.int32))
     else:
-        absent = codes >= len(names)
-        indices = pa.array(np.where(absent, 0, codes).astype(np.int32), mask=absent)
+        present = codes < len(names)
+        indices = array_of((codes * present).astype(np.int32), present)
     return pa.DictionaryArray.from_arrays(indices, pa.array(names, pa.string()))
 
 

@@ -111,3 +111,17 @@ def test_bounds_on_another_type_are_refused(kind: pa.DataType) -> None:
     """By the type alone, which is no cell's."""
     with pytest.raises(PolicyError, match="column 'c' has bounds but its cells are not numbers"):
         refuse_kinds(pa.schema([("c", kind)]), ["c"])
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int32])
+@pytest.mark.parametrize("listed", [["b", "a"], ["a", "b"], ["b", "a", "other"], []])
+def test_a_code_does_not_depend_on_the_dictionary_that_brings_its_cell(listed: list[str], kind: type) -> None:
+    """In the declared order, in another, with strangers, with missing cells, or with no entry at all."""
+    for cells in (listed * 3, [*listed, None, *listed]):
+        array = pa.DictionaryArray.from_arrays(
+            pa.array([None if cell is None else listed.index(cell) for cell in cells], pa.int32()),
+            pa.array(listed, pa.string()),
+        )
+        codes = codes_of_cells(_batch(array), "c", LETTERS, kind)
+        assert codes.tolist() == [LETTERS.codes_of.get(cell, 2) for cell in cells]
+        assert codes.dtype == kind

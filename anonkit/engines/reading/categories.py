@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anonkit.domains.arrow_values import array_of
+
 Numbers = NDArray[np.signedinteger[Any]]
 
 MISSING = -1
@@ -133,8 +135,7 @@ class CategoryColumns:
             kind = _smallest(len(values))
             unmoved = np.array_equal(codes, np.arange(len(values) + 1))
             places = numbers.astype(kind, copy=False) if unmoved else codes.astype(kind)[numbers]
-            absent = numbers == MISSING
-            indices = pa.array(places, mask=absent if absent.any() else None)
+            indices = array_of(places, numbers != MISSING)
             columns[at] = pa.DictionaryArray.from_arrays(indices, values, ordered=self._moved.field(at).type.ordered)
         return pa.Table.from_arrays(columns, names=self._moved.names)
 

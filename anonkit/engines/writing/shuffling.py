@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.engines.reading.batches import drained, gather, grouped
@@ -136,7 +137,23 @@ def _order(words: Words) -> NDArray[np.int64]:
 
 def sorted_by(table: pa.Table, words: Words) -> pa.Table:
     """Return rows in the order of their words."""
-    return table.take(pa.array(_order(words)))
+    places = pa.array(_order(words))
+    return pa.Table.from_arrays([_taken(column, places) for column in table.columns], schema=table.schema)
+
+
+def _taken(column: pa.ChunkedArray, places: pa.Array) -> pa.ChunkedArray:
+    """Return the cells at places, each of which is one of the column's.
+
+    Numbers and their marks of missing are taken apart where there are such marks: together Arrow takes them cell by
+    cell, which lasts four times as long.
+    """
+    if not column.null_count or not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        return pc.take(column, places, boundscheck=False)
+    whole = column.combine_chunks()
+    numbers = pa.Array.from_buffers(whole.type, len(whole), [None, whole.buffers()[1]], offset=whole.offset)
+    present, taken = (pc.take(each, places, boundscheck=False) for each in (whole.is_valid(), numbers))
+    cells = pa.Array.from_buffers(whole.type, len(taken), [present.buffers()[1], taken.buffers()[1]])
+    return pa.chunked_array([cells])
 
 
 def spill_failed(error: Exception) -> EngineError:
