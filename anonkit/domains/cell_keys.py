@@ -174,7 +174,8 @@ def _of_entries(codes: Codes, indices: pa.Array) -> Codes:
         indices = pc.fill_null(indices, codes.size - 1)
     elif np.array_equal(codes[:-1], np.arange(codes.size - 1)):  # no look-up: a place in the dictionary is the code
         return np.asarray(indices.to_numpy(zero_copy_only=False), dtype=codes.dtype)
-    return codes.take(indices.to_numpy(zero_copy_only=False), mode="clip")  # Arrow lets no index point elsewhere
+    # "clip" saves a look at every index: Arrow lets none point elsewhere
+    return np.asarray(codes.take(indices.to_numpy(zero_copy_only=False), mode="clip"))
 
 
 def _floats_of_texts(texts: pa.StringArray) -> pa.Array:
