@@ -12,6 +12,7 @@ import click
 from anonkit.cli.boundary import one_line
 from anonkit.cli.files import refuse_existing, write_text
 from anonkit.cli.options import (
+    budget_delta_option,
     budget_option,
     domains_min_people_option,
     force_option,
@@ -46,6 +47,7 @@ _Number = TypeVar("_Number", int, float)
 @click.option("--charge", metavar="LEDGER", help="Book every epsilon that is looked at in this ledger.")
 @click.option("--dataset", metavar="NAME", help="Whose budget is charged.")
 @budget_option
+@budget_delta_option
 @click.option("--rows", type=click.IntRange(min=100), default=20_000, show_default=True, help="Rows compared.")
 @click.option("--attacks", type=click.IntRange(min=10), default=200, show_default=True, help="People attacked.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Which rows and people are drawn.")

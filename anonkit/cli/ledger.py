@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`anonkit ledger`: the releases of every dataset and their total privacy loss."""
+"""`anonkit ledger`: the releases of every dataset, their total privacy loss, and what is left of their budgets."""
 
 from __future__ import annotations
 
@@ -144,13 +144,19 @@ def _dataset_text(standing: Standing) -> str:
 
 
 def _spent(standing: Standing) -> str:
+    epsilon = _part("epsilon", standing.epsilon, standing.budget, standing.left)
+    if not standing.delta and standing.budget_delta is None:
+        return epsilon
+    return f"{epsilon}; {_part('delta', standing.delta, standing.budget_delta, standing.left_delta)}"
+
+
+def _part(name: str, loss: float, budget: float | None, left: float | None) -> str:
     from anonkit.promises.cautious_figures import allowance_words, loss_words
 
-    spent = f"epsilon {loss_words(standing.epsilon)} spent"
-    spent += f", delta {loss_words(standing.delta)}" if standing.delta else ""
-    if standing.budget is None or standing.left is None:
+    spent = f"{name} {loss_words(loss)} spent"
+    if budget is None or left is None:
         return f"{spent}, no budget set"
-    return f"{spent} of {allowance_words(standing.budget)}, {allowance_words(standing.left)} left"
+    return f"{spent} of {allowance_words(budget)}, {allowance_words(left)} left"
 
 
 def _row(entry: Entry) -> tuple[str, ...]:
@@ -176,6 +182,8 @@ def _document(standing: Standing) -> dict[str, Any]:
         "epsilon": loss_json(standing.epsilon),
         "delta": standing.delta,
         "left": None if standing.left is None else loss_json(standing.left),
+        "budget_delta": standing.budget_delta,
+        "left_delta": standing.left_delta,
         "releases": [
             {
                 "number": entry.number,

@@ -89,6 +89,10 @@ budget_option = click.option(
     "--budget", type=float, metavar="NUMBER", help="Total epsilon allowed for the dataset, over all releases."
 )
 
+budget_delta_option = click.option(
+    "--budget-delta", type=float, metavar="NUMBER", help="Total delta allowed for the dataset, over all releases."
+)
+
 
 examples_option = click.option(
     "--examples",
@@ -257,7 +261,7 @@ _ACCOUNT = (
     click.option("--no-ledger", is_flag=True, help="Keep no record: nobody will know what this release adds to."),
 )
 
-account_options = option_group("account", _account, *_ACCOUNT, budget_option)
+account_options = option_group("account", _account, *_ACCOUNT, budget_option, budget_delta_option)
 """The argument `account`: an `Account`."""
 
 account_without_budget_options = option_group("account", _account, *_ACCOUNT)

@@ -202,6 +202,7 @@ def compare(
     charge: str | Path | None = None,
     dataset: str | None = None,
     budget: float | None = None,
+    budget_delta: float | None = None,
     rows: int = ROWS,
     attacks: int = ATTACKS,
     seed: int = 0,
@@ -230,7 +231,7 @@ def compare(
         Public or simulated rows with the same columns, compared instead of the source: looking at them is free.
     charge : path, optional
         Ledger in which every epsilon that is looked at is booked, under `dataset` and its `budget`.
-    dataset, budget
+    dataset, budget, budget_delta
         As for `release`, with `charge`.
     rows : int
         Rows compared, drawn at random when there are more, in [100, inf).
@@ -269,7 +270,9 @@ def compare(
     first, second = _halves(source_at(source if public is None else public, **how), declared, rows, seed)
     found = _task(first, declared, target)
     halves = _Halves(released=first, held_out=second, target=target, task=found, attacks=attacks, seed=seed)
-    account = Account(ledger=Where.NOWHERE if charge is None else charge, dataset=dataset, budget=budget)
+    account = Account(
+        ledger=Where.NOWHERE if charge is None else charge, dataset=dataset, budget=budget, budget_delta=budget_delta
+    )
     settings = [setting for name in methods for setting in _settings(name, k, epsilon)]
     points, unfit = [], []
     for number, setting in enumerate(settings):

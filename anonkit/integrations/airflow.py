@@ -38,7 +38,7 @@ class ReleaseOperator(BaseOperator):
         One of them: the path of a recipe, or of a table.
     output_path : str, optional
         Where the release is written; needed with a source.
-    ledger, dataset, budget : optional
+    ledger, dataset, budget, budget_delta : optional
         As in `anonkit.release`.
     options : mapping
         Further keywords of `anonkit.release`, such as `{"method": "rfka", "k": 10, "policy": "policy.toml"}`.
@@ -70,6 +70,7 @@ class ReleaseOperator(BaseOperator):
         ledger: str | None = None,
         dataset: str | None = None,
         budget: float | None = None,
+        budget_delta: float | None = None,
         options: Mapping[str, Any] | None = None,
         **task: Any,
     ) -> None:
@@ -80,11 +81,13 @@ class ReleaseOperator(BaseOperator):
         self.ledger = ledger
         self.dataset = dataset
         self.budget = budget
+        self.budget_delta = budget_delta
         self.options = dict(options or {})
 
     def execute(self, context: Any) -> dict[str, Any]:
         """Make the release and return its public facts."""
-        named = {name: getattr(self, name) for name in ("recipe", "source", "ledger", "dataset", "budget")}
+        keywords = ("recipe", "source", "ledger", "dataset", "budget", "budget_delta")
+        named = {name: getattr(self, name) for name in keywords}
         described = {name: value for name, value in {**named, "output": self.output_path}.items() if value is not None}
         return public_facts(_attempted(lambda: make_release(**{**self.options, **described})))
 

@@ -38,7 +38,8 @@ def make_release(recipe: str | Path | None = None, source: object = None, **argu
     Parameters
     ----------
     recipe : path, optional
-        A recipe file; then `output`, `sign`, `force`, `ledger`, `dataset`, `budget` and `accept_joint_k` may be given.
+        A recipe file; then `output`, `sign`, `force`, `ledger`, `dataset`, `budget`, `budget_delta` and
+        `accept_joint_k` may be given.
     source : path or table, optional
         The table, without a recipe.
     **arguments

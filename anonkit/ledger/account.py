@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The account of a release: its ledger, the dataset's name, and the dataset's budget.
+"""The account of a release: its ledger, the dataset's name, and the dataset's budgets of epsilon and delta.
 
 Where the ledger is, whoever makes the release says first, then the policy, which belongs to the dataset, then the
 environment, which belongs to the machine; else it stands beside the output.
@@ -16,7 +16,7 @@ from pathlib import Path
 from anonkit.bundle.stored_release import Place
 from anonkit.errors import LedgerError, ParameterError, option, spoken
 from anonkit.ledger.ledger_place import LedgerPlace
-from anonkit.ledger.standing import allowed
+from anonkit.ledger.standing import NO_LIMIT, Allowance, allowed
 from anonkit.ledger.store import NAME
 from anonkit.parameters import check_integer, check_number
 from anonkit.policy.bookkeeping import Bookkeeping
@@ -29,7 +29,7 @@ REQUIRED = "ANONKIT_LEDGER_REQUIRED"
 """Environment variable that asks for a ledger that is there, for every release, as a policy's `ledger_required`."""
 _YES, _NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
-_OPEN = ("dataset", "budget", "accept_joint_k")
+_OPEN = ("dataset", "budget", "budget_delta", "accept_joint_k")
 """Fields of an account that None leaves open."""
 
 
@@ -49,7 +49,7 @@ class Account:
     Raises
     ------
     ParameterError
-        A budget is not above 0; a joint k is accepted that is no group.
+        A budget is not above 0, one of delta not in [0, 1]; a joint k is accepted that is no group.
     """
 
     ledger: str | Path | LedgerPlace | Where | None = field(default=Where.BESIDE, repr=False)
@@ -58,11 +58,13 @@ class Account:
     """The owner's name for the data; None: the policy's, else the ledger looks for the same rows."""
     budget: float | None = None
     """Total ε allowed for the dataset from now on, in (0, inf]."""
+    budget_delta: float | None = None
+    """Total δ allowed for the dataset from now on, in [0, 1]; 0 allows promises without a delta only."""
     accept_joint_k: int | None = None
     """Smallest group a k-anonymous release may form with earlier ones, 1 or more; None: what the policy says."""
-    declared_budget: float | None = None
-    """What the policy allows in all, in (0, inf]; set by `found`. It lowers what a ledger remembers, and never raises
-    it: a file that lies about may not undo what somebody decided."""
+    declared: Allowance = NO_LIMIT
+    """What the policy allows in all; set by `found`. It lowers what a ledger remembers, and never raises it: a file
+    that lies about may not undo what somebody decided."""
 
     def __post_init__(self) -> None:
         if self.accept_joint_k is not None:
@@ -70,6 +72,8 @@ class Account:
         if self.budget is not None:
             hint = "total epsilon allowed for the dataset"
             check_number("budget", self.budget, 0, math.inf, open_low=True, hint=hint)
+        if self.budget_delta is not None:
+            check_number("budget_delta", self.budget_delta, 0, 1, hint="total delta allowed for the dataset")
         # the name stands in messages, and in files of the release: what looks like a password in it goes
         object.__setattr__(self, "dataset", None if self.dataset is None else redacted(self.dataset))
 
@@ -83,18 +87,27 @@ class Account:
         """Where the ledger is, once that is known (`found`); None: none is kept."""
         return self.ledger if isinstance(self.ledger, LedgerPlace) else None
 
-    def budget_over(self, remembered: float | None) -> float | None:
-        """Return the budget that holds for this release, given what the ledger remembers; None: none does."""
-        return allowed(remembered, given=self.budget, declared=self.declared_budget)
+    @property
+    def given(self) -> Allowance:
+        """What whoever makes the release allows in all."""
+        return Allowance(epsilon=self.budget, delta=self.budget_delta)
+
+    def allowed_over(self, remembered: Allowance) -> Allowance:
+        """Return what holds for this release, given what the ledger remembers."""
+        return allowed(remembered, given=self.given, declared=self.declared)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the owner is told of a budget that goes beyond the policy's."""
-        if self.budget is None or self.declared_budget is None or self.budget <= self.declared_budget:
-            return ()
-        return (
-            f"The budget of {allowance_words(self.budget)} goes beyond the {allowance_words(self.declared_budget)} "
-            "that the policy declares.",
+        pairs = (
+            ("budget", self.budget, self.declared.epsilon),
+            ("budget of delta", self.budget_delta, self.declared.delta),
+        )
+        return tuple(
+            f"The {name} of {allowance_words(given)} goes beyond the {allowance_words(declared)} that the policy "
+            "declares."
+            for name, given, declared in pairs
+            if given is not None and declared is not None and given > declared
         )
 
     def found(self, place: Place | None, declared: Bookkeeping | None = None) -> Account:
@@ -115,8 +128,9 @@ class Account:
             A ledger is required, and it is not there.
         """
         declared = Bookkeeping() if declared is None else declared
+        declared_allowance = Allowance(epsilon=declared.budget, delta=declared.budget_delta)
         if self.ledger is Where.NOWHERE:
-            if self.budget is not None:
+            if self.given != NO_LIMIT:
                 raise _needs_ledger("a budget")
             return replace(self, ledger=None)
         required = _required_by(declared)
@@ -129,15 +143,15 @@ class Account:
         if ledger is None:
             if required is not None:
                 raise LedgerError(f"{required} requires a ledger, and nothing says where it is", _NAME_IT)
-            if self.budget is not None or declared.budget is not None:
-                raise _needs_ledger("a budget" if self.budget is not None else "the policy's budget")
+            if self.given != NO_LIMIT or declared_allowance != NO_LIMIT:
+                raise _needs_ledger("a budget" if self.given != NO_LIMIT else "the policy's budget")
         elif required is not None and not ledger.may_be_there:
             raise LedgerError(
                 f"{required} requires a ledger, and {str(ledger)!r} is not there",
                 "put it back, or name the one that is kept; anonkit ledger create PLACE makes a new one, which knows "
                 "nothing of what was spent",
             )
-        return replace(self, ledger=ledger, declared_budget=declared.budget)
+        return replace(self, ledger=ledger, declared=declared_allowance)
 
     def _place(self, place: Place | None, declared: Bookkeeping) -> LedgerPlace | None:
         if not isinstance(self.ledger, Where):

@@ -12,12 +12,12 @@ from threading import Lock
 
 from anonkit.errors import LedgerError, option, spoken
 from anonkit.ledger.ledger_place import LedgerPlace
-from anonkit.ledger.ledger_tables import VERSION, Connection, tables
+from anonkit.ledger.ledger_tables import FROM_THIRD, VERSION, Connection, tables
 from anonkit.ledger.liveness import Process
 from anonkit.ledger.private_key import close_to_others, keep_key, key_file, key_of, sign_of
 
 _MAKING = Lock()
-_FIRST_VERSION, _SECOND_VERSION = 1, 2
+_FIRST_VERSION, _SECOND_VERSION, _THIRD_VERSION = 1, 2, 3
 _WAIT = 120.0  # seconds to wait for other processes: each holds the file for milliseconds
 _SPELLING = {
     "bytes": "BLOB",
@@ -25,7 +25,7 @@ _SPELLING = {
     "number": "INTEGER PRIMARY KEY AUTOINCREMENT",
     "row_number": "",
 }
-_FROM_SECOND = ("ALTER TABLE release ADD COLUMN request BLOB",)
+_FROM_SECOND = ("ALTER TABLE release ADD COLUMN request BLOB", *FROM_THIRD)
 _FROM_FIRST = (
     "DROP TABLE secret",
     "CREATE TABLE key_check (sign BLOB NOT NULL)",
@@ -62,6 +62,8 @@ class FileStore:
                 self._take_the_key_out(connection)
             elif version == _SECOND_VERSION:
                 _run(connection, *_FROM_SECOND)
+            elif version == _THIRD_VERSION:
+                _run(connection, *FROM_THIRD)
             elif version != VERSION:
                 raise LedgerError(f"{str(path)!r} is a ledger of version {version}", f"this is version {VERSION}")
             self.sign: bytes = connection.execute("SELECT sign FROM key_check").fetchone()[0]

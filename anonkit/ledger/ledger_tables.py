@@ -13,12 +13,16 @@ from typing import Any, Protocol
 
 from anonkit.ledger.ledger_place import LedgerPlace
 
-VERSION = 3
-"""Of the tables. The first held the key, and knew tables by `first_marks`; the second did not keep what was asked."""
+VERSION = 4
+"""Of the tables. The first held the key, and knew tables by `first_marks`; the second did not keep what was asked, the
+third no budget of delta."""
+
+FROM_THIRD = ("ALTER TABLE dataset ADD COLUMN budget_delta TEXT",)
+"""What brings the tables of the third version to this one, in a file and on a server."""
 
 _TABLES = """
 CREATE TABLE key_check (sign {bytes} NOT NULL);
-CREATE TABLE dataset (name TEXT PRIMARY KEY, budget TEXT);
+CREATE TABLE dataset (name TEXT PRIMARY KEY, budget TEXT, budget_delta TEXT);
 CREATE TABLE fingerprint ({row_number}dataset TEXT NOT NULL REFERENCES dataset, n_rows {integer} NOT NULL,
     sketch {bytes} NOT NULL, form {integer} NOT NULL DEFAULT 1);
 CREATE TABLE release (

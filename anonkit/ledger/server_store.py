@@ -22,7 +22,7 @@ from typing import Any
 from anonkit.errors import LedgerError, MissingDependencyError, ParameterError
 from anonkit.ledger.last_seen import last_seen, remember_seen
 from anonkit.ledger.ledger_place import LedgerPlace
-from anonkit.ledger.ledger_tables import VERSION, Connection, Rows, tables
+from anonkit.ledger.ledger_tables import FROM_THIRD, VERSION, Connection, Rows, tables
 from anonkit.ledger.liveness import Process
 from anonkit.ledger.private_key import keep_key, key_of, private_folder, sign_of
 from anonkit.redaction import HIDDEN, redacted
@@ -49,6 +49,7 @@ _SPELLING = {
     "number": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
     "row_number": "rowid BIGINT GENERATED ALWAYS AS IDENTITY, ",
 }
+_THIRD_VERSION = 3
 _HOW = "anonkit ledger create PLACE makes one"
 
 
@@ -132,9 +133,31 @@ class ServerStore:
             if connection.execute("SELECT to_regclass(?)", (f"{place.schema}.ledger",)).fetchone()[0] is None:
                 raise LedgerError(f"there is no ledger at {str(place)!r}", _HOW)
             version, self._name = connection.execute("SELECT version, name FROM ledger").fetchone()
-            if version != VERSION:
+            if version == _THIRD_VERSION:
+                self._from_third(connection)
+            elif version != VERSION:
                 raise LedgerError(f"{str(place)!r} is a ledger of version {version}", f"this is version {VERSION}")
             self.sign = bytes(connection.execute("SELECT sign FROM key_check").fetchone()[0])
+
+    def _from_third(self, connection: Connection) -> None:
+        """Bring a ledger of version 3 to this one: who may set its budgets may then set those of delta, too."""
+        owned = "SELECT pg_get_userbyid(relowner) = current_user FROM pg_class WHERE oid = 'dataset'::regclass"
+        if not connection.execute(owned).fetchone()[0]:
+            raise LedgerError(
+                f"{str(self.place)!r} is a ledger of version {_THIRD_VERSION}, and this is version {VERSION}",
+                "anonkit ledger PLACE brings it to this version, in the role that made it",
+            )
+        for statement in FROM_THIRD:
+            connection.execute(statement)
+        grants = (
+            "SELECT DISTINCT 'GRANT UPDATE (budget_delta) ON dataset TO ' || "
+            "CASE grantee WHEN 'PUBLIC' THEN grantee ELSE quote_ident(grantee) END "
+            "FROM information_schema.column_privileges WHERE table_schema = ? AND table_name = 'dataset' "
+            "AND column_name = 'budget' AND privilege_type = 'UPDATE' AND grantee <> current_user"
+        )
+        for (grant,) in list(connection.execute(grants, (self.place.schema,))):
+            connection.execute(grant)
+        connection.execute("UPDATE ledger SET version = ?", (VERSION,))
 
     def _make(self) -> None:
         place, self._name = self.place, secrets.token_hex(8)

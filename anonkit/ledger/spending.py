@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from anonkit.bundle.stored_release import Place
-from anonkit.errors import BudgetError, LedgerError, option
+from anonkit.errors import LedgerError
 from anonkit.ledger.account import Account
 from anonkit.ledger.joint_floor import JointFloor, numbers
 from anonkit.ledger.joint_view import pack
+from anonkit.ledger.overspending import refuse_overspent
 from anonkit.ledger.recognition import Marks, Recognition, Sighting, recognised
 from anonkit.ledger.repeated_requests import (
     Asked,
@@ -26,15 +27,11 @@ from anonkit.ledger.repeated_requests import (
 )
 from anonkit.ledger.settling import data_path
 from anonkit.ledger.source_rows import SourceRows
-from anonkit.ledger.standing import Claim, Entry, Standing, total
+from anonkit.ledger.standing import NO_LIMIT, Claim, Entry, Standing, total
 from anonkit.ledger.store import Ledger
 from anonkit.promises.anonymous_classes import KAnonymity
-from anonkit.promises.cautious_figures import allowance_words, loss_words
+from anonkit.promises.cautious_figures import loss_words
 from anonkit.promises.guarantee import Check, Guarantee, loss_json
-
-_NO_BOUND = (
-    "its loss has no bound, since it publishes values as they are or by a transformation; no finite budget covers it"
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +148,7 @@ class Spending:
         """
         if not self._is_booked:
             if self._account.place is not None:
-                self._refuse_overspent(Standing(dataset="", budget=self._account.budget_over(None), entries=()))
+                self._refuse_overspent(Standing(dataset="", allowance=self._account.allowed_over(NO_LIMIT), entries=()))
             return
         ledger = self._ledger()
         known = self._standing(ledger, self._recognised(ledger).dataset)
@@ -218,8 +215,8 @@ class Spending:
         number = ledger.reserve(
             claim,
             self._refuse_overspent,
-            budget=self._account.budget,
-            declared=self._account.declared_budget,
+            budget=self._account.given,
+            declared=self._account.declared,
             naming=naming,
         )
         try:
@@ -257,7 +254,7 @@ class Spending:
 
     def _standing(self, ledger: Ledger, dataset: str) -> Standing:
         known = ledger.standing(dataset)
-        return replace(known, budget=self._account.budget_over(known.budget))
+        return replace(known, allowance=self._account.allowed_over(known.allowance))
 
     @property
     def _classes(self) -> KAnonymity | None:
@@ -279,19 +276,8 @@ class Spending:
             fingerprint=sighting.found,
         )
 
-    # --- what is refused ---------------------------------------------------------------------------------------
-
     def _refuse_overspent(self, standing: Standing) -> None:
-        epsilon, budget = self._epsilon, standing.budget
-        if epsilon is None:
-            return
-        after = total([standing.epsilon, epsilon])
-        if budget is not None and after > budget:
-            raise BudgetError(*_overspent(standing, epsilon, budget, self._account.declared_budget))
-        # without a budget nobody has agreed to a second draw: independent answers about the same rows average out
-        earlier = [entry for entry in standing.counted if entry.redrawn]
-        if budget is None and self._promise.redraw_costs and earlier:
-            raise BudgetError(*_second_draw(standing, earlier[-1].number, after))
+        refuse_overspent(standing, self._promise, self._account.declared)
 
     # --- where it stands ---------------------------------------------------------------------------------------
 
@@ -350,6 +336,8 @@ class Spending:
                 notes = [*notes, f"Together with the earlier releases of this dataset epsilon {together}."]
             if standing.budget is not None:
                 public["epsilon_budget"] = loss_json(standing.budget)
+            if standing.budget_delta is not None:
+                public["delta_budget"] = standing.budget_delta
         if self._floor is None:
             return Position(number=number, public=public, notes=tuple(notes))
         if any(entry.epsilon for entry in earlier):
@@ -388,43 +376,6 @@ def _described(entry: Entry) -> dict[str, Any]:
     if entry.delta:
         facts["delta"] = entry.delta
     return facts
-
-
-def _overspent(standing: Standing, epsilon: float, budget: float, declared: float | None) -> tuple[str, str]:
-    if math.isinf(epsilon):
-        return (
-            f"this release does not fit into the budget of {allowance_words(budget)}: {_NO_BOUND}",
-            "method rr keeps to an epsilon",
-        )
-    left = replace(standing, budget=budget).left or 0.0
-    return (
-        f"the budget of the dataset would be overspent: epsilon {loss_words(standing.epsilon)} is spent, this "
-        f"release needs {loss_words(epsilon)}, {allowance_words(budget)} is allowed in all",
-        f"{allowance_words(left)} is left; hand out an earlier release again, ask for less, or raise "
-        f"{option('budget')} knowingly"
-        + (
-            ""
-            if declared is None or declared <= budget
-            else f": the policy's {allowance_words(declared)} does not raise it"
-        ),
-    )
-
-
-def _second_draw(standing: Standing, number: int, after: float) -> tuple[str, str]:
-    message = (
-        f"the rows of dataset {standing.dataset!r} were randomized before (release {number}): a second draw with fresh "
-        "noise lets an attacker average the noise away"
-    )
-    if math.isinf(after):
-        return (
-            f"{message}; together the loss has no bound, since values are published as they are or by a transformation",
-            f"hand out the earlier release again; {option('budget', math.inf)} allows a second draw all the same",
-        )
-    needed = loss_words(after)
-    return (
-        f"{message}; together epsilon would be {needed}",
-        f"hand out the earlier one again, or {option('budget', float(needed))}",
-    )
 
 
 def _accepted_words(k: int) -> str:

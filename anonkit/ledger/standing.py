@@ -73,13 +73,37 @@ class Entry(Claim):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Allowance:
+    """What all releases of a dataset may spend together; None: no limit."""
+
+    epsilon: float | None = None
+    """In (0, inf]."""
+    delta: float | None = None
+    """In [0, 1]; 0 allows promises without a delta only."""
+
+
+NO_LIMIT = Allowance()
+"""Of a dataset for which nobody has set a budget."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Standing:
     """Where a dataset stands."""
 
     dataset: str
-    budget: float | None
-    """Total ε allowed; None when none was set."""
+    allowance: Allowance = NO_LIMIT
+    """What its releases may spend in all."""
     entries: Sequence[Entry]
+
+    @property
+    def budget(self) -> float | None:
+        """Total ε allowed; None when none was set."""
+        return self.allowance.epsilon
+
+    @property
+    def budget_delta(self) -> float | None:
+        """Total δ allowed; None when none was set."""
+        return self.allowance.delta
 
     @property
     def counted(self) -> list[Entry]:
@@ -99,31 +123,48 @@ class Standing:
     @property
     def left(self) -> float | None:
         """Loss that the budget still allows, 0 or more, never above what it is; None without a budget."""
-        if self.budget is None or math.isinf(self.budget):
-            return self.budget
-        losses = [entry.epsilon for entry in self.counted if entry.epsilon is not None]
-        if any(map(math.isinf, losses)):
-            return 0.0
-        exact = Decimal(repr(self.budget)) - sum((Decimal(repr(loss)) for loss in losses), Decimal(0))
-        near = float(exact)
-        return max(0.0, near if Decimal(repr(near)) <= exact else math.nextafter(near, -math.inf))
+        return _left(self.budget, [entry.epsilon for entry in self.counted])
+
+    @property
+    def left_delta(self) -> float | None:
+        """The same of δ; None without a budget of δ."""
+        return _left(self.budget_delta, [entry.delta for entry in self.counted])
 
 
-def allowed(remembered: float | None, *, given: float | None, declared: float | None) -> float | None:
-    """Return the budget that holds from now on; None where there is none.
+def allowed(remembered: Allowance, *, given: Allowance, declared: Allowance) -> Allowance:
+    """Return the allowance that holds from now on; each of its figures follows from those of its own kind.
 
     Parameters
     ----------
-    remembered : float, optional
+    remembered : Allowance
         What the ledger remembers.
-    given : float, optional
+    given : Allowance
         What somebody gives for this release, knowingly: it holds, lower or higher.
-    declared : float, optional
+    declared : Allowance
         What the policy says: it lowers what is remembered and never raises it.
     """
+    return Allowance(
+        epsilon=_allowed(remembered.epsilon, given.epsilon, declared.epsilon),
+        delta=_allowed(remembered.delta, given.delta, declared.delta),
+    )
+
+
+def _allowed(remembered: float | None, given: float | None, declared: float | None) -> float | None:
     if given is not None:
         return given
     return min((budget for budget in (declared, remembered) if budget is not None), default=None)
+
+
+def _left(budget: float | None, losses: Iterable[float | None]) -> float | None:
+    """Return what a budget still allows, 0 or more, rounded down; None without a budget."""
+    if budget is None or math.isinf(budget):
+        return budget
+    spent = [loss for loss in losses if loss is not None]
+    if any(map(math.isinf, spent)):
+        return 0.0
+    exact = Decimal(repr(budget)) - sum((Decimal(repr(loss)) for loss in spent), Decimal(0))
+    near = float(exact)
+    return max(0.0, near if Decimal(repr(near)) <= exact else math.nextafter(near, -math.inf))
 
 
 def total(losses: Iterable[float | None]) -> float:

@@ -24,7 +24,7 @@ from anonkit.ledger.liveness import Process
 from anonkit.ledger.private_key import key_of, key_place, missing_key, sign_of, wrong_key
 from anonkit.ledger.recognition import Marks, marks_from
 from anonkit.ledger.settling import refuse_taken, settled
-from anonkit.ledger.standing import Claim, Entry, Standing, State, allowed
+from anonkit.ledger.standing import NO_LIMIT, Allowance, Claim, Entry, Standing, State, allowed
 
 NAME = ".anonkit-ledger.sqlite"
 """The default ledger stands beside the releases under this name."""
@@ -142,8 +142,8 @@ class Ledger:
         claim: Claim,
         check: Callable[[Standing], None],
         *,
-        budget: float | None = None,
-        declared: float | None = None,
+        budget: Allowance = NO_LIMIT,
+        declared: Allowance = NO_LIMIT,
         naming: Naming | None = None,
     ) -> int:
         """Count a release from now on, if the check allows it, and return its number.
@@ -155,9 +155,9 @@ class Ledger:
         check : callable
             Given where the dataset stands (with the budget given here, if any), under a lock that no other process
             passes; raises to refuse.
-        budget : float, optional
-            Total ε allowed for the dataset from now on.
-        declared : float, optional
+        budget : Allowance
+            Total ε and total δ allowed for the dataset from now on.
+        declared : Allowance
             The same from the policy, which lowers a budget that is remembered and never raises it.
         naming : callable, optional
             Given the marks and the names of all datasets under the same lock, so that two releases of one table at once
@@ -179,10 +179,13 @@ class Ledger:
             refuse_taken(claim.output, [entry for entry in open_ones if _may_share_files(entry, claim)])
             # read under the lock: two releases at once cannot both fit into the rest of one budget
             before = _standing(connection, claim.dataset)
-            budget = allowed(before.budget, given=budget, declared=declared)
-            check(replace(before, budget=budget))
-            connection.execute("INSERT INTO dataset VALUES (?, NULL) ON CONFLICT DO NOTHING", (claim.dataset,))
-            connection.execute("UPDATE dataset SET budget = ? WHERE name = ?", (_text(budget), claim.dataset))
+            holds = allowed(before.allowance, given=budget, declared=declared)
+            check(replace(before, allowance=holds))
+            connection.execute("INSERT INTO dataset (name) VALUES (?) ON CONFLICT DO NOTHING", (claim.dataset,))
+            connection.execute(
+                "UPDATE dataset SET budget = ?, budget_delta = ? WHERE name = ?",
+                (_text(holds.epsilon), _text(holds.delta), claim.dataset),
+            )
             _remember(connection, claim)
             connection.execute(
                 "INSERT INTO release (dataset, state, method, kind, epsilon, delta, k, redrawn, created, output, "
@@ -322,13 +325,13 @@ def _opened(place: LedgerPlace, *, create: bool) -> Backend:
 
 
 def _unknown(dataset: str) -> Standing:
-    return Standing(dataset=dataset, budget=None, entries=())
+    return Standing(dataset=dataset, entries=())
 
 
 def _standing(connection: Connection, dataset: str) -> Standing:
-    row = connection.execute("SELECT budget FROM dataset WHERE name = ?", (dataset,)).fetchone()
-    budget = None if row is None else _number(row[0])
-    return Standing(dataset=dataset, budget=budget, entries=_entries(connection, "dataset = ?", dataset))
+    row = connection.execute("SELECT budget, budget_delta FROM dataset WHERE name = ?", (dataset,)).fetchone()
+    holds = NO_LIMIT if row is None else Allowance(epsilon=_number(row[0]), delta=_number(row[1]))
+    return Standing(dataset=dataset, allowance=holds, entries=_entries(connection, "dataset = ?", dataset))
 
 
 def _entries(connection: Connection, where: str, *values: object) -> list[Entry]:

@@ -56,6 +56,7 @@ def release(
     ledger: str | Path | Where | None = Where.BESIDE,
     dataset: str | None = None,
     budget: float | None = None,
+    budget_delta: float | None = None,
     accept_joint_k: int | None = None,
     progress: Progress = no_progress,
     query: str | None = None,
@@ -138,6 +139,8 @@ def release(
     budget : float, optional
         Total epsilon allowed for the dataset from now on, over all its releases; it goes before the policy's, which
         lowers what the ledger remembers and never raises it.
+    budget_delta : float, optional
+        The same for delta, in [0, 1]; 0 allows promises without a delta only.
     accept_joint_k : int, optional
         Smallest group that a k-anonymous release may form together with earlier ones of its dataset, 1 or more; by
         default the policy's `joint_k`, else its own k. Below k, every file says so.
@@ -214,7 +217,9 @@ def release(
             emit=emit,
             cells=cells,
         ),
-        account=Account(ledger=ledger, dataset=dataset, budget=budget, accept_joint_k=accept_joint_k),
+        account=Account(
+            ledger=ledger, dataset=dataset, budget=budget, budget_delta=budget_delta, accept_joint_k=accept_joint_k
+        ),
         seed=seed,
         utility=utility,
         progress=progress,

@@ -226,7 +226,7 @@ def run_recipe(
     output, sign, force, dry_run, progress
         As in `anonkit.release`; the first two instead of the recipe's own.
     **account
-        `ledger`, `dataset`, `budget` and `accept_joint_k`, as in `anonkit.release`.
+        `ledger`, `dataset`, `budget`, `budget_delta` and `accept_joint_k`, as in `anonkit.release`.
 
     Raises
     ------

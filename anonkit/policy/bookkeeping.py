@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bookkeeping declared in a policy: where the ledger of the dataset is, whether it must be there, and the budget.
+"""Bookkeeping declared in a policy: where the ledger of the dataset is, whether it must be there, and its budgets.
 
 The ledger follows the dataset: whoever has the policy books in the same place, from whatever folder and machine.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 from anonkit.errors import PolicyError
 
-KEYS = ("ledger", "budget", "ledger_required")
+KEYS = ("ledger", "budget", "budget_delta", "ledger_required")
 """Top-level keys of a policy that are read here, beside `joint_k`."""
 
 _WHERE = 'ledger = "ledger.sqlite", or "postgresql://host/database"'
@@ -28,19 +28,24 @@ class Bookkeeping:
     Raises
     ------
     PolicyError
-        The budget is not above 0, or a password stands in the ledger's address: policies are shown around.
+        The budget is not above 0 or that of delta not in [0, 1], or a password stands in the ledger's address: policies
+        are shown around.
     """
 
     ledger: str | Path | None = None
     """A file, or the address of a server's; None: not declared."""
     budget: float | None = None
     """Total ε allowed for the dataset, in (0, inf]; None: not declared. It never raises what the ledger remembers."""
+    budget_delta: float | None = None
+    """Total δ allowed for the dataset, in [0, 1]; None: not declared. It lowers and never raises, as the budget."""
     required: bool = False
     """True: a release that is not booked, or whose ledger is not there, is refused."""
 
     def __post_init__(self) -> None:
         if self.budget is not None and not self.budget > 0:
             raise PolicyError("policy: budget must be a number above 0", "budget = 3.0, or inf")
+        if self.budget_delta is not None and not 0 <= self.budget_delta <= 1:
+            raise PolicyError("policy: budget_delta must be a number from 0 to 1", "budget_delta = 1e-6")
         if isinstance(self.ledger, str) and _holds_password(self.ledger):
             raise PolicyError(
                 "policy: ledger holds a password, and policies are shown around",
@@ -56,18 +61,27 @@ def bookkeeping_of(raw: Mapping[str, Any], folder: Path | None) -> Bookkeeping:
     PolicyError
         A key holds something of the wrong kind, or `Bookkeeping` refuses it.
     """
-    ledger, budget, required = (raw.get(key) for key in KEYS)
+    ledger, required = raw.get("ledger"), raw.get("ledger_required")
     if ledger is not None and (not isinstance(ledger, str) or not ledger.strip()):
         raise PolicyError("policy: ledger must be a text in quotes", _WHERE)
-    if budget is not None and (not isinstance(budget, int | float) or isinstance(budget, bool) or math.isnan(budget)):
-        raise PolicyError("policy: budget must be a number above 0", "budget = 3.0, or inf")
     if required is not None and not isinstance(required, bool):
         raise PolicyError("policy: ledger_required must be true or false", "ledger_required = true")
     return Bookkeeping(
         ledger=ledger if ledger is None or "://" in ledger else (folder or Path()) / Path(ledger).expanduser(),
-        budget=None if budget is None else float(budget),
+        budget=_number(raw, "budget", "above 0", "budget = 3.0, or inf"),
+        budget_delta=_number(raw, "budget_delta", "from 0 to 1", "budget_delta = 1e-6"),
         required=bool(required),
     )
+
+
+def _number(raw: Mapping[str, Any], key: str, range_words: str, example: str) -> float | None:
+    """Return a number of the policy's; None where it is not declared. Its range is `Bookkeeping`'s to refuse."""
+    value = raw.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, int | float) or isinstance(value, bool) or math.isnan(value):
+        raise PolicyError(f"policy: {key} must be a number {range_words}", example)
+    return float(value)
 
 
 def _holds_password(address: str) -> bool:

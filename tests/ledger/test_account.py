@@ -9,6 +9,7 @@ import pytest
 from anonkit.bundle.stored_release import Place
 from anonkit.errors import LedgerError, ParameterError
 from anonkit.ledger.account import REQUIRED, VARIABLE, Account, Where
+from anonkit.ledger.standing import Allowance
 from anonkit.ledger.store import NAME
 from anonkit.policy.bookkeeping import Bookkeeping
 
@@ -47,8 +48,12 @@ def test_a_budget_needs_a_ledger(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="needs a ledger"):
         Account(budget=1.0).found(None)
     assert Account(budget=1.0).found(Place.of(tmp_path / "a.parquet")).budget == 1.0
-    with pytest.raises(ParameterError, match="the policy's budget needs a ledger"):
-        Account().found(None, Bookkeeping(budget=1.0))
+    for declared in (Bookkeeping(budget=1.0), Bookkeeping(budget_delta=0.0)):
+        with pytest.raises(ParameterError, match="the policy's budget needs a ledger"):
+            Account().found(None, declared)
+    for where in (Where.BESIDE, Where.NOWHERE, None):
+        with pytest.raises(ParameterError, match="a budget needs a ledger"):
+            Account(ledger=where, budget_delta=1e-6).found(None)
 
 
 def test_a_joint_group_has_at_least_one_person() -> None:
@@ -122,12 +127,31 @@ def test_a_policy_lowers_a_budget_and_never_raises_it(tmp_path: Path) -> None:
     """What somebody gives knowingly holds, and the owner is told when it goes beyond the policy's."""
     place, declared = Place.of(tmp_path / "a.parquet"), Bookkeeping(budget=3.0)
     silent = Account().found(place, declared)
-    assert [silent.budget_over(remembered) for remembered in (None, 2.0, 5.0)] == [3.0, 2.0, 3.0]
+    assert [silent.allowed_over(Allowance(epsilon=known)).epsilon for known in (None, 2.0, 5.0)] == [3.0, 2.0, 3.0]
     assert silent.notes == ()
     knowing = Account(budget=4.0).found(place, declared)
-    assert [knowing.budget_over(remembered) for remembered in (None, 2.0, 5.0)] == [4.0, 4.0, 4.0]
+    assert [knowing.allowed_over(Allowance(epsilon=known)).epsilon for known in (None, 2.0, 5.0)] == [4.0, 4.0, 4.0]
     assert "beyond the 3 that the policy declares" in knowing.notes[0]
     assert Account(budget=2.0).found(place, declared).notes == ()
+
+
+def test_a_policy_lowers_a_budget_of_delta_and_never_raises_it(tmp_path: Path) -> None:
+    """As that of epsilon, and apart from it."""
+    place, declared = Place.of(tmp_path / "a.parquet"), Bookkeeping(budget_delta=1e-6)
+    silent, knowing = Account().found(place, declared), Account(budget_delta=2e-6).found(place, declared)
+    assert [silent.allowed_over(Allowance(delta=known)).delta for known in (None, 0.0, 1e-5)] == [1e-6, 0.0, 1e-6]
+    assert [knowing.allowed_over(Allowance(delta=known)).delta for known in (None, 0.0, 1e-5)] == [2e-6] * 3
+    assert silent.notes == ()
+    assert knowing.notes == ("The budget of delta of 2e-06 goes beyond the 1e-06 that the policy declares.",)
+    assert knowing.allowed_over(Allowance(epsilon=1.0)).epsilon == 1.0
+
+
+@pytest.mark.parametrize("budget_delta", [-1e-9, 1.5, float("nan"), float("inf")])
+def test_a_budget_of_delta_is_a_probability(budget_delta: float) -> None:
+    """Both ends are: none at all, and no limit."""
+    with pytest.raises(ParameterError, match="budget_delta"):
+        Account(budget_delta=budget_delta)
+    assert [Account(budget_delta=end).given.delta for end in (0.0, 1.0)] == [0.0, 1.0]
 
 
 def test_no_password_stands_in_the_words_of_an_account() -> None:

@@ -16,7 +16,7 @@ from ledger.claims import claim, free
 from anonkit.errors import LedgerError
 from anonkit.ledger import Ledger
 from anonkit.ledger.private_key import key_file
-from anonkit.ledger.standing import State
+from anonkit.ledger.standing import Allowance, State
 
 
 @pytest.fixture
@@ -48,8 +48,8 @@ def test_what_is_no_ledger_is_refused(tmp_path: Path, content: bytes) -> None:
 def test_a_ledger_of_a_later_version_is_refused(ledger: Ledger, where: Path) -> None:
     """What a later anonkit wrote may mean something else."""
     with sqlite3.connect(where) as connection:
-        connection.execute("PRAGMA user_version = 4")
-    with pytest.raises(LedgerError, match="version 4"):
+        connection.execute("PRAGMA user_version = 5")
+    with pytest.raises(LedgerError, match="version 5"):
         Ledger(where)
 
 
@@ -58,12 +58,25 @@ def test_a_ledger_of_version_2_is_brought_to_this_one(ledger: Ledger, where: Pat
     ledger.commit(ledger.reserve(claim(), free))
     with sqlite3.connect(where) as connection:
         connection.execute("ALTER TABLE release DROP COLUMN request")
+        connection.execute("ALTER TABLE dataset DROP COLUMN budget_delta")
         connection.execute("PRAGMA user_version = 2")
     reopened = Ledger(where)
     reopened.publishing(reopened.reserve(claim(request=b"asked"), free), "digest", b"sealed")
     entries = Ledger(where).standing("d").entries
     assert [(entry.request, entry.data_sha256) for entry in entries] == [(None, None), (b"sealed", "digest")]
     assert Ledger(where).standing("d").epsilon == 0.2
+
+
+def test_a_ledger_of_version_3_gets_budgets_of_delta(ledger: Ledger, where: Path) -> None:
+    """Its own budgets and losses stay; none of delta is remembered."""
+    ledger.reserve(claim(delta=1e-6), free, budget=Allowance(epsilon=2.0, delta=1e-5))
+    with sqlite3.connect(where) as connection:
+        connection.execute("ALTER TABLE dataset DROP COLUMN budget_delta")
+        connection.execute("PRAGMA user_version = 3")
+    reopened = Ledger(where)
+    assert (reopened.standing("d").allowance, reopened.standing("d").delta) == (Allowance(epsilon=2.0), 1e-6)
+    reopened.reserve(claim(delta=1e-6), free, budget=Allowance(delta=1e-5))
+    assert Ledger(where).standing("d").allowance == Allowance(epsilon=2.0, delta=1e-5)
 
 
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from anonkit.errors import BudgetError, LedgerError, MissingDependencyError, Par
 from anonkit.ledger import Ledger
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.private_key import FILE_VARIABLE, VARIABLE
-from anonkit.ledger.standing import State
+from anonkit.ledger.standing import Allowance, State
 
 ELSEWHERE = json.dumps({"machine": "elsewhere", "boot": "", "number": 1, "started": ""})
 SECRETS = (PASSWORD, "an-owner%27s-secret%2Fwith%3Aodd%40letters", "an-owner", "secret/with")
@@ -407,6 +407,37 @@ def test_roles_may_do_what_the_page_grants_them_and_no_more(
         for forbidden in ("DELETE FROM {}.release", "UPDATE {}.release SET epsilon = '0'", "DROP TABLE {}.release"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 releaser.execute(forbidden.format(schema))
+
+
+def test_a_ledger_of_version_3_is_brought_to_this_one_by_its_owner(
+    postgresql: Server, where: str, tmp_path: Path
+) -> None:
+    """Until then nobody books in it; then whoever may set a budget may set that of delta, and no more."""
+    schema, role = schema_of(where), f"releasers_{secrets.token_hex(4)}"
+    draw(where, tmp_path / "a.parquet", dataset="d", budget=2.0)
+    with postgresql.connect(schema) as owner:
+        owner.execute("ALTER TABLE dataset DROP COLUMN budget_delta")
+        owner.execute("UPDATE ledger SET version = 3")
+        owner.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'p'")
+        owner.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
+        owner.execute(f"GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA {schema} TO {role}")
+        owner.execute(f"GRANT UPDATE (budget) ON dataset TO {role}")
+        owner.execute(f"GRANT UPDATE (state, data_sha256, request) ON release TO {role}")
+    seen = f"postgresql://{role}:p@127.0.0.1:{postgresql.port}/postgres?schema={schema}"
+    with pytest.raises(LedgerError, match="of version 3, and this is version 4") as refused:
+        Ledger(seen)
+    assert "in the role that made it" in str(refused.value.hint)
+    assert states(where) == [State.COMMITTED]
+    number = Ledger(seen).reserve(claim(), free, budget=Allowance(delta=1e-6))
+    assert Ledger(where).standing("d").allowance == Allowance(epsilon=2.0, delta=1e-6)
+    Ledger(where).give_up(number)
+    with postgresql.connect(schema) as owner:
+        assert owner.execute("SELECT version FROM ledger").fetchone()[0] == 4
+        may = "SELECT has_column_privilege(%s, 'dataset', %s, 'UPDATE')"
+        assert [owner.execute(may, (role, column)).fetchone()[0] for column in ("budget_delta", "name")] == [
+            True,
+            False,
+        ]
 
 
 def test_parameters_of_tls_reach_the_driver(postgresql: Server, where: str, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from ledger.claims import TESTS, claim, die, environment, free
 
 from anonkit.errors import BudgetError, LedgerError
 from anonkit.ledger import Ledger
-from anonkit.ledger.standing import Standing, State, total
+from anonkit.ledger.standing import Allowance, Standing, State, total
 
 
 def test_a_release_counts_from_its_reservation(ledger: Ledger) -> None:
@@ -34,11 +34,11 @@ def test_a_refused_reservation_leaves_nothing(ledger: Ledger) -> None:
     """Neither an entry nor a budget nor a dataset."""
 
     def refuse(standing: Standing) -> None:
-        assert standing.budget == 1
+        assert (standing.budget, standing.budget_delta) == (1, 1e-6)
         raise BudgetError("no")
 
     with pytest.raises(BudgetError):
-        ledger.reserve(claim(), refuse, budget=1)
+        ledger.reserve(claim(), refuse, budget=Allowance(epsilon=1, delta=1e-6))
     assert ledger.datasets() == []
 
 
@@ -121,21 +121,26 @@ sys.path.insert(0, {tests!r})
 from ledger.claims import claim
 from anonkit.errors import BudgetError
 from anonkit.ledger import Ledger
-from anonkit.ledger.standing import total
+from anonkit.ledger.overspending import refuse_overspent
+from anonkit.ledger.standing import NO_LIMIT, Allowance
+from anonkit.promises.approximate_dp import ApproximateDP
+
+PROMISE = ApproximateDP(epsilon=0.1, delta=1e-6)
+BUDGETS = {{"epsilon": Allowance(epsilon=1.0), "delta": Allowance(delta=1e-5)}}
 
 def check(standing):
-    if total([standing.epsilon, 0.1]) > standing.budget:
-        raise BudgetError("overspent")
+    refuse_overspent(standing, PROMISE, NO_LIMIT)
 
 def spend():
-    try:
-        ledger = Ledger({where!r})
-        number = ledger.reserve(claim(), check, budget=1.0)
-    except BudgetError:
-        return
-    ledger.publishing(number, "x")
-    ledger.commit(number)
-    spent.append(number)
+    for name, budget in BUDGETS.items():
+        try:
+            ledger = Ledger({where!r})
+            number = ledger.reserve(claim(dataset=name, delta=PROMISE.delta), check, budget=budget)
+        except BudgetError:
+            continue
+        ledger.publishing(number, "x")
+        ledger.commit(number)
+        spent.append(number)
 
 spent = []
 writers = [Thread(target=spend) for _ in range({threads})]
@@ -151,16 +156,16 @@ print(len(spent))
     ("processes", "threads"), [(2, 20), pytest.param(40, 1, marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
 )
 def test_forty_writers_never_overspend_one_budget(where: str, processes: int, threads: int) -> None:
-    """Exactly ten of forty that write at once get a tenth of the budget each; a file is made by one of them."""
+    """Exactly ten of forty that write at once get a tenth each of a budget, of epsilon or delta, in one ledger."""
     code = _SPEND.format(tests=str(TESTS), where=where, threads=threads)
     command = [sys.executable, "-c", code]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, env=environment()) for _ in range(processes)]
     spent = [int(process.communicate()[0]) for process in running]
 
-    assert sum(spent) == 10
-    standing = Ledger(where).standing("d")
-    assert standing.epsilon == 1.0
-    assert [entry.state for entry in standing.entries] == [State.COMMITTED] * 10
+    assert sum(spent) == 20
+    for standing in Ledger(where).datasets():
+        assert (standing.epsilon, standing.delta) == (1.0, 1e-5)
+        assert [entry.state for entry in standing.entries] == [State.COMMITTED] * 10
 
 
 def test_who_was_taken_for_gone_publishes_nothing(ledger: Ledger) -> None:
@@ -177,16 +182,26 @@ def test_a_policy_lowers_what_is_remembered_and_never_raises_it(ledger: Ledger) 
     """An option does both."""
     remembered = []
     for given, declared in ((None, 3.0), (None, 5.0), (4.0, 3.0), (None, 9.0), (None, 2.0), (None, None)):
-        ledger.reserve(claim(), free, budget=given, declared=declared)
-        remembered.append(ledger.standing("d").budget)
-    assert remembered == [3.0, 3.0, 4.0, 4.0, 2.0, 2.0]
+        said = [Allowance(epsilon=limit, delta=limit and limit / 1e6) for limit in (given, declared)]
+        ledger.reserve(claim(), free, budget=said[0], declared=said[1])
+        remembered.append(ledger.standing("d").allowance)
+    assert [allowance.epsilon for allowance in remembered] == [3.0, 3.0, 4.0, 4.0, 2.0, 2.0]
+    assert [allowance.delta for allowance in remembered] == [3e-6, 3e-6, 4e-6, 4e-6, 2e-6, 2e-6]
+
+
+def test_the_budgets_of_epsilon_and_delta_are_remembered_apart(ledger: Ledger) -> None:
+    """A release that gives one leaves the other as it was, and a budget of no delta is a budget."""
+    for budget in (Allowance(delta=0.0), Allowance(epsilon=2.0), Allowance(epsilon=3.0)):
+        ledger.reserve(claim(), free, budget=budget)
+    assert ledger.standing("d").allowance == Allowance(epsilon=3.0, delta=0.0)
 
 
 def test_names_and_marks_are_read_back_as_they_were_written(ledger: Ledger) -> None:
     """In one order, letters of any alphabet and quotes in names, no bound as a loss."""
     names = ["b", "a", "Z", "é'\"?%s", "数"]
     for name in names:
-        ledger.reserve(claim(math.inf, dataset=name, params=b"\x00\xff", request=b"?"), free, budget=math.inf)
+        drawn = claim(math.inf, dataset=name, params=b"\x00\xff", request=b"?")
+        ledger.reserve(drawn, free, budget=Allowance(epsilon=math.inf))
     assert [standing.dataset for standing in ledger.datasets()] == sorted(names)
     assert [dataset for dataset, _ in ledger.marks()] == sorted(names)
     entry = ledger.standing("数").entries[0]

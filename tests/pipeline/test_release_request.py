@@ -52,21 +52,23 @@ def test_keywords_options_and_recipes_make_the_same_request(tmp_path: Path, monk
         anonkit.release(
             "in.csv", method="mondrian", preset="paper", k=5, output="out.parquet", target="job", engine="spark",
             spark_master="yarn", spark_conf={"a": "b"}, search_rows=7, part_rows=8, sign="key.pem", dry_run=True,
-            domains_from_data=True, domains_min_people=4, ledger="ledger", dataset="d", budget=2.0, accept_joint_k=3,
+            domains_from_data=True, domains_min_people=4, ledger="ledger", dataset="d", budget=2.0, budget_delta=1e-6,
+            accept_joint_k=3,
         )  # fmt: skip
     words = (
         "in.csv out.parquet --method mondrian --preset paper --k 5 --target job --engine spark --spark-master yarn "
         "--spark-conf a=b --search-rows 7 --part-rows 8 --sign key.pem --dry-run --domains-from-data "
-        "--domains-min-people 4 --ledger ledger --dataset d --budget 2 --accept-joint-k 3 --quiet"
+        "--domains-min-people 4 --ledger ledger --dataset d --budget 2 --budget-delta 1e-6 --accept-joint-k 3 --quiet"
     )
     run(command, words.split(), "anonkit release")
+    charged = Account(ledger="ledger", dataset="d", budget=2.0, budget_delta=1e-6)
     with pytest.raises(anonkit.AnonkitError, match="caught"):
-        Recipe.load("recipe.toml").run(dry_run=True, account=Account(ledger="ledger", dataset="d", budget=2.0))
+        Recipe.load("recipe.toml").run(dry_run=True, account=charged)
 
     by_keyword, by_option, by_recipe = (_comparable(request, tmp_path) for request in caught)
     assert by_keyword == by_option == by_recipe
     assert by_keyword["engine"] == Spark(master="yarn", conf={"a": "b"}, search_rows=7)
-    assert by_keyword["account"] == Account(ledger="ledger", dataset="d", budget=2.0, accept_joint_k=3)
+    assert by_keyword["account"] == charged.over(Account(accept_joint_k=3))
 
 
 def _comparable(request: ReleaseRequest, folder: Path) -> dict[str, Any]:

@@ -45,9 +45,12 @@ SAME: dict[str, dict[str, Any]] = {
     "memory for the search of a small table": {"engine": Local(search_rows=100)},
     "how it is written": {"output": Output.at("x.parquet", force=True, sign="key.pem", owner_report="o")},
     "dry run": {"output": Output.at("y.parquet", dry_run=True)},
-    "budget and ledger": {"account": Account(ledger="l.sqlite", budget=3)},
+    "budget and ledger": {"account": Account(ledger="l.sqlite", budget=3, budget_delta=1e-6)},
     "budget and ledger of the policy": {
-        "policy": replace(bank_customers_policy(), bookkeeping=Bookkeeping(ledger="l.sqlite", budget=3, required=True))
+        "policy": replace(
+            bank_customers_policy(),
+            bookkeeping=Bookkeeping(ledger="l.sqlite", budget=3, budget_delta=1e-6, required=True),
+        )
     },
     "who may receive it": {"policy": replace(bank_customers_policy(), publication=Publication(purpose="research"))},
     "an integer for a number": {"method": make_method("rr", {"epsilon": 4})},
@@ -91,7 +94,7 @@ DECIDED: dict[type, dict[bool, set[str]]] = {
         True: {"part_rows", "cells"},
         False: {"place", "force", "dry_run", "owner_report", "examples", "sign", "emit"},
     },
-    Account: {True: {"dataset", "accept_joint_k"}, False: {"ledger", "budget", "declared_budget"}},
+    Account: {True: {"dataset", "accept_joint_k"}, False: {"ledger", "budget", "budget_delta", "declared"}},
 }
 """Fields of a request whose values stand in its form (those of the engine by the sample it takes), and the others."""
 

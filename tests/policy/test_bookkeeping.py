@@ -1,4 +1,4 @@
-"""Bookkeeping in a policy: where the ledger is, whether it must be there, the budget."""
+"""Bookkeeping in a policy: where the ledger is, whether it must be there, the budgets."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ def test_a_path_is_relative_to_the_policy_and_an_address_is_none(tmp_path: Path)
     assert load(tmp_path, 'ledger = "postgresql://db/l"').bookkeeping.ledger == "postgresql://db/l"
     assert load(tmp_path, f'ledger = "{tmp_path}/x"').bookkeeping.ledger == tmp_path / "x"
     assert load(tmp_path, "budget = inf").bookkeeping.budget == math.inf
+    assert [load(tmp_path, f"budget_delta = {end}").bookkeeping.budget_delta for end in ("0", "1e-6")] == [0.0, 1e-6]
 
 
 def test_nothing_is_declared_by_default(tmp_path: Path) -> None:
     """No ledger, no budget, nothing required."""
     declared = load(tmp_path, 'dataset = "d"').bookkeeping
-    assert (declared.ledger, declared.budget, declared.required) == (None, None, False)
+    assert (declared.ledger, declared.budget, declared.budget_delta, declared.required) == (None, None, None, False)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,11 @@ def test_nothing_is_declared_by_default(tmp_path: Path) -> None:
         "budget = nan",
         "budget = true",
         'budget = "3"',
+        "budget_delta = -1e-9",
+        "budget_delta = 1.5",
+        "budget_delta = nan",
+        "budget_delta = true",
+        'budget_delta = "1e-6"',
         "ledger_required = 1",
         'ledger_required = "yes"',
     ],

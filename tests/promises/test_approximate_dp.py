@@ -23,9 +23,11 @@ from anonkit.cli import anonkit as program
 from anonkit.cli.boundary import run
 from anonkit.errors import BudgetError, GuaranteeError, ParameterError
 from anonkit.ledger import NAME, Ledger
+from anonkit.policy.bookkeeping import Bookkeeping
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.promises.approximate_dp import ApproximateDP
+from anonkit.promises.cautious_figures import loss_words
 from anonkit.promises.guarantee import PrivacyLoss
 from anonkit.report.schemas import report_schema
 
@@ -155,6 +157,37 @@ def test_the_ledger_adds_up_both_figures_and_keeps_the_budget(tmp_path: Path) ->
     assert not (tmp_path / "c.parquet").exists()
 
 
+def test_a_budget_of_delta_refuses_what_goes_beyond_it(tmp_path: Path) -> None:
+    """Remembered from the first release, in a dry run too; pure releases still fit, a higher budget lets more in."""
+    delta = METHOD.stated_delta
+    first = release(tmp_path / "a.parquet", budget_delta=1.5 * delta)
+    assert first.report["ledger"]["delta_budget"] == 1.5 * delta
+    for more in ({}, {"dry_run": True}, {"budget_delta": 0.0}):
+        with pytest.raises(BudgetError, match=r"budget of delta of the dataset would be overspent: delta \S+ is spent"):
+            release(tmp_path / "b.parquet", **more)
+    assert not (tmp_path / "b.parquet").exists()
+    pure = {"method": "dp-nb", "epsilon": 1.0, "policy": POLICY}
+    second = anonkit.release(patients(), output=tmp_path / "pure.parquet", **pure)
+    assert second.report["ledger"]["delta_budget"] == 1.5 * delta
+    third = release(tmp_path / "c.parquet", budget_delta=2 * delta)
+    assert third.report["ledger"]["delta_of_all_releases"] == third.report["ledger"]["delta_budget"] == 2 * delta
+
+    (standing,) = Ledger(tmp_path / NAME).datasets()
+    assert (standing.budget, standing.budget_delta, standing.left_delta) == (None, 2 * delta, 0.0)
+
+
+def test_a_budget_of_no_delta_refuses_the_first_release_before_anything_is_made(tmp_path: Path) -> None:
+    """Of the policy, too; exit code 1, and no ledger is left behind."""
+    declared = replace(POLICY, bookkeeping=Bookkeeping(budget_delta=0.0))
+    for more in ({"budget_delta": 0.0}, {"policy": declared}):
+        with pytest.raises(BudgetError, match=r"delta 0 is spent, .* 0 is allowed in all") as refused:
+            anonkit.release(
+                patients(), **{"method": METHOD, "policy": POLICY, "output": tmp_path / "a.parquet", **more}
+            )
+        assert (refused.value.exit_code, refused.value.code) == (1, "BUDGET")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_ledger_shows_delta(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In the line of the release and in the sum of its dataset; for machines too."""
     release(tmp_path / "out.parquet")
@@ -162,8 +195,12 @@ def test_the_ledger_shows_delta(tmp_path: Path, capsys: pytest.CaptureFixture[st
     text = capsys.readouterr().out
     assert run(program, ["ledger", str(tmp_path), "--json"], "anonkit") == 0
     (dataset,) = json.loads(capsys.readouterr().out)["datasets"]
+    release(tmp_path / "out2.parquet", budget_delta=0.5)
+    assert run(program, ["ledger", str(tmp_path)], "anonkit") == 0
+    assert f"delta {loss_words(2 * METHOD.stated_delta)} spent of 0.5, 0.49" in capsys.readouterr().out
 
-    assert f"epsilon 1 spent, delta {METHOD.stated_delta:g}" in text
+    assert (dataset["budget_delta"], dataset["left_delta"]) == (None, None)
+    assert f"epsilon 1 spent, no budget set; delta {METHOD.stated_delta:g} spent, no budget set" in text
     assert f"approximate-dp, delta = {METHOD.stated_delta:g}" in text
     assert dataset["delta"] == dataset["releases"][0]["delta"] == METHOD.stated_delta
 
