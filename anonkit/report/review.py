@@ -164,7 +164,14 @@ def _position_words(ledger_position: Mapping[str, Any]) -> str:
     delta = ledger_position.get("delta_of_all_releases")
     beside = f" and δ = {bound(delta)}" if delta else ""
     loss = "have no bound together" if total == "inf" else f"cost ε = {bound(total)}{beside} together"
-    return f"{position} The randomized ones {loss}."
+    return f"{position} The randomized ones {loss}{_allowed_words(ledger_position)}."
+
+
+def _allowed_words(ledger_position: Mapping[str, Any]) -> str:
+    """Return what the releases of the dataset may cost together, where a budget limits that."""
+    budgets = (("ε", ledger_position.get("epsilon_budget")), ("δ", ledger_position.get("delta_budget")))
+    told = [f"{sign} = {bound(budget)}" for sign, budget in budgets if budget is not None]
+    return f"; {' and '.join(told)} {'are' if len(told) > 1 else 'is'} allowed" if told else ""
 
 
 def change_words(report: Mapping[str, Any], difference: Mapping[str, Any] | None) -> str:

@@ -121,6 +121,12 @@ def test_the_ledger_and_the_release_before_are_told(reports: dict[str, Any]) -> 
     told = {**reports["k"], "ledger": ledger}
     assert ledger_words(told) == "Release 2 of this dataset in its ledger. The randomized ones have no bound together."
     assert "made by rr on 2 January 2026" in change_words(told, None)
+    limited = {"release_of_dataset": 2, "epsilon_of_all_releases": 2.0, "delta_of_all_releases": 2e-6}
+    allowed = {"epsilon_budget": "inf", "delta_budget": 1e-5}
+    assert ledger_words({**told, "ledger": {**limited, **allowed}}).endswith(
+        "The randomized ones cost ε = 2 and δ = 2e-06 together; ε = ∞ and δ = 1e-05 are allowed."
+    )
+    assert ledger_words({**told, "ledger": {**limited, "epsilon_budget": 3.0}}).endswith("together; ε = 3 is allowed.")
     assert ledger_words(reports["k"]).startswith("No ledger is named here: whether there are other releases")
     unnamed = {**reports["k"], "ledger": {"booked": True, "joint_k_accepted": 2}}
     assert ledger_words(unnamed).startswith("Booked by its owner: whether there are other releases of these data is")
