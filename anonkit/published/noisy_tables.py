@@ -9,7 +9,8 @@ noisy counts afterwards (class sizes, shares, rows) costs no privacy.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -22,13 +23,41 @@ from anonkit.domains.number_bins import classes_from_params, classes_to_params
 from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
 from anonkit.published.exact_losses import RATE_BITS
 
-FORMAT = "anonkit-noisy-tables-1"
-GAUSSIAN_FORMAT = "anonkit-noisy-tables-2"
-FORMATS = (FORMAT, GAUSSIAN_FORMAT)
+FORMATS = ("anonkit-noisy-tables-1", "anonkit-noisy-tables-2")
+"""Of tables with discrete Laplace noise and with discrete Gaussian noise."""
 
 LAPLACE, GAUSSIAN = "discrete-laplace", "discrete-gaussian"
 _WIDE = 8.0
 """From this standard deviation on the variance of the discrete law is that of the continuous one, to 1e-500."""
+
+
+def format_of(law: str, formats: tuple[str, str]) -> str:
+    """Return under which of two formats params are published, by the law of their noise."""
+    return formats[0] if law == LAPLACE else formats[1]
+
+
+@contextmanager
+def reading_by_law(params: Mapping[str, Any], formats: tuple[str, str], damage: str) -> Iterator[str]:
+    """Tell the law of the noise by the format of params, and refuse what turns out to be damaged while they are read.
+
+    Parameters
+    ----------
+    params : mapping
+        Of a release.
+    formats : pair of str
+        Of params with discrete Laplace noise and with discrete Gaussian noise.
+    damage : str
+        What is said where a key is missing or of the wrong kind.
+
+    Raises
+    ------
+    ReleaseFormatError
+        The format is another one, or what is read inside is damaged, or contradicts itself.
+    """
+    if params.get("format") not in formats:
+        raise ReleaseFormatError(f"the params are not of format {' or '.join(formats)}")
+    with refusing_damage(damage, contradictions=True):
+        yield LAPLACE if params["format"] == formats[0] else GAUSSIAN
 
 
 def noise_variance(rate: int, law: str = LAPLACE) -> float:
@@ -147,7 +176,7 @@ class NoisyTables:
     def to_params(self) -> dict[str, Any]:
         """Return the tables, ready for JSON."""
         return {
-            "format": FORMAT if self.law == LAPLACE else GAUSSIAN_FORMAT,
+            "format": format_of(self.law, FORMATS),
             "target": classes_to_params(self.target, self.classes),
             "class_counts": self.class_counts.tolist(),
             "class_rate": self.class_rate,
@@ -163,10 +192,7 @@ class NoisyTables:
         ReleaseFormatError
             The format is another one, a key is missing, or the parts contradict each other.
         """
-        if params.get("format") not in FORMATS:
-            raise ReleaseFormatError(f"the params are not of format {' or '.join(FORMATS)}")
-        law = LAPLACE if params["format"] == FORMAT else GAUSSIAN
-        with refusing_damage("the noisy tables lack a key or have one of the wrong kind", contradictions=True):
+        with reading_by_law(params, FORMATS, "the noisy tables lack a key or have one of the wrong kind") as law:
             return cls(
                 target=str(params["target"]["name"]),
                 classes=classes_from_params(params["target"]),

@@ -15,13 +15,12 @@ from typing import Any, Self
 import numpy as np
 
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
-from anonkit.errors import ParameterError, ReleaseFormatError, did_you_mean, refusing_damage
+from anonkit.errors import ParameterError, did_you_mean
 from anonkit.published.marginal_tables import MarginalSchema
-from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
+from anonkit.published.noisy_tables import LAPLACE, format_of, reading_by_law
 
-LAPLACE_FORMAT, GAUSSIAN_FORMAT = "anonkit-marginals-1", "anonkit-marginals-2"
-"""The law of the noise of the tables beside the mixture: a format of its own, so that no reader takes one for other."""
-FORMATS = (LAPLACE_FORMAT, GAUSSIAN_FORMAT)
+FORMATS = ("anonkit-marginals-1", "anonkit-marginals-2")
+"""Of mixtures beside tables with discrete Laplace noise and with discrete Gaussian noise."""
 WEIGHT_UNITS = 1 << 20
 """What the weights of the components of a class add up to."""
 SHARE_UNITS = 1 << 16
@@ -166,7 +165,7 @@ class ProductMixtures:
     def to_params(self) -> dict[str, Any]:
         """Return the mixtures, ready for JSON; the columns are those of the schema."""
         return {
-            "format": LAPLACE_FORMAT if self.law == LAPLACE else GAUSSIAN_FORMAT,
+            "format": format_of(self.law, FORMATS),
             "anchored": self.anchored,
             "mixtures": [own.to_params() for own in self.classes],
         }
@@ -180,12 +179,10 @@ class ProductMixtures:
         ReleaseFormatError
             The format is another one, a key is missing, or the parts contradict each other.
         """
-        if params.get("format") not in FORMATS:
-            raise ReleaseFormatError(f"the params are not of format {' or '.join(FORMATS)}")
-        with refusing_damage("the mixture lacks a key or has one of the wrong kind", contradictions=True):
+        with reading_by_law(params, FORMATS, "the mixture lacks a key or has one of the wrong kind") as law:
             return cls(
                 schema=MarginalSchema.from_params(params),
                 anchored=bool(params["anchored"]),
                 classes=tuple(ClassMixture.from_params(own) for own in params["mixtures"]),
-                law=LAPLACE if params["format"] == LAPLACE_FORMAT else GAUSSIAN,
+                law=law,
             )
