@@ -15,7 +15,8 @@ from anonkit.cli.outcome import Outcome
 from anonkit.errors import ParameterError
 
 if TYPE_CHECKING:
-    from anonkit.consumers.reconstruction import Reconstruction, RegressionScores, Scores
+    from anonkit.consumers.prediction_scores import RegressionScores, Scores
+    from anonkit.consumers.reconstruction import Reconstruction
 
 _SHOWN = 40
 """Cells of a table that the terminal shows."""
@@ -102,7 +103,8 @@ def command(
     draws rows and counts them); its params.json stands beside it, and nothing else is needed. Learning from a release
     costs no privacy.
     """
-    from anonkit.consumers.reconstruction import MixtureQuestions, reconstruct
+    from anonkit.consumers.mixture_questions import MixtureQuestions
+    from anonkit.consumers.reconstruction import reconstruct
     from anonkit.engines.snapshots.whole_tables import whole_table
 
     table = None if test is None else whole_table(test, **how)
@@ -194,7 +196,7 @@ def _asked_lines(reconstruction: Reconstruction, written: Sequence[str | None]) 
 
 
 def _score_lines(scores: Scores | RegressionScores, classes: list[str]) -> list[str]:
-    from anonkit.consumers.reconstruction import RegressionScores
+    from anonkit.consumers.prediction_scores import RegressionScores
     from anonkit.report.wording import number, percent
 
     if isinstance(scores, RegressionScores):

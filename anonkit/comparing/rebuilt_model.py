@@ -12,7 +12,8 @@ import pyarrow as pa
 from anonkit.bundle.stored_release import Release
 from anonkit.checks.consumer_models import scores_of_shares
 from anonkit.consumers.columns import Columns
-from anonkit.consumers.reconstruction import learned_from, regression_scores
+from anonkit.consumers.learned_models import learned_from
+from anonkit.consumers.prediction_scores import regression_scores
 from anonkit.domains.attribute_domains import UNKNOWN
 from anonkit.domains.cell_keys import cell_numbers
 from anonkit.domains.number_bins import NumberBins

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from anonkit.consumers.forest import Forest as Forest
     from anonkit.consumers.marginal_model import MarginalModel as MarginalModel
     from anonkit.consumers.mixture_classifier import MixtureClassifier as MixtureClassifier
+    from anonkit.consumers.mixture_questions import MixtureQuestions as MixtureQuestions
     from anonkit.consumers.naive_bayes import NaiveBayes as NaiveBayes
-    from anonkit.consumers.reconstruction import MixtureQuestions as MixtureQuestions
     from anonkit.consumers.reconstruction import reconstruct as reconstruct
     from anonkit.consumers.regressor import ReleaseRegressor as ReleaseRegressor
     from anonkit.consumers.release_features import ReleaseFeatures as ReleaseFeatures
@@ -41,7 +41,7 @@ _HOME = {
     "Forest": "forest",
     "MarginalModel": "marginal_model",
     "MixtureClassifier": "mixture_classifier",
-    "MixtureQuestions": "reconstruction",
+    "MixtureQuestions": "mixture_questions",
     "NaiveBayes": "naive_bayes",
     "ReleaseFeatures": "release_features",
     "ReleaseRegressor": "regressor",

@@ -12,7 +12,7 @@ import anonkit
 from anonkit.bundle.stored_release import Release
 from anonkit.checks.consumer_models import best_of, name_of_best, scores_of_models
 from anonkit.comparing.rebuilt_model import RECONSTRUCTED, scores_of_reconstruction
-from anonkit.consumers.reconstruction import learned_from
+from anonkit.consumers.learned_models import learned_from
 from anonkit.datasets import bank_customers, bank_customers_policy
 
 TARGET = "customer_value"

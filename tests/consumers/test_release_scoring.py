@@ -14,8 +14,8 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 import anonkit
 from anonkit.consumers import NaiveBayes
+from anonkit.consumers.learned_models import learned_from
 from anonkit.consumers.naive_bayes import ReleasedRowsWarning
-from anonkit.consumers.reconstruction import learned_from
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.domains.attribute_domains import Categories
 from anonkit.errors import ParameterError, SourceError

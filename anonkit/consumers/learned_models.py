@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model that a release with noise gives its receiver, by the format of its params: naive Bayes, forest, mixture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonkit.consumers.release_files import Described, read_params
+from anonkit.errors import ParameterError, option
+from anonkit.published.aggregates import FORMAT as AGGREGATES
+from anonkit.published.product_mixtures import FORMATS as MIXTURES
+from anonkit.published.randomized_table import FORMAT as RANDOMIZED_FORMAT
+from anonkit.published.tree_model import FORMAT as FOREST_FORMAT
+
+if TYPE_CHECKING:
+    from anonkit.consumers.forest import Forest
+    from anonkit.consumers.mixture_questions import MixtureQuestions
+    from anonkit.consumers.naive_bayes import NaiveBayes
+
+
+def learned_from_files(
+    release: str | Path, estimator: str | None, vote: str | None, asked: MixtureQuestions, settings: Mapping[str, Any]
+) -> tuple[Any, Described | None]:
+    """Return the model that the format of the params calls for, and its description; None where it predicts nothing.
+
+    Parameters
+    ----------
+    release : path
+    estimator, vote, settings
+        As in `reconstruct`.
+    asked : MixtureQuestions
+        What only a mixture can answer.
+
+    Raises
+    ------
+    AnonkitError
+        Those of `reconstruct`: the release has no model, or another one than what is asked is for.
+    """
+    params = read_params(release)
+    if params.get("format") in MIXTURES:
+        return _of_mixture(params, estimator, vote, asked, settings)
+    asked.refuse()
+    if params.get("format") == AGGREGATES:
+        raise ParameterError(
+            "the release holds published tables and no rows: no model is learned from them",
+            "read the file as it is, or table by table with anonkit.consumers.aggregate_tables",
+        )
+    if params.get("format") == FOREST_FORMAT:
+        from anonkit.consumers.forest import Forest
+
+        if estimator is not None:
+            raise ParameterError(
+                "estimator is for naive Bayes, and this release holds a forest", f"leave {option('estimator')} out"
+            )
+        forest = Forest(params, vote=vote, **settings).fit()  # type: ignore[arg-type]  # checked by `fit`
+        if vote is not None and forest.scores_ is not None:
+            raise ParameterError(
+                "vote is for trees that are counted together, and this release predicts by its scores",
+                f"leave {option('vote')} out",
+            )
+        return forest, forest.described()
+    from anonkit.consumers.model_files import described
+    from anonkit.consumers.naive_bayes import NaiveBayes
+
+    if vote is not None:
+        raise ParameterError("vote is for a forest, and this release is for naive Bayes", f"leave {option('vote')} out")
+    chosen = {} if estimator is None else {"estimator": estimator}
+    learned = NaiveBayes.from_release(release, **chosen, **settings)
+    return learned, described(learned)
+
+
+def learned_from(params: Mapping[str, Any], released: object) -> tuple[NaiveBayes | Forest, Described] | None:
+    """Return the model of a release in memory, and its description.
+
+    Parameters
+    ----------
+    params : mapping
+        What `params.json` of the release holds.
+    released : table
+        Its rows.
+
+    Returns
+    -------
+    tuple or None
+        None when there is no noise to undo and no model: it is an ordinary table, to be trained on as it is.
+
+    Privacy
+    -------
+    Post-processing of what was published: no privacy loss.
+    """
+    if params.get("format") == FOREST_FORMAT:
+        from anonkit.consumers.forest import Forest
+
+        forest = Forest(params).fit()
+        return forest, forest.described()
+    from anonkit.consumers.noisy_statistics import is_noisy_tables
+
+    if params.get("format") != RANDOMIZED_FORMAT and not is_noisy_tables(params):
+        return None
+    from anonkit.consumers.model_files import described
+    from anonkit.consumers.naive_bayes import NaiveBayes
+
+    learned = NaiveBayes(params).fit(released)
+    return learned, described(learned)
+
+
+def _of_mixture(
+    params: Mapping[str, Any],
+    estimator: str | None,
+    vote: str | None,
+    asked: MixtureQuestions,
+    settings: Mapping[str, Any],
+) -> tuple[Any, Described | None]:
+    """Return the classifier of a mixture, or the mixture itself where no column is to be predicted."""
+    for name, given in (("estimator", estimator), ("vote", vote), *settings.items()):
+        if given is not None:
+            raise ParameterError(
+                f"{name} is for other models, and this release holds a mixture", f"leave {option(name)} out"
+            )
+    from anonkit.consumers.marginal_model import MarginalModel
+
+    if asked.given and asked.draw is None and not asked.tables:
+        raise ParameterError(
+            "conditions are on rows to draw or to count",
+            f"{option('draw', 'FILE')}, {option('tables', 'COLUMNS', typed='table')}; a prediction takes them from "
+            "its test table",
+        )
+    if asked.target is None and params.get("target") is None:
+        return MarginalModel(params), None
+    from anonkit.consumers.mixture_classifier import MixtureClassifier
+
+    classifier = MixtureClassifier(params, target=asked.target).fit()
+    return classifier, classifier.described()

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions to the mixture of a release by `dp-marginals`: a column to predict, rows to draw, tables, conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+
+from anonkit.consumers.whole_files import write_whole
+from anonkit.errors import ParameterError
+
+if TYPE_CHECKING:
+    from anonkit.consumers.marginal_model import MarginalModel
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixtureQuestions:
+    """What is asked of the mixture of a release by `dp-marginals`, besides a prediction."""
+
+    target: str | None = None
+    """The column to predict; the declared target where none is named."""
+    draw: str | Path | None = None
+    """Parquet file to write rows to that are drawn from the mixture."""
+    rows: int | None = None
+    """How many; as many as the mixture stands for where no number is given."""
+    seed: int | None = None
+    """The same rows for the same seed."""
+    tables: Sequence[Sequence[str]] = ()
+    """One to three columns each, whose counts are told with their intervals."""
+    given: Mapping[str, object] = field(default_factory=dict)
+    """Conditions on the rows that are drawn and counted; see `MarginalModel.given`."""
+
+    def refuse(self) -> None:
+        """Refuse what only a mixture can answer.
+
+        Raises
+        ------
+        ParameterError
+            Something was asked.
+        """
+        if self != MixtureQuestions():
+            raise ParameterError(
+                "a column to predict, rows to draw, tables and conditions are asked of a release by dp-marginals",
+                "this release has a model of its target alone",
+            )
+
+
+def answers(mixture: Any, asked: MixtureQuestions) -> dict[str, Any]:
+    """Return what a mixture answers: `tables`, and in `drawn` how many rows were written; nothing where none was asked.
+
+    Parameters
+    ----------
+    mixture : MarginalModel
+        Not looked at where neither rows nor tables are asked.
+    asked : MixtureQuestions
+    """
+    if asked.draw is None and not asked.tables:
+        return {}
+    conditioned: MarginalModel = mixture.given(asked.given)
+    tables = tuple(conditioned.marginal(*names) for names in asked.tables)
+    if asked.draw is None:
+        return {"tables": tables}
+    drawn = conditioned.batches(asked.rows, seed=asked.seed)
+    written = []
+
+    def write(aside: Path) -> None:
+        first = next(drawn)
+        with pq.ParquetWriter(aside, first.schema) as file:
+            for batch in chain([first], drawn):
+                file.write_batch(batch)
+                written.append(batch.num_rows)
+
+    write_whole(Path(asked.draw), write)
+    return {"tables": tables, "drawn": sum(written)}
