@@ -59,7 +59,7 @@ class IntervalCells:
     whole: bool
     """True: the column holds whole numbers, or days, so that the highest value below 40 is 39."""
     bounds: tuple[float, float] | None
-    """Declared bounds, which end the outermost intervals; without them these end at the outermost cuts."""
+    """Declared bounds, which end the outermost intervals; without them they end as `_open_ends` says."""
     missing: frozenset[str] = frozenset()
     """Texts that stood for missing in the source."""
 
@@ -111,11 +111,25 @@ class IntervalCells:
             high = math.ceil(high) - 1.0
         if low is not None and self.whole:
             low = float(math.ceil(low))
+        lowest, highest = self._open_ends(cuts)
         if low is None:
-            low = min(cuts[0] if self.bounds is None else self.bounds[0], math.inf if high is None else high)
+            low = min(lowest, math.inf if high is None else high)
         if high is None:
-            high = max(cuts[-1] if self.bounds is None else self.bounds[1], low)
+            high = max(highest, low)
         return low, high, (low + high) / 2
+
+    def _open_ends(self, cuts: Sequence[float]) -> tuple[float, float]:
+        """Return where the lowest interval begins and the highest ends: at the bounds, or the outermost cuts.
+
+        One cut of other than whole numbers would be both, and its two sides one point: they reach half its size from
+        it, 1 from zero, so that the cut stays in the middle between what a model has seen of either side.
+        """
+        if self.bounds is not None:
+            return self.bounds
+        if len(cuts) == 1 and not self.whole:
+            reach = abs(cuts[0]) / 2 or 1.0
+            return cuts[0] - reach, cuts[0] + reach
+        return cuts[0], cuts[-1]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -103,7 +103,8 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     The lowest (highest) interval of a column has an open end: it ends at the declared bound, and at the column's
-    outermost cut when none is declared. Whole numbers of [30, 40) reach from 30 to 39, dates to the day before.
+    outermost cut when none is declared; the two sides of a single cut of other than whole numbers reach half its size
+    from it (1 from zero). Whole numbers of [30, 40) reach from 30 to 39, dates to the day before.
     Columns are found by name: others, such as identifiers or the target, are left out of the features, and a test table
     may have more columns than the release, in any order. Text that is a label of the release is read as this label.
     Of a release that shows intervals as bounds (`age_low`, `age_high`) the features are those of its labels.

@@ -95,6 +95,28 @@ def test_a_number_of_decimals_reaches_to_the_cut() -> None:
     np.testing.assert_array_equal(got, [[0.5, 1.5, 1.0], [0.7, 0.7, 0.7]])
 
 
+@pytest.mark.parametrize(
+    ("cut", "below", "above"),
+    [
+        ("0.5", [0.25, 0.5, 0.375], [0.5, 0.75, 0.625]),
+        ("-4", [-6, -4, -5], [-4, -2, -3]),
+        ("0", [-1, 0, -0.5], [0, 1, 0.5]),
+    ],
+)
+def test_one_cut_of_decimals_tells_its_two_sides_apart(cut: str, below: list[float], above: list[float]) -> None:
+    """Both sides have an open end at the same cut: they reach half its size from it, 1 from zero."""
+    axis = intervals("dose", [cut], [f"< {cut}", f">= {cut}"])
+
+    got = features_of(params_of(axis, dose={"type": "double"}), dose=[f"< {cut}", f">= {cut}"])
+    declared = features_of(
+        params_of(axis, dose={"type": "double", "domain": {"bounds": [-9, 9]}}), dose=[f"< {cut}", f">= {cut}"]
+    )
+
+    np.testing.assert_array_equal(got, [below, above])
+    np.testing.assert_array_equal(declared[:, 0], [-9, float(cut)])
+    np.testing.assert_array_equal(declared[:, 1], [float(cut), 9])
+
+
 def test_dates_are_days_since_1970() -> None:
     """A label reaches to the day before its end; a date in the original values is one day, a year's label a year."""
     labels = ["< 1970-01-11", "[1970-01-11, 1970-01-21)", "1970"]
