@@ -27,18 +27,24 @@ USUAL_EIGHT = ("age", "workclass", "education", "marital-status", "occupation", 
 ADULT = Path(__file__).parents[3] / "shared" / "data" / "adult.csv.gz"
 
 
-def forest_auc(cells: pd.DataFrame, labels: np.ndarray, *, numeric: tuple[str, ...] = ()) -> float:
-    """Return the five-fold AUC of a consumer's forest on one-hot cells."""
+def forest_auc(cells: pd.DataFrame, labels: np.ndarray, *, numeric: tuple[str, ...] = (), **size: int) -> float:
+    """Return the cross-validated AUC of a consumer's forest on one-hot cells; `size` as of `matrix_auc`."""
+    words = [name for name in cells.columns if name not in numeric]
+    bits = pd.get_dummies(cells[words].astype(str), dtype=np.float32)
+    return matrix_auc(pd.concat([bits, cells[list(numeric)]], axis=1).to_numpy(dtype=np.float32), labels, **size)
+
+
+def matrix_auc(features: np.ndarray, labels: np.ndarray, *, trees: int = 100, folds: int = 5) -> float:
+    """Return the cross-validated AUC of a consumer's forest on features, NaN among them; of no feature, .5."""
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.metrics import roc_auc_score
     from sklearn.model_selection import StratifiedKFold
 
-    words = [name for name in cells.columns if name not in numeric]
-    bits = pd.get_dummies(cells[words].astype(str), dtype=np.float32)
-    features = pd.concat([bits, cells[list(numeric)]], axis=1).to_numpy(dtype=np.float32)
+    if not features.shape[1]:
+        return 0.5
     scores = []
-    for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(features, labels):
-        forest = RandomForestClassifier(100, min_samples_leaf=5, n_jobs=-1, random_state=0)
+    for train, test in StratifiedKFold(folds, shuffle=True, random_state=0).split(features, labels):
+        forest = RandomForestClassifier(trees, min_samples_leaf=5, n_jobs=-1, random_state=0)
         forest.fit(features[train], labels[train])
         scores.append(roc_auc_score(labels[test], forest.predict_proba(features[test])[:, 1]))
     return float(np.mean(scores))
@@ -49,6 +55,21 @@ def released_cells(release: anonkit.Release, n_rows: int, columns: list[str]) ->
     table = release.to_pandas().set_index("row")
     kept = [name for name in columns if name in table.columns]
     return table[kept].astype(object).reindex(range(n_rows), fill_value="*").fillna("(missing)")
+
+
+def released_numbers(release: anonkit.Release, n_rows: int) -> np.ndarray:
+    """Return the released cells as `ReleaseFeatures` gives them, in source order; NaN for suppressed rows."""
+    from anonkit.consumers import ReleaseFeatures
+
+    table = release.to_pandas()
+    rows = table.pop("row").to_numpy()
+    cells = table.drop(columns="guide", errors="ignore")
+    if not cells.shape[1]:
+        return np.empty((n_rows, 0))
+    found = ReleaseFeatures(release).fit_transform(cells)
+    numbers = np.full((n_rows, found.shape[1]), np.nan)
+    numbers[rows] = found
+    return numbers
 
 
 def held_out(frame: pd.DataFrame, columns: list[str], seed: int, **parameters: Any) -> tuple[float, anonkit.Release]:
