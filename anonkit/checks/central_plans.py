@@ -202,7 +202,7 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     lines: list[ExpectedLine] = []
     for level in range(levels):
         if level < levels - 1:
-            cost = None if rule is None else rule.of_level(level)
+            cost = None if rule is None else rule.of_split
             lines.append(replace(split, purpose=split.purpose.format(level), level=level, cost=cost))
         cost = None if rule is None else rule.of_leaf(level)
         lines.append(_line(f"class counts of a leaf at level {level}", level=level, ends_path=True, cost=cost))

@@ -47,14 +47,14 @@ class RebuiltRule:
             "weights": self.weights,
         }
 
-    def of_level(self, level: int) -> float:
-        """Return what a split at a level costs: 1.26 times the one above."""
-        ratio = 1.26
-        return self.left * self.shares[0] * ratio**level / sum(ratio**at for at in range(self.depth))
+    @property
+    def of_split(self) -> float:
+        """What a split costs: the same at every level."""
+        return self.left * self.shares[0] / max(self.depth, 1)
 
     def of_leaf(self, level: int) -> float:
         """Return what the counts of a leaf cost: what the path to it has not spent."""
-        return self.left * (self.shares[0] + self.shares[1]) - sum(self.of_level(at) for at in range(level))
+        return self.left * (self.shares[0] + self.shares[1]) - level * self.of_split
 
 
 def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule | None:
@@ -77,14 +77,15 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
     by_cell = strength / (2 * attributes * classes)
     weights = strength > 35 * attributes**2 and classes <= 64
     trees = facts.whole("trees", 0, 1000) or 1 if facts.method == "dp-forest" else 1
+    deep = weights and strength >= 7_500 * classes
     if weights:
-        depth = 3 + sum(strength >= limit for limit in _WEIGHED_LEVELS)
-        regions = min(3, 1 + math.floor(math.log2(by_cell / 240))) if by_cell >= 240 and trees == 1 else 0
+        depth = max(5 if deep else 3, 3 + sum(strength >= limit for limit in _WEIGHED_LEVELS))
+        regions = sum(by_cell >= limit for limit in (240, 960, 3840)) if trees == 1 else 0
         counts = 0.07
     else:
         depth, regions = 2 if facts.parameters["as_"] == "cells" and strength >= 20 else 0, 0
         counts = math.ceil(min(max(8.0 / strength, 0.06), 0.12) * 1000) / 1000
-    splits = (0.08 if weights else 0.06) if depth else 0.0
+    splits = (0.16 if deep else 0.08 if weights else 0.06) if depth else 0.0
     if asked := facts.whole("depth", 0, 12):
         splits = (splits or 0.09) if asked > 1 else 0.0
         depth, regions = asked - 1, min(regions, asked - 1)

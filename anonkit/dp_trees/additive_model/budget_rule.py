@@ -21,13 +21,21 @@ _SPLIT_FROM = 20
 _DROWNED = 25
 """Product of epsilon and rows, for each cell of a table of two values, below which evidence is left as it is."""
 _REGIONS_FROM = 240
-"""The same product from which on there are two regions; four from twice as much, eight from four times as much."""
+"""The same product from which on there are two regions; four from 4 times as much, eight from 16 times as much.
+
+The histograms of all regions add up to those of the whole table, and so does their noise.
+"""
 _WEIGHED_FROM = 35
 """Product of epsilon and rows, for each pair of attributes, from which on weights are learned."""
 _ROWS_OF_COUNTS, _LEAST_COUNTS, _MOST_COUNTS = 8.0, 0.06, 0.12
 """Class counts of leaves get this over the product of epsilon and rows, so that their noise is small; and limits."""
 _DEEPER = (50_000, 100_000, 400_000)
 """Products of epsilon and rows from which on a tree with weights has one more level."""
+_DEEP, _DEEP_FROM = 5, 7_500
+"""Splits on a path, at least, where the product of epsilon and rows is so large for each class.
+
+Where the class depends on two attributes together, shallow trees of few noisy splits find nothing of it.
+"""
 _RANGE_OF_CELLS = ((2, 4), (25, 8), (300, 16), (1000, 32))
 
 
@@ -89,15 +97,15 @@ def rule_for(
     learned = strength > _WEIGHED_FROM * attributes**2 and classes <= MOST_WEIGHED
     drowned = per_cell < _DROWNED and not learned
     levels = 2 if in_cells and strength >= _SPLIT_FROM else 0
-    region = math.floor(math.log2(per_cell / _REGIONS_FROM)) + 1 if learned and per_cell >= _REGIONS_FROM else 0
-    region = min(region, 3)
+    region = sum(per_cell >= _REGIONS_FROM * 4**level for level in range(3)) if learned else 0
     region = region if trees == 1 else 0  # the first of several trees has seen few of the rows
+    deep = learned and strength >= _DEEP_FROM * classes
     depth = 3 + sum(strength >= limit for limit in _DEEPER) if learned else levels
     return Rule(
-        depth=depth,
+        depth=max(depth, _DEEP) if deep else depth,
         region_depth=region,
         cells=next((cells for limit, cells in _RANGE_OF_CELLS if per_cell < limit), 64),
-        splits=Fraction(8 if learned else 6, 100) if depth else Fraction(0),
+        splits=Fraction(16 if deep else 8 if learned else 6, 100) if depth else Fraction(0),
         counts=Fraction(7, 100) if learned else _counts(strength),
         weights=Fraction(17, 100) if learned else Fraction(0),
         attribute_weight=1.0 if drowned else min(1.0, (6 / attributes) ** 0.75),

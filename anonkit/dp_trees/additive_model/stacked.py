@@ -38,8 +38,6 @@ from anonkit.published.tree_attributes import TreeSchema
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
 
-_RATIO = Fraction(63, 50)
-"""What a level gets of what the level above gets: the cube root of 2, since it has twice the nodes."""
 _PIECE = 1 << 14
 _PIECE_CELLS = 1 << 22
 """Rows times features times classes that are worked on at once."""
@@ -73,9 +71,8 @@ class StackedPlan:
     def trees_plan(self) -> Plan:
         """The plan of the trees."""
         depth, rule = self.rule.depth, self.rule
-        levels = [rule.splits * _RATIO**level for level in range(depth)]
-        total = sum(levels, Fraction(0))
-        weights = (*(rule.splits * level_rate / total for level_rate in levels), rule.counts)
+        # evenly: the first splits of an interaction tell least, and all others rest on them
+        weights = (*[rule.splits / max(depth, 1)] * depth, rule.counts)
         changes = changed_rows(self.rows_per_unit, self.adjacency)
         return Plan(
             choices=Choices(

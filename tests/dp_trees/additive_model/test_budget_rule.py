@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +38,24 @@ def test_more_rows_never_make_the_model_coarser(epsilon: float, rows: float, att
     assert (few.cells, few.depth, few.region_depth) <= (many.cells, many.depth, many.region_depth)
     assert few.depth <= many.depth
     assert few.region_depth <= many.region_depth
+
+
+def test_trees_are_deep_where_every_class_has_many_rows() -> None:
+    """An interaction of two attributes takes several splits that tell little each."""
+    deep, shallow = (rule_for(epsilon=1.0, rows=rows, attributes=10, classes=2) for rows in (15_000, 14_999))
+    assert (deep.depth, deep.splits) == (5, Fraction(16, 100))
+    assert (shallow.depth, shallow.splits) == (3, Fraction(8, 100))
+    many = rule_for(epsilon=1.0, rows=15_000, attributes=10, classes=3)
+    assert many.depth == 3
+
+
+def test_twice_the_regions_ask_for_four_times_the_rows() -> None:
+    """The noise of all regions adds up to that of the whole table."""
+    found = [
+        rule_for(epsilon=1.0, rows=20 * per_cell, attributes=5, classes=2).region_depth
+        for per_cell in (239, 240, 959, 960, 3839, 3840, 10**6)
+    ]
+    assert found == [0, 1, 1, 2, 2, 3, 3]
 
 
 def test_what_the_owner_chose_goes_before_the_rule() -> None:

@@ -49,6 +49,29 @@ def run(
     return learn(plan, BatchCounter(lambda: batches), Randomness.seeded(1))
 
 
+def test_a_chessboard_is_found_by_the_rule() -> None:
+    """The class follows from two attributes together, each of which says little: five splits of 16 % of epsilon."""
+    draw = np.random.default_rng(4)
+    schema = schema_of(*(attribute(name, 9, Split.CUT) for name in "abcdefghij"))
+    codes = draw.integers(0, 9, (10, 20_000)).astype(np.uint8)
+    labels = ((codes[0] // 3 + codes[1] // 3) % 2).astype(np.int64)
+    rule = replace(rule_for(epsilon=1.0, rows=20_000, attributes=10, classes=2), cells=9)
+    plan = StackedPlan(rule=rule, schema=schema, trees=1, epsilon=Fraction(1))
+    batch = CodedBatch(codes=codes, labels=labels, first_row=0)
+    right = []
+    for seed in range(4):
+        found = learn(plan, BatchCounter(lambda: [batch]), Randomness.seeded(seed))
+        guessed = found.scores.logarithms(places_of(found.forest, codes), codes).argmax(axis=1)
+        right.append((guessed == labels).mean())
+    assert min(right) > 0.99
+
+
+def test_each_level_of_a_tree_gets_the_same() -> None:
+    """The first splits of an interaction tell least, and all others rest on them."""
+    lines = run(LEARNED, *table(300)).plan.trees_plan.accounting.draws
+    assert len({draw.rate * draw.sensitivity // 1000 for draw in lines if draw.purpose.startswith("split")}) == 1
+
+
 @pytest.mark.parametrize("trees", [1, 3])
 @pytest.mark.parametrize("learned", [False, True])
 def test_the_account_adds_up_to_at_most_epsilon_and_nearly_uses_it(trees: int, learned: bool) -> None:
