@@ -86,8 +86,9 @@ class RandomizeBatch:
                 answers = answers % size
             domain = attribute.answers()
             assert domain is not None  # noqa: S101 - TRR has no codes
-            shown = _shown_of(domain, answers)
-            yield attribute.name, shown if asked is None else _among_blanks(shown, asked, batch.num_rows)
+            if asked is not None:
+                answers = _among_blanks(domain, answers, asked, batch.num_rows)
+            yield attribute.name, _shown_of(domain, answers)
         if table.target is not None and labels is not None and classes is not None:
             if self._label_randomizer is not None:
                 small = labels.astype(_small(self._label_randomizer.channel))
@@ -123,14 +124,17 @@ class RandomizeBatch:
         """Return the answers of the rows that are asked for the attribute, of all when `asked` is None."""
         domain = attribute.domain
         assert domain is not None  # noqa: S101 - only TRR has none, and it was handled before
-        kind, cells = _small(randomizer.channel), batch
-        if asked is not None:
-            cells = batch.select([attribute.name]).take(pa.array(asked))
-        if attribute.joint_with_target and labels is not None:
-            codes = codes_of_cells(cells, attribute.name, domain, np.int64)
+        kind, cells = _small(randomizer.channel), batch.select([attribute.name])
+        # a dictionary is coded faster than some of its rows are taken
+        after = asked is not None and pa.types.is_dictionary(cells.column(0).type)
+        if asked is not None and not after:
+            cells = cells.take(pa.array(asked))
+        is_joint = attribute.joint_with_target and labels is not None
+        codes = codes_of_cells(cells, attribute.name, domain, np.int64 if is_joint else kind)
+        if after:
+            codes = codes[asked]
+        if is_joint and labels is not None:
             codes = (labels[slice(None) if asked is None else asked] * domain.size + codes).astype(kind)
-        else:
-            codes = codes_of_cells(cells, attribute.name, domain, kind)
         return randomizer.randomize(codes, key=self.key, stream=stream, first_row=row, rows=asked)
 
     def _transformed(
@@ -147,8 +151,12 @@ class RandomizeBatch:
         if presence is None and bounds is not None:
             numbers = np.where(np.isnan(numbers), bounds[0], numbers)
         answers = randomizer.randomize(numbers, key=self.key, stream=stream, first_row=row)
-        shown = pa.array(answers) if presence is None else array_of(answers, ~np.isnan(answers))
-        return shown if asked is None else _among_blanks(shown.take(pa.array(asked)), asked, batch.num_rows)
+        present = np.ones(answers.size, dtype=bool) if presence is None else ~np.isnan(answers)
+        if asked is not None:
+            unasked = np.ones(answers.size, dtype=bool)
+            unasked[asked] = False
+            answers[unasked], present[unasked] = np.nan, False  # no draw is kept that nobody is shown
+        return array_of(answers, present)
 
 
 def _randomizer(mechanism: Mechanism) -> CodeRandomizer[Channel] | NumberRandomizer:
@@ -176,20 +184,16 @@ def _shown_of(domain: Categories | Grid, answers: Codes) -> pa.Array:
 
 
 def _labelled(codes: Codes, labels: Sequence[str | None]) -> pa.Array:
-    """Return codes as a dictionary array; the code of missing is null."""
+    """Return codes as a dictionary array; the code after the last label is null."""
     names = [label for label in labels if label is not None]
-    if len(names) == len(labels):
-        indices = pa.array(codes.astype(np.int32))
-    else:
-        present = codes < len(names)
-        indices = array_of((codes * present).astype(np.int32), present)
+    present = codes < len(names)
+    indices = array_of((codes * present).astype(np.int32), present)
     return pa.DictionaryArray.from_arrays(indices, pa.array(names, pa.string()))
 
 
-def _among_blanks(shown: pa.Array, rows: IntArray, n_rows: int) -> pa.Array:
-    """Return what some rows show, nothing in the others, shape (n_rows,)."""
-    places = np.zeros(n_rows, dtype=np.int32)
-    places[rows] = np.arange(rows.size, dtype=np.int32)
-    blank = np.ones(n_rows, dtype=bool)
-    blank[rows] = False
-    return shown.take(pa.array(places, mask=blank))
+def _among_blanks(domain: Categories | Grid, answers: Codes, rows: IntArray, n_rows: int) -> Codes:
+    """Return what some rows answer, and in the others the code after the last that is shown, shape (n_rows,)."""
+    blank = domain.size - domain.has_missing
+    out: Codes = np.full(n_rows, blank, dtype=np.int32)
+    out[rows] = answers
+    return out

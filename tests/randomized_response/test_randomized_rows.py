@@ -51,6 +51,22 @@ def test_batches_of_any_size_give_the_same_rows(name: str, chosen: dict[str, Any
     assert rows == small_customers.num_rows
 
 
+@pytest.mark.parametrize(("name", "chosen"), MODELS)
+def test_texts_and_dictionaries_are_answered_alike(
+    name: str, chosen: dict[str, Any], small_customers: pa.Table
+) -> None:
+    """A category that comes as a place in a dictionary, whatever its order is, draws what its text draws."""
+    function = randomizer(name, chosen, small_customers)
+    plain, folded = small_customers, small_customers
+    for at, field in enumerate(small_customers.schema):
+        if pa.types.is_string(field.type) or pa.types.is_dictionary(field.type):
+            texts = small_customers.column(at).cast(pa.string())
+            plain = plain.set_column(at, field.name, texts)
+            folded = folded.set_column(at, field.name, texts.combine_chunks().dictionary_encode())
+    one, other = (function(table.combine_chunks().to_batches()[0], 5) for table in (plain, folded))
+    assert one.to_pylist() == other.to_pylist()
+
+
 def test_the_key_is_not_shown(small_customers: pa.Table) -> None:
     """Who reads a log must not be able to undo the noise."""
     shown = repr(randomizer("rr", {"epsilon": 1.0}, small_customers))
