@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 import pytest
 from hypothesis import settings
+from memory_folder import keep_files_in_memory
 from postgresql import Server, programs
 from repeatable_draws import MARK, RepeatableDraws
 
@@ -30,7 +31,8 @@ for _name in ("ANONKIT_LEDGER", "ANONKIT_LEDGER_REQUIRED", "ANONKIT_LEDGER_KEY",
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let noise be the same each time, as the generated examples are."""
+    """Let noise be the same each time, as the generated examples are, and files be in memory."""
+    keep_files_in_memory(config)
     config.addinivalue_line("markers", f"{MARK}: draws from the operating system, as a release does")
     if config.getoption("--hypothesis-profile", default=None) != "random":
         config.pluginmanager.register(RepeatableDraws(), "repeatable-draws")
