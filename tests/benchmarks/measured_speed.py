@@ -83,7 +83,14 @@ def ppnb_release(given: Given) -> Lines:
             ratio=median(float(ours[at] / floor[at]) for ours, floor in pairs),
             limit="ratio <= 2",
             runs=rounds,
-            note="pyarrow on one thread for both sides; the first release of the process is not counted.",
+            note=(
+                "pyarrow on one thread for both sides; the first release of the process is not counted. Of a "
+                "release's 0.93 s of the processor, by a profile of 2026-11-23: every cell read as text 0.22, "
+                "categories and numbers found in the texts 0.11, noise and answers 0.20, shuffle 0.07, Parquet with "
+                "zstd 0.15, the written file read again 0.08 and counted 0.06, copy, hash, report and page 0.04. `rr`"
+                " of the same table, each row asked for one attribute: 1.13 s, ratio 2.06, of which the ε of its "
+                "shuffled view takes 0.12."
+            ),
         )
     if given.size == "large":
         taken, peak = memory(50_000_000, given.work)
