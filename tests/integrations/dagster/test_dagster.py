@@ -232,7 +232,8 @@ def test_the_page_runs(
     assert anonkit.validate("out/customers.parquet", k=10).passed
 
     (tmp_path / "again" / "in").mkdir()
-    bank_customers(300, seed=2).to_pandas().to_csv("in/2026-02-01.csv", index=False)  # other people: not counted together
+    others = bank_customers(300, seed=2).to_pandas()  # the same people again would be counted together
+    others.to_csv("in/2026-02-01.csv", index=False)
     exec(by_month, names)
     assert _made(instance, names["monthly"], partition_key="2026-02-01").success
     assert anonkit.validate("out/2026-02-01.parquet", k=10).passed
