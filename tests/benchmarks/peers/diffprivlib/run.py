@@ -20,7 +20,7 @@ def _models(epsilon: float, bounds: tuple, classes: list[int]) -> dict[str, obje
 
 
 def scores(file: str, epsilons: list[float], runs: int) -> None:
-    """Print accuracy and AUC, means over runs, of every model at every epsilon."""
+    """Print accuracy and AUC, means over runs and each run's, of every model at every epsilon."""
     data = np.load(file)
     classes = sorted(int(one) for one in np.unique(data["labels"]))
     bounds = (data["low"], data["high"])
@@ -30,12 +30,16 @@ def scores(file: str, epsilons: list[float], runs: int) -> None:
             for name, model in _models(epsilon, bounds, classes).items():
                 chances = model.fit(data["train"], data["labels"]).predict_proba(data["test"])
                 truth = data["truth"]
-                areas = [roc_auc_score(truth == one, chances[:, at]) for at, one in enumerate(classes)]
+                met = [
+                    (truth == one, chances[:, at]) for at, one in enumerate(classes) if 0 < np.mean(truth == one) < 1
+                ]
+                areas = [roc_auc_score(*one) for one in met]
                 accuracy = float(np.mean(np.array(classes)[chances.argmax(axis=1)] == truth))
                 found.setdefault(name, []).append((accuracy, float(np.mean(areas))))
         for name, each in found.items():
             accuracy, auc = np.mean(each, axis=0)
-            print(json.dumps({"model": name, "epsilon": epsilon, "accuracy": accuracy, "auc": auc}))
+            line = {"model": name, "epsilon": epsilon, "accuracy": accuracy, "auc": auc, "each": each}
+            print(json.dumps(line))
 
 
 def times(file: str, sizes: list[list[int]], repeats: int) -> None:
