@@ -77,7 +77,7 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
     by_cell = strength / (2 * attributes * classes)
     weights = strength > 35 * attributes**2 and classes <= 64
     trees = facts.whole("trees", 0, 1000) or 1 if facts.method == "dp-forest" else 1
-    deep = weights and strength >= 7_500 * classes
+    deep = weights and strength >= 2_500 * classes
     if weights:
         depth = max(5 if deep else 3, 3 + sum(strength >= limit for limit in _WEIGHED_LEVELS))
         regions = sum(by_cell >= limit for limit in (240, 960, 3840)) if trees == 1 else 0

@@ -37,6 +37,7 @@ from anonkit.dp_trees.questions import BatchCounter, CodedBatch
 from anonkit.dp_trees.release.stacked_trees import schema_of
 from anonkit.dp_trees.split_selection import JointSelection
 from anonkit.dp_trees.tree_rows import Disjoint
+from anonkit.errors import SourceError
 from anonkit.mechanisms.accounting import rate_within, shares, units_of
 from anonkit.mechanisms.noisy_histograms import noisy_tables, table_weights
 from anonkit.methods.dp_nb import count
@@ -193,7 +194,10 @@ def naive_bayes(table: Coded, epsilon: float, seed: int) -> tuple[float, ...]:
         ],
         Randomness.seeded(seed),
     )
-    model = NaiveBayes().fit(None, None, noisy.to_params()).model_
+    try:
+        model = NaiveBayes().fit(None, None, noisy.to_params()).model_
+    except SourceError:  # the noise has left no row of any class
+        return table.scored(np.zeros((fresh.shape[1], schema.n_classes)))
     total = np.tile(np.log(model.prior.probabilities), (fresh.shape[1], 1))
     for factor, codes in zip(model.factors, fresh, strict=True):
         total += np.log(factor.probabilities).T[codes]

@@ -31,7 +31,7 @@ _ROWS_OF_COUNTS, _LEAST_COUNTS, _MOST_COUNTS = 8.0, 0.06, 0.12
 """Class counts of leaves get this over the product of epsilon and rows, so that their noise is small; and limits."""
 _DEEPER = (50_000, 100_000, 400_000)
 """Products of epsilon and rows from which on a tree with weights has one more level."""
-_DEEP, _DEEP_FROM = 5, 7_500
+_DEEP, _DEEP_FROM = 5, 2_500
 """Splits on a path, at least, where the product of epsilon and rows is so large for each class.
 
 Where the class depends on two attributes together, shallow trees of few noisy splits find nothing of it.
