@@ -52,9 +52,9 @@ class ExpectedTables:
     candidates: Pairs
     """Pairs of columns that may be measured, by number."""
     edges: int
-    """Pairs of the forest; none where columns alone are measured."""
+    """Pairs of the forest that is chosen at once; none where columns alone are measured."""
     further: int
-    """Pairs beside it."""
+    """Pairs that are chosen one by one after it."""
     readings: tuple[tuple[str, float], ...]
     """Purpose and share of epsilon of each reading."""
     is_gaussian: bool
@@ -215,14 +215,13 @@ def expected_measurements(facts: PublicFacts, params: Mapping[str, Any]) -> Expe
     amount = view.quiet(edges, _amounts(facts, left))
     gaussian, loss = amount
     further, (columns, choice, tree) = 0, view.parts(edges, gaussian)
-    later = pairs = 0.0
     if edges and edges == len(view.sizes) - 1:
         a_column = min(2.0, (0.016 if gaussian else 0.008) / view.distance(edges, amount))
         further = min(round(a_column * len(view.sizes)), len(candidates) - edges) if a_column >= 0.5 else 0
-    if further:
-        own = 0.75 * further / (further + len(view.sizes))
-        later, pairs, tree = 0.02, (tree - 0.02) * own, (tree - 0.02) * (1 - own)
-    parts = (columns, choice, tree, later, pairs)
+    further += edges // 2  # the other half of a forest is chosen at once
+    edges -= edges // 2
+    behind = further / max(edges + further, 1)
+    parts = (columns, choice * (1 - behind), tree * (1 - behind), choice * behind, tree * behind)
     one, choice, tree, later, pairs = (loss * part / sum(parts) for part in parts)
     if gaussian:  # a choice is dearer than a table where rows are replaced: see the account
         dearer = changed_rows(facts) ** 2 / changed_squared(facts)

@@ -49,9 +49,9 @@ PlannedDraw = Draw | GaussianDraw | ConcentratedChoice
 class DPMarginals(DeltaMethod):
     """Measure every column and the pairs that depend most on each other, and draw rows that agree with all of it.
 
-    A public rule divides epsilon between the tables of the columns, the private choice of pairs (a spanning tree, then
-    those where the tree is furthest off), and their tables. A mixture of products is fitted to all pairs at once; rows
-    are drawn from it. A target with few classes splits every table; without one, or with many, all columns are alike.
+    A public rule divides epsilon between the tables of the columns, the private choice of pairs (a forest, then one by
+    one those of which the tables before say least), and their tables. A mixture of products is fitted to all pairs at
+    once; rows are drawn from it. A target with few classes splits every table; without one, or with many, all columns are alike.
 
     Privacy
     -------

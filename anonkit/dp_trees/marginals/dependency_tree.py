@@ -38,14 +38,19 @@ def error_steps(counts: IntArray, model: FloatArray) -> int:
 
 def spanning_edges(pairs: Sequence[Pair], n_columns: int) -> int:
     """Return how many edges a spanning forest of the pairs has: the same for each of them."""
+    return len(forest_of(pairs, n_columns))
+
+
+def forest_of(pairs: Sequence[Pair], n_columns: int) -> list[Pair]:
+    """Return the pairs that join two parts of the columns which those before them leave apart."""
     component = list(range(n_columns))
-    edges = 0
+    joined = []
     for first, second in pairs:
         kept, gone = component[first], component[second]
         if kept != gone:
             component = [kept if own == gone else own for own in component]
-            edges += 1
-    return edges
+            joined.append((first, second))
+    return joined
 
 
 def private_tree(

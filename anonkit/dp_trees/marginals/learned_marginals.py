@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of dp-marginals in their order: the view, tables of columns, a forest of pairs, further pairs, the mixture.
+"""The steps of dp-marginals in their order: the view, tables of columns, pairs at once and one by one, the mixture.
 
 The only module that sees exact counts and noise of tables together. An exact table is used in readings and scores of
 private choices, and under the noise of its own publication.
@@ -15,8 +15,8 @@ import numpy as np
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.dp_trees.marginals import marginal_rule as rule
 from anonkit.dp_trees.marginals.column_layout import Layout, Pair
-from anonkit.dp_trees.marginals.dependency_tree import STEPS, error_steps, private_best, private_tree
-from anonkit.dp_trees.marginals.exact_tables import ExactTables, membership
+from anonkit.dp_trees.marginals.dependency_tree import STEPS, error_steps, forest_of, private_best, private_tree
+from anonkit.dp_trees.marginals.exact_tables import ExactTables
 from anonkit.dp_trees.marginals.left_loss import Amount, Left
 from anonkit.dp_trees.marginals.measured_tables import (
     Margins,
@@ -27,10 +27,12 @@ from anonkit.dp_trees.marginals.measured_tables import (
     rows_per_class,
 )
 from anonkit.dp_trees.marginals.mixture_rounding import in_units
+from anonkit.dp_trees.marginals.pair_completion import Completion, expected_squares
 from anonkit.dp_trees.marginals.pair_consistency import consistent_pair
 from anonkit.dp_trees.marginals.product_mixture import Mixture, fitted_mixture
+from anonkit.dp_trees.marginals.table_fit import moved_nearer, wanted_tables
 from anonkit.dp_trees.marginals.table_plan import TableDraw, TablePlan, candidate_pairs, names_of, plan_of
-from anonkit.dp_trees.marginals.tree_pairs import Step, all_pairs, order_of, rows_of_tree
+from anonkit.dp_trees.marginals.tree_pairs import order_of, rows_of_tree
 from anonkit.dp_trees.marginals.view_choice import ViewChoice, chosen_view, forecast_of
 from anonkit.dp_trees.questions import Counter
 from anonkit.mechanisms.accounting import Draw
@@ -120,8 +122,6 @@ def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness
     margins = margins_of(one_ways, groups)
     known: dict[Pair, Measured] = {}
     edges: list[Pair] = []
-    steps, targets = order_of((), len(layout.sizes)), None
-    tree: dict[Pair, FloatArray] = {}
     if plan.edges is not None and plan.tree is not None:
         grouped = {pair: exact.grouped(pair, groups) for pair in plan.candidates}
         models = {pair: margins.independent(pair) for pair in plan.candidates}
@@ -129,21 +129,21 @@ def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness
         scores = _scores(grouped, models, models, plan.tree, plan.law)
         choose = permute_and_flip if plan.law == LAPLACE else exponential_mechanism
         edges = private_tree(scores, len(layout.sizes), plan.edges.rate, words, plan.edges.times, choose)
-        known |= _noisy_pairs(edges, grouped, plan.tree, randomness.child("tables of the tree"), plan.law)
-        margins = refined(margins, one_ways, known)
-        steps = order_of(edges, len(layout.sizes))
-        tree, targets = _followed(layout, steps, edges, known, margins)
+        noisy = randomness.child("tables of the tree")
+        for number, pair in enumerate(edges):
+            known[pair] = _noisy(grouped[pair], plan.tree, noisy.child(f"table {number}"), plan.law)
         if plan.choices is not None and plan.pairs is not None:
-            left = {pair: grouped[pair] for pair in plan.candidates if pair not in tree}
-            expected = {pair: _in_groups(targets, layout, pair, margins) for pair in left}
             words = Words(randomness.child("further pairs"))
-            scores = _scores(left, expected, models, plan.pairs, plan.law)
-            further = private_best(scores, plan.choices.times, plan.choices.rate, words, choose)
-            known |= _noisy_pairs(further, grouped, plan.pairs, randomness.child("tables of further pairs"), plan.law)
-            margins = refined(margins, one_ways, known)
-            tree, targets = _followed(layout, steps, edges, known, margins)
-            for pair in further:
-                _put(targets, layout, pair, consistent_pair(pair, known[pair], margins))
+            noisy = randomness.child("tables of further pairs")
+            completion = _completion(layout, refined(margins, one_ways, known), known)
+            for number in range(plan.choices.times):
+                left = {pair: grouped[pair] for pair in plan.candidates if pair not in known}
+                expected = {pair: completion.rows_of_groups(pair) for pair in left}
+                scores = _scores(left, expected, models, plan.pairs, plan.law)
+                (pair,) = private_best(scores, 1, plan.choices.rate, words, choose)
+                known[pair] = _noisy(grouped[pair], plan.pairs, noisy.child(f"table {number}"), plan.law)
+                _learn(completion, pair, known[pair])
+        margins = refined(margins, one_ways, known)
     class_rows = rows_per_class([*one_ways, *known.values()])
     return LearnedMarginals(
         choice=choice,
@@ -154,7 +154,7 @@ def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness
         ),
         pairs=tuple(
             PairTable(
-                names=names_of(layout, pair), counts=table.counts, rate=table.rate, in_tree=pair in tree, law=plan.law
+                names=names_of(layout, pair), counts=table.counts, rate=table.rate, in_tree=pair in edges, law=plan.law
             )
             for pair, table in known.items()
         ),
@@ -162,7 +162,7 @@ def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness
             schema=layout.schema,
             anchored=layout.anchored,
             law=plan.law,
-            classes=_mixtures(layout, steps, tree, targets, margins, known, class_rows),
+            classes=_mixtures(layout, margins, one_ways, known, class_rows),
         ),
     )
 
@@ -171,14 +171,6 @@ def _noisy(counts: IntArray, draw: TableDraw, randomness: Randomness, law: str) 
     noised = noisy_counts if law == LAPLACE else gaussian_counts
     noisy = noised(counts, draw.rate, Words(randomness))
     return Measured(counts=noisy, variance=noise_variance(draw.rate, law), rate=draw.rate)
-
-
-def _noisy_pairs(
-    pairs: Sequence[Pair], exact: Mapping[Pair, IntArray], draw: TableDraw, randomness: Randomness, law: str
-) -> dict[Pair, Measured]:
-    return {
-        pair: _noisy(exact[pair], draw, randomness.child(f"table {number}"), law) for number, pair in enumerate(pairs)
-    }
 
 
 def _scores(
@@ -207,34 +199,24 @@ def _scores(
     return out
 
 
-def _followed(
-    layout: Layout, steps: Sequence[Step], edges: Sequence[Pair], known: Mapping[Pair, Measured], margins: Margins
-) -> tuple[dict[Pair, FloatArray], FloatArray]:
-    """Return the consistent tables of the forest, and all pairs that follow from them."""
-    tree = {pair: consistent_pair(pair, known[pair], margins) for pair in edges}
-    return tree, all_pairs(layout, steps, tree, margins)
+def _completion(layout: Layout, margins: Margins, known: Mapping[Pair, Measured]) -> Completion:
+    """Return all pairs as they follow from those that were measured."""
+    completion = Completion(layout, margins)
+    for pair, table in known.items():
+        _learn(completion, pair, table)
+    return completion
 
 
-def _in_groups(shares: FloatArray, layout: Layout, pair: Pair, margins: Margins) -> FloatArray:
-    """Return the rows expected of a pair by group and group, shape (classes, groups, groups)."""
-    block = shares[:, layout.values(pair[0]), layout.values(pair[1])]
-    first, second = (membership(margins.groups[column]) for column in pair)
-    return np.asarray((first.T @ block @ second) * margins.totals[:, np.newaxis, np.newaxis])
-
-
-def _put(targets: FloatArray, layout: Layout, pair: Pair, shares: FloatArray) -> None:
-    """Put the shares of a pair among those of all pairs."""
-    first, second = (layout.values(column) for column in pair)
-    targets[:, first, second] = shares
-    targets[:, second, first] = shares.transpose(0, 2, 1)
+def _learn(completion: Completion, pair: Pair, table: Measured) -> None:
+    margins = completion.margins
+    squares = expected_squares(table.counts[0].size, table.variance, margins.totals)
+    completion.learn(pair, consistent_pair(pair, table, margins), squares)
 
 
 def _mixtures(
     layout: Layout,
-    steps: Sequence[Step],
-    tree: Mapping[Pair, FloatArray],
-    targets: FloatArray | None,
     margins: Margins,
+    one_ways: Sequence[Measured],
     known: Mapping[Pair, Measured],
     class_rows: FloatArray,
 ) -> tuple[ClassMixture, ...]:
@@ -242,39 +224,35 @@ def _mixtures(
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     columns = np.concatenate(margins.values, axis=1)
-    if targets is None:
+    if not known:
         return tuple(
             in_units(Mixture(weights=np.ones(1), shares=own[np.newaxis]), layout.offsets, rows)
             for own, rows in zip(columns, class_rows, strict=True)
         )
-    weights = _weights(layout, known)
-    fewest, most = rule.FIT_STEPS
-    fit_steps = max(fewest, min(most, rule.FIT_WORK // targets.size))
-    starts = rows_of_tree(layout, steps, tree, margins, rule.COMPONENTS)
     with threadpool_limits(limits=1, user_api="blas"):  # small matrices: on busy cores threads wait for each other
-        return tuple(
-            in_units(
-                fitted_mixture(pairs, weights, own, rows[: components_of(total)], layout.offsets, fit_steps),
-                layout.offsets,
-                total,
-            )
-            for pairs, own, rows, total in zip(targets, columns, starts, class_rows, strict=True)
-        )
+        completion = _completion(layout, margins, known)
+        completion.settle(rule.COMPLETION_ROUNDS)
+        targets = completion.all_pairs()
+        wanted = wanted_tables(layout, margins, one_ways, known, targets, rule.UNMEASURED_WEIGHT)
+        weights = _between_columns(layout)
+        first_steps, steps = (min(most, max(most // 2, rule.FIT_WORK // targets.size)) for most in rule.FIT_STEPS)
+        joined = forest_of(list(known), len(layout.sizes))
+        tables = {pair: consistent_pair(pair, known[pair], margins) for pair in joined}
+        starts = rows_of_tree(layout, order_of(joined, len(layout.sizes)), tables, margins, rule.COMPONENTS)
+        out = []
+        for at, (pairs, own, rows, total) in enumerate(zip(targets, columns, starts, class_rows, strict=True)):
+            rough = fitted_mixture(pairs, weights, own, rows[: components_of(total)], layout.offsets, first_steps)
+            nearer = moved_nearer(rough, wanted, at, layout.offsets, steps)
+            out.append(in_units(nearer, layout.offsets, total))
+        return tuple(out)
+
+
+def _between_columns(layout: Layout) -> FloatArray:
+    """Return 1 for each pair of values of two columns, 0 within one."""
+    column = np.repeat(np.arange(len(layout.sizes)), layout.sizes)
+    return np.asarray(column[:, np.newaxis] != column, dtype=np.float64)
 
 
 def components_of(rows: float) -> int:
     """Return how many components the mixture of a class of so many rows has."""
     return min(max(int(rows) // rule.ROWS_A_COMPONENT, 1), rule.COMPONENTS)
-
-
-def _weights(layout: Layout, known: Mapping[Pair, Measured]) -> FloatArray:
-    """Return the weight of each pair of values in the fit, by the precision of their tables."""
-    best = max(1 / table.variance for table in known.values())
-    out = np.full((int(layout.offsets[-1]),) * 2, rule.UNMEASURED_WEIGHT)
-    for pair, table in known.items():
-        first, second = (layout.values(column) for column in pair)
-        out[first, second] = 1 / table.variance / best
-        out[second, first] = 1 / table.variance / best
-    for column in range(len(layout.sizes)):
-        out[layout.values(column), layout.values(column)] = 0.0
-    return out

@@ -58,20 +58,18 @@ COMPONENTS = 200
 """Components of the mixture of a class at most."""
 ROWS_A_COMPONENT = 10
 """Rows of a class for each of its components at least."""
-FIT_STEPS = (60, 250)
-"""Steps of the fit of the mixture, of many values and of few."""
-FIT_WORK = 1 << 28
-"""Steps times pairs of values, about."""
+FIT_STEPS = (40, 60)
+"""Steps of the fit of the mixture at most, to all pairs as they follow and to noisy tables; at least half of them."""
+FIT_WORK = 1 << 23
+"""Steps times pairs of values, about, where that is more than half of the steps."""
+COMPLETION_ROUNDS = 3
+"""How often the completion of pairs goes through those that were measured again, when all of them are."""
 MOST_VALUE_PAIRS = 1 << 21
 """Pairs of values of all columns times classes that a mixture is fitted to at most."""
-UNMEASURED_WEIGHT = 0.05
+UNMEASURED_WEIGHT = 2.0
 """Weight of a pair that was not measured in the fit, where the pair that is known best has 1."""
 MOST_SPLIT_CLASSES = 16
 """Classes of a target that splits tables at most."""
-FURTHER_CHOICES = 0.02
-"""Share of what is left for the choices of pairs beside the tree; their tables and these are paid by the tree's."""
-FURTHER_WEIGHT = 0.75
-"""Weight of a table beside the tree, where one of the tree has 1."""
 FURTHER_NOISE = 0.008
 """Expected distance by noise at which as many pairs beside the tree are measured as there are columns."""
 GAUSSIAN_FURTHER_NOISE = 0.016
@@ -118,12 +116,24 @@ def stage_shares(sizes: Sequence[int], classes: int, edges: int, law: str = LAPL
     return left * columns / (columns + pairs), EDGE_SHARE, left * pairs / (columns + pairs)
 
 
-def further_shares(tables: float, edges: int, further: int) -> tuple[float, float, float]:
-    """Return how the share of the tables is divided: tables of the tree, further choices, further tables."""
-    if not further:
-        return tables, 0.0, 0.0
-    own = FURTHER_WEIGHT * further / (further + edges + 1)
-    return (tables - FURTHER_CHOICES) * (1 - own), FURTHER_CHOICES, (tables - FURTHER_CHOICES) * own
+def divided(edges: int, further: int) -> tuple[int, int]:
+    """Return how many pairs are chosen at once, as a forest, and how many after that, one by one, each by all before.
+
+    Parameters
+    ----------
+    edges : int
+        Pairs of the forest that the plan was forecast with.
+    further : int
+        Pairs that it can afford beside it.
+    """
+    at_once = (edges + 1) // 2
+    return at_once, edges - at_once + further
+
+
+def pair_shares(choices: float, tables: float, at_once: int, later: int) -> tuple[float, float, float, float]:
+    """Return the shares of choices and tables of the pairs at once, and of those after them: each pair has as much."""
+    part = later / max(at_once + later, 1)
+    return choices * (1 - part), tables * (1 - part), choices * part, tables * part
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

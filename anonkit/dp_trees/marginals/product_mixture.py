@@ -65,7 +65,7 @@ def fitted_mixture(
     starts, sizes = offsets[:-1], np.diff(offsets)
     own = np.repeat(columns[np.newaxis], components, axis=0) * _START + 1e-6
     np.put_along_axis(own, rows + starts, np.take_along_axis(own, rows + starts, axis=1) + 1 - _START, axis=1)
-    shares = _normal(own.astype(np.float32), starts, sizes)
+    shares = shares_of_columns(own.astype(np.float32), starts, sizes)
     mixing = np.full(components, 1 / components, dtype=np.float32)
     wanted: Matrix = (weights * np.maximum(pairs, 0)).astype(np.float32)
     alone: Matrix = (_COLUMNS * columns).astype(np.float32)
@@ -77,13 +77,13 @@ def fitted_mixture(
         factor += alone / np.maximum(mixing @ shares, np.float32(_TINY))
         gain = np.einsum("kv,kv->k", shares, factor)
         np.maximum(factor, np.float32(_TINY), out=factor)
-        shares = _normal(np.maximum(shares * factor**power, np.float32(_TINY)), starts, sizes)
+        shares = shares_of_columns(np.maximum(shares * factor**power, np.float32(_TINY)), starts, sizes)
         mixing = mixing * (gain / (mixing @ gain)) ** power
         mixing /= mixing.sum()
     return Mixture(weights=mixing.astype(np.float64), shares=shares.astype(np.float64))
 
 
-def _normal(shares: Matrix, starts: IntArray, sizes: IntArray) -> Matrix:
+def shares_of_columns(shares: Matrix, starts: IntArray, sizes: IntArray) -> Matrix:
     """Return shares that add up to 1 for each column."""
     sums = np.add.reduceat(shares, starts, axis=1)
     return np.asarray(shares / np.repeat(sums, sizes, axis=1), dtype=np.float32)

@@ -33,13 +33,13 @@ class TablePlan:
     one_ways: tuple[TableDraw, ...]
     """One a column."""
     edges: ChoiceDraw | None = None
-    """Choices of the forest's pairs; None where columns alone are measured."""
+    """Choices of the pairs that are chosen at once, a forest; None where columns alone are measured."""
     tree: TableDraw | None = None
-    """Tables of the forest's pairs."""
+    """Their tables."""
     choices: ChoiceDraw | None = None
-    """Choices of further pairs."""
+    """Choices of further pairs, each by the tables of all before it."""
     pairs: TableDraw | None = None
-    """Tables of further pairs."""
+    """Their tables."""
 
     @property
     def draws(self) -> tuple[Draw | GaussianDraw | ConcentratedChoice, ...]:
@@ -59,14 +59,15 @@ def plan_of(layout: Layout, candidates: Sequence[Pair], edges: int, further: int
     layout : Layout
     candidates : sequence of pair
     edges, further : int
-        Pairs of the forest, and beside it.
+        Pairs of the forest that was forecast, and beside it: see `marginal_rule.divided`.
     left : Left
         What may be lost in all these draws.
     law : {"discrete-laplace", "discrete-gaussian"}
         Of the noise: what is lost is epsilon, or rho.
     """
     columns, choice, tables = rule.stage_shares(layout.sizes, layout.classes, edges, law)
-    weights = [columns, choice, *rule.further_shares(tables, edges, further)]
+    at_once, later = rule.divided(edges, further)
+    weights = [columns, *rule.pair_shares(choice, tables, at_once, later)]
     stages = shares(left.whole(law), [Fraction(weight) for weight in weights])
     own_shares = shares(stages[0], [Fraction(weight) for weight in rule.column_weights(layout.sizes, law)])
     word = "class x " if layout.anchored else "rows by "
@@ -77,10 +78,10 @@ def plan_of(layout: Layout, candidates: Sequence[Pair], edges: int, further: int
         one_ways=tuple(
             left.table(law, f"{word}{name}", own) for name, own in zip(layout.names, own_shares, strict=True)
         ),
-        edges=_choice(left, law, "pair of the tree", stages[1], edges) if edges else None,
-        tree=left.table(law, "table of a pair of the tree", stages[2], edges) if edges else None,
-        choices=_choice(left, law, "further pair", stages[3], further) if further else None,
-        pairs=left.table(law, "table of a further pair", stages[4], further) if further else None,
+        edges=_choice(left, law, "pair of the tree", stages[1], at_once) if at_once else None,
+        tree=left.table(law, "table of a pair of the tree", stages[2], at_once) if at_once else None,
+        choices=_choice(left, law, "further pair", stages[3], later) if later else None,
+        pairs=left.table(law, "table of a further pair", stages[4], later) if later else None,
     )
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All pairs of columns that follow from a tree of pairs in closed form, and rows that stand for the tree.
+"""Rows that stand for a tree of pairs: what the fit of a mixture starts from.
 
-Along a tree every column depends on the rest through its neighbours alone (Chow, Liu 1968), so the table of any pair is
-a product of conditional tables along the path between the two. Post-processing of noisy counts, at no privacy loss.
+Along a tree every column depends on the rest through its neighbours alone (Chow, Liu 1968), so a row is
+drawn column by column, each given its parent. Post-processing of noisy counts, at no privacy loss.
 """
 
 from __future__ import annotations
@@ -64,43 +64,6 @@ def conditional(tables: Mapping[Pair, FloatArray], step: Step, margins: Margins)
     rows = joint.sum(axis=2, keepdims=True)
     alone = np.broadcast_to(margins.values[column][:, np.newaxis, :], joint.shape)
     return np.where(rows > 0, joint / np.where(rows > 0, rows, 1.0), alone)
-
-
-def all_pairs(layout: Layout, steps: Sequence[Step], tables: Mapping[Pair, FloatArray], margins: Margins) -> FloatArray:
-    """Return the shares of all pairs of values of all columns, shape (classes, all values, all values).
-
-    Parameters
-    ----------
-    layout : Layout
-    steps : sequence of Step
-        The tree.
-    tables : mapping of pair to float array
-        Shares of its pairs of columns, by value.
-    margins : Margins
-
-    Returns
-    -------
-    float array
-        Symmetric; the block of a column with itself is diagonal.
-    """
-    values = int(layout.offsets[-1])
-    out = np.zeros((layout.classes, values, values))
-    before = np.zeros(0, dtype=np.int64)
-    for step in steps:
-        own = layout.values(step.column)
-        here = np.arange(own.start, own.stop)
-        if before.size:
-            given = conditional(tables, step, margins)
-            if step.parent is None:
-                above = np.concatenate(margins.values, axis=1)[:, before, np.newaxis]
-            else:
-                above = out[:, before, layout.values(step.parent)]
-            block = above @ given
-            out[:, before[:, np.newaxis], here] = block
-            out[:, here[:, np.newaxis], before] = block.transpose(0, 2, 1)
-        out[:, here, here] = margins.values[step.column]
-        before = np.concatenate([before, here])
-    return out
 
 
 def rows_of_tree(

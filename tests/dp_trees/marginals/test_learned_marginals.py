@@ -113,6 +113,22 @@ def test_further_pairs_bring_what_the_tree_lacks() -> None:
     assert near < 0.8 * far
 
 
+def test_a_pair_that_follows_from_others_is_not_measured_again() -> None:
+    """A column, its copy, and one that leans on both: one of its two pairs says all; the next is of other columns."""
+    draw = np.random.default_rng(1)
+    first, last = draw.integers(0, 4, 20_000), draw.integers(0, 4, 20_000)
+    leaning, weaker = (
+        np.where(draw.random(20_000) < part, own, draw.integers(0, 4, 20_000))
+        for part, own in ((0.6, first), (0.3, last))
+    )
+    codes = np.stack([first, first, leaning, last, weaker])
+    found = forced(layout_of([4] * 5), 2, 1, 20.0, batch_of(codes))
+    chosen = [table.names for table in found.pairs]
+    assert chosen[0] == ("c0", "c1")
+    assert chosen[1] in {("c0", "c2"), ("c1", "c2")}
+    assert chosen[2] == ("c3", "c4")
+
+
 def test_the_noise_of_a_tiny_table_has_the_planned_law() -> None:
     """Three binary columns: every published cell is its count plus discrete Laplace noise, by enumeration."""
     layout = layout_of([2, 2, 2])

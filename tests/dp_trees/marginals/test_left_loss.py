@@ -107,8 +107,13 @@ def test_gaussian_noise_is_drawn_where_less_is_expected_of_it() -> None:
     assert isinstance(quiet.plan.edges, ConcentratedChoice)
     assert isinstance(quiet.plan.tree, GaussianDraw)
     assert len(quiet.pairs) >= len(pure.pairs) > 0
-    near, far = (mean_distance(codes, drawn(found), SIZES) for found in (quiet, pure))
-    assert near < 0.95 * far
+    distances = [
+        [mean_distance(codes, drawn(learned(LAYOUT, 0.5, 20_000, batch_of(codes), seed=seed, delta=delta)), SIZES)
+         for delta in (1e-6, 0.0)]
+        for seed in range(4)
+    ]  # fmt: skip
+    near, far = np.mean(distances, axis=0)
+    assert near < 0.9 * far
     few = learned(layout_of(SIZES[:4]), 0.5, 20_000, batch_of(codes[:4]), delta=1e-9)
     assert few.plan.law == LAPLACE
     assert all(isinstance(draw, Draw) for draw in few.draws)
