@@ -51,7 +51,8 @@ class DPMarginals(DeltaMethod):
 
     A public rule divides epsilon between the tables of the columns, the private choice of pairs (a forest, then one by
     one those of which the tables before say least), and their tables. A mixture of products is fitted to all pairs at
-    once; rows are drawn from it. A target with few classes splits every table; without one, or with many, all columns are alike.
+    once; rows are drawn from it. A target with few classes splits every table; without one, or with many, all columns
+    are alike.
 
     Privacy
     -------
