@@ -135,6 +135,7 @@ def run(name: str, size: str, environments: Path) -> Part:
             **os.environ,
             "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests", Path(__file__).parent))),
         }
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # pip compiles what it installs; a checkout compiles it once
         with log.open("w", encoding="utf-8") as errors:
             process = subprocess.Popen(command, stdout=errors, stderr=errors, env=environment, start_new_session=True)
             _RUNNING.add(process)
