@@ -144,7 +144,7 @@ def test_the_example_runs(tmp_path: Path, repository: Path) -> None:
     shutil.copytree(repository / "examples" / "pipelines", tmp_path / "pipelines")
     done = subprocess.run(
         [sys.executable, "prefect_flow.py"], cwd=tmp_path / "pipelines", capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(repository)},
+        env={**os.environ, "PYTHONPATH": str(repository), "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     assert (tmp_path / "pipelines" / "out" / "customers.parquet").exists()
