@@ -27,7 +27,8 @@ from anonkit.domains.array_types import BoolArray, IntArray
 from anonkit.domains.coded_columns import combine
 from anonkit.k_anonymity.privacy_model import AnonymityModel, diversity_requirements
 from anonkit.k_anonymity.recoded_rows import RecodeRows, is_among
-from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition, Requirement, suppressed_rows
+from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition, Requirement
+from anonkit.k_anonymity.search.suppression import n_suppressed
 from anonkit.k_anonymity.violating_classes import coded_cells
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import COUNT, Engine, Source, is_too_large
@@ -234,7 +235,7 @@ class _Climb:
     def left_out(self, step: IntArray) -> int:
         """Count the rows that would be left out."""
         partition = self.partition(step)
-        return partition.n_rows(suppressed_rows(partition, self.requirements))
+        return n_suppressed(partition, self.requirements)
 
     def merged(self) -> IntArray:
         """Return the step of each class, shape (n_classes,), by the rule of this module."""

@@ -20,13 +20,13 @@ from anonkit.k_anonymity.found_detail import Pooled, Stretch, held_by
 from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult, refuse_too_many
 from anonkit.k_anonymity.search.distinct_rows import released_partition
-from anonkit.k_anonymity.search.equivalence import suppressed_rows
 from anonkit.k_anonymity.search.features import Feature, column_features, one_hot_features
 from anonkit.k_anonymity.search.greedy_selection import Decision, Selection, select_features
 from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder, automatic_ladder, full_detail, number_groups
 from anonkit.k_anonymity.search.importance import IMPORTANCE_STRATEGIES, Evidence, Importance
 from anonkit.k_anonymity.search.joint_guide import joint_guide, relatedness
 from anonkit.k_anonymity.search.out_of_bag import PUBLISHED, ForestSize
+from anonkit.k_anonymity.search.suppression import suppressed_rows
 from anonkit.k_anonymity.search.top_down_specialization import Drop, DropReason, specialize
 from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.policy.declaration import TargetUse

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Any
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from anonkit.domains.coded_columns import CodedColumn, combine, densify, ranked
+from anonkit.domains.coded_columns import CodedColumn, combine, count_combinations, densify, ranked
 
 CODES = hnp.arrays(np.int64, st.integers(0, 40), elements=st.integers(0, 8) | st.integers(0, 2**61))
 
@@ -49,3 +52,19 @@ def test_missing_is_the_last_code_or_none() -> None:
     assert CodedColumn(name="a", codes=codes, values=["x", None], ordered=False).missing == 1
     assert CodedColumn(name="a", codes=codes, values=["x"], ordered=False).missing is None
     assert CodedColumn(name="a", codes=codes[:0], values=[], ordered=False).missing is None
+
+
+@given(st.integers(0, 60), st.lists(st.sampled_from([1, 3, 1000, 2**20, 2**30]), min_size=1, max_size=5), st.randoms())
+def test_combinations_are_counted_as_they_are_numbered(n_rows: int, widths: list[int], draw: Any) -> None:
+    """Combinations come in the order of their numbers with the rows of each, in narrow and wide integers alike."""
+    table = np.array([[draw.choice([0, width // 2, width - 1]) for width in widths] for _ in range(n_rows)])
+    columns = [codes.astype(np.int32) for codes in table.reshape(n_rows, len(widths)).T]
+    codes, rows = count_combinations(columns, n_rows)
+    expected = Counter(zip(*(column.tolist() for column in columns), strict=True))
+    found = list(zip(*(column.tolist() for column in codes), strict=True))
+    assert found == sorted(expected)
+    assert rows.tolist() == [expected[one] for one in found]
+    entry, n_entries = combine(columns, n_rows)
+    assert n_entries == len(found)
+    assert np.bincount(entry, minlength=n_entries).tolist() == rows.tolist()
+    assert all(column.dtype == np.int32 for column in codes)

@@ -14,7 +14,8 @@ import anonkit
 from anonkit.engines import LocalEngine
 from anonkit.errors import PolicyError
 from anonkit.k_anonymity.privacy_model import AnonymityModel, diversity_requirements
-from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition, suppressed_rows
+from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition
+from anonkit.k_anonymity.search.suppression import suppressed_rows
 from anonkit.k_anonymity.violating_classes import violating_classes
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.published.recoding import GlobalRecoding, KeptAxis

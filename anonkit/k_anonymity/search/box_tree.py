@@ -21,7 +21,7 @@ from anonkit.domains.coded_columns import CodedColumn, densify
 from anonkit.errors import GuaranteeError, ParameterError
 from anonkit.k_anonymity.search.box_growth import LISTED, Growth, Splits
 from anonkit.k_anonymity.search.box_pruning import telling_cuts
-from anonkit.k_anonymity.search.distinct_rows import DistinctRows
+from anonkit.k_anonymity.search.distinct_rows import NumberedRows
 from anonkit.k_anonymity.search.equivalence import Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder
 from anonkit.k_anonymity.search.joint_guide import joint_guide
@@ -230,7 +230,7 @@ def grow_boxes(
     n_rows = labels.size
     if n_rows == 0:
         raise GuaranteeError("the table has no rows", "there is nothing to recode")
-    rows = DistinctRows.of(columns, requirements)
+    rows = NumberedRows.of(columns, requirements)
     kept = np.ones(rows.whole.classes.size, dtype=bool)
     for requirement in rows.requirements:
         if requirement.violated(rows.whole, kept).any():
@@ -256,14 +256,14 @@ def grow_boxes(
     return tree, Partition(boxes, n_boxes)
 
 
-def _told(rows: DistinctRows, labels: IntArray, numbers: FloatArray | None, seed: int) -> Predicted:
+def _told(rows: NumberedRows, labels: IntArray, numbers: FloatArray | None, seed: int) -> Predicted:
     """Return what forests tell of the target of every row."""
     if numbers is None:
         return soft_labels(rows.columns, rows.entry, labels, seed)
     return soft_numbers(rows.columns, rows.entry, numbers, seed)
 
 
-def _of_all_columns(rows: DistinctRows) -> FloatArray:
+def _of_all_columns(rows: NumberedRows) -> FloatArray:
     """Return the sums of the joint guide over the rows of each entry, integers; shape (n_entries, n_outputs)."""
     return np.rint(GRID * joint_guide(rows.columns, rows.weights) * rows.weights[:, None])
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.domains.coded_columns import CodedColumn, combine
+from anonkit.domains.coded_columns import CodedColumn, combine, count_combinations
 from anonkit.k_anonymity.search.equivalence import Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Groups
 
@@ -28,6 +28,25 @@ class DistinctRows:
     """The requirements on the entries."""
     whole: Partition
     """All entries, with their weights, in one class."""
+
+    @classmethod
+    def of(cls, columns: Sequence[CodedColumn], requirements: Sequence[Requirement]) -> DistinctRows:
+        """Count the distinct rows of at least one column: O(n_rows) a column and one sort."""
+        if any(requirement.attributes for requirement in requirements):
+            return NumberedRows.of(columns, requirements)
+        columns = sorted(columns, key=lambda column: column.name)
+        codes, weights = count_combinations([column.codes for column in columns], columns[0].codes.size)
+        return cls(
+            columns=tuple(replace(column, codes=own) for column, own in zip(columns, codes, strict=True)),
+            requirements=tuple(requirements),
+            whole=Partition.whole(weights.size, weights),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NumberedRows(DistinctRows):
+    """Distinct rows that say which of them each row of the table is."""
+
     entry: IntArray
     """Entry of each row of the table, shape (n_rows,)."""
 
@@ -37,8 +56,8 @@ class DistinctRows:
         return np.bincount(self.entry, minlength=self.whole.classes.size).astype(np.float64)
 
     @classmethod
-    def of(cls, columns: Sequence[CodedColumn], requirements: Sequence[Requirement]) -> DistinctRows:
-        """Count the distinct rows of at least one column: O(n_rows) a column and one sort."""
+    def of(cls, columns: Sequence[CodedColumn], requirements: Sequence[Requirement]) -> NumberedRows:
+        """Give the distinct rows of at least one column numbers: O(n_rows) a column and one sort."""
         columns = sorted(columns, key=lambda column: column.name)
         looked_at = [values for requirement in requirements for values in requirement.attributes]
         n_rows = columns[0].codes.size

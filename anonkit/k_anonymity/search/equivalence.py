@@ -13,6 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -64,10 +65,14 @@ class Partition:
 
     def sizes(self, units: IntArray | None = None) -> IntArray:
         """Rows per class, or distinct units (people) per class when `units` is given; shape (n_classes,)."""
-        if units is not None:
-            return self.distinct(units)
-        counts = np.bincount(self.classes, self.weights, minlength=self.n_classes)
-        return counts.astype(np.int64, copy=False)
+        return self._rows if units is None else self.distinct(units)
+
+    @cached_property
+    def _rows(self) -> IntArray:
+        """Rows per class, which every requirement and count asks for again."""
+        counts = np.bincount(self.classes, self.weights, minlength=self.n_classes).astype(np.int64, copy=False)
+        counts.flags.writeable = False
+        return counts
 
     def distinct(self, values: IntArray) -> IntArray:
         """Count the distinct values of an attribute in each class, shape (n_classes,)."""
@@ -411,27 +416,6 @@ class AlphaK(HistogramRequirement):
     def breaks(self, held: Held, overall: Held) -> BoolArray:
         """Mark those where one value is too common."""
         return self.measure(held, overall) > self.alpha + _TOLERANCE
-
-
-def suppressed_rows(partition: Partition, requirements: Sequence[Requirement]) -> BoolArray:
-    """Mark the entries that must go so that every class left meets every requirement, shape (n_entries,).
-
-    Whole classes go. t-closeness compares with the rows that stay, so classes are removed until nothing
-    more has to go. Where k holds for whole sets of rows, people go instead, and then all classes meet it.
-    """
-    for requirement in requirements:
-        if isinstance(requirement, PeopleRequirement):
-            return requirement.gone(partition)
-    kept = np.ones(partition.classes.size, dtype=bool)
-    bad = np.zeros(partition.n_classes, dtype=bool)
-    while True:
-        worse = bad.copy()
-        for requirement in requirements:
-            worse |= requirement.violated(partition, kept)
-        if bool((worse == bad).all()) or not kept.any():
-            return ~kept
-        bad = worse
-        kept = ~bad[partition.classes]
 
 
 def check_k(k: object, n_rows: int | None = None) -> int:

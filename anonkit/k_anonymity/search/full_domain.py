@@ -22,8 +22,9 @@ from anonkit.domains.array_types import BoolArray, FloatArray
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.errors import ParameterError
 from anonkit.k_anonymity.search.distinct_rows import DistinctRows
-from anonkit.k_anonymity.search.equivalence import AtLeastK, DistinctL, Partition, Requirement, suppressed_rows
+from anonkit.k_anonymity.search.equivalence import AtLeastK, DistinctL, Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder
+from anonkit.k_anonymity.search.suppression import suppressed_rows
 
 MAX_NODES = 20_000
 """Nodes that Incognito looks at, at most."""

@@ -16,9 +16,10 @@ import numpy as np
 from anonkit.domains.array_types import BoolArray
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.k_anonymity.search.distinct_rows import DistinctRows, released_partition
-from anonkit.k_anonymity.search.equivalence import Partition, Requirement, suppressed_rows
+from anonkit.k_anonymity.search.equivalence import Partition, Requirement
 from anonkit.k_anonymity.search.features import Feature
 from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder, full_detail, number_groups
+from anonkit.k_anonymity.search.suppression import n_suppressed, rows_violating, suppressed_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,8 +121,7 @@ def _decide(
     """Try the levels from the finest; return the decision and the partition that follows from it."""
     for level, groups in enumerate(levels):
         finer = partition.refine(groups[column.codes])
-        suppressed_mask = suppressed_rows(finer, requirements)
-        suppressed = finer.n_rows(suppressed_mask)
+        suppressed = n_suppressed(finer, requirements)
         kept = suppressed <= max_suppressed
         if kept or level == len(levels) - 1:
             break
@@ -130,18 +130,9 @@ def _decide(
         kept=kept,
         level=level if kept else None,
         suppressed=suppressed,
-        violations=_violations(finer, requirements),
+        violations=rows_violating(finer, requirements),
     )
     return decision, finer if kept else partition
-
-
-def _violations(partition: Partition, requirements: Sequence[Requirement]) -> dict[str, int]:
-    everything = np.ones(partition.classes.size, dtype=bool)
-    counts = {
-        requirement.name: partition.n_rows(requirement.violated(partition, everything)[partition.classes])
-        for requirement in requirements
-    }
-    return {name: count for name, count in counts.items() if count}
 
 
 def _groups(column: CodedColumn, ladders: Mapping[str, Ladder], decisions: Sequence[Decision]) -> Groups | None:

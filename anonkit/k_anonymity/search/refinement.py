@@ -23,8 +23,8 @@ from anonkit.k_anonymity.search.equivalence import (
     Partition,
     PeopleRequirement,
     Requirement,
-    suppressed_rows,
 )
+from anonkit.k_anonymity.search.suppression import suppressed_rows
 from anonkit.k_anonymity.search.target_probabilities import Guide, each_axis
 
 _HISTOGRAM_CELLS = 1_000_000  # larger tables of sensitive values are left to the check of the one refinement chosen

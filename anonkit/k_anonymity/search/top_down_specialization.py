@@ -19,11 +19,12 @@ import numpy as np
 
 from anonkit.domains.array_types import BoolArray, FloatArray
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.k_anonymity.search.distinct_rows import DistinctRows, released_partition
-from anonkit.k_anonymity.search.equivalence import Requirement, suppressed_rows
+from anonkit.k_anonymity.search.distinct_rows import NumberedRows, released_partition
+from anonkit.k_anonymity.search.equivalence import Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder, equal_mass, number_groups
 from anonkit.k_anonymity.search.refinable_column import RefinableColumn, refinable_column
 from anonkit.k_anonymity.search.refinement import Prospects, Refinable
+from anonkit.k_anonymity.search.suppression import suppressed_rows
 from anonkit.k_anonymity.search.target_probabilities import guide_of
 
 SUPPRESSION_CHARGE = 0.25
@@ -173,7 +174,7 @@ class _Search:
         ladders: Mapping[str, Ladder],
     ) -> None:
         self.atoms = {column.name: _atoms(column, ladders.get(column.name)) for column in columns}
-        distinct = DistinctRows.of([_coarsened(column, self.atoms[column.name]) for column in columns], requirements)
+        distinct = NumberedRows.of([_coarsened(column, self.atoms[column.name]) for column in columns], requirements)
         guide, self.total = guide_of(probabilities, distinct.entry, distinct.whole.classes.size)
         self.charge = SUPPRESSION_CHARGE * self.total / max(guide.rows.sum(), 1.0)
         self.begin = partial(Refinable.start, guide=guide, requirements=distinct.requirements)

@@ -14,7 +14,7 @@ from anonkit.domains.coded_columns import CodedColumn
 from anonkit.k_anonymity.search.box_growth import Growth, Splits
 from anonkit.k_anonymity.search.box_pruning import _between, _cheapest, _generations, telling_cuts
 from anonkit.k_anonymity.search.box_tree import grow_boxes
-from anonkit.k_anonymity.search.distinct_rows import DistinctRows
+from anonkit.k_anonymity.search.distinct_rows import NumberedRows
 from anonkit.k_anonymity.search.equivalence import AtLeastK, DistinctL
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder
 from anonkit.k_anonymity.search.soft_labels import Predicted, soft_labels
@@ -84,7 +84,7 @@ def test_boxes_left_are_boxes_that_the_growth_went_through(seed: int, k: int) ->
     people, secret = rng.integers(0, 120, n_rows), rng.integers(0, 3, n_rows)
     asked = [AtLeastK(k, people), DistinctL(secret, 2, units=people)]
     labels = (leaf // 3 + rng.integers(0, 3, n_rows)) // 3
-    rows = DistinctRows.of(columns, asked)
+    rows = NumberedRows.of(columns, asked)
     told = soft_labels(rows.columns, rows.entry, labels, 0)
     growth = Growth(rows.columns, rows.whole, told.sums, rows.requirements, ladders)
     growth.grow()

@@ -20,8 +20,8 @@ from anonkit.k_anonymity.search.equivalence import (
     Requirement,
     TCloseness,
     check_k,
-    suppressed_rows,
 )
+from anonkit.k_anonymity.search.suppression import suppressed_rows
 from tests.k_anonymity.search.coded_tables import (
     arrays,
     classes_of,

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from k_anonymity.search.coded_tables import arrays, coded, holds, requirements, tables
 
 from anonkit.errors import ParameterError
+from anonkit.k_anonymity.search.distinct_rows import NumberedRows
 from anonkit.k_anonymity.search.equivalence import AlphaK, AtLeastK, DistinctL, TCloseness
 from anonkit.k_anonymity.search.full_domain import (
     LOSSES,
@@ -175,7 +176,7 @@ def test_what_datafly_returns_meets_the_requirements_by_their_definitions(drawn:
     groups = lattice.groups(node)
     released = [of[c.codes] for c in lattice.columns if (of := groups[c.name]) is not None]
     _, gone = lattice.suppressed(node)
-    kept = ~gone[lattice.rows.entry]
+    kept = ~gone[NumberedRows.of(lattice.columns, lattice.requirements).entry]
 
     assert int((~kept).sum()) == lattice.n_suppressed(node) <= lattice.max_suppressed
     assert holds(released, kept, asked)

@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.k_anonymity.search.distinct_rows import DistinctRows, released_partition
+from anonkit.k_anonymity.search.distinct_rows import DistinctRows, NumberedRows, released_partition
 from anonkit.k_anonymity.search.equivalence import AtLeastK, DistinctL, HistogramRequirement, Requirement, TCloseness
 from anonkit.k_anonymity.search.features import Feature, column_features, one_hot_features
 from anonkit.k_anonymity.search.greedy_selection import Selection, select_features
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder, automatic_ladder
+from anonkit.k_anonymity.search.suppression import n_suppressed, rows_violating, suppressed_rows
 from tests.k_anonymity.search.coded_tables import classes_of, coded, holds, of_people, requirements, tables
 
 
@@ -170,7 +171,7 @@ def test_distinct_rows_count_every_row_once(table: list[CodedColumn], data: st.D
     """Every row is found in its entry with all its codes, and the weights add up to the table."""
     n_rows = table[0].codes.size
     asked = data.draw(requirements(n_rows))
-    distinct = DistinctRows.of(table, asked)
+    distinct = NumberedRows.of(table, asked)
     assert distinct.whole.n_rows() == n_rows
     for column in distinct.columns:
         original = next(other for other in table if other.name == column.name)
@@ -180,3 +181,33 @@ def test_distinct_rows_count_every_row_once(table: list[CodedColumn], data: st.D
             assert of_entries[distinct.entry].tolist() == values.tolist()
     nothing = released_partition(table, {column.name: None for column in table})
     assert nothing.n_classes == 1
+
+
+@settings(max_examples=30)
+@given(tables(), st.data())
+def test_counting_the_distinct_rows_finds_the_entries_that_numbering_finds(
+    table: list[CodedColumn], data: st.DataObject
+) -> None:
+    """Entries, their order, weights and requirements are the same whether or not rows are told their entry."""
+    asked = data.draw(st.one_of(st.just([AtLeastK(2)]), requirements(table[0].codes.size)))
+    counted, numbered = DistinctRows.of(table, asked), NumberedRows.of(table, asked)
+    assert counted.whole.weights is not None
+    assert counted.whole.weights.tolist() == numbered.weights.tolist()
+    for one, other in zip(counted.columns, numbered.columns, strict=True):
+        assert (one.name, one.codes.dtype, one.codes.tolist()) == (other.name, other.codes.dtype, other.codes.tolist())
+    assert [one.name for one in counted.requirements] == [one.name for one in asked]
+
+
+@settings(max_examples=30)
+@given(tables(), st.data())
+def test_rows_are_counted_by_class_as_they_are_marked(table: list[CodedColumn], data: st.DataObject) -> None:
+    """The number of rows that must go is that of the rows marked, whatever is asked; so are rows of broken classes."""
+    asked = data.draw(requirements(table[0].codes.size))
+    rows = NumberedRows.of(table, asked)
+    partition = rows.whole.refine(rows.columns[0].codes)
+    assert n_suppressed(partition, rows.requirements) == partition.n_rows(suppressed_rows(partition, rows.requirements))
+    everything = np.ones(partition.classes.size, dtype=bool)
+    broken = {
+        one.name: partition.n_rows(one.violated(partition, everything)[partition.classes]) for one in rows.requirements
+    }
+    assert rows_violating(partition, rows.requirements) == {name: n for name, n in broken.items() if n}

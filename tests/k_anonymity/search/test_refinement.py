@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.k_anonymity.search.distinct_rows import DistinctRows
+from anonkit.k_anonymity.search.distinct_rows import NumberedRows
 from anonkit.k_anonymity.search.equivalence import AlphaK, AtLeastK, Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import automatic_ladder, full_detail
 from anonkit.k_anonymity.search.refinable_column import RefinableColumn, refinable_column
@@ -25,7 +25,7 @@ def _states(draw: st.DrawFn) -> tuple[Refinable, list[RefinableColumn]]:
     table: list[CodedColumn] = draw(tables())
     n_rows = table[0].codes.size
     asked: Sequence[Requirement] = draw(requirements(n_rows, t_closeness=False))
-    distinct = DistinctRows.of(table, asked)
+    distinct = NumberedRows.of(table, asked)
     n_axes = draw(st.integers(0, 2))
     values = draw(st.lists(st.integers(-8, 8), min_size=n_rows * n_axes, max_size=n_rows * n_axes))
     known = np.array(draw(st.lists(st.booleans(), min_size=n_rows, max_size=n_rows)))
@@ -131,7 +131,7 @@ def test_requirements_with_huge_histograms_are_left_to_the_exact_check(monkeypat
     """Beyond the bound a cut is taken to break nothing; refining still suppresses what breaks."""
     table = [coded("a", [0, 0, 1, 1], ordered=True)]
     asked = [AlphaK(np.array([0, 0, 1, 1]), 0.5)]
-    distinct = DistinctRows.of(table, asked)
+    distinct = NumberedRows.of(table, asked)
     guide = Guide(rows=np.ones(2), sums=np.zeros((0, 2)))
     state = Refinable.start(distinct.whole, guide, distinct.requirements)
     column = refinable_column(distinct.columns[0], np.arange(2, dtype=np.int32), None)

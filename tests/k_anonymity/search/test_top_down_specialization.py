@@ -18,11 +18,11 @@ from anonkit.k_anonymity.search.equivalence import (
     Partition,
     Requirement,
     TCloseness,
-    suppressed_rows,
 )
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder, automatic_ladder, full_detail, tree_ladder, width_ladder
 from anonkit.k_anonymity.search.importance import Evidence, PermutationImportance
 from anonkit.k_anonymity.search.out_of_bag import ForestSize
+from anonkit.k_anonymity.search.suppression import suppressed_rows
 from anonkit.k_anonymity.search.top_down_specialization import DropReason, Specialization, specialize
 from tests.conftest import USUAL_EIGHT
 from tests.k_anonymity.search.coded_tables import coded, holds, requirements, tables
