@@ -27,24 +27,26 @@ def number_classes(
     quasi_identifiers: Sequence[str],
     sensitive: Sequence[str],
     unit: str | None,
-) -> tuple[Counts, Counts | None]:
-    """Make the tables `classes` (class, cells, n rows, people) and `numbered` (class, unit, sensitive cells s0, s1, …).
-
-    A line of `numbered` stands for as many rows as one of `lines`, in a column of the same name.
+) -> tuple[Counts, Counts | None, Lines]:
+    """Count the classes, and make the table `numbered` (class, unit, sensitive cells s0, s1, …) of their rows.
 
     Returns
     -------
     rows, people : array, shape (n_classes,)
         People only with a unit. Rows without one are nobody's.
+    numbered : Lines
+        The table; without sensitive columns there is none, and nothing to be asked of it.
     """
     names = [f"q{at}" for at in range(len(quasi_identifiers))]
-    keys = ", ".join(f"{quoted(name)} AS {short}" for name, short in zip(quasi_identifiers, names, strict=True))
+    keys = "".join(f"{quoted(name)} AS {short}, " for name, short in zip(quasi_identifiers, names, strict=True))
+    order = f"ORDER BY {', '.join(f'{name} NULLS LAST' for name in names)}" if names else ""
+    if sensitive and unit is None:
+        return _ranked(lines, keys, order, sensitive)
     people = f"count(DISTINCT {quoted(unit)})" if unit else "NULL"
     connection, source, weight = lines.connection, lines.source, lines.weight
-    order = f"ORDER BY {', '.join(f'{name} NULLS LAST' for name in names)}" if names else ""
     connection.execute(
         f"CREATE TEMP TABLE classes AS SELECT (row_number() OVER ({order}) - 1)::BIGINT AS class, * FROM ("
-        f"SELECT {keys + ', ' if keys else ''}{lines.rows()} AS n, {people}::BIGINT AS people FROM {source}"
+        f"SELECT {keys}{lines.rows()} AS n, {people}::BIGINT AS people FROM {source}"
         f"{' GROUP BY ALL' if keys else ''}) WHERE n > 0"
     )
     if sensitive:
@@ -60,7 +62,26 @@ def number_classes(
             f"JOIN classes ON {same or 'true'}"
         )
     classes = connection.execute("SELECT n, people FROM classes ORDER BY class").fetchnumpy()
-    return _whole(classes["n"]), _whole(classes["people"]) if unit else None
+    numbered = Lines(connection=connection, source="numbered", weight=weight)
+    return _whole(classes["n"]), _whole(classes["people"]) if unit else None, numbered
+
+
+def _ranked(lines: Lines, keys: str, order: str, sensitive: Sequence[str]) -> tuple[Counts, None, Lines]:
+    """Make `numbered` of the distinct combinations, each with its number of rows, and the class by its rank.
+
+    Where nobody has to be told from anybody, rows that are alike in all columns need not be joined to their class one
+    by one, by as many strings as there are quasi-identifiers.
+    """
+    connection = lines.connection
+    cells = "".join(f"{quoted(name)} AS s{at}, " for at, name in enumerate(sensitive))
+    listed = "".join(f"s{at}, " for at in range(len(sensitive)))
+    number = f"dense_rank() OVER ({order}) - 1" if order else "0"
+    connection.execute(
+        f"CREATE TEMP TABLE numbered AS SELECT ({number})::BIGINT AS class, NULL AS unit, {listed}n FROM ("
+        f"SELECT {keys}{cells}{lines.rows()} AS n FROM {lines.source} GROUP BY ALL) WHERE n > 0"
+    )
+    rows = connection.execute("SELECT sum(n)::BIGINT AS n FROM numbered GROUP BY class ORDER BY class").fetchnumpy()
+    return _whole(rows["n"]), None, Lines(connection=connection, source="numbered", weight="n")
 
 
 def _whole(column: Any) -> Counts:
@@ -74,21 +95,24 @@ class ClassValues:
     connection: Any
     ordered: bool
     n_values: int
-    blank: Counts
-    """Rows without a value, by class."""
+    rows_of_class: Counts
+    """Rows of each class."""
+    holders: Counts
+    """Rows with a value, by class."""
     valued: str
     """What holds of the rows of `numbered` that have a value."""
 
     @classmethod
-    def of(cls, lines: Lines, column: str, n_classes: int, missing_is_value: bool, *, units: bool) -> ClassValues:
+    def of(cls, numbered: Lines, column: str, rows: Counts, missing_is_value: bool, *, units: bool) -> ClassValues:
         """Make the tables `cells` (class, value, n rows, people) and `domain` (value, n rows, people) of a column.
 
-        Without `units` nobody is counted: distinct values of a column of nothing took as long as all the rest.
+        `rows` are those of each class. Without `units` nobody is counted: distinct values of a column of nothing took
+        as long as all the rest.
         """
-        connection = lines.connection
+        connection = numbered.connection
         valued = "true" if missing_is_value else "s IS NOT NULL"
         people = "count(DISTINCT unit)" if units else "0"
-        counted = f"{lines.rows()} AS n, {people}::BIGINT AS people FROM numbered GROUP BY ALL"
+        counted = f"{numbered.rows()} AS n, {people}::BIGINT AS people FROM numbered GROUP BY ALL"
         connection.execute(
             "CREATE OR REPLACE TEMP TABLE domain AS SELECT s, n, people, "
             "row_number() OVER (ORDER BY s NULLS LAST) - 1 AS value "
@@ -98,24 +122,23 @@ class ClassValues:
             "CREATE OR REPLACE TEMP TABLE cells AS SELECT class, value, counted.n, counted.people FROM ("
             f"SELECT class, {column} AS s, {counted}) AS counted JOIN domain ON counted.s IS NOT DISTINCT FROM domain.s"
         )
-        weight = "" if lines.weight is None else f"{quoted(lines.weight)}, "
-        connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE valued AS SELECT class, {lines.rows('NOT v')} AS blank, "
-            f"{people}{' FILTER (v)' if units else ''}::BIGINT AS people FROM (SELECT class, unit, {weight}"
-            f"{'true' if missing_is_value else f'{column} IS NOT NULL'} AS v FROM numbered) "
-            "GROUP BY class"
-        )
         kind = connection.execute("SELECT typeof(s) FROM domain LIMIT 1").fetchone()
-        blank = np.zeros(n_classes, dtype=np.int64)
-        blanks = connection.execute("SELECT class, blank FROM valued").fetchnumpy()
-        blank[_whole(blanks["class"])] = blanks["blank"]
+        holders = np.zeros(rows.size, dtype=np.int64)
+        own = connection.execute("SELECT class, sum(n)::BIGINT AS n FROM cells GROUP BY class").fetchnumpy()
+        holders[_whole(own["class"])] = own["n"]
         return cls(
             connection=connection,
             ordered=kind is not None and kind[0] not in ("VARCHAR", "BOOLEAN") and not kind[0].startswith("ENUM"),
             n_values=int(connection.execute("SELECT count(*) FROM domain").fetchone()[0]),
-            blank=blank,
+            rows_of_class=rows,
+            holders=holders,
             valued="true" if missing_is_value else f"{column} IS NOT NULL",
         )
+
+    @property
+    def blank(self) -> Counts:
+        """Rows without a value, by class."""
+        return np.asarray(self.rows_of_class - self.holders)
 
     def rows(self) -> ValueRows:
         """Return the rows of every value in every class."""
@@ -133,13 +156,12 @@ class ClassValues:
             f"SELECT count(DISTINCT unit) FROM numbered WHERE {self.valued}"
         ).fetchall()
         if self.blank.any():
-            valued = np.zeros(everybody.size, dtype=np.int64)
-            own = self.connection.execute("SELECT class, sum(n)::BIGINT AS n FROM cells GROUP BY class").fetchnumpy()
-            valued[_whole(own["class"])] = own["n"]
             people = np.zeros(everybody.size, dtype=np.int64)
-            having = self.connection.execute("SELECT class, people FROM valued").fetchnumpy()
+            having = self.connection.execute(
+                f"SELECT class, count(DISTINCT unit)::BIGINT AS people FROM numbered WHERE {self.valued} GROUP BY class"
+            ).fetchnumpy()
             people[_whole(having["class"])] = having["people"]
-            with_value = np.where(self.blank == 0, everybody, np.minimum(told(people, valued), everybody))
+            with_value = np.where(self.blank == 0, everybody, np.minimum(told(people, self.holders), everybody))
         return HeldByPeople(
             values=told(_whole(cells["people"]), _whole(cells["n"])),
             with_value=with_value,
@@ -151,13 +173,11 @@ class ClassValues:
         self, everybody: Counts | None, held: HeldByPeople | None, recursive: Sequence[int]
     ) -> dict[str, float]:
         """Return how diverse the worst class is, by rows, or by people when they are given."""
-        if not self.blank.size:
+        if not self.holders.size:
             return dict(NOTHING)
         if held is None or everybody is None:
             overall = self.connection.execute("SELECT n FROM domain ORDER BY value").fetchnumpy()["n"]
-            holders = np.zeros(self.blank.size, dtype=np.int64)
-            own = self.connection.execute("SELECT class, sum(n)::BIGINT AS n FROM cells GROUP BY class").fetchnumpy()
-            holders[_whole(own["class"])] = own["n"]
+            holders = self.holders
         else:
             overall, holders = held.everywhere, holders_of(everybody, held.with_value, self.blank)
         return worst_class(

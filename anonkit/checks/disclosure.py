@@ -125,7 +125,7 @@ def measure(
     """
     columns = (*quasi_identifiers, *sensitive, *(name for name in (unit, target) if name is not None))
     with combined(table, columns) as lines:
-        rows, everybody = number_classes(lines, quasi_identifiers, sensitive, unit)
+        rows, everybody, numbered = number_classes(lines, quasi_identifiers, sensitive, unit)
         checks: list[Check] = []
         if people is not None:
             checks.append(class_check(people, rows))
@@ -133,7 +133,7 @@ def measure(
         diversity: dict[str, dict[str, float]] = {}
         held: dict[str, HeldByPeople] = {}
         for at, name in enumerate(sensitive):
-            values = ClassValues.of(lines, f"s{at}", rows.size, name in missing_is_value, units=unit is not None)
+            values = ClassValues.of(numbered, f"s{at}", rows, name in missing_is_value, units=unit is not None)
             if people is not None:
                 checks.append(value_check(people, name, values.rows()))
                 if checks[0].passed and checks[-1].passed:

@@ -69,6 +69,21 @@ def test_the_recount_equals_the_definitions(rows: list[Row], numeric: bool, miss
         assert found.sensitive["s"][name] == pytest.approx(plain[name]), name
 
 
+@settings(max_examples=40, deadline=None)
+@given(ROWS, st.booleans())
+def test_columns_counted_together_are_counted_as_alone(rows: list[Row], missing_is_value: bool) -> None:
+    """Rows alike in all columns are one line to the recount: what it says of one column does not change by another."""
+    table = _arrow(rows, True)
+    declared = ["r", "s"] if missing_is_value else []
+    both = measure(table, ["q"], sensitive=["r", "s"], missing_is_value=declared)
+    for name in ("r", "s"):
+        alone = measure(table, ["q"], sensitive=[name], missing_is_value=declared)
+        assert both.sensitive[name] == alone.sensitive[name]
+        assert both.class_sizes == alone.class_sizes == measure(table, ["q"]).class_sizes
+    people = measure(table.append_column("u", pa.array(range(len(rows)))), ["q"], sensitive=["r"], unit="u")
+    assert people.class_sizes == both.class_sizes
+
+
 def test_missing_is_no_sensitive_value_unless_declared() -> None:
     """A class of hiv and missing tells hiv of whoever has a value: l is 1, and 2 where missing is declared a value."""
     table = pa.table({"q": ["x"] * 10, "s": ["hiv"] * 9 + [None]})
