@@ -32,8 +32,8 @@ ROWS_PART = 100
 """A noisy number of rows costs this part of epsilon."""
 _WIDTH = 512
 """Steps of 2**-8 by which a row may move the errors of all pairs, up or down."""
-_READING = 1026
-"""Steps by which a row may move a reading: 4 rows, and rounding."""
+_ROWS_A_PAIR = 4
+"""Rows by which a row may move what is read of a pair; rounding moves a reading by a step at either end."""
 _MOST_VALUES = 1 << 21
 _MOST_ROWS = 1 << 36
 _MOST_CLASSES = 16
@@ -55,8 +55,8 @@ class ExpectedTables:
     """Pairs of the forest that is chosen at once; none where columns alone are measured."""
     further: int
     """Pairs that are chosen one by one after it."""
-    readings: tuple[tuple[str, float], ...]
-    """Purpose and share of epsilon of each reading."""
+    readings: tuple[tuple[str, float, int], ...]
+    """Purpose and share of epsilon of each reading, and how many pairs it is of."""
     is_gaussian: bool
     """True where noise is Gaussian, and costs are of rho."""
     costs: tuple[float, float, float, float, float]
@@ -97,8 +97,8 @@ class _View:
         known = [self.stand_in(column) for column in range(len(self.sizes))]
         return [float(np.minimum(most, np.multiply.outer(known[a], known[b]) / self.rows).sum()) for a, b in self.pairs]
 
-    def distance(self, edges: int, amount: Amount) -> float:
-        """Return the expected distance by noise alone."""
+    def of_columns(self, edges: int, amount: Amount) -> tuple[list[float], list[float]]:
+        """Return the expected error of each column, and what those of both columns do to each pair."""
         gaussian, loss = amount
         shares, own = self.parts(edges, gaussian), self.weights(gaussian)
         cell = 0.8 * math.sqrt(self.classes)
@@ -106,10 +106,33 @@ class _View:
             float(np.minimum(cell * _mean(gaussian, loss * shares[0] * each / sum(own)), self.stand_in(at)).sum())
             for at, each in enumerate(own)
         ]
+        return noise, [min(noise[a] + noise[b], 2 * self.rows) for a, b in self.pairs]
+
+    def counted(self) -> int:
+        """Return how many pairs count: those with a target that splits the tables too."""
+        return len(self.pairs) + (len(self.sizes) if self.target else 0)
+
+    def taken(self, edges: int, alone: Amount, joined: Amount) -> float:
+        """Return the distance that columns lose to so many pairs, where pairs depend on each other as is typical."""
+        known = [self.stand_in(column) for column in range(len(self.sizes))]
+        typical = [
+            math.hypot(0.15, min(0.8 * float(np.sqrt(np.multiply.outer(known[a], known[b])).sum()) / self.rows**1.5, 1))
+            for a, b in self.pairs
+        ]
+        (own, pairs), (thin, wide) = self.of_columns(0, alone), self.of_columns(edges, joined)
+        lost = sum(thin) - sum(own) if self.target else 0.0
+        for share, before, after in zip(typical, pairs, wide, strict=True):
+            lost += math.hypot(share * self.rows, after) - math.hypot(share * self.rows, before)
+        return lost / self.counted() / 2 / self.rows
+
+    def distance(self, edges: int, amount: Amount) -> float:
+        """Return the expected distance by noise alone."""
+        gaussian, loss = amount
+        shares = self.parts(edges, gaussian)
+        noise, pairs = self.of_columns(edges, amount)
         if not self.pairs:
             return sum(noise) / len(noise) / 2 / self.rows
-        pairs = [min(noise[a] + noise[b], 2 * self.rows) for a, b in self.pairs]
-        number = len(pairs) + (len(noise) if self.target else 0)
+        number = self.counted()
         extra = sum(noise) if self.target else 0.0
         if edges:
             tables = self.of_tables(_mean(gaussian, loss * shares[2] / edges))
@@ -186,12 +209,12 @@ class _Readings:
 
     def __init__(self, params: Mapping[str, Any]) -> None:
         self.stated = [(str(one["purpose"]), integers([one["steps"]])[0]) for one in params["readings"]]
-        self.asked: list[tuple[str, float]] = []
+        self.asked: list[tuple[str, float, int]] = []
 
-    def take(self, purpose: str, share: float) -> float:
+    def take(self, purpose: str, share: float, pairs: int = 1) -> float:
         """Return what was read, in rows."""
         at = len(self.asked)
-        self.asked.append((purpose, share))
+        self.asked.append((purpose, share, pairs))
         if at >= len(self.stated) or self.stated[at][0] != purpose:
             raise ReleaseFormatError("the params lack a reading that the rule asks for")
         return self.stated[at][1] / 256
@@ -210,7 +233,7 @@ def expected_measurements(facts: PublicFacts, params: Mapping[str, Any]) -> Expe
     anchored, candidates, edges = _decided(facts, rows, whole, left, splits, readings)
     if len(readings.asked) != len(readings.stated):
         raise ReleaseFormatError("the params hold a reading that the rule does not ask for")
-    left -= whole * sum(share for _, share in readings.asked)
+    left -= whole * sum(share for _, share, _ in readings.asked)
     view = _view(facts, rows, candidates, anchored)
     amount = view.quiet(edges, _amounts(facts, left))
     gaussian, loss = amount
@@ -259,11 +282,25 @@ def _decided(
     view, candidates = (split, finest) if split is not None and anchored else (alike, alike_pairs)
     most = len(view.sizes) - len(parts_of(candidates, len(view.sizes)))
     edges = (most + 1) // 2 if most and view.least(most, amounts) - base > 0.02 else most
-    share = min(0.05, 2000.0 / (rows * whole), 0.004 / noise)
-    least = 4.0 / (share * whole * rows)
-    if not edges or view.least(edges, amounts) - base + least > 0.07:
-        return anchored, candidates, 0
-    return anchored, candidates, edges if readings.take("gain of pairs", share) / 2 / rows >= least else 0
+    return anchored, candidates, _joined(view, edges, amounts, noise, whole, readings)
+
+
+def _joined(
+    view: _View, forest: int, amounts: Sequence[Amount], noise: float, whole: float, readings: _Readings
+) -> int:
+    """Return how many pairs are a forest: as many as there may be or two, whichever was read to gain more, or none."""
+    found = (0.0, 0)
+    for edges in [forest, 2] if forest > 2 else [forest] * (forest > 0):
+        one = 2 * edges / view.counted() / view.rows / whole
+        share = min(0.05, 0.002 / noise, one / 0.001)
+        if one / share > 0.01:
+            continue
+        purpose = f"gain of {edges} pairs" if edges > 1 else "gain of one pair"
+        saved = readings.take(purpose, share, edges) / view.counted() / 2 / view.rows
+        gain = saved - view.taken(edges, view.quiet(0, amounts), view.quiet(edges, amounts))
+        if gain > max(found[0], 1.5 * one / share):
+            found = gain, edges
+    return found[1]
 
 
 def _view(facts: PublicFacts, rows: float, pairs: Pairs, anchored: bool) -> _View:
@@ -280,8 +317,8 @@ def expected_tables(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAc
         ExpectedLine(purpose="number of rows", mechanism=LAPLACE, cost=whole / ROWS_PART)
     ]  # fmt: skip
     read = [
-        ExpectedLine(purpose=purpose, mechanism=LAPLACE, sensitivity=_READING, cost=whole * share)
-        for purpose, share in found.readings
+        ExpectedLine(purpose=purpose, mechanism=LAPLACE, sensitivity=_ROWS_A_PAIR * 256 * pairs + 2, cost=whole * share)
+        for purpose, share, pairs in found.readings
     ]
     word = "class x {}" if found.anchored else "rows by {}"
     law, power = GAUSSIAN if found.is_gaussian else LAPLACE, _power(found.is_gaussian)

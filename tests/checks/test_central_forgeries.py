@@ -556,8 +556,12 @@ FORGERIES: dict[str, tuple[str, Edit, str]] = {
     "other rows without a target": ("dp-marginals alike", moved_rows, "rows_from_model:job"),
     "a reading that nobody asked for": (
         "dp-marginals columns",
-        lambda files: files.params["readings"].append({"purpose": "gain of pairs", "rate": 1, "steps": 1}), ""),
+        lambda files: files.params["readings"].append({"purpose": "gain of 2 pairs", "rate": 1, "steps": 1}), ""),
     "a reading less": ("dp-marginals", lambda files: files.params["readings"].pop(), ""),
+    "a reading of another number of pairs": (
+        "dp-marginals alike", in_params("readings", -1, "purpose", to="gain of 9 pairs"), ""),
+    "a gain that was read to be none": (
+        "dp-marginals alike", in_params("readings", -1, "steps", to=lambda steps: -abs(steps) - (1 << 30)), ""),
     "a reading of another rate": ("dp-marginals", in_params("readings", 0, "rate", to=3), "tables"),
     "tables of another format": ("dp-marginals", in_params("format", to="anonkit-noisy-tables-1"), ""),
     "another size in the report": ("dp-marginals", set_in("marginals.pairs", 99), "marginals"),

@@ -138,6 +138,9 @@ REFUSED: dict[str, Mutant] = {
     "Gini moves by 1": Mutant(
         where="anonkit.dp_trees.split_selection:JointSelection.draws",
         old="width = self.score.width(terms.n_classes, terms.max_rows)", new="width = 256", method="edprf"),
+    "what a forest saves moves as one pair does": Mutant(
+        where="anonkit.dp_trees.marginals.view_choice:reading_width", old="4 * pairs * STEPS", new="4 * STEPS",
+        method="dp-marginals", parameters={"epsilon": 20.0}, policy=OF_NUMBERS),
     "an entropy moves as in a table of one row": Mutant(
         where="anonkit.dp_trees.scores:_steepest", old="math.log2(max_rows + 1)", new="0", method="diffp-id3",
         parameters={"score": "entropy"}),

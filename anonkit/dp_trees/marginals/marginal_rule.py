@@ -37,13 +37,19 @@ SPLIT_CLARITY = 3.0
 READING_SHARE = 0.05
 """Share of epsilon for a reading at most."""
 READING_PRICE = 0.004
-"""What a reading may cost the columns at most, as a distance."""
-READING_ROWS = 2000.0
-"""Epsilon of the reading of a gain times the rows at most: more of it tells no more."""
-GAIN_SCALES = 2.0
+"""What the reading of a dependence may cost the columns at most, as a distance."""
+GAIN_PRICE = 0.002
+"""What the reading of a gain may cost the columns at most, as a distance."""
+GAIN_NOISE = 0.001
+"""Scale of the noise of the reading of a gain, as a distance, below which more epsilon tells no more."""
+MOST_GAIN_NOISE = 0.01
+"""Scale above which it tells too little to be asked for."""
+GAIN_SCALES = 1.5
 """Scales of its noise that a gain must reach."""
-MOST_DROP = 0.07
-"""Expected loss by pairs, were there nothing to gain, above which a gain is not asked for."""
+FEW_PAIRS = 2
+"""Pairs that are asked about too, where a forest has more."""
+TYPICAL_DEPENDENCE = 0.15
+"""Public stand-in for how far a pair is from independence beyond what chance makes, in its rows."""
 FULL_TREE_NOISE = 0.02
 """Expected loss by noise up to which all columns are joined; above it half of the pairs are measured."""
 EDGE_SHARE = 0.03
@@ -76,7 +82,7 @@ GAUSSIAN_FURTHER_NOISE = 0.016
 """The same under Gaussian noise, which grows with the root of the number of tables only."""
 MOST_FURTHER = 2.0
 """Pairs beside the tree for each column at most; below a half there are none."""
-_CELL, _PAIR_CELL, _PATH, _MODEL = 0.8, 0.5, 0.3, 0.8
+_CELL, _PAIR_CELL, _PATH, _CHANCE = 0.8, 0.5, 0.3, 0.8
 
 
 def column_weights(sizes: Sequence[int], law: str) -> list[float]:
@@ -177,8 +183,22 @@ class Forecast:
         falling = [self._falling(column) for column in range(len(self.sizes))]
         return np.array([np.minimum(most, np.outer(falling[a], falling[b]) / self.rows).sum() for a, b in self.pairs])
 
-    def error(self, edges: int, amount: Amount, gains: FloatArray | None = None) -> float:
-        """Return the expected error of a plan.
+    def _between(self, columns: FloatArray) -> FloatArray:
+        """Return what noise of both columns does to each pair, shape (n_pairs,)."""
+        first, second = self._ends
+        return np.asarray(np.minimum(columns[first] + columns[second], 2 * self.rows))
+
+    def _tables(self, edges: int, amount: Amount) -> FloatArray:
+        """Return the expected error of the table of each pair, were it one of so many, shape (n_pairs,)."""
+        return self.table_noise(amount.noise(stage_shares(self.sizes, self.classes, edges, amount.law)[2] / edges))
+
+    @property
+    def _number(self) -> int:
+        """Pairs that count; those with a target that splits the tables too."""
+        return len(self.pairs) + (len(self.sizes) if self.targets else 0)
+
+    def error(self, edges: int, amount: Amount) -> float:
+        """Return the expected error of a plan by noise alone.
 
         Parameters
         ----------
@@ -186,31 +206,63 @@ class Forecast:
             Pairs of the forest; 0: columns alone.
         amount : Amount
             For all tables and choices.
-        gains : float array, shape (n_pairs,), optional
-            Error of independence of each pair; none without.
-
-        Notes
-        -----
-        Changes no faster than the mean of `gains`: of each pair the error is the root of a sum of squares of which
-        one is that of its gain times a factor of at most 1, and the least sum over all forests of so many edges is a
-        minimum of such sums. The greedy choice of edges by what they save finds it: forests of so many edges are the
-        bases of a matroid.
         """
         noise = self.column_noise(edges, amount)
         if not self.pairs:
             return float(noise.mean())
-        first, second = self._ends
-        columns = np.minimum(noise[first] + noise[second], 2 * self.rows)
-        known = np.zeros(len(self.pairs)) if gains is None else gains
-        extra, number = (float(noise.sum()), len(self.sizes)) if self.targets else (0.0, 0)
-        if not edges:
-            return float((np.hypot(known, columns).sum() + extra) / (len(self.pairs) + number))
-        tables = self.table_noise(amount.noise(stage_shares(self.sizes, self.classes, edges, amount.law)[2] / edges))
-        joined = edges / (len(self.sizes) - 1)
-        model = 1 - (1 - _MODEL) * joined**2
-        without = np.sqrt((model * known) ** 2 + columns**2 + (_PATH * joined * tables.mean()) ** 2)
-        saved = without - np.hypot(tables, columns)
-        return float((without.sum() - self._best(saved, edges) + extra) / (len(self.pairs) + number))
+        errors = self._between(noise)
+        total = float(errors.sum()) + (float(noise.sum()) if self.targets else 0.0)
+        if edges:
+            tables = self._tables(edges, amount)
+            without = np.hypot(errors, _PATH * edges / (len(self.sizes) - 1) * tables.mean())
+            total += float((without - errors).sum()) - self._best(without - np.hypot(tables, errors), edges)
+        return total / self._number
+
+    def cost_to_columns(self, edges: int, alone: Amount, joined: Amount) -> float:
+        """Return what so many pairs take from the columns, as a distance: of a table of typical dependence.
+
+        Parameters
+        ----------
+        edges : int
+        alone, joined : Amount
+            For columns alone, and for columns and pairs.
+        """
+        before, after = self.column_noise(0, alone), self.column_noise(edges, joined)
+        typical = self._typical
+        lost = np.hypot(typical, self._between(after)) - np.hypot(typical, self._between(before))
+        return self.as_distance(float(lost.sum()) + (float((after - before).sum()) if self.targets else 0.0))
+
+    def saved(self, edges: int, joined: Amount, errors: FloatArray) -> float:
+        """Return what the tables of the best forest of so many pairs save over independence, in rows.
+
+        Parameters
+        ----------
+        edges : int
+        joined : Amount
+            For columns and pairs.
+        errors : float array, shape (n_pairs,)
+            Error of independence of each pair.
+
+        Notes
+        -----
+        Changes no faster than the errors of so many pairs together. The sum over a forest has one root of a sum of
+        squares for each of its pairs, of which one square is that of its error, and public numbers beside it; the
+        largest of such sums changes no faster than each. The greedy choice finds it: forests of so many edges are the
+        bases of a matroid.
+        """
+        columns = self._between(self.column_noise(edges, joined))
+        return self._best(np.hypot(errors, columns) - np.hypot(self._tables(edges, joined), columns), edges)
+
+    @property
+    def _typical(self) -> FloatArray:
+        """Return the public stand-in for the error of independence of each pair: dependence, and what chance makes."""
+        falling = [self._falling(column) for column in range(len(self.sizes))]
+        chance = [np.sqrt(np.outer(falling[a], falling[b]) / self.rows).sum() for a, b in self.pairs]
+        return np.hypot(TYPICAL_DEPENDENCE * self.rows, np.minimum(_CHANCE * np.array(chance), self.rows))
+
+    def as_distance(self, error: float) -> float:
+        """Return a sum of errors over pairs as the mean distance that it makes, in total variation."""
+        return error / self._number / 2 / self.rows
 
     def _best(self, saved: FloatArray, edges: int) -> float:
         """Return the largest sum over the edges of a forest of so many."""

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The choice of a plan: which view, and how many pairs, by the public rule and at most two noisy readings.
+"""The choice of a plan: which view, and how many pairs, by the public rule and at most three noisy readings.
 
-A reading is a number that one row moves by less than 4, in whole steps, with discrete Laplace noise: how much the
-columns depend on the target, and how much a forest of pairs would gain.
+A reading is a number in whole steps with discrete Laplace noise: how much the columns depend on the target, which one
+row moves by less than 4, and what the pairs of a forest would save, which it moves by less than 4 for each pair.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -25,11 +24,18 @@ from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.published.noisy_tables import GAUSSIAN
 from anonkit.randomness import Randomness
 
-READING_WIDTH = 4 * STEPS + 2
-"""Steps by which one row moves a reading: less than 4 rows, and rounding, which moves either end by one."""
-
 _ENDLESS_ROWS = 1e30
 """So many that noise alone decides."""
+
+
+def reading_width(pairs: int) -> int:
+    """Return the steps by which one row moves a reading of so many pairs: less than 4 rows for each, and rounding."""
+    return 4 * pairs * STEPS + 2
+
+
+def purpose_of_gain(pairs: int) -> str:
+    """Return what a reading of so many pairs is called; no name begins as another does."""
+    return f"gain of {pairs} pairs" if pairs > 1 else "gain of one pair"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,16 +99,18 @@ def chosen_view(exact: ExactTables, rows: float, left: Left, whole: int, randomn
         return ViewChoice(anchored=False, edges=0, readings=(), left=left, amount=quiet)
     readings: list[Reading] = []
 
-    def read(purpose: str, share: float, value: Callable[[Left], float]) -> float:
-        """Charge a reading, draw it, and return it as a distance."""
+    def read(purpose: str, share: float, value: float, pairs: int = 1) -> float:
+        """Charge a reading, draw it, and return it in rows."""
         nonlocal left
-        rate = rate_within(int(whole * Fraction(share)), READING_WIDTH)
-        draw = Draw(purpose=purpose, mechanism=LAPLACE, rate=rate, sensitivity=READING_WIDTH)
+        width = reading_width(pairs)
+        draw = Draw(
+            purpose=purpose, mechanism=LAPLACE, rate=rate_within(int(whole * Fraction(share)), width), sensitivity=width
+        )
         left = left.after(draw.units)
-        exactly = np.array([round(value(left) * STEPS)], dtype=np.int64)
+        exactly = np.array([round(value * STEPS)], dtype=np.int64)
         words = Words(randomness.child(purpose))
         readings.append(Reading(draw=draw, steps=int(noisy_counts(exactly, draw.rate, words)[0])))
-        return readings[-1].rows / 2 / rows
+        return readings[-1].rows
 
     anchored, base = False, noise
     if exact.layout.anchored:
@@ -115,7 +123,7 @@ def chosen_view(exact: ExactTables, rows: float, left: Left, whole: int, randomn
             last = len(exact.columns)
             errors = pooled.errors_of_independence()
             dependence = float(np.mean([errors[at, last] for at in range(last)]))
-            anchored = read("dependence on the target", share, lambda _: dependence) >= need
+            anchored = read("dependence on the target", share, dependence) / 2 / rows >= need
         base = split if anchored else noise
     view = exact if anchored else pooled
     forecast = forecast_of(view.layout, tuple(view.pairs), rows)
@@ -123,30 +131,26 @@ def chosen_view(exact: ExactTables, rows: float, left: Left, whole: int, randomn
     edges = most
     if most and _quiet_distance(forecast, most, left) - base > rule.FULL_TREE_NOISE:
         edges = (most + 1) // 2
-    share = min(rule.READING_SHARE, rule.READING_ROWS / (rows * epsilon), rule.READING_PRICE / noise)
-    least = rule.GAIN_SCALES * 2 / (share * epsilon * rows)
-    asks = edges > 0 and _quiet_distance(forecast, edges, left) - base + least <= rule.MOST_DROP
-    if not asks or read("gain of pairs", share, lambda own: _gain(view, forecast, edges, own)) < least:
-        edges = 0
-    amount = forecast.quietest(edges, left.amounts)
-    return ViewChoice(anchored=anchored, edges=edges, readings=tuple(readings), left=left, amount=amount)
+    amounts, errors = left.amounts, np.array(list(view.errors_of_independence().values()))
+    alone, best, chosen = forecast.quietest(0, amounts), 0.0, 0
+    for asked in sorted({edges, min(edges, rule.FEW_PAIRS)} - {0}, reverse=True):
+        a_pair = forecast.as_distance(4 * asked) / epsilon  # scale of the noise, were all of epsilon the share
+        share = min(rule.READING_SHARE, rule.GAIN_PRICE / noise, a_pair / rule.GAIN_NOISE)
+        scale = a_pair / share
+        if scale > rule.MOST_GAIN_NOISE:
+            continue
+        joined = forecast.quietest(asked, amounts)
+        saved = read(purpose_of_gain(asked), share, forecast.saved(asked, joined, errors), asked)
+        gain = forecast.as_distance(saved) - forecast.cost_to_columns(asked, alone, joined)
+        if gain > max(best, rule.GAIN_SCALES * scale):
+            best, chosen = gain, asked
+    amount = forecast.quietest(chosen, left.amounts)
+    return ViewChoice(anchored=anchored, edges=chosen, readings=tuple(readings), left=left, amount=amount)
 
 
 def _quiet_distance(forecast: Forecast, edges: int, left: Left) -> float:
     """Return the expected distance by noise alone, under the quieter law."""
     return forecast.distance(edges, forecast.quietest(edges, left.amounts))
-
-
-def _gain(view: ExactTables, forecast: Forecast, edges: int, left: Left) -> float:
-    """Return how much nearer a forest of so many pairs is expected to come, each plan under its quieter law.
-
-    Privacy
-    -------
-    Which law is quieter is public; the errors of independence are not, see `Forecast.error`.
-    """
-    gains = np.array(list(view.errors_of_independence().values()))
-    alone, joined = (forecast.error(at, forecast.quietest(at, left.amounts), gains) for at in (0, edges))
-    return alone - joined
 
 
 def delta_may_pay(layout: Layout, pairs: tuple[Pair, ...], left: Left) -> bool:

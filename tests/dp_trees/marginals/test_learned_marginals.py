@@ -97,7 +97,7 @@ def test_independent_columns_have_no_pairs() -> None:
     """A gain is read, and there is none: all that is left is for the columns."""
     codes = chain(20_000, SIZES, strength=0.0)
     found = learned(layout_of(SIZES), 0.3, 20_000, batch_of(codes))
-    assert [reading.draw.purpose for reading in found.choice.readings] == ["gain of pairs"]
+    assert [reading.draw.purpose for reading in found.choice.readings] == ["gain of 4 pairs", "gain of 2 pairs"]
     assert found.pairs == ()
 
 
