@@ -131,7 +131,7 @@ def chosen_view(exact: ExactTables, rows: float, left: Left, whole: int, randomn
     edges = most
     if most and _quiet_distance(forecast, most, left) - base > rule.FULL_TREE_NOISE:
         edges = (most + 1) // 2
-    amounts, errors = left.amounts, np.array(list(view.errors_of_independence().values()))
+    amounts, apart = left.amounts, np.array(list(view.errors_of_independence().values()))
     alone, best, chosen = forecast.quietest(0, amounts), 0.0, 0
     for asked in sorted({edges, min(edges, rule.FEW_PAIRS)} - {0}, reverse=True):
         a_pair = forecast.as_distance(4 * asked) / epsilon  # scale of the noise, were all of epsilon the share
@@ -140,7 +140,7 @@ def chosen_view(exact: ExactTables, rows: float, left: Left, whole: int, randomn
         if scale > rule.MOST_GAIN_NOISE:
             continue
         joined = forecast.quietest(asked, amounts)
-        saved = read(purpose_of_gain(asked), share, forecast.saved(asked, joined, errors), asked)
+        saved = read(purpose_of_gain(asked), share, forecast.saved(asked, joined, apart), asked)
         gain = forecast.as_distance(saved) - forecast.cost_to_columns(asked, alone, joined)
         if gain > max(best, rule.GAIN_SCALES * scale):
             best, chosen = gain, asked
