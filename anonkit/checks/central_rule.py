@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +20,7 @@ from anonkit.promises.guarantee import Check
 
 _UNITS = 1 << 52
 _CELLS = ((2, 4), (25, 8), (300, 16), (1000, 32), (math.inf, 64))
+_REGIONS = (200, 800, 3200)
 _WEIGHED_LEVELS = (50_000, 100_000, 400_000)
 
 
@@ -29,7 +30,7 @@ class RebuiltRule:
 
     depth: int
     regions: int
-    """Level of the tree whose nodes have histograms of their own."""
+    """Level of the tree whose nodes have histograms of their own; at most, before its leaves are looked at."""
     bins: int
     weights: bool
     left: float
@@ -80,7 +81,7 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
     deep = weights and strength >= 2_500 * classes
     if weights:
         depth = max(5 if deep else 3, 3 + sum(strength >= limit for limit in _WEIGHED_LEVELS))
-        regions = sum(by_cell >= limit for limit in (240, 960, 3840)) if trees == 1 else 0
+        regions = sum(by_cell >= limit for limit in _REGIONS) if trees == 1 else 0
         counts = 0.07
     else:
         depth, regions = 2 if facts.parameters["as_"] == "cells" and strength >= 20 else 0, 0
@@ -110,6 +111,7 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
     facts : PublicFacts
     rule : RebuiltRule
     """
+    rule = replace(rule, regions=min(rule.regions, _affordable(params["trees"][0], facts, rule.left)))
     told, rebuilt = dict(params["rule"]), rule.told(facts.whole("n_rows") or params["rule"]["rows"])
     yield Check(name="rule", passed=told == rebuilt, observed=_in_words(told), required=_in_words(rebuilt))
     cells = {attribute.domain.cells for attribute in facts.attributes if attribute.domain.categories is None}
@@ -119,6 +121,16 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
         ("weights" in params) == rule.weights,
     )
     yield Check(name="rule_is_followed", passed=all(seen), observed=sum(seen), required=len(seen))
+
+
+def _affordable(tree: Sequence[Mapping[str, Any]], facts: PublicFacts, left: float) -> int:
+    """Return the level of the regions that the rarest classes have rows for, by the published counts of the leaves."""
+    totals = [0] * facts.n_classes
+    for node in tree:
+        totals = [total + own for total, own in zip(totals, node.get("counts", [0] * len(totals)), strict=True)]
+    inverse = sum(Fraction(1, total if total > 1 else 1) for total in totals)
+    rows = Fraction(facts.n_classes) / inverse
+    return sum(Fraction(left) * rows >= limit * 2 * max(len(facts.attributes), 1) for limit in _REGIONS)
 
 
 def _in_words(block: Mapping[str, Any]) -> str:

@@ -48,7 +48,7 @@ from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
 
 EPSILONS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
-CANDIDATES = tuple(product((20, 35, 70), (240, 960), (2_500, 7_500, 10**12)))
+CANDIDATES = tuple(product((20, 35, 70), (200, 800), (2_500, 7_500, 10**12)))
 """What is chosen: from which epsilon n on weights are learned, for each pair of attributes; from which on there are
 regions, for each cell of a table of two values; from which on trees are deep, for each class."""
 FINEST, MOST_TESTED = 64, 10_000

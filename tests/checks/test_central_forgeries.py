@@ -374,6 +374,8 @@ FORGERIES: dict[str, tuple[str, Edit, str]] = {
     "the rule read fewer rows": ("dp-forest", lambda files: files.params["rule"].update(rows=40), "account_lines"),
     "the rule read more rows": ("dp-forest", lambda files: files.params["rule"].update(rows=10**7), "rule"),
     "another branch of the rule": ("dp-forest", lambda files: files.params["rule"].update(weights=False), "rule"),
+    "a rule of other regions": ("dp-forest", lambda files: files.params["rule"].update(
+        regions=1 - min(files.params["rule"]["regions"], 1)), "rule"),
     "a rule of more bins": ("dp-forest", lambda files: files.params["rule"].update(bins=64), "rule"),
     "a number of rows that is none": ("dp-forest", lambda files: files.params["rule"].update(rows=2.5), ""),
     "bins that were not asked for": ("dp-forest", lambda files: (

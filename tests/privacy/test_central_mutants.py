@@ -221,6 +221,9 @@ REFUSED: dict[str, Mutant] = {
     "a step of the weights is free": Mutant(
         where=RULE + "accounting", old="*trees.draws, self.histogram_draw, *learned",
         new="*trees.draws, self.histogram_draw", method="dp-forest", parameters={"epsilon": 20.0}),
+    "regions follow from other rows of classes than are published": Mutant(
+        where=RULE + "for_classes", old="[int(count) for count in", new="[int(count) // 1000 for count in",
+        method="dp-forest", parameters={"epsilon": 40.0}),
     "the number of rows is free": Mutant(
         where=RULE + "accounting", old="draws=(*self.counted, *trees", new="draws=(*trees", method="dp-forest"),
     "the histogram of the target is free": Mutant(

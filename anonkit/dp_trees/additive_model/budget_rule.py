@@ -8,6 +8,7 @@ The constants were found on tables of many kinds; docs/methods/dp_forest.md says
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -20,10 +21,11 @@ _SPLIT_FROM = 20
 """Product of epsilon and rows from which on leaves that are released as cells are split, without weights too."""
 _DROWNED = 25
 """Product of epsilon and rows, for each cell of a table of two values, below which evidence is left as it is."""
-_REGIONS_FROM = 240
+_REGIONS_FROM = 200
 """The same product from which on there are two regions; four from 4 times as much, eight from 16 times as much.
 
-The histograms of all regions add up to those of the whole table, and so does their noise.
+The histograms of all regions add up to those of the whole table, and so does their noise. It is the rows of the rare
+classes that are lost in it: of the rows by class their harmonic mean counts.
 """
 _WEIGHED_FROM = 35
 """Product of epsilon and rows, for each pair of attributes, from which on weights are learned."""
@@ -46,7 +48,7 @@ class Rule:
     depth: int
     """Splits from the root of a tree to a leaf."""
     region_depth: int
-    """Level of the first tree whose nodes have histograms of their own."""
+    """Level of the first tree whose nodes have histograms of their own; at most, before its leaves are counted."""
     cells: int
     """Cells of the grid of each number."""
     splits: Fraction
@@ -75,6 +77,24 @@ class Rule:
         splits = (rule.splits or _SPLITS) if depth else Fraction(0)
         return replace(rule, depth=depth, region_depth=min(depth, rule.region_depth), splits=splits)
 
+    def for_classes(self, counts: Sequence[int], *, epsilon: Fraction, attributes: int) -> Rule:
+        """Return the rule with fewer regions where a class is rare.
+
+        Parameters
+        ----------
+        counts : sequence of int
+            Noisy rows by class: what the leaves of the tree count together.
+        epsilon : Fraction
+            As for `rule_for`.
+        attributes : int
+
+        Privacy
+        -------
+        Regions cost the same whatever their number is, since a row is in one: nothing of the account depends on this.
+        """
+        rare = len(counts) / sum((Fraction(1, max(count, 1)) for count in counts), start=Fraction(0))
+        return replace(self, region_depth=min(self.region_depth, _region_depth(epsilon * rare / (2 * attributes))))
+
 
 def rule_for(
     *, epsilon: float, rows: float, attributes: int, classes: int, trees: int = 1, in_cells: bool = False
@@ -97,7 +117,7 @@ def rule_for(
     learned = strength > _WEIGHED_FROM * attributes**2 and classes <= MOST_WEIGHED
     drowned = per_cell < _DROWNED and not learned
     levels = 2 if in_cells and strength >= _SPLIT_FROM else 0
-    region = sum(per_cell >= _REGIONS_FROM * 4**level for level in range(3)) if learned else 0
+    region = _region_depth(per_cell) if learned else 0
     region = region if trees == 1 else 0  # the first of several trees has seen few of the rows
     deep = learned and strength >= _DEEP_FROM * classes
     depth = 3 + sum(strength >= limit for limit in _DEEPER) if learned else levels
@@ -112,6 +132,11 @@ def rule_for(
         tree_weight=1.0,
         calibrated=not drowned,
     )
+
+
+def _region_depth(per_cell: float | Fraction) -> int:
+    """Return the level of the regions, for a product of epsilon and rows for each cell of a table of two values."""
+    return sum(per_cell >= _REGIONS_FROM * 4**level for level in range(3))
 
 
 def _counts(strength: float) -> Fraction:

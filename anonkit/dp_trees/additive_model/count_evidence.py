@@ -19,8 +19,13 @@ from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.dp_trees.additive_model.ordered_cells import smoothed_differences
 
-ROOT_SPREADS = (1.0,)
-"""Prior standard deviation of a log ratio against no difference between classes."""
+CATEGORY_SPREADS = (0.3, 0.6, 1.0)
+"""Prior standard deviations of a log ratio against no difference between classes, for categories.
+
+Each is weighed by how likely it makes the noisy counts: of many rare categories the noise would say much, they little.
+"""
+NUMBER_SPREADS = (1.0,)
+"""The same for the cells of a number, whose neighbours know of each other."""
 REGION_SPREADS = (0.02, 0.1, 0.4, 0.8)
 """The same against the whole table's: each is weighed by how likely it makes the noisy counts of all regions."""
 LARGEST_LOG_RATIO = 4.0
@@ -59,7 +64,7 @@ def by_linear_shrinkage(counts: FloatArray, scale: float, prior: Shares | None) 
     """Move each class's share towards the prior by the ratio of its variance to that of the prior."""
     of_all = _of_all(counts, scale, None if prior is None else prior.of_all)
     centre, found, noise = _differences(counts, scale, of_all, prior)
-    spreads = ROOT_SPREADS if prior is None else REGION_SPREADS
+    spreads = CATEGORY_SPREADS if prior is None else REGION_SPREADS
     return _moved(centre, _factor(found, centre * (1 - centre), noise, spreads) * found, of_all)
 
 
@@ -67,7 +72,7 @@ def by_smoothing(counts: FloatArray, scale: float, prior: Shares | None) -> Shar
     """Move the shares of each class towards the prior; cells are in the order of a number, and neighbours are alike."""
     of_all = _halved(counts, scale, None if prior is None else prior.of_all)
     centre, found, noise = _differences(counts, scale, of_all, prior)
-    spreads = ROOT_SPREADS if prior is None else REGION_SPREADS
+    spreads = NUMBER_SPREADS if prior is None else REGION_SPREADS
     return _moved(centre, smoothed_differences(found, noise, centre, spreads), of_all)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from anonkit.domains.array_types import IntArray
 from anonkit.dp_trees.additive_model.budget_rule import Rule
 from anonkit.dp_trees.additive_model.combination import Combination
-from anonkit.dp_trees.additive_model.consistency import AgreedCounts
+from anonkit.dp_trees.additive_model.consistency import AgreedCounts, rows_by_class
 from anonkit.dp_trees.additive_model.optimism import optimism_of
 from anonkit.dp_trees.additive_model.synthetic_population import World
 from anonkit.dp_trees.additive_model.weighting import NoisyStep, Step, added_curvature, added_gradient
@@ -107,6 +107,16 @@ class StackedPlan:
         """Units of the Newton step; 0 when weights are not learned."""
         return self._units[2] if self.rule.weights else 0
 
+    def for_classes(self, forest: PublishedForest) -> StackedPlan:
+        """Return the plan for the noisy class counts of the first tree: fewer regions where a class is rare.
+
+        What is drawn, at which rates, stays: a row is in one region, however many there are.
+        """
+        epsilon = self.epsilon / changed_rows(self.rows_per_unit, self.adjacency)
+        counts = [int(count) for count in rows_by_class(forest.trees[0]).sum(axis=0)]
+        attributes = max(1, len(self.schema.attributes))
+        return replace(self, rule=self.rule.for_classes(counts, epsilon=epsilon, attributes=attributes))
+
     def stated_rule(self) -> dict[str, Any]:
         """Return what the rule read and said, for the params: whoever has them can follow it."""
         return {
@@ -159,6 +169,7 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
     anything else looks at them.
     """
     forest = grow(plan.trees_plan, counter, randomness.child("trees"), watch)
+    plan = plan.for_classes(forest)
     regions = regions_of(forest, plan.rule.region_depth)
     words = Words(randomness.child("noise of evidence"))
     sums = HistogramSums(forest=forest, regions=regions)

@@ -80,3 +80,17 @@ def test_regions_that_differ_by_their_noise_alone_say_what_the_whole_table_says(
     unlike = shares_of(other, 20.0, domain, prior)
     far = [np.abs(found.log_ratios() - prior.log_ratios()).mean() for found in (alike, unlike)]
     assert 10 * far[0] < far[1]
+
+
+def test_categories_that_hardly_differ_are_believed_less_than_those_that_do() -> None:
+    """Under the same noise: forty categories alike in both classes lose more of what noise says than forty unlike."""
+    draw = np.random.default_rng(6)
+    domain = Categories(values=tuple(map(str, range(40))))
+    noise = draw.laplace(0, 60, (1, 40, 2))
+    alike = np.full((1, 40, 2), 250.0)
+    unlike = alike * np.exp(np.where(np.arange(40) % 2, 0.9, -0.9))[np.newaxis, :, np.newaxis] ** np.array([1, -1])
+    kept = []
+    for true in (alike, unlike):
+        moved, still = (shares_of(true + sign * noise, 60.0, domain).log_ratios() for sign in (1, -1))
+        kept.append(np.abs(moved - still).mean())
+    assert kept[0] < 0.7 * kept[1]
