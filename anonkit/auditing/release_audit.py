@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from anonkit.auditing.attacks.battery import ATTACKS, Audit, audit_tables
 from anonkit.auditing.channel_audit import answer_again
+from anonkit.auditing.coin_audit import toss_again
 from anonkit.auditing.rerun import rerun
 from anonkit.bundle.bound_columns import labelled_rows
 from anonkit.bundle.data_files import read_rows
@@ -26,6 +27,7 @@ from anonkit.engines.reading.settled_tables import settled
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import AnonkitError, ParameterError, PolicyError
+from anonkit.methods.safepub import FORMAT as DRAWN_ROWS
 from anonkit.policy import places
 from anonkit.policy.calendar_columns import Calendar
 from anonkit.policy.column_declarations import Column, ColumnType, Outside, Role
@@ -133,6 +135,8 @@ def audit(
     if runs == 0 or "epsilon" not in report.get("guarantee", {}).get("parameters", {}):
         return audited
     try:
+        if params.get("format") == DRAWN_ROWS:
+            return replace(audited, epsilon=toss_again(report, params, runs=runs, seed=seed))
         again = answer_again if params.get("format") == FORMAT else rerun
         return replace(audited, epsilon=again(report, params, source, runs=runs, seed=seed))
     except (AnonkitError, KeyError, pa.ArrowException) as error:

@@ -52,7 +52,9 @@ class LossBound:
     counts: Mapping[str, Any]
     """Runs, records, guesses and the like."""
     columns: Sequence[Mapping[str, Any]] = ()
-    """For randomized response: name, claim and bound of every column taken alone."""
+    """Name, claim and bound of every column taken alone, for randomized response; of every part, for drawn rows."""
+    delta: float = 0.0
+    """At which the bound holds: the claim's."""
 
     @property
     def verdict(self) -> str:
@@ -72,6 +74,7 @@ class LossBound:
             "confidence": 1 - ALPHA,
             "verdict": self.verdict,
             "most_measurable": self.most_measurable,
+            **({"delta": self.delta} if self.delta else {}),
             "neighbours": self.neighbours,
             "how": self.how,
             **self.counts,
