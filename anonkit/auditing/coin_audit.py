@@ -82,10 +82,11 @@ def toss_again(
         _DRAWN: [(draws.shown_of(size, more=True), draws.shown_of(size, more=False)) for size in draws.sizes],
         _CHOSEN: [_answers(choices, told) for told in (_all_but_rows, _all_but_rows_and_how_many)],
     }
-    share = sum(map(len, samples.values()))
+    share = sum(map(len, samples.values())) + len(draws.sizes)
     parts = {
         name: [_bounded(*pair, delta=scene.delta, share=share) for pair in pairs] for name, pairs in samples.items()
     }
+    parts[_DRAWN] += [_of_being_shown(*pair, delta=scene.delta, share=share) for pair in samples[_DRAWN]]
     every = [bound for bounds in parts.values() for bound in bounds]
     best = max(every, key=lambda bound: bound.lower_bound)
     return LossBound(
@@ -122,6 +123,19 @@ def _part(name: str, claimed: float, bounds: list[EpsilonBound], delta: float) -
 
 def _bounded(first: IntArray, second: IntArray, *, delta: float, share: int) -> EpsilonBound:
     return lower_bound(first, second, alpha=ALPHA / share, delta=delta, pilot=_PILOT)
+
+
+def _of_being_shown(first: IntArray, second: IntArray, *, delta: float, share: int) -> EpsilonBound:
+    """Bound by the event that a class is shown at all: where it is rarely shown that tells most, and is not chosen."""
+    frequent, rare = ((int((rows > 0).sum()), rows.size) for rows in (first, second))
+    return EpsilonBound(
+        lower_bound=epsilon_from_counts(frequent, rare, alpha=ALPHA / share, delta=delta),
+        event="the class is shown",
+        inputs=(0, 1),
+        frequent=frequent,
+        rare=rare,
+        alpha=ALPHA / share,
+    )
 
 
 def _surest(bound: EpsilonBound, delta: float) -> float:
@@ -242,7 +256,7 @@ def _sizes(scene: Scene) -> tuple[int, int, int, int]:
     """Return the sizes of classes to look at: of one row, too few, just enough, and what tells most if all is true."""
     from scipy.stats import beta, binom
 
-    trials = CLASSES * 50  # fewer than there are: the event is chosen on a part of them
+    trials = CLASSES * 50  # about as many as some seconds give
 
     def expected(size: int) -> float:
         shown = np.arange(scene.k, size + 1) - 1
