@@ -47,14 +47,22 @@ def audited(release: anonkit.Release, runs: int) -> tuple[LossBound, dict[str, d
 
 
 def test_the_coins_show_most_of_their_claim_and_never_more() -> None:
-    """At 95 % confidence seven tenths of epsilon 1, of which three quarters are for the rows; of those at 99.9 %."""
-    found, parts = audited(released(**TIGHT), 1000)
+    """Three quarters of epsilon 1 are for the rows: more than seven tenths of that."""
+    found, parts = audited(released(**TIGHT), 400)
     assert found.verdict == parts[DRAWN]["verdict"] == BELOW
     assert found.to_dict()["delta"] == TIGHT["delta"]
     assert parts[DRAWN]["claimed"] == pytest.approx(0.75)
-    assert 0.9 * 0.75 < parts[DRAWN]["lower_bound"] < 0.75
+    assert 0.7 * 0.75 < parts[DRAWN]["lower_bound"] < 0.75
+    assert 0 < found.surest < found.lower_bound < found.most_measurable
+
+
+@pytest.mark.slow
+def test_more_releases_show_seven_tenths_of_the_whole_claim() -> None:
+    """At 95 % confidence; at 99.9 % seven tenths of what the rows have."""
+    found, _ = audited(released(**TIGHT), 1000)
+    assert found.verdict == BELOW
     assert 0.7 < found.lower_bound < 1.0
-    assert 0.7 * 0.75 < found.surest < found.lower_bound < found.most_measurable
+    assert 0.7 * 0.75 < found.surest < found.lower_bound
 
 
 def test_the_bound_is_one_at_the_claimed_delta() -> None:
