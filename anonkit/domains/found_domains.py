@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
+
+from anonkit.errors import AnonkitError
 
 _UNIT = Fraction(1, 1 << 52)
 
@@ -55,8 +57,15 @@ class FoundDomains:
     """Columns in which nothing stood out, so that they are not released."""
     undecided: str | None = None
     """Why nothing can be released, in words: an outcome of draws that were made, so that it is charged like them."""
+    advice: str | None = None
+    """What can be done about that."""
 
     @property
     def row_epsilon(self) -> Fraction:
         """What finding them cost one row in epsilon."""
         return sum((line.epsilon for line in self.lines), Fraction(0))
+
+    def refused_by(self, refusal: AnonkitError) -> FoundDomains:
+        """Return them with a refusal that follows from what was found."""
+        why, advice = refusal.told
+        return replace(self, undecided=why, advice=advice)

@@ -26,7 +26,7 @@ from anonkit.pipeline.several_tables import SeveralTables
 from anonkit.policy.declaration import Policy
 from anonkit.policy.places import outlines
 from anonkit.promises.guarantee import Guarantee
-from anonkit.protocols import Draft, Engine, Source
+from anonkit.protocols import Draft, Engine, Method, Source
 from anonkit.randomness import Randomness
 from anonkit.redaction import source_names
 
@@ -62,7 +62,8 @@ class DeclaredSource:
         found = self.policy.found_domains
         if found is None or found.undecided is None:
             return None
-        return PolicyError(found.undecided, f"declare domains in the policy, or give a larger {option('epsilon')}")
+        advice = f"declare domains in the policy, or give a larger {option('epsilon')}"
+        return PolicyError(found.undecided, found.advice or advice)
 
     @property
     def engine(self) -> Engine:
@@ -159,8 +160,7 @@ def declared_source(
     if finds:
         policy = method.with_found_domains(policy, table, engine, request.randomness().child("finding"))  # type: ignore[attr-defined]
         table = table if isinstance(source, pa.RecordBatchReader) else snapshot.scan(engine, policy)
-    undecided = None if policy.found_domains is None else policy.found_domains.undecided
-    promise = method.guarantee(policy) if undecided is None else method.approximate_promise(policy)  # type: ignore[attr-defined]
+    policy, promise = _promised(method, policy)
     if min_people is not None:
         if not promise.cell_by_cell:
             raise ParameterError(
@@ -178,6 +178,22 @@ def declared_source(
         notes=[*_role_notes(declared, policy), *undeclared.notes(policy), *_finding_notes(policy)],
         joined={} if view is None else view.owner,
     )
+
+
+def _promised(method: Method, policy: Policy) -> tuple[Policy, Guarantee]:
+    """Return the promise of a method; where domains were found with which it has none, the policy says so.
+
+    A refusal of what was found is an outcome of the draws that found it: they are charged before it is raised.
+    """
+    found = policy.found_domains
+    if found is None:
+        return policy, method.guarantee(policy)
+    if found.undecided is None:
+        try:
+            return policy, method.guarantee(policy)
+        except (PolicyError, ParameterError) as refusal:
+            policy = replace(policy, found_domains=found.refused_by(refusal))
+    return policy, method.approximate_promise(policy)  # type: ignore[attr-defined]
 
 
 def _judged(table: Source, unknown: Sequence[str], engine: Engine, view: FlatView | None) -> Undeclared:

@@ -158,6 +158,35 @@ def test_a_refusal_that_the_draws_led_to_is_charged(tmp_path: Path) -> None:
     assert (standing.epsilon, standing.delta) == (3.0, 1e-4)
 
 
+MANY = pa.table({"job": ["clerk", "farmer"] * 40_080, "ill": [f"kind {at % 1_002}" for at in range(80_160)]})
+"""A target of more classes than a method takes, all of them common."""
+LADDER = {"age": Column(name="age", ladder=(5.0, 10.0)), "ill": Column(name="ill", role=Role.TARGET)}
+SORE = {"job": Column(name="job"), "ill": Column(name="ill", role=Role.TARGET, sensitive=True)}
+REFUSED: dict[str, tuple[pa.Table, dict[str, Column], str]] = {
+    "more classes than there may be": (MANY, {"ill": Column(name="ill", role=Role.TARGET)}, "1,002 classes"),
+    "categories of a column with a ladder": (
+        pa.table({"age": ["young", "old"] * 3_000, "ill": ["yes", "no"] * 3_000}), LADDER, "ladder of bin widths"
+    ),
+    "a sensitive target in which nothing stands out": (
+        pa.table({"job": ["clerk"], "ill": ["yes"]}), SORE, "no two classes stand out"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["dp-nb", "dp-forest"])
+@pytest.mark.parametrize("why", REFUSED)
+def test_whatever_is_refused_for_what_was_found_is_charged(why: str, method: str, tmp_path: Path) -> None:
+    """Had other domains been found there would be a release: the refusal tells of the draws."""
+    rows, columns, words = REFUSED[why]
+    with pytest.raises(PolicyError, match=words):
+        anonkit.release(
+            rows, method=method, policy=Policy(columns=columns), domains_from_data=True, epsilon=30.0, delta=1e-2,
+            output=tmp_path / "out.parquet", ledger=tmp_path / "ledger.sqlite", dataset="people",
+        )  # fmt: skip
+    (standing,) = Ledger(LedgerPlace(file=tmp_path / "ledger.sqlite")).datasets()
+    assert (standing.epsilon, standing.delta) == (30.0, 1e-2)
+
+
 def test_a_rehearsal_charges_no_refusal(tmp_path: Path) -> None:
     """As it charges no release."""
     with pytest.raises(PolicyError, match="stand out from the noise"):

@@ -21,6 +21,7 @@ from anonkit.domains.arrow_values import category_value
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.exact_decimals import key_of_text, number_of_text
 from anonkit.domains.found_domains import FindingLine, FoundDomains
+from anonkit.errors import PolicyError
 from anonkit.mechanisms.accounting import LAPLACE, rate_within
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.mechanisms.domain_finding import (
@@ -100,15 +101,20 @@ class DomainSearch:
         """Return the policy with a domain for every column, and with what finding them cost.
 
         Every column is searched, whatever the others gave: what a search costs is public. Where nothing stands out in
-        the target, or in any other column, the result says that nothing can be released.
+        the target, or in any other column, or where what stands out contradicts what is declared of the column (such as
+        categories of one that has a ladder of numbers), the result says that nothing can be released.
         """
         names = undeclared_columns(policy)
         columns, left_out = dict(policy.columns), []
+        refusals: list[PolicyError] = []
         for name in names:
             column = policy.column(name)
-            columns[name] = self._searched(column, policy, self._row_units // len(names), self._delta / len(names))
+            try:
+                columns[name] = self._searched(column, policy, self._row_units // len(names), self._delta / len(names))
+            except PolicyError as refusal:  # the draws were made, and it tells of them
+                refusals.append(refusal)
             if columns[name] is column:
-                columns[name] = replace(column, role=Role.IDENTIFIER)
+                columns[name] = replace(column, role=Role.IDENTIFIER, sensitive=False)
                 left_out.append(name)
         searched = replace(policy, columns=columns)
         found = FoundDomains(
@@ -117,7 +123,7 @@ class DomainSearch:
             left_out=tuple(left_out),
             undecided=_undecided(policy, searched),
         )
-        return replace(searched, found_domains=found)
+        return replace(searched, found_domains=found.refused_by(refusals[0]) if refusals else found)
 
     def _searched(self, column: Column, policy: Policy, units: int, delta: Fraction) -> Column:
         """Return the column with a domain, or the very same when nothing stands out."""
