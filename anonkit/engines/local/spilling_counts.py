@@ -76,11 +76,17 @@ class SpillingCounter:
         )
         *values, mask_of, counts = counted.columns
         typed = [_from_sql(column, source.schema.field(name).type) for column, name in zip(values, names, strict=True)]
+        # scalars of the column itself: pyarrow imports pandas to make one of a Python number, a fifth of all the time
+        found = {mask.as_py(): mask for mask in pc.unique(mask_of)}
         tables = []
         for columns, mask_of_set in zip(sets, masks, strict=True):
-            rows = pc.equal(mask_of, mask_of_set)
-            arrays = [typed[place[name]].filter(rows) for name in columns]
-            tables.append(count_table(columns, arrays, counts.filter(rows)))
+            own = [*(typed[place[name]] for name in columns), counts]
+            if mask_of_set in found:
+                rows = pc.equal(mask_of, found[mask_of_set])
+                *arrays, of_set = (column.filter(rows) for column in own)
+            else:
+                *arrays, of_set = (column.slice(0, 0) for column in own)
+            tables.append(count_table(columns, arrays, of_set))
         return tables
 
     def class_sizes(self, source: LocalSource, columns: Sequence[str], k: int, unit: str | None) -> ClassSizes:
