@@ -108,6 +108,11 @@ class _View:
         ]
         return noise, [min(noise[a] + noise[b], 2 * self.rows) for a, b in self.pairs]
 
+    def by_chance(self, classes: int) -> float:
+        """Return how far columns but the last are from independence of so many classes by chance alone: the mean."""
+        cells = [np.sqrt(np.repeat(self.stand_in(at) / classes, classes)).sum() for at in range(len(self.sizes) - 1)]
+        return sum(min(0.4 * float(cell) / self.rows, 1.0) for cell in cells) / len(cells)
+
     def counted(self) -> int:
         """Return how many pairs count: those with a target that splits the tables too."""
         return len(self.pairs) + (len(self.sizes) if self.target else 0)
@@ -272,10 +277,11 @@ def _decided(
     anchored, base = False, noise
     if split is not None:
         own, share = split.least(0, amounts), min(0.05, 0.004 / noise)
-        need = 3.0 * (own - noise)
+        scale = 2 / (share * whole * rows)
+        need = math.hypot(max(3.0 * (own - noise), 2.5 * scale), alike.by_chance(split.classes))
         if own - noise <= 0.003:
             anchored = True
-        elif need <= 0.06 and 2 / (share * whole * rows) <= need / 3.0:
+        elif need <= 0.25 and scale <= 0.08:
             anchored = readings.take("dependence on the target", share) / 2 / rows >= need
             amounts = _amounts(facts, left - share * whole)
         base = own if anchored else noise
@@ -290,7 +296,7 @@ def _joined(
 ) -> int:
     """Return how many pairs are a forest: as many as there may be or two, whichever was read to gain more, or none."""
     found = (0.0, 0)
-    for edges in [forest, 2] if forest > 2 else [forest] * (forest > 0):
+    for edges in [2, forest] if forest > 2 else [forest] * (forest > 0):
         one = 2 * edges / view.counted() / view.rows / whole
         share = min(0.05, 0.002 / noise, one / 0.001)
         if one / share > 0.01:
@@ -300,6 +306,8 @@ def _joined(
         gain = saved - view.taken(edges, view.quiet(0, amounts), view.quiet(edges, amounts))
         if gain > max(found[0], 1.5 * one / share):
             found = gain, edges
+        if gain < -1.5 * one / share:
+            break
     return found[1]
 
 

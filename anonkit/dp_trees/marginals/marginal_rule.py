@@ -30,10 +30,12 @@ FREE_SPLIT = 0.003
 """Expected distance that splitting by the target may cost without a look at whether it pays."""
 SPLIT_RATIO = 3.0
 """Dependence on the target that pays for a split, in its cost."""
-MOST_SPLIT_NEED = 0.06
+SPLIT_SCALES = 2.5
+"""Scales of its noise that a dependence on the target must reach."""
+MOST_SPLIT_NEED = 0.25
 """Dependence on the target beyond which it is not worth asking for."""
-SPLIT_CLARITY = 3.0
-"""How much larger than its noise the dependence that is asked for must be."""
+MOST_SPLIT_NOISE = 0.08
+"""Scale of the noise of the reading of it above which it tells too little to be asked for."""
 READING_SHARE = 0.05
 """Share of epsilon for a reading at most."""
 READING_PRICE = 0.004
@@ -252,6 +254,11 @@ class Forecast:
         """
         columns = self._between(self.column_noise(edges, joined))
         return self._best(np.hypot(errors, columns) - np.hypot(self._tables(edges, joined), columns), edges)
+
+    def chance(self, column: int, classes: int) -> float:
+        """Return how far from independence of so many classes a column is by chance alone, as a distance."""
+        cells = np.sqrt(np.outer(self._falling(column), np.full(classes, 1 / classes))).sum()
+        return min(_CHANCE * float(cells) / 2 / self.rows, 1.0)
 
     @property
     def _typical(self) -> FloatArray:

@@ -7,6 +7,7 @@ row moves by less than 4, and what the pairs of a forest would save, which it mo
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -116,11 +117,13 @@ def chosen_view(exact: ExactTables, rows: float, left: Left, whole: int, randomn
     if exact.layout.anchored:
         split = _quiet_distance(forecast_of(exact.layout, tuple(exact.pairs), rows), 0, left)
         share = min(rule.READING_SHARE, rule.READING_PRICE / noise)
-        need = rule.SPLIT_RATIO * (split - noise)
+        scale = 2 / (share * epsilon * rows)
+        last, classes = len(exact.columns), exact.layout.classes
+        chance = float(np.mean([alike.chance(column, classes) for column in range(last)]))
+        need = math.hypot(max(rule.SPLIT_RATIO * (split - noise), rule.SPLIT_SCALES * scale), chance)
         if split - noise <= rule.FREE_SPLIT:
             anchored = True
-        elif need <= rule.MOST_SPLIT_NEED and 2 / (share * epsilon * rows) <= need / rule.SPLIT_CLARITY:
-            last = len(exact.columns)
+        elif need <= rule.MOST_SPLIT_NEED and scale <= rule.MOST_SPLIT_NOISE:
             errors = pooled.errors_of_independence()
             dependence = float(np.mean([errors[at, last] for at in range(last)]))
             anchored = read("dependence on the target", share, dependence) / 2 / rows >= need
@@ -133,7 +136,7 @@ def chosen_view(exact: ExactTables, rows: float, left: Left, whole: int, randomn
         edges = (most + 1) // 2
     amounts, apart = left.amounts, np.array(list(view.errors_of_independence().values()))
     alone, best, chosen = forecast.quietest(0, amounts), 0.0, 0
-    for asked in sorted({edges, min(edges, rule.FEW_PAIRS)} - {0}, reverse=True):
+    for asked in sorted({edges, min(edges, rule.FEW_PAIRS)} - {0}):
         a_pair = forecast.as_distance(4 * asked) / epsilon  # scale of the noise, were all of epsilon the share
         share = min(rule.READING_SHARE, rule.GAIN_PRICE / noise, a_pair / rule.GAIN_NOISE)
         scale = a_pair / share
@@ -144,6 +147,8 @@ def chosen_view(exact: ExactTables, rows: float, left: Left, whole: int, randomn
         gain = forecast.as_distance(saved) - forecast.cost_to_columns(asked, alone, joined)
         if gain > max(best, rule.GAIN_SCALES * scale):
             best, chosen = gain, asked
+        if gain < -rule.GAIN_SCALES * scale:  # where the best two lose, more of them lose more
+            break
     amount = forecast.quietest(chosen, left.amounts)
     return ViewChoice(anchored=anchored, edges=chosen, readings=tuple(readings), left=left, amount=amount)
 

@@ -87,6 +87,14 @@ def chain(n: int, sizes: list[int], seed: int = 1, strength: float = 0.6) -> np.
     return np.stack(out)
 
 
+def rows_of_classes(n: int, classes: int, strength: float, seed: int = 7) -> tuple[np.ndarray, np.ndarray]:
+    """Nine columns of ten values of which each leans on the class of its row, and the classes."""
+    draw = np.random.default_rng(seed)
+    labels = draw.integers(0, classes, n)
+    leaning = labels * (10 // classes) + draw.integers(0, 2, (9, n))
+    return np.where(draw.random((9, n)) < strength, leaning, draw.integers(0, 10, (9, n))), labels
+
+
 def shares_of_pair(first: np.ndarray, second: np.ndarray, sizes: tuple[int, int]) -> np.ndarray:
     """The joint shares of two columns."""
     table = np.bincount(first * sizes[1] + second, minlength=sizes[0] * sizes[1]).reshape(sizes)

@@ -17,7 +17,7 @@ from anonkit.dp_trees.marginals.view_choice import chosen_view, forecast_of, pur
 from anonkit.dp_trees.questions import BatchCounter
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
 from anonkit.randomness import Randomness
-from tests.dp_trees.marginals.tables_of_pairs import batch_of, chain, layout_of, learned, left_of
+from tests.dp_trees.marginals.tables_of_pairs import batch_of, chain, layout_of, learned, left_of, rows_of_classes
 
 SIZES = [2, 3, 2]
 
@@ -148,6 +148,33 @@ def test_a_target_that_says_much_splits_the_tables_and_one_that_says_nothing_doe
         assert found.choice.anchored is anchored
         assert found.choice.readings[0].draw.purpose == "dependence on the target"
     assert learned(layout, 3.0, 20_000, batch_of(codes, label)).choice.anchored
+
+
+@pytest.mark.parametrize(("strength", "least", "most"), [(0.6, 24, 30), (0.0, 0, 6)])
+def test_a_small_table_is_split_by_a_target_that_says_much(strength: float, least: int, most: int) -> None:
+    """700 rows at epsilon 1: splits pay four times over, and chance looks like dependence."""
+    codes, labels = rows_of_classes(700, 2, strength)
+    layout = layout_of([10] * 9, 2)
+    exact = ExactTables.counted(layout, layout.pairs, BatchCounter(lambda: [batch_of(codes, labels)]))
+    left = left_of(1.0)
+    split = sum(chosen_view(exact, 700, left, left.units, Randomness.seeded(seed)).anchored for seed in range(30))
+    assert least <= split <= most
+
+
+def test_what_chance_makes_of_independent_columns_is_told() -> None:
+    """Columns whose values fall like 1 / j: the distance from independence of two classes, by draws."""
+    draw, layout = np.random.default_rng(2), layout_of([10, 6], 2)
+    shares = [1 / np.arange(1, size + 1) for size in (10, 6)]
+    found = []
+    for _ in range(200):
+        codes = np.stack([draw.choice(share.size, 500, p=share / share.sum()) for share in shares])
+        batch = batch_of(codes, draw.integers(0, 2, 500))
+        pooled = ExactTables.counted(layout, layout.pairs, BatchCounter(lambda batch=batch: [batch])).pooled()
+        errors = pooled.errors_of_independence()
+        found.append([errors[at, 2] / 2 / 500 for at in (0, 1)])
+    forecast = forecast_of(pooled.layout, tuple(pooled.pairs), 500.0)
+    told = [forecast.chance(column, 2) for column in (0, 1)]
+    assert np.mean(found, axis=0) == pytest.approx(told, rel=0.4)
 
 
 def test_noise_that_drowns_the_columns_ends_the_choice() -> None:
