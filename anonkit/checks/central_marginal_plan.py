@@ -235,7 +235,7 @@ def expected_measurements(facts: PublicFacts, params: Mapping[str, Any]) -> Expe
     rows, readings = max(float(number), 1.0), _Readings(params)
     splits = facts.has_target and not facts.target.domain.fine and 2 <= facts.n_classes <= _MOST_CLASSES
     splits = splits and _can_hold(facts)
-    anchored, candidates, edges = _decided(facts, rows, whole, left, splits, readings)
+    anchored, candidates, (gain, edges) = _decided(facts, rows, whole, left, splits, readings)
     if len(readings.asked) != len(readings.stated):
         raise ReleaseFormatError("the params hold a reading that the rule does not ask for")
     left -= whole * sum(share for _, share, _ in readings.asked)
@@ -243,7 +243,7 @@ def expected_measurements(facts: PublicFacts, params: Mapping[str, Any]) -> Expe
     amount = view.quiet(edges, _amounts(facts, left))
     gaussian, loss = amount
     further, (columns, choice, tree) = 0, view.parts(edges, gaussian)
-    if edges and edges == len(view.sizes) - 1:
+    if gain >= 0.01 and edges == len(view.sizes) - 1:
         a_column = min(2.0, (0.016 if gaussian else 0.008) / view.distance(edges, amount))
         further = min(round(a_column * len(view.sizes)), len(candidates) - edges) if a_column >= 0.5 else 0
     further += edges // 2  # the other half of a forest is chosen at once
@@ -262,18 +262,18 @@ def expected_measurements(facts: PublicFacts, params: Mapping[str, Any]) -> Expe
 
 def _decided(
     facts: PublicFacts, rows: float, whole: float, left: float, splits: bool, readings: _Readings
-) -> tuple[bool, Pairs, int]:
-    """Return whether the target splits tables, the pairs that may be measured, and how many of them are a forest."""
+) -> tuple[bool, Pairs, tuple[float, int]]:
+    """Return whether the target splits tables, the pairs that may be measured, and gain and pairs of the forest."""
     columns = len(facts.attributes)
     finest = _candidates(split_facts(facts, anchored=splits))
     alike_pairs = tuple(sorted((*finest, *((at, columns) for at in range(columns))))) if splits else finest
     if not alike_pairs:
-        return False, (), 0
+        return False, (), (0.0, 0)
     amounts = _amounts(facts, left)
     alike, split = _view(facts, rows, alike_pairs, False), _view(facts, rows, finest, True) if splits else None
     noise = alike.least(0, amounts)
     if noise > 0.3:
-        return False, alike_pairs, 0
+        return False, alike_pairs, (0.0, 0)
     anchored, base = False, noise
     if split is not None:
         own, share = split.least(0, amounts), min(0.05, 0.004 / noise)
@@ -293,8 +293,8 @@ def _decided(
 
 def _joined(
     view: _View, forest: int, amounts: Sequence[Amount], noise: float, whole: float, readings: _Readings
-) -> int:
-    """Return how many pairs are a forest: as many as there may be or two, whichever was read to gain more, or none."""
+) -> tuple[float, int]:
+    """Return what was read to gain more, as many pairs as there may be or two, and how many; or nothing, and none."""
     found = (0.0, 0)
     for edges in [2, forest] if forest > 2 else [forest] * (forest > 0):
         one = 2 * edges / view.counted() / view.rows / whole
@@ -308,7 +308,7 @@ def _joined(
             found = gain, edges
         if gain < -1.5 * one / share:
             break
-    return found[1]
+    return found
 
 
 def _view(facts: PublicFacts, rows: float, pairs: Pairs, anchored: bool) -> _View:

@@ -211,10 +211,10 @@ def _central() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "found", "dp-forest", {"table": tables.CUSTOMERS, **searched}
     yield "people", "dp-nb", {**people, "bins": 4, "kind": "csv"}
     yield "awkward", "dp-nb", {**odd, "adjacency": "replace", "kind": "parquet", "output": "out.parquet"}
-    yield "plain", "dp-marginals", {**few, "epsilon": 8.0}
-    yield "delta", "dp-marginals", {**few, "epsilon": 8.0, "delta": 1e-2}
+    yield "plain", "dp-marginals", {**few, "epsilon": 20.0}
+    yield "delta", "dp-marginals", {**few, "epsilon": 16.0, "delta": 1e-2}
     yield "no-target", "dp-marginals", {**odd, "epsilon": 12.0, "policy": tables.UNTARGETED_POLICY, "kind": "parquet"}
-    yield "people", "dp-marginals", {**people, "bins": 4, "kind": "csv", "n_rows": 300, "epsilon": 20.0}
+    yield "people", "dp-marginals", {**people, "bins": 4, "kind": "csv", "n_rows": 300, "epsilon": 40.0}
     yield "columns-alone", "dp-marginals", {**odd, "adjacency": "replace", "kind": "pandas"}
     yield "plain", "dp-forest", few
     yield "cells", "dp-forest", {**few, "as_": "cells", "n_rows": 300}

@@ -103,7 +103,7 @@ def planned(
     choice = chosen_view(exact, rows, left, whole, randomness.child("readings"))
     view = exact if choice.anchored else exact.pooled()
     forecast = forecast_of(view.layout, tuple(view.pairs), max(rows, 1.0))
-    further = forecast.further(choice.edges, choice.amount)
+    further = forecast.further(choice.edges, choice.amount) if choice.gain >= rule.FURTHER_GAIN else 0
     plan = plan_of(view.layout, tuple(view.pairs), choice.edges, further, choice.left, choice.amount.law)
     return plan, choice, view
 

@@ -82,6 +82,8 @@ FURTHER_NOISE = 0.008
 """Expected distance by noise at which as many pairs beside the tree are measured as there are columns."""
 GAUSSIAN_FURTHER_NOISE = 0.016
 """The same under Gaussian noise, which grows with the root of the number of tables only."""
+FURTHER_GAIN = 0.01
+"""Gain of the forest, as it was read, from which on there are pairs beside it."""
 MOST_FURTHER = 2.0
 """Pairs beside the tree for each column at most; below a half there are none."""
 _CELL, _PAIR_CELL, _PATH, _CHANCE = 0.8, 0.5, 0.3, 0.8

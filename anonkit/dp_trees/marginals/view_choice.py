@@ -65,6 +65,8 @@ class ViewChoice:
     """True where the classes of the target split all tables."""
     edges: int
     """Pairs of the forest; 0: columns alone."""
+    gain: float = 0.0
+    """What the forest was read to gain, as a distance; 0 where nothing was."""
     readings: tuple[Reading, ...]
     left: Left
     """What is left for tables and choices."""
@@ -150,7 +152,7 @@ def chosen_view(exact: ExactTables, rows: float, left: Left, whole: int, randomn
         if gain < -rule.GAIN_SCALES * scale:  # where the best two lose, more of them lose more
             break
     amount = forecast.quietest(chosen, left.amounts)
-    return ViewChoice(anchored=anchored, edges=chosen, readings=tuple(readings), left=left, amount=amount)
+    return ViewChoice(anchored=anchored, edges=chosen, gain=best, readings=tuple(readings), left=left, amount=amount)
 
 
 def _quiet_distance(forecast: Forecast, edges: int, left: Left) -> float:

@@ -126,6 +126,16 @@ def test_independent_columns_have_no_pairs(sizes: list[int], epsilon: float, ask
     assert found.pairs == ()
 
 
+def test_columns_that_hardly_depend_on_each_other_have_no_pairs_beside_the_tree() -> None:
+    """A tree of chance pays a little where noise is small; the noise of more pairs would cost more than they tell."""
+    sizes = [8, 16, 4, 12, 2, 9, 16, 3]
+    found = [
+        len(learned(layout_of(sizes), 3.0, 30_000, batch_of(chain(30_000, sizes, strength=part))).pairs)
+        for part in (0.0, 0.6)
+    ]
+    assert found[0] <= 7 < found[1]
+
+
 def test_further_pairs_bring_what_the_tree_lacks() -> None:
     """Columns in a circle: the pairs beside the tree are measured, and the rows are nearer for it."""
     codes = chain(20_000, SIZES)
