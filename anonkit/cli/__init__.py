@@ -21,6 +21,8 @@ command computes, and none prints or exits: the boundary does.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import NoReturn
 
@@ -30,6 +32,7 @@ from anonkit import __version__
 from anonkit.cli.boundary import run
 from anonkit.cli.outcome import WrongUsage
 from anonkit.errors import did_you_mean
+from anonkit.estimators.learning_process import learning_beside
 
 COMMANDS = {
     "release": "Release a table under a promise that is checked first.",
@@ -95,4 +98,23 @@ def anonkit() -> None:
 
 def main() -> NoReturn:
     """Run the command line of this process."""
-    sys.exit(run(anonkit, sys.argv[1:] or ["--help"], "anonkit"))
+    args = sys.argv[1:] or ["--help"]
+    with _forests_beside(args):
+        code = run(anonkit, args, "anonkit")
+    sys.exit(code)
+
+
+_GUIDED_BY_FORESTS = ("rfka", "mondrian")
+_FORESTS = ("sklearn.tree", "sklearn.model_selection", "sklearn.ensemble", "pyarrow.compute")
+"""What a release that trains forests imports for it, and nothing else of it does."""
+
+
+def _forests_beside(args: Sequence[str]) -> AbstractContextManager[None]:
+    """Have a process ready for the forests of a k-anonymous release, before anything about it has been imported.
+
+    What the words say is a guess: no release needs the process, and one that has it for nothing ends it.
+    """
+    words = [part for arg in args for part in arg.split("=", 1)]
+    forests = "--k" in words or any(method in words for method in _GUIDED_BY_FORESTS)
+    asked = args[0] == "release" and forests and not {"--help", "-h"} & set(words)
+    return learning_beside(_FORESTS) if asked else nullcontext()

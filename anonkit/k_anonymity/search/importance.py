@@ -17,6 +17,7 @@ import numpy as np
 
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.coded_columns import UNLABELLED, CodedColumn, combine, densify, ranked
+from anonkit.estimators.learning_process import learned
 from anonkit.k_anonymity.search.features import Feature, column_features
 from anonkit.k_anonymity.search.out_of_bag import ForestSize, Matrix
 from anonkit.k_anonymity.search.random_forest import Forest
@@ -52,6 +53,40 @@ class Importance:
         for feature, value in zip(self.features, self.values.tolist(), strict=True):
             out[feature.column] = max(value, out.get(feature.column, value))
         return out
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ForestEvidence:
+    """What is kept of a forest: what it tells of the rows it was grown on, and of the features."""
+
+    n_trees: int
+    predictions: FloatArray
+    """Out-of-bag class probabilities, or the mean number, shape (n_rows, n_told)."""
+    permutation: tuple[FloatArray, FloatArray]
+    """Permutation importance and its standard error, shape (n_features,) each."""
+    impurity: FloatArray
+    """Share of each feature in the decrease of impurity, shape (n_features,)."""
+
+    @classmethod
+    def of_classes(cls, rows: Matrix, labels: IntArray, size: ForestSize, seed: int) -> ForestEvidence:
+        """Grow a forest that tells classes apart, and ask it."""
+        forest = Forest.grow(rows, labels, size, seed)
+        return cls._of(forest, forest.class_probabilities())
+
+    @classmethod
+    def of_numbers(cls, rows: Matrix, numbers: FloatArray, size: ForestSize, seed: int) -> ForestEvidence:
+        """Grow a forest that predicts a number, and ask it."""
+        forest = RegressionForest.grow(rows, numbers, size, seed)
+        return cls._of(forest, forest.means()[:, None])
+
+    @classmethod
+    def _of(cls, forest: Forest | RegressionForest, predictions: FloatArray) -> ForestEvidence:
+        return cls(
+            n_trees=forest.n_trees,
+            predictions=predictions,
+            permutation=forest.permutation_importance(),
+            impurity=forest.model.feature_importances_,
+        )
 
 
 class Evidence:
@@ -115,15 +150,20 @@ class Evidence:
         column = next(column for column in self.columns if column.name == feature.column)
         return feature.codes(column)[self.rows].astype(np.int64)
 
-    @cached_property
-    def forest(self) -> Forest | RegressionForest:
-        """The forest on the rows used, that predicts their class, or their number."""
+    @property
+    def matrix(self) -> Matrix:
+        """The features of the rows used, shape (n_used, n_features)."""
         matrix: Matrix = np.empty((self.rows.size, len(self.features)), dtype=np.float32)
         for at in range(len(self.features)):
             matrix[:, at] = self.codes(at)
+        return matrix
+
+    @cached_property
+    def forest(self) -> ForestEvidence:
+        """What the forest on the rows used tells, that predicts their class, or their number."""
         if self.numbers is not None:
-            return RegressionForest.grow(matrix, self.numbers, self.size, self.seed)
-        return Forest.grow(matrix, self.labels, self.size, self.seed)
+            return learned(ForestEvidence.of_numbers, self.matrix, self.numbers, self.size, self.seed)
+        return learned(ForestEvidence.of_classes, self.matrix, self.labels, self.size, self.seed)
 
     @property
     def grown(self) -> Mapping[str, int]:
@@ -145,11 +185,10 @@ class Evidence:
         """
         if not self.is_informative:
             return np.empty((self.n_rows, 0))
-        if isinstance(self.forest, RegressionForest):
-            means = np.clip(self.forest.means(), 0.0, 1.0)
+        found = self.forest.predictions
+        if self.numbers is not None:
+            means = np.clip(found[:, 0], 0.0, 1.0)
             found = np.stack([1.0 - means, means], axis=1)
-        else:
-            found = self.forest.class_probabilities()
         out = np.full((self.n_rows, found.shape[1]), np.nan)
         out[self.rows] = found
         return out
@@ -192,7 +231,7 @@ class PermutationImportance:
         """Judge by `permutation_importance` of the forest, in rows, or in rows of the target's variance."""
         if not evidence.is_informative:
             return _nothing(evidence)
-        values, errors = evidence.forest.permutation_importance()
+        values, errors = evidence.forest.permutation
         return Importance(features=evidence.features, values=values, errors=errors)
 
 
@@ -207,7 +246,7 @@ class GiniImportance:
         """Judge by scikit-learn's `feature_importances_`, in [0, 1]."""
         if not evidence.is_informative:
             return _nothing(evidence)
-        return Importance(features=evidence.features, values=evidence.forest.model.feature_importances_)
+        return Importance(features=evidence.features, values=evidence.forest.impurity)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,12 +8,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.coded_columns import UNLABELLED, CodedColumn, combine, commonest
+from anonkit.estimators.learning_process import learned
 from anonkit.randomness import Randomness
 
 GRID = 2.0**20
@@ -33,6 +35,8 @@ class _Fold:
     """The entries that a forest learns from, an entry as often as it has rows, and those that it is asked about."""
 
     learned: IntArray
+    targets: Any
+    """Of each entry that it learns from."""
     asked: IntArray
 
 
@@ -62,7 +66,7 @@ class Predicted:
         return cls(sums=np.empty((n_entries, 0)), entry=none, fold=none, told=number, truth=number)
 
 
-_Told = Callable[[FloatArray, _Fold, Any, list[bool]], FloatArray]
+_Told = Callable[[FloatArray, _Fold, list[bool]], FloatArray]
 """Learns from entries of features and their targets, and tells of those asked about; shape (n_asked, n_guides)."""
 
 
@@ -95,9 +99,7 @@ def soft_labels(columns: Sequence[CodedColumn], entry: IntArray, labels: IntArra
     if n_classes < 2:
         return Predicted.nothing(columns[0].codes.size)
 
-    def told(features: FloatArray, fold: _Fold, known: IntArray, categorical: list[bool]) -> FloatArray:
-        return _shares(features, fold, known, n_classes, categorical, seed)
-
+    told = partial(_shares, n_classes=n_classes, seed=seed)
     truth = np.eye(n_classes)[classes][:, 1 if n_classes == 2 else 0 :]
     return _out_of_fold(columns, entry, labelled, (classes, truth), told, seed)
 
@@ -123,11 +125,8 @@ def soft_numbers(columns: Sequence[CodedColumn], entry: IntArray, numbers: Float
     if not low < high:
         return Predicted.nothing(columns[0].codes.size)
 
-    def told(features: FloatArray, fold: _Fold, truth: FloatArray, categorical: list[bool]) -> FloatArray:
-        return np.clip(_means(features, fold, truth, categorical, seed), 0.0, 1.0)[:, None]
-
     targets = (numbers[known] - low) / (high - low)
-    return _out_of_fold(columns, entry, known, (targets, targets[:, None]), told, seed)
+    return _out_of_fold(columns, entry, known, (targets, targets[:, None]), partial(_means, seed=seed), seed)
 
 
 def _out_of_fold(
@@ -158,22 +157,26 @@ def _out_of_fold(
     fold = np.arange(learners.size) % n_folds
     unseen = np.bincount(entry, minlength=n_entries) - np.bincount(where, minlength=n_entries)
 
-    def of_fold(number: int) -> tuple[IntArray, FloatArray, FloatArray]:
-        learned = fold != number
-        rows = np.bincount(where[~learned], minlength=n_entries) + unseen / n_folds
-        asked = np.flatnonzero(rows)
-        predicted = told(features, _Fold(learned=where[learned], asked=asked), learned_from[learned], categorical)
-        predicted = predicted[:, -truth.shape[1] :]
-        of_learner = predicted[np.searchsorted(asked, where[~learned])]
-        return asked, rows[asked, None] * predicted, np.rint(GRID * of_learner)
-
-    with warnings.catch_warnings(), ThreadPoolExecutor(os.cpu_count()) as pool:
-        parts = list(pool.map(of_fold, range(n_folds)))
+    folds, rows_asked = [], []
+    for number in range(n_folds):
+        seen = fold != number
+        rows = np.bincount(where[~seen], minlength=n_entries) + unseen / n_folds
+        folds.append(_Fold(learned=where[seen], targets=learned_from[seen], asked=np.flatnonzero(rows)))
+        rows_asked.append(rows[folds[-1].asked, None])
     total, out_of_fold = np.zeros((n_entries, truth.shape[1])), np.empty(truth.shape)
-    for number, (asked, sums, of_learner) in enumerate(parts):  # in turn, so that they round alike on any machine
-        total[asked] += sums
-        out_of_fold[fold == number] = of_learner
+    parts = learned(_each_fold, told, features, folds, categorical)
+    for number, (one, rows, predicted) in enumerate(zip(folds, rows_asked, parts, strict=True)):
+        # in turn, so that they round alike on any machine
+        predicted = predicted[:, -truth.shape[1] :]
+        total[one.asked] += rows * predicted
+        out_of_fold[fold == number] = np.rint(GRID * predicted[np.searchsorted(one.asked, where[fold == number])])
     return Predicted(sums=np.rint(GRID * total), entry=where, fold=fold, told=out_of_fold, truth=truth)
+
+
+def _each_fold(told: _Told, features: FloatArray, folds: Sequence[_Fold], categorical: list[bool]) -> list[FloatArray]:
+    """Tell of the entries that each fold asks about, fold beside fold."""
+    with warnings.catch_warnings(), ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(lambda fold: told(features, fold, categorical), folds))
 
 
 def _feature(column: CodedColumn) -> FloatArray:
@@ -182,13 +185,12 @@ def _feature(column: CodedColumn) -> FloatArray:
     return np.where(column.codes == (column.size if column.missing is None else column.missing), np.nan, column.codes)
 
 
-def _shares(
-    features: FloatArray, fold: _Fold, classes: IntArray, n_classes: int, categorical: list[bool], seed: int
-) -> FloatArray:
+def _shares(features: FloatArray, fold: _Fold, categorical: list[bool], *, n_classes: int, seed: int) -> FloatArray:
     """Learn from entries of `features`, return the class probabilities of those asked about: (n_asked, n_classes)."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+    classes = fold.targets
     present = np.unique(classes)
     probabilities = np.zeros((fold.asked.size, n_classes))
     if present.size < 2:
@@ -207,20 +209,20 @@ def _shares(
     return probabilities
 
 
-def _means(features: FloatArray, fold: _Fold, truth: FloatArray, categorical: list[bool], seed: int) -> FloatArray:
-    """Learn from entries of `features`, return the predicted number of those asked about; shape (n_asked,)."""
+def _means(features: FloatArray, fold: _Fold, categorical: list[bool], *, seed: int) -> FloatArray:
+    """Learn from entries of `features`, return the predicted number of those asked about; shape (n_asked, 1)."""
     from sklearn.ensemble import HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits
 
-    telling = _telling(features, fold.learned)
+    truth, telling = fold.targets, _telling(features, fold.learned)
     if telling.size == 0 or truth.size < 2:
-        return np.full(fold.asked.size, truth.mean())
+        return np.full((fold.asked.size, 1), truth.mean())
     features, categorical = features[:, telling], [categorical[at] for at in telling.tolist()]
     rounds = max(18, min(_ROUNDS, truth.size // 14))
     forest = HistGradientBoostingRegressor(max_iter=rounds, categorical_features=categorical, **_settings(seed))
     with threadpool_limits(limits=1, user_api="openmp"):
         forest.fit(features[fold.learned], truth)
-        return np.asarray(forest.predict(features[fold.asked]), dtype=np.float64)
+        return np.clip(np.asarray(forest.predict(features[fold.asked]), dtype=np.float64), 0.0, 1.0)[:, None]
 
 
 def _telling(features: FloatArray, rows: IntArray) -> IntArray:

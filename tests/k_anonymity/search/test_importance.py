@@ -143,13 +143,13 @@ def test_one_bit_is_permuted_alone_and_a_column_with_all_its_bits() -> None:
     columns, labels = _planted()
     by_column = Evidence(columns, labels, size=SMALL)
     by_bit = Evidence(columns, labels, one_hot_features(columns), size=SMALL)
-    assert by_column.forest.rows.shape == (300, 3)
-    assert by_bit.forest.rows.shape == (300, 5 + 4 + 2)
-    assert set(np.unique(by_bit.forest.rows).tolist()) == {0.0, 1.0}
+    assert by_column.matrix.shape == (300, 3)
+    assert by_bit.matrix.shape == (300, 5 + 4 + 2)
+    assert set(np.unique(by_bit.matrix).tolist()) == {0.0, 1.0}
     for at, feature in enumerate(by_bit.features):
         column = next(column for column in columns if column.name == feature.column)
         expected = (column.codes == feature.code)[by_bit.rows]
-        assert by_bit.forest.rows[:, at].astype(bool).tolist() == expected.tolist()
+        assert by_bit.matrix[:, at].astype(bool).tolist() == expected.tolist()
 
 
 def test_a_column_is_as_important_as_its_best_bit() -> None:
