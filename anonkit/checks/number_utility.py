@@ -29,6 +29,7 @@ from anonkit.checks.utility import (
     matrix_of,
 )
 from anonkit.estimators.bagged_trees import grow_number_trees
+from anonkit.estimators.learning_process import learned
 from anonkit.estimators.number_scores import NUMBER_MEASURES, number_scores, rounded_score
 
 _Numbers = NDArray[np.float64]
@@ -63,7 +64,7 @@ def number_utility(table: pa.Table, features: Sequence[str], target: str) -> dic
     known = np.isfinite(numbers)
     table, every = table.filter(pa.array(known)), np.ones(int(known.sum()), dtype=bool)
     view = View(table=table.select(list(features)), learned=every, placed=every)
-    found = _measured(numbers[known], [view], None)
+    found = learned(_measured, numbers[known], [view], None)
     if found is None:
         return None
     (scores,), of_mean = found
@@ -105,7 +106,7 @@ def number_for_all_rows(
         View(table=source.select(list(features)), learned=every, placed=every),
         View(table=recoded, learned=released, placed=as_released.placed[known]),
     ]
-    found = _measured(numbers[known], views, None if people is None else people[known])
+    found = learned(_measured, numbers[known], views, None if people is None else people[known])
     if found is None:
         return None
     (truly, by_release), of_mean = found

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from anonkit.checks.class_scores import MEASURES, class_scores
 from anonkit.checks.score_intervals import INTERVAL, paired_difference, score_interval
 from anonkit.estimators.bagged_trees import grow_trees
+from anonkit.estimators.learning_process import learned
 
 SAMPLE = 10_000
 """Rows used, at most."""
@@ -97,7 +98,7 @@ def predictive_utility(table: pa.Table, features: Sequence[str], target: str) ->
     table = table.filter(pc.is_valid(table.column(target)))
     every = np.ones(table.num_rows, dtype=bool)
     view = View(table=table.select(list(features)), learned=every, placed=every)
-    found = _measured(table, target, [view], None)
+    found = learned(_measured, table, target, [view], None)
     if found is None:
         return None
     ((_, figures),), majority = found
@@ -147,7 +148,7 @@ def prediction_for_all_rows(
         View(table=source.select(list(features)), learned=every, placed=every),
         View(table=recoded, learned=released, placed=as_released.placed[known]),
     ]
-    found = _measured(source, target, views, people)
+    found = learned(_measured, source, target, views, people)
     if found is None:
         return None
     ((truly, of_source), (by_release, of_release)), majority = found
@@ -207,8 +208,8 @@ def _cross_validated(labels: _Labels, views: Sequence[View], people: NDArray[np.
         test = folds == fold
         if np.unique(labels[test]).size < 2:
             return None
-        for (matrix, learned, placed), found in zip(seen, scores, strict=True):
-            shares = _shares(matrix, labels, ~test & learned, test, placed[test])
+        for (matrix, taught, placed), found in zip(seen, scores, strict=True):
+            shares = _shares(matrix, labels, ~test & taught, test, placed[test])
             for name, score in class_scores(shares, labels[test]).items():
                 found[name].append(score)
     return scores

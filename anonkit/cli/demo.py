@@ -71,18 +71,13 @@ def command(*, folder: str, rows: int, force: bool, quiet: bool) -> Outcome:
 
 def _simulate(table: Path, policy: Path, rows: int) -> None:
     """Write the table and its policy."""
-    import pyarrow as pa
     import pyarrow.csv
 
-    from anonkit.datasets import bank_customers, bank_customers_policy_toml
-    from anonkit.policy.column_declarations import Role
+    from anonkit.pipeline.simulated_source import customers_to_show
 
-    customers = bank_customers(rows, customer_id=True)
-    texts = [
-        column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column for column in customers.columns
-    ]
-    pyarrow.csv.write_csv(pa.table(texts, names=customers.column_names), table)
-    write_text(policy, bank_customers_policy_toml(customer_id=Role.IDENTIFIER), force=True)
+    customers, declared = customers_to_show(rows)
+    pyarrow.csv.write_csv(customers, table)
+    write_text(policy, declared, force=True)
 
 
 def _next(folder: Path, page: Path) -> list[str]:

@@ -22,7 +22,6 @@ from anonkit.checks.utility import (
     predictive_utility,
 )
 from anonkit.checks.whole_sets import fewest_alike
-from anonkit.estimators.learning_process import learned
 from anonkit.k_anonymity.recoded_sample import people_of, recoded_sample
 from anonkit.pipeline.rows_left_out import by_quarter, left_out_by_class
 from anonkit.policy.declaration import Policy
@@ -122,7 +121,7 @@ def release_utility(
     sampled = engine.sample(engine.scan(spool, Policy()), SAMPLE, randomness.child(_DRAWN))
     rows = _rows(sampled, [*names, policy.target])
     scored = number_utility if policy.task is Task.REGRESSION else predictive_utility
-    scores = learned(scored, rows, names, policy.target)
+    scores = scored(rows, names, policy.target)
     return out if scores is None else {**out, "prediction_of_target": scores}
 
 
@@ -206,8 +205,7 @@ def _of_target(
     """Measure on rows of the source how well the target is predicted before and after."""
     recoded = recoded_sample(rows, policy, released.applied, released.classes, released.shown)
     of_number = policy.task is Task.REGRESSION
-    found = learned(
-        number_for_all_rows if of_number else prediction_for_all_rows,
+    found = (number_for_all_rows if of_number else prediction_for_all_rows)(
         rows,
         known,
         target,

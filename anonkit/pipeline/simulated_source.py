@@ -9,8 +9,15 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from anonkit.datasets import bank_customers, bank_customers_policy, simulated_table, simulation
+from anonkit.datasets import (
+    bank_customers,
+    bank_customers_policy,
+    bank_customers_policy_toml,
+    simulated_table,
+    simulation,
+)
 from anonkit.errors import PolicyError
+from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.toml_values import expect, refuse_unknown
 
@@ -64,3 +71,12 @@ class SimulatedSource:
             return bank_customers_policy()
         declared = simulation(self.table).policy
         return Policy() if declared is None else Policy.from_dict(tomllib.loads(declared()))
+
+
+def customers_to_show(rows: int) -> tuple[pa.Table, str]:
+    """Return simulated bank customers with their numbers, in text as files hold them, and the policy in TOML."""
+    customers = bank_customers(rows, customer_id=True)
+    texts = [
+        column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column for column in customers.columns
+    ]
+    return pa.table(texts, names=customers.column_names), bank_customers_policy_toml(customer_id=Role.IDENTIFIER)
