@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.promises.guarantee import Guarantee
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
     from anonkit.domains.coded_columns import CodedColumn
     from anonkit.report.blocks import Details, JsonObject, ReportColumn
+
+_Counted = TypeVar("_Counted")
 
 BatchMap = Callable[["pa.RecordBatch", int], "pa.RecordBatch"]
 """A pure, picklable function of a batch and the number of its first row.
@@ -158,6 +162,42 @@ class Engine(Protocol):
         With `part_rows` the path becomes a sharded Parquet dataset with about so many rows a shard, in the same order.
         """
         ...
+
+
+@runtime_checkable
+class CountsBeside(Protocol):
+    """An engine whose rows are counted elsewhere, so that it can count while this machine searches."""
+
+    def later(self, count: Callable[[], _Counted]) -> Callable[[], _Counted]:
+        """Return what gives the result of a count; see `counted_later`."""
+        ...
+
+    def searching(self) -> AbstractContextManager[None]:
+        """Return a context in which this machine searches; see `counting_beside`."""
+        ...
+
+
+def counted_later(engine: Engine, count: Callable[[], _Counted]) -> Callable[[], _Counted]:
+    """Return what gives the result of a count that is wanted in any case, but not now.
+
+    An engine that counts elsewhere makes it while this machine searches; on any other, and where nothing is searched,
+    it is made when its result is asked for first. What it raises is raised then.
+
+    Parameters
+    ----------
+    count : callable
+        Asks verbs of this engine, about tables that do not change, and nothing of anybody else.
+    """
+    return engine.later(count) if isinstance(engine, CountsBeside) else cache(count)
+
+
+def counting_beside(engine: Engine) -> AbstractContextManager[None]:
+    """Return a context in which this machine searches rows that it holds; counts that are wanted later are made beside.
+
+    At its end they are all made. When it ends by an error or an interrupt they are cancelled, and made anew when
+    somebody asks.
+    """
+    return engine.searching() if isinstance(engine, CountsBeside) else nullcontext()
 
 
 def is_too_large(source: Source, engine: Engine) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -21,7 +22,7 @@ from anonkit.k_anonymity.recoded_draft import draft_recoded
 from anonkit.k_anonymity.recoded_rows import count_usable_rows
 from anonkit.k_anonymity.sampled_search import opened, sample_details, sample_note, searched_rows
 from anonkit.policy.declaration import Policy
-from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.protocols import Draft, Engine, Progress, Source, counting_beside, no_progress
 from anonkit.published.recoding import Recoding
 from anonkit.randomness import Randomness
 from anonkit.report.blocks import ColumnFacts, JsonObject
@@ -92,10 +93,11 @@ class RecodingMethod(AnonymityModel, ABC):
             source = levelled.table
         usable = count_usable_rows(source, policy, engine)
         searched = searched_rows(source, engine, rng, progress)
-        progress("coding", 0.0)
-        prepared = prepare(searched, policy, engine, self, self.preparation)
-        result = self.find_recoding(prepared, rng=rng, progress=progress)
         sampled = searched is not source
+        with counting_beside(engine) if sampled else nullcontext():  # a sample is in memory, the other rows wait
+            progress("coding", 0.0)
+            prepared = prepare(searched, policy, engine, self, self.preparation)
+            result = self.find_recoding(prepared, rng=rng, progress=progress)
         draft = draft_recoded(
             self,
             source,

@@ -19,7 +19,7 @@ from anonkit.errors import ParameterError, PolicyError, option
 from anonkit.ledger.repeated_requests import Asked
 from anonkit.ledger.source_rows import SourceRows
 from anonkit.pipeline.flat_view import FlatView, flat_view
-from anonkit.pipeline.output_measures import ReleasedRows, owner_measures
+from anonkit.pipeline.output_measures import ReleasedRows, SourceCounts, owner_measures
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.request_form import request_form
 from anonkit.pipeline.several_tables import SeveralTables
@@ -95,12 +95,14 @@ class DeclaredSource:
             params={**draft.params, **_public_cells(self.policy)},
         )
 
+    def counts(self, randomness: Randomness | None) -> SourceCounts | None:
+        """Say what its figures will count; without `randomness` no model is trained on it."""
+        return SourceCounts.of(self.promise, self.table, self.engine, self.policy, randomness)
+
     def figures(
-        self, of_method: Mapping[str, Any], released: ReleasedRows | None, randomness: Randomness | None
+        self, of_method: Mapping[str, Any], released: ReleasedRows | None, counts: SourceCounts | None
     ) -> dict[str, Any]:
         """Return the figures of the source: its unusable cells, those of the method, and what the release leaves of it.
-
-        Without `randomness` no model is trained on it, as on the release.
 
         Privacy
         -------
@@ -110,7 +112,7 @@ class DeclaredSource:
             **self.joined,
             **self._declared[1],
             **of_method,
-            **owner_measures(self.promise, self.table, self.engine, self.policy, released, randomness),
+            **owner_measures(self.promise, self.table, self.engine, self.policy, released, counts),
         }
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,14 @@ from anonkit.checks.utility import (
     predictive_utility,
 )
 from anonkit.checks.whole_sets import fewest_alike
+from anonkit.domains.arrow_values import is_ordered
 from anonkit.k_anonymity.recoded_sample import people_of, recoded_sample
 from anonkit.pipeline.rows_left_out import by_quarter, left_out_by_class
 from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import Task, task_of_params
 from anonkit.promises.anonymous_classes import ALL_ROWS, KAnonymity
 from anonkit.promises.guarantee import Check, Guarantee
-from anonkit.protocols import Draft, Engine, Recodes, Source
+from anonkit.protocols import ClassSizes, Draft, Engine, Recodes, Source, counted_later
 from anonkit.randomness import Randomness
 
 NOT_MEASURED = "not measured"
@@ -148,13 +149,50 @@ class ReleasedRows:
         return self.files.count_sets(self.rows, [tuple(self.names)])[0] if self.names else pa.table({})
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SourceCounts:
+    """What an owner's measures count in the source whatever the release is: where a method searches, beside that."""
+
+    class_sizes: Callable[[], ClassSizes]
+    of_target: Callable[[], pa.Table] | None
+    """The rows of every class of a target that has classes by its type."""
+    drawn: Callable[[], Source] | None
+    """The rows that models are trained on; None where none is trained."""
+
+    @classmethod
+    def of(
+        cls, promise: Guarantee, table: Source, engine: Engine, policy: Policy, randomness: Randomness | None
+    ) -> SourceCounts | None:
+        """Say what will be counted; None where equivalence classes are not what the promise is about.
+
+        Parameters
+        ----------
+        table : Source
+            Its cells as declared: units are keys of people already.
+        randomness : Randomness, optional
+            Draws the rows that models are trained on; without it none is trained.
+        """
+        classes, target = promise.counted_classes, policy.target
+        if classes is None:
+            return None
+        names, k, unit = classes.quasi_identifiers, classes.k, classes.unit
+        sizes = counted_later(engine, lambda: engine.class_sizes(table, names, k, unit))
+        of_target = None
+        if target is not None and not is_ordered(table.schema.field(target).type):
+            of_target = counted_later(engine, lambda: engine.count_sets(table, [(target,)])[0])
+        drawn = None
+        if randomness is not None:
+            drawn = counted_later(engine, lambda: engine.sample(table, SAMPLE, randomness.child(_DRAWN)))
+        return cls(class_sizes=sizes, of_target=of_target, drawn=drawn)
+
+
 def owner_measures(
     promise: Guarantee,
     table: Source,
     engine: Engine,
     policy: Policy,
     released: ReleasedRows | None,
-    randomness: Randomness | None,
+    counts: SourceCounts | None,
 ) -> dict[str, Any]:
     """Measure the source, and what the release leaves of it: for the owner alone.
 
@@ -164,14 +202,14 @@ def owner_measures(
         Its cells as declared: units are keys of people already.
     released : ReleasedRows, optional
         None where equivalence classes are not what the promise is about.
-    randomness : Randomness, optional
-        Draws the rows that models are trained on; without it none is trained.
+    counts : SourceCounts, optional
+        What is counted in the table whatever the release is; None where `released` is.
     """
     classes = promise.counted_classes
-    if classes is None or released is None:
+    if classes is None or released is None or counts is None:
         return {}
     policy = replace(policy, task=task_of_params(released.params))
-    before = engine.class_sizes(table, classes.quasi_identifiers, classes.k, classes.unit)
+    before = counts.class_sizes()
     sizes = dict(before.histogram)
     source = {"rows": before.rows, "classes": before.classes, "k": before.smallest, "uniques": sizes.get(1, 0)}
     measures: dict[str, Any] = {"source": source}
@@ -179,21 +217,18 @@ def owner_measures(
     target, unit, columns_there = policy.target, policy.unit, released.rows.schema.names
     if target is not None and target in columns_there:
         counted = unit if unit in columns_there else None
-        files, told = released.files, (table, released.rows)
+        files, told, read = released.files, (table, released.rows), counts.of_target
         if policy.task is Task.REGRESSION:
-            told = by_quarter(engine, table, files, released.rows, target)
-        lost = left_out_by_class(engine, told[0], files, told[1], target, counted)
+            told, read = by_quarter(engine, table, files, released.rows, target), None
+        lost = left_out_by_class(engine, told[0], files, told[1], target, counted, read)
         measures |= {} if lost is None else {"rows_left_out": lost}
-        if randomness is not None:
+        if counts.drawn is not None:
             columns = [*known, target, *([] if unit is None else [unit])]
-            rows = _rows(engine.sample(table, SAMPLE, randomness.child(_DRAWN)), columns)
+            rows = _rows(counts.drawn(), columns)
             return {**measures, "utility_of_source": {}, **_of_target(rows, known, target, policy, released)}
-    if randomness is None:
+    if counts.drawn is None:
         return measures
-    rows = _rows(
-        engine.sample(table, SAMPLE, randomness.child(_DRAWN)),
-        [*known, *([] if unit is None else [unit])],
-    )
+    rows = _rows(counts.drawn(), [*known, *([] if unit is None else [unit])])
     recoded = recoded_sample(rows, policy, released.applied, released.classes, released.shown)
     joint = pair_marginals(rows.select(known), recoded.table, recoded.released)
     return {**measures, "utility_of_source": {}, **({} if joint is None else {"joint_distribution": joint})}

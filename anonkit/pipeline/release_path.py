@@ -179,14 +179,14 @@ class _Making:
 
     def _drawn(self) -> VerifiedDraft:
         """Return a draft that keeps its promise, with the figures of the source."""
+        counts = self.source.counts(self.randomness if self.request.utility else None)
         try:
             draft = _verified(self.source, self.request, self.workspace, self.randomness)
         except EmptyReleaseError:  # an outcome of the draws, which it tells of
             if not self.request.output.dry_run:
                 self.spending.spend(self.request.method.name, {})
             raise
-        measured = self.randomness if self.request.utility else None
-        return replace(draft, owner=self.source.figures(draft.owner, self.workspace.released(draft), measured))
+        return replace(draft, owner=self.source.figures(draft.owner, self.workspace.released(draft), counts))
 
     def _booked(self, draft: VerifiedDraft) -> Release:
         """Publish a draft, charged to its dataset."""

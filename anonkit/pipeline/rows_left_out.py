@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -42,7 +42,13 @@ def by_quarter(engine: Engine, source: Source, files: Engine, released: Source, 
 
 
 def left_out_by_class(
-    engine: Engine, source: Source, files: Engine, released: Source, target: str, unit: str | None
+    engine: Engine,
+    source: Source,
+    files: Engine,
+    released: Source,
+    target: str,
+    unit: str | None,
+    read: Callable[[], pa.Table] | None = None,
 ) -> dict[str, Any] | None:
     """Count what is left out of every class of the target: the source less the release, whatever the reason.
 
@@ -52,6 +58,8 @@ def left_out_by_class(
         The table with its cells as declared, units as keys, and the engine that holds it.
     files, released
         The draft's rows, the unit column still among them, and the engine that reads them.
+    read : callable, optional
+        Gives the rows of every class of the source; without it they are counted here.
 
     Returns
     -------
@@ -69,7 +77,8 @@ def left_out_by_class(
     (kept,) = files.count_sets(released, [(target,)])
     if not is_categorical(kept.column(target), CLASSES):
         return None
-    rows = _LeftOut(read=_by_value(engine.count_sets(source, [(target,)])[0], target), released=_by_value(kept, target))
+    of_source = engine.count_sets(source, [(target,)])[0] if read is None else read()
+    rows = _LeftOut(read=_by_value(of_source, target), released=_by_value(kept, target))
     counted, n_read, n_left = rows, *rows.in_all
     if unit is not None:
         source = engine.map_batches(source, WithValue(unit), source.schema)

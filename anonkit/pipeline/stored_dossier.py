@@ -20,7 +20,7 @@ from anonkit.k_anonymity.recoded_sample import as_published, released_names
 from anonkit.k_anonymity.stored_recoding import Recoded
 from anonkit.ledger.source_rows import SourceRows
 from anonkit.pipeline.dossier import COMPARED_ROWS, Dossier, Released, make_dossier
-from anonkit.pipeline.output_measures import ReleasedRows, owner_measures
+from anonkit.pipeline.output_measures import ReleasedRows, SourceCounts, owner_measures
 from anonkit.pipeline.release_output import refuse_within_release
 from anonkit.pipeline.released_values import ONE_VALUE
 from anonkit.policy.column_declarations import Column, Role
@@ -112,7 +112,8 @@ def measured_dossier(
     with Local().opened() as reading:
         table = settled(rows.table, rows.policy, rows.engine)
         released = _released(release, held, reading)
-        measured = owner_measures(promise, table, rows.engine, rows.policy, released, drawn)
+        counts = SourceCounts.of(promise, table, rows.engine, rows.policy, drawn)
+        measured = owner_measures(promise, table, rows.engine, rows.policy, released, counts)
     if held.num_rows > COMPARED_ROWS:
         held = held.take(randomness.child("held").permutation(held.num_rows)[:COMPARED_ROWS])
     return make_dossier(

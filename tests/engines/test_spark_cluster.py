@@ -238,8 +238,9 @@ class Moment:
         pytest.param(Moment("c45-arithmetic", FILES, 0, stays=True), id="c45-arithmetic: rows are coded and kept"),
         pytest.param(Moment("c45-arithmetic", TASKS, 2), id="c45-arithmetic: the third level is counted"),
         pytest.param(Moment("dp-forest", TASKS, 4), id="dp-forest: the fifth question is counted"),
-        pytest.param(Moment("rfka", FILES, 2), id="rfka: classes are counted"),
-        pytest.param(Moment("rfka", FILES, 3), id="rfka: rows are recoded"),
+        pytest.param(Moment("rfka", FILES, 2), id="rfka: classes of the source are counted beside the search"),
+        pytest.param(Moment("rfka", FILES, 5), id="rfka: classes are counted"),
+        pytest.param(Moment("rfka", FILES, 6), id="rfka: rows are recoded"),
         pytest.param(
             Moment("ppnb", TASKS, 4, stays=True, part_rows=2 * ROWS), id="ppnb: cells of the files are checked"
         ),
@@ -306,6 +307,21 @@ def test_a_release_ended_while_executors_write_leaves_no_row(customers: Path, cl
     cluster.wait_for_idleness()
     assert not list((tmp_path / "scratch").iterdir())
     assert scene.left() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_release_ended_while_executors_count_beside_the_search_leaves_nothing(
+    number: signal.Signals, customers: Path, cluster: Cluster, tmp_path: Path
+) -> None:
+    """Jobs that a thread of the driver has started end too: no file, no scratch, and executors that are idle."""
+    with Scene("rfka", customers, tmp_path, cluster) as scene:
+        scene.wait_for_the_middle(FILES, 2)
+        scene.process.send_signal(number)
+        assert scene.finish(130)["code"] == "INTERRUPTED"
+    cluster.wait_for_idleness()
+    assert scene.left() == []
+    ended = scene.events("JobEnd")
+    assert [event["Job Result"]["Result"] for event in ended].count("JobFailed") == 1
 
 
 SPECULATIVE = {

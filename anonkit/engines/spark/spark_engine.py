@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,7 @@ from anonkit.engines.reading.listed_missing import listed_missing, listed_texts
 from anonkit.engines.reading.parquet_tables import open_parquet
 from anonkit.engines.reading.sources import LocalSource, ParquetRows, restored, table_source
 from anonkit.engines.reading.splits import SPLIT_ROWS, DrawnSplits, ParquetSplits, Splits, all_of
+from anonkit.engines.spark.spark_beside import BesideSearch
 from anonkit.engines.spark.spark_categories import categories_in
 from anonkit.engines.spark.spark_copies import Copy, converted, copied, has_files, is_table, is_there
 from anonkit.engines.spark.spark_counts import added_up, combinations, count_sizes, people_of_groups, small_groups
@@ -45,6 +47,7 @@ _CODED_CELLS = 1 << 27
 """Cells `encode` brings to the driver: half a gigabyte of codes."""
 
 _Source = SparkSource | LocalSource
+_Counted = TypeVar("_Counted")
 
 
 class SparkEngine:
@@ -84,6 +87,7 @@ class SparkEngine:
         self._task_rows = self._opened.task_rows(SPLIT_ROWS)
         self._private = PrivateFolder(during("looking at the settings", lambda: self._opened.scratch))
         self._local = LocalEngine()
+        self._beside = BesideSearch(self._session)
         self.search_rows = search_rows
 
     def __enter__(self) -> SparkEngine:
@@ -286,6 +290,14 @@ class SparkEngine:
         if isinstance(source, LocalSource):
             return self._local.add_up(source, function, columns, size)
         return added_up(source, function, columns, size)
+
+    def later(self, count: Callable[[], _Counted]) -> Callable[[], _Counted]:
+        """Return what gives the result of a count, made while the driver searches. See `protocols.counted_later`."""
+        return self._beside.later(count)
+
+    def searching(self) -> AbstractContextManager[None]:
+        """Return a context in which executors count beside the driver. See `anonkit.protocols.counting_beside`."""
+        return self._beside.searching()
 
     # --- rows ----------------------------------------------------------------------------------------------------
 

@@ -10,8 +10,10 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import TypeVar
 
 from py4j.protocol import Py4JError
@@ -30,6 +32,9 @@ TASK_ROWS = "spark.anonkit.taskRows"
 """Setting that says about how many rows a task reads."""
 
 STARTING = "starting Spark"
+
+BESIDE: ContextVar[bool] = ContextVar("beside", default=False)
+"""True in a thread that works beside the one of the user."""
 
 _OWN: Mapping[str, str] = {
     "spark.log.level": "OFF",  # what a failed task prints may quote cells; failures are reported in our words
@@ -58,6 +63,9 @@ _FINE = ("spark.sql.files.maxPartitionBytes", str(32 << 20))
 _MASTERS = re.compile(r"(local(\[.*\])?|yarn|(spark|k8s)://.+)$")
 _TALKATIVE = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 """Loggers through which PySpark prints an error when it is caught, with the cell it is about."""
+_SILENCING = Lock()
+_SILENCED: dict[str, tuple[int, bool]] = {}
+"""By logger: how many threads want it silent, and whether it was so before the first of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,8 +183,7 @@ def during(doing: str, action: Callable[[], _T]) -> _T:
     """
     failure: BaseException
     try:
-        with warnings.catch_warnings(), _silent():
-            warnings.simplefilter("ignore")
+        with _without_warnings(), _silent():
             return action()
     except AnonkitError:
         raise
@@ -193,17 +200,35 @@ def _was_interrupted(error: BaseException | None) -> bool:
 
 
 @contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Let PySpark warn nobody. The filters of warnings are those of all threads: a thread beside leaves them alone."""
+    if BESIDE.get():
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
 def _silent() -> Iterator[None]:
-    """Keep PySpark from printing the errors that we catch."""
-    loggers = [PySparkLogger.getLogger(name) for name in _TALKATIVE]
-    before = [logger.disabled for logger in loggers]
-    for logger in loggers:
-        logger.disabled = True
+    """Keep PySpark from printing the errors that we catch, until the last thread that wants it so has ended."""
+    with _SILENCING:
+        for name in _TALKATIVE:
+            logger = PySparkLogger.getLogger(name)
+            wanted, before = _SILENCED.get(name, (0, logger.disabled))
+            _SILENCED[name] = wanted + 1, before
+            logger.disabled = True
     try:
         yield
     finally:
-        for logger, was in zip(loggers, before, strict=True):
-            logger.disabled = was
+        with _SILENCING:
+            for name in _TALKATIVE:
+                wanted, before = _SILENCED.pop(name)
+                if wanted > 1:
+                    _SILENCED[name] = wanted - 1, before
+                else:
+                    PySparkLogger.getLogger(name).disabled = before
 
 
 def _explained(error: Exception, doing: str) -> AnonkitError:
