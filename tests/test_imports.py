@@ -54,6 +54,7 @@ HOME_OF_HEAVY: dict[str, set[str]] = {
     "checks/batch_counts.py": {"great_expectations"},
     "checks/expectations.py": {"great_expectations"},
     "engines/spark/spark_engine.py": {"pyspark"},
+    "engines/spark/spark_beside.py": {"pyspark"},
     "engines/spark/spark_categories.py": {"pyspark"},
     "engines/spark/spark_columns.py": {"pyspark"},
     "engines/spark/spark_copies.py": {"pyspark"},
