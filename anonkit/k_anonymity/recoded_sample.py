@@ -91,6 +91,11 @@ def people_of(rows: pa.Table, unit: str | None) -> NDArray[np.int64] | None:
     return np.where(codes < 0, len(keys.dictionary) + np.arange(codes.size), codes)
 
 
+def has_classes(kind: pa.DataType) -> bool:
+    """Tell whether a column has classes by its type alone: texts or truth values."""
+    return not is_ordered(_plain(kind))
+
+
 def is_categorical(column: pa.ChunkedArray, most: int) -> bool:
     """Tell whether a column has classes: texts or truth values, or at most so many numbers or dates."""
-    return not is_ordered(_plain(column.type)) or pc.count_distinct(column).as_py() <= most
+    return has_classes(column.type) or pc.count_distinct(column).as_py() <= most

@@ -22,8 +22,7 @@ from anonkit.checks.utility import (
     predictive_utility,
 )
 from anonkit.checks.whole_sets import fewest_alike
-from anonkit.domains.arrow_values import is_ordered
-from anonkit.k_anonymity.recoded_sample import people_of, recoded_sample
+from anonkit.k_anonymity.recoded_sample import has_classes, people_of, recoded_sample
 from anonkit.pipeline.rows_left_out import by_quarter, left_out_by_class
 from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import Task, task_of_params
@@ -178,7 +177,7 @@ class SourceCounts:
         names, k, unit = classes.quasi_identifiers, classes.k, classes.unit
         sizes = counted_later(engine, lambda: engine.class_sizes(table, names, k, unit))
         of_target = None
-        if target is not None and not is_ordered(table.schema.field(target).type):
+        if target is not None and has_classes(table.schema.field(target).type):
             of_target = counted_later(engine, lambda: engine.count_sets(table, [(target,)])[0])
         drawn = None
         if randomness is not None:
