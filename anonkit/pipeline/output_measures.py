@@ -23,7 +23,7 @@ from anonkit.checks.utility import (
 )
 from anonkit.checks.whole_sets import fewest_alike
 from anonkit.k_anonymity.recoded_sample import has_classes, people_of, recoded_sample
-from anonkit.pipeline.rows_left_out import by_quarter, left_out_by_class
+from anonkit.pipeline.rows_left_out import CountedTable, by_quarter, left_out_by_class
 from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import Task, task_of_params
 from anonkit.promises.anonymous_classes import ALL_ROWS, KAnonymity
@@ -216,10 +216,11 @@ def owner_measures(
     target, unit, columns_there = policy.target, policy.unit, released.rows.schema.names
     if target is not None and target in columns_there:
         counted = unit if unit in columns_there else None
-        files, told, read = released.files, (table, released.rows), counts.of_target
+        files, told, of_target = released.files, (table, released.rows), counts.of_target
         if policy.task is Task.REGRESSION:
-            told, read = by_quarter(engine, table, files, released.rows, target), None
-        lost = left_out_by_class(engine, told[0], files, told[1], target, counted, read)
+            told, of_target = by_quarter(engine, table, files, released.rows, target), None
+        read = CountedTable(engine=engine, rows=told[0], counted=of_target)
+        lost = left_out_by_class(read, CountedTable(engine=files, rows=told[1]), target, counted)
         measures |= {} if lost is None else {"rows_left_out": lost}
         if counts.drawn is not None:
             columns = [*known, target, *([] if unit is None else [unit])]

@@ -32,6 +32,20 @@ _Value: TypeAlias = Any
 """Class of the target, as the engine returns it; None where it is missing."""
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CountedTable:
+    """A table and the engine that counts it."""
+
+    engine: Engine
+    rows: Source
+    counted: Callable[[], pa.Table] | None = None
+    """Gives the rows of every class of the target, where they are counted already."""
+
+    def by_class(self, target: str) -> pa.Table:
+        """Return the rows of every class of the target."""
+        return self.engine.count_sets(self.rows, [(target,)])[0] if self.counted is None else self.counted()
+
+
 def by_quarter(engine: Engine, source: Source, files: Engine, released: Source, target: str) -> tuple[Source, Source]:
     """Return source and release with the quarters of a numeric target in its place, to be told apart as classes."""
     quarter = Quarter.of(target, engine.count_sets(source, [(target,)])[0])
@@ -42,24 +56,16 @@ def by_quarter(engine: Engine, source: Source, files: Engine, released: Source, 
 
 
 def left_out_by_class(
-    engine: Engine,
-    source: Source,
-    files: Engine,
-    released: Source,
-    target: str,
-    unit: str | None,
-    read: Callable[[], pa.Table] | None = None,
+    source: CountedTable, released: CountedTable, target: str, unit: str | None
 ) -> dict[str, Any] | None:
     """Count what is left out of every class of the target: the source less the release, whatever the reason.
 
     Parameters
     ----------
-    engine, source
-        The table with its cells as declared, units as keys, and the engine that holds it.
-    files, released
-        The draft's rows, the unit column still among them, and the engine that reads them.
-    read : callable, optional
-        Gives the rows of every class of the source; without it they are counted here.
+    source : CountedTable
+        The table with its cells as declared, units as keys.
+    released : CountedTable
+        The draft's rows, the unit column still among them.
 
     Returns
     -------
@@ -74,20 +80,20 @@ def left_out_by_class(
     -------
     Exact counts of rows that are not released: the owner's, whatever the promise.
     """
-    (kept,) = files.count_sets(released, [(target,)])
+    kept = released.by_class(target)
     if not is_categorical(kept.column(target), CLASSES):
         return None
-    of_source = engine.count_sets(source, [(target,)])[0] if read is None else read()
-    rows = _LeftOut(read=_by_value(of_source, target), released=_by_value(kept, target))
+    rows = _LeftOut(read=_by_value(source.by_class(target), target), released=_by_value(kept, target))
     counted, n_read, n_left = rows, *rows.in_all
     if unit is not None:
-        source = engine.map_batches(source, WithValue(unit), source.schema)
+        engine, files, rows_kept = source.engine, released.engine, released.rows
+        of_people = engine.map_batches(source.rows, WithValue(unit), source.rows.schema)
         counted = _LeftOut(
-            read=_by_value(engine.count_people(source, [target], unit), target),
-            released=_by_value(files.count_people(released, [target], unit), target),
+            read=_by_value(engine.count_people(of_people, [target], unit), target),
+            released=_by_value(files.count_people(rows_kept, [target], unit), target),
         )
-        n_read = _total(engine.count_people(source, (), unit))
-        n_left = n_read - _total(files.count_people(released, (), unit))
+        n_read = _total(engine.count_people(of_people, (), unit))
+        n_left = n_read - _total(files.count_people(rows_kept, (), unit))
     classes = []
     for value in sorted(counted.read, key=lambda value: (-counted.of(value)[1], str(value))):
         entry = {"class": _plain(value), **_figures(*counted.of(value)), "stands_out": counted.stands_out(value)}

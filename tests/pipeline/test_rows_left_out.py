@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.datasets import bank_customers
-from anonkit.pipeline.rows_left_out import CHANCE, EXCESS, left_out_by_class
+from anonkit.pipeline.rows_left_out import CHANCE, EXCESS, CountedTable, left_out_by_class
 from anonkit.protocols import COUNT
 
 METHODS: dict[str, dict[str, Any]] = {
@@ -192,9 +192,13 @@ class _Counts:
         return [pa.table({"y": list(self.counts), COUNT: list(self.counts.values())})]
 
 
+def _table(counts: dict[str, int]) -> CountedTable:
+    return CountedTable(engine=_Counts(counts), rows=None)  # type: ignore[arg-type]
+
+
 def _standing_out(read: dict[str, int], left: dict[str, int]) -> list[str]:
     kept = {value: read[value] - left.get(value, 0) for value in read}
-    found = left_out_by_class(_Counts(read), None, _Counts(kept), None, "y", None)  # type: ignore[arg-type]
+    found = left_out_by_class(_table(read), _table(kept), "y", None)
     assert found is not None
     assert ("note" in found) == any(entry["stands_out"] for entry in found["classes"])
     assert not any(value in found.get("note", "") for value in read)
@@ -228,7 +232,7 @@ def test_a_target_that_has_nothing_to_do_with_it_does_not_shout() -> None:
 def test_of_many_classes_those_that_lost_most_are_listed() -> None:
     """At most fifty, and how many more there are; a target that is a number is told by its quarters."""
     read = {f"class {at:03}": 10 + at for at in range(70)}
-    found = left_out_by_class(_Counts(read), None, _Counts({}), None, "y", None)  # type: ignore[arg-type]
+    found = left_out_by_class(_table(read), _table({}), "y", None)
     assert found is not None
     assert [entry["class"] for entry in found["classes"]] == [f"class {at:03}" for at in range(69, 19, -1)]
     assert found["more_classes"] == 20
