@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from anonkit.redaction import redacted
 
@@ -119,6 +119,11 @@ class AnonkitError(Exception):
 
     def __reduce__(self) -> tuple[type[AnonkitError], tuple[str, str | None]]:
         return type(self), self.told
+
+    def with_fact(self, fact: str) -> Self:
+        """Return the same error, with one more fact at the end of its message."""
+        message, hint = self.told
+        return type(self)(f"{message}; {fact}", hint)
 
     def for_command_line(self) -> tuple[str, str | None]:
         """Return message and hint as they read on the command line."""

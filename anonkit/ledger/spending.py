@@ -166,16 +166,25 @@ class Spending:
         self._refuse_overspent(standing)
         return self._published(self._position(None, standing, params), seen)
 
-    def spend(self, method: str, params: Mapping[str, Any]) -> None:
-        """Book draws that end in a refusal: nothing is published but that they were refused, which they tell too.
+    def spend(self, method: str) -> bool:
+        """Book draws that end in a refusal: nothing is published but that they were refused, which may tell of them.
+
+        It is no answer about the rows with which another draw could be averaged, so that it stands in the way of none.
+
+        Returns
+        -------
+        bool
+            True when it is booked; a promise without a loss has nothing to book, and some releases no ledger.
 
         Raises
         ------
         BudgetError, DatasetError
             As `look`; nothing was told then.
         """
-        with self.reserved(method, params, None):
-            pass
+        if self._account.place is None or self._promise.loss() is None:
+            return False
+        with self._reserved(method, {}, None, redrawn=False):
+            return True
 
     @contextmanager
     def reserved(self, method: str, params: Mapping[str, Any], place: Place | None) -> Iterator[tuple[Position, Any]]:
@@ -197,6 +206,14 @@ class Spending:
         PlaceTakenError
             Somebody else is making a release in this place.
         """
+        with self._reserved(method, params, place, redrawn=self._promise.redraw_costs) as reservation:
+            yield reservation
+
+    @contextmanager
+    def _reserved(
+        self, method: str, params: Mapping[str, Any], place: Place | None, *, redrawn: bool
+    ) -> Iterator[tuple[Position, Any]]:
+        """Do what `reserved` says; `redrawn`: it is a draw after which a second one is refused."""
         if self._account.place is None:
             yield Position(), _nothing
             return
@@ -208,7 +225,8 @@ class Spending:
             recognitions.append(self._named_by(sighting, known, taken))
             return recognitions[-1].dataset
 
-        claim, key, rows = self._claim(sighting, method, params, place), ledger.key, sighting.found
+        claim = replace(self._claim(sighting, method, params, place), redrawn=redrawn)
+        key, rows = ledger.key, sighting.found
         if place is not None:  # what is in memory only is not there to be handed out again
             claim = replace(claim, request=request_digest(key, self._asked(rows.rows)))
         # the loss counts from here on; if this process is killed, the ledger settles it by whether the files are there

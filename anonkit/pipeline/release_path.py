@@ -17,7 +17,7 @@ from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.signing import Signer
 from anonkit.bundle.stored_release import DATA, Release, sha256
 from anonkit.engines.engine_choice import Local
-from anonkit.errors import EmptyReleaseError, GuaranteeError
+from anonkit.errors import AnonkitError, GuaranteeError
 from anonkit.k_anonymity.label_bounds import bounds_of_labels
 from anonkit.k_anonymity.recoded_sample import as_published, released_names
 from anonkit.ledger.settling import PlaceTakenError
@@ -40,6 +40,9 @@ from anonkit.policy.target_task import task_of_params
 from anonkit.promises.guarantee import Check, Guarantee
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.randomness import Randomness
+
+BOOKED = "noise had been drawn, so that its privacy loss is booked in the ledger"
+"""What a failure says that is charged."""
 
 
 def release_table(source: object, request: ReleaseRequest) -> Release:
@@ -97,7 +100,7 @@ def _released(source: object, request: ReleaseRequest) -> Release:
         if opened.refusal is not None:  # the draws that led to it are told by it
             spending.look()
             if not output.dry_run:
-                spending.spend(request.method.name, {})
+                raise making.charged(opened.refusal) from None
             raise opened.refusal
         return making.made_or_found()
 
@@ -179,14 +182,30 @@ class _Making:
 
     def _drawn(self) -> VerifiedDraft:
         """Return a draft that keeps its promise, with the figures of the source."""
-        counts = self.source.counts(self.randomness if self.request.utility else None)
+        drawn = self.source.policy.found_domains is not None
+        before: int | None = None
         try:
+            counts = self.source.counts(self.randomness if self.request.utility else None)
+            before = self.randomness.draws  # those of a sample of the source are no noise
             draft = _verified(self.source, self.request, self.workspace, self.randomness)
-        except EmptyReleaseError:  # an outcome of the draws, which it tells of
-            if not self.request.output.dry_run:
-                self.spending.spend(self.request.method.name, {})
-            raise
-        return replace(draft, owner=self.source.figures(draft.owner, self.workspace.released(draft), counts))
+            return replace(draft, owner=self.source.figures(draft.owner, self.workspace.released(draft), counts))
+        except Exception as failure:  # once noise was drawn it may follow from it, whatever it says
+            drawn = drawn or (before is not None and self.randomness.draws > before)
+            if not drawn or self.request.output.dry_run:
+                raise
+            charged = self.charged(failure)
+            if charged is failure:
+                raise
+            raise charged.with_traceback(failure.__traceback__) from None
+
+    def charged(self, failure: Exception) -> Exception:
+        """Book the draws that a failure may tell of, and return the failure, which then says so."""
+        if not self.spending.spend(self.request.method.name):
+            return failure
+        if isinstance(failure, AnonkitError):
+            return failure.with_fact(BOOKED)
+        failure.add_note(f"anonkit: {BOOKED}")
+        return failure
 
     def _booked(self, draft: VerifiedDraft) -> Release:
         """Publish a draft, charged to its dataset."""
