@@ -108,14 +108,12 @@ class Randomness:
     alike. A forked process must make its own instance; `secure()` draws a fresh key each time.
     """
 
-    __slots__ = ("_key", "_of", "_position", "draws", "label")
+    __slots__ = ("_drawn", "_key", "_position", "label")
 
-    def __init__(self, key: bytes, label: str, of: Randomness | None = None) -> None:
+    def __init__(self, key: bytes, label: str, drawn: list[int] | None = None) -> None:
         self._key = key
-        self._of = of
+        self._drawn = [0] if drawn is None else drawn  # one count for all children, which know no key but their own
         self._position = 0
-        self.draws = 0
-        """How often words were drawn here or from a child, or a key was handed out to draw them with."""
         self.label = label
 
     def __repr__(self) -> str:
@@ -138,23 +136,21 @@ class Randomness:
 
     def child(self, name: str) -> Randomness:
         """Derive an independent stream for a named purpose; the same name gives the same stream."""
-        return Randomness(hashlib.sha256(self._key + b"/" + name.encode()).digest(), self.label, self)
+        return Randomness(hashlib.sha256(self._key + b"/" + name.encode()).digest(), self.label, self._drawn)
 
-    def _drawn(self) -> None:
-        """Count a draw, for all that this one was derived from."""
-        source: Randomness | None = self
-        while source is not None:
-            source.draws += 1
-            source = source._of
+    @property
+    def draws(self) -> int:
+        """How often words were drawn from it or any of its kin, or a key was handed out to draw them with."""
+        return self._drawn[0]
 
     def key(self, name: str) -> bytes:
         """Derive 32 key bytes for `keystream`, for noise that is a function of (key, row number)."""
-        self._drawn()
+        self._drawn[0] += 1
         return hashlib.sha256(self._key + b"/key/" + name.encode()).digest()
 
     def bytes(self, n: int) -> bytes:
         """Return the next `n` bytes."""
-        self._drawn()
+        self._drawn[0] += 1
         blocks = -(-n // _BLOCK)
         out = keystream(self._key, 0, self._position, blocks * _BLOCK)
         self._position += blocks * _BLOCK
