@@ -162,7 +162,7 @@ def test_the_process_ends_when_the_command_is_killed() -> None:
     raise AssertionError("the process is still there")
 
 
-@pytest.mark.parametrize("method", ["rfka", "mondrian"])
+@pytest.mark.parametrize("method", ["rfka", pytest.param("mondrian", marks=pytest.mark.slow)])
 def test_a_k_anonymous_release_imports_no_forests_itself(method: str, tmp_path: Path) -> None:
     """The second that it takes passes in the other process, with the same rows as without one."""
     draw = np.random.default_rng(0)
