@@ -14,6 +14,7 @@ import pandas as pd
 from bench import Given
 from benchmark_page import Missing, Record
 
+from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
 
 Lines = Iterator[Record | Missing]
@@ -48,6 +49,9 @@ class Grid:
         self.sizes = [BINS if self.bounds[name] else len(self.known[name]) for name in names]
         self.cells = [size + 1 for size in self.sizes]
         """Sizes with one more code each: a cell that is missing, which noise may make where none is."""
+        answered = [policy.columns[name].role is Role.TARGET or self.bounds[name] for name in names]
+        self.declared = [size + (not one) for size, one in zip(self.sizes, answered, strict=True)]
+        """Cells that are counted: what is none of the categories of a column is missing, and who counts that pays."""
 
     def codes(self, table: pd.DataFrame) -> np.ndarray:
         """Return the codes of rows, shape (n_rows, n_columns)."""
@@ -84,7 +88,7 @@ class Grid:
     def independent(self, truth: np.ndarray, epsilon: float, seed: int) -> np.ndarray:
         """Return rows of columns drawn apart: epsilon divided evenly, Laplace counts, negative ones cut off."""
         random, columns = np.random.default_rng(seed), []
-        for at, size in enumerate(self.sizes):
+        for at, size in enumerate(self.declared):
             counts = np.bincount(truth[:, at], minlength=size) + random.laplace(
                 scale=len(self.sizes) / epsilon, size=size
             )
