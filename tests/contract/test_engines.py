@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from customer_files import write_customers
 
 import anonkit
 from anonkit.bundle.data_files import parts_of
@@ -41,13 +42,7 @@ HELD = 300
 @pytest.fixture(scope="module")
 def customers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Customers in four Parquet files, categories as texts."""
-    folder = tmp_path_factory.mktemp("customers")
-    table = bank_customers(N, seed=1)
-    texts = [c.cast(pa.string()) if pa.types.is_dictionary(c.type) else c for c in table.columns]
-    table = pa.table(texts, names=table.column_names)
-    for at, start in enumerate(range(0, N, N // 4)):
-        pq.write_table(table.slice(start, N // 4), folder / f"{at}.parquet", row_group_size=100)
-    return folder
+    return write_customers(tmp_path_factory.mktemp("customers"), N, 4)
 
 
 @pytest.fixture(scope="module")

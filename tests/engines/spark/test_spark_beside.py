@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from customer_files import write_customers
 
 import anonkit
-from anonkit.datasets import bank_customers
 from anonkit.engines import LocalEngine
 from anonkit.errors import EngineError, GuaranteeError, PolicyError
 from anonkit.methods.mondrian import Mondrian
@@ -39,13 +38,7 @@ def engine(spark: Any) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def customers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Customers in two Parquet files, categories as texts."""
-    folder = tmp_path_factory.mktemp("customers")
-    table = bank_customers(N, seed=1)
-    texts = [c.cast(pa.string()) if pa.types.is_dictionary(c.type) else c for c in table.columns]
-    table = pa.table(texts, names=table.column_names)
-    for at in range(2):
-        pq.write_table(table.slice(at * N // 2, N // 2), folder / f"{at}.parquet")
-    return folder
+    return write_customers(tmp_path_factory.mktemp("customers"), N, 2)
 
 
 def _counts_rows(batch: pa.RecordBatch, row: int, *, began: str, seconds: float) -> np.ndarray[Any, Any]:
