@@ -24,6 +24,8 @@ from anonkit.redaction import redacted
 
 _EITHER = re.compile("\ue000([^\ue000-\ue002]*)\ue001([^\ue000-\ue002]*)\ue002")
 """Two wordings of one thing, between characters of private use that no keyboard has: for Python, for the shell."""
+_NOTED = "anonkit: "
+"""How a note begins that anonkit itself adds to an exception of somebody else."""
 
 
 def spoken(*, python: str, typed: str) -> str:
@@ -129,6 +131,20 @@ class AnonkitError(Exception):
         """Return message and hint as they read on the command line."""
         message, hint = self.told
         return on_command_line(message), None if hint is None else on_command_line(hint)
+
+
+def told_with(failure: Exception, fact: str) -> Exception:
+    """Return a failure that says one more fact: at the end of the message of one of ours, else in a note."""
+    if isinstance(failure, AnonkitError):
+        return failure.with_fact(fact)
+    failure.add_note(f"{_NOTED}{fact}")
+    return failure
+
+
+def facts_of(failure: BaseException) -> list[str]:
+    """Return what `told_with` has added to a failure that is none of ours; notes of others may quote cells."""
+    notes = (note for note in getattr(failure, "__notes__", ()) if isinstance(note, str))
+    return [note.removeprefix(_NOTED) for note in notes if note.startswith(_NOTED)]
 
 
 class PolicyError(AnonkitError, ValueError):

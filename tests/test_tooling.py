@@ -23,6 +23,7 @@ OPTIONAL_AT_RUN_TIME = {
     "excel": {"fastexcel", "xlsxwriter"},
     "geo": {"h3"},
     "lake": {"deltalake", "pyiceberg"},
+    "objects": {"boto3", "botocore"},
     "plots": {"matplotlib"},
     "postgres": {"adbc_driver_manager", "adbc_driver_postgresql", "psycopg"},
     "stats": {"pyreadstat"},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lower bound on the epsilon of a differentially private release, by repeated runs of its method on small tables.
+"""Lower bound on the epsilon of a differentially private release, at its delta, by repeated runs on small tables.
 
 The recipe is that of the release: method and parameters from its report, domains from its params. Each run gets a
 table of a few unusual records of the source, every one of them put in or left out by a coin, and a fresh draw of the
@@ -93,12 +93,13 @@ def _bound(features: FloatArray, coins: NDArray[np.bool_], effects: FloatArray, 
     rest = (runs - pilot) * records
     guesser = Guesser.trained(centred[:pilot].reshape(-1, width), coins[:pilot].ravel(), rest, effects)
     right, guesses = guesser.judge(centred[pilot:].reshape(-1, width), coins[pilot:].ravel())
-    adjacency = scene.adjacency
+    adjacency, at_delta = scene.adjacency, {"delta": scene.delta, "coins": rest}
     return LossBound(
         claimed=scene.claimed,
-        lower_bound=epsilon_of_guesses(right, guesses),
-        surest=epsilon_of_guesses(right, guesses, REFUTED_ALPHA),
-        most_measurable=epsilon_of_guesses(guesses, guesses),
+        lower_bound=epsilon_of_guesses(right, guesses, **at_delta),
+        surest=epsilon_of_guesses(right, guesses, REFUTED_ALPHA, **at_delta),
+        most_measurable=epsilon_of_guesses(guesses, guesses, **at_delta),
+        delta=scene.delta,
         neighbours=f"small tables of records of the source, with and without each ({adjacency})",
         how="the method was run again with the parameters of the release, on small tables of unusual records of the "
         "source; an attacker who reads all that would be published guessed which records were in",
@@ -117,6 +118,7 @@ class _Scene:
     """With adjacency replace: who stands in the place of a record that is left out."""
     rows_per_unit: int
     claimed: float
+    delta: float
     adjacency: str
     seed: int
 
@@ -134,6 +136,7 @@ class _Scene:
             partners=unusual.slice(half, half) if replaced else None,
             rows_per_unit=int(promise["parameters"].get("rows_per_unit", 1)),
             claimed=float(promise["parameters"]["epsilon"]),
+            delta=float(promise["parameters"].get("delta", 0.0)),
             adjacency=str(promise["adjacency"]),
             seed=seed,
         )
@@ -266,7 +269,8 @@ def _in_forest(params: Mapping[str, Any], codes: IntArray, label: IntArray) -> l
         regions = region_of_nodes([node.children for node in forest.trees[0]], params["scores"]["regions"])[places[0]]
         for at, own in enumerate(codes):
             tables = np.array([region[at] for region in params["histograms"]])
-            parts.append((1, tables[regions[rows], own, label]))
+            # which attributes are asked differs between runs: a figure is there in each, 0 of one that was not
+            parts.append((1, tables[regions[rows], own, label] if tables.size else np.zeros_like(label)))
     return parts
 
 

@@ -12,6 +12,7 @@ import json
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,9 @@ from anonkit.errors import EngineError, ReleaseFormatError
 
 _MARK = "COMPLETE"
 _REPLACED = "replaced-"
+_PROBE = ".anonkit-probe-"
+_NO_RENAME = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EXDEV)
+"""What a file system answers that renames nothing."""
 
 
 class Staging:
@@ -75,6 +79,33 @@ class Staging:
             _finish(self.folder, self.target)
         except OSError as error:
             raise EngineError(f"cannot write to {str(self.target)!r}: {reason_of(error)}") from None
+
+
+def refuse_without_renames(folder: Path) -> None:
+    """Refuse a folder in which no file can be renamed, such as a bucket that is mounted as a file system.
+
+    Raises
+    ------
+    EngineError
+        Files could not appear there together; or it cannot be written to.
+    """
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=_PROBE, dir=folder)
+        os.close(descriptor)
+        probe = Path(name)
+        try:
+            probe = probe.rename(probe.with_name(f"{probe.name}-renamed"))
+        except OSError as error:
+            if error.errno not in _NO_RENAME:
+                raise
+            raise EngineError(
+                f"no file can be renamed in {str(folder)!r}: the files of a release cannot appear there together",
+                "name a folder on another file system; or the bucket itself, s3://BUCKET/out.parquet",
+            ) from None
+        finally:
+            probe.unlink(missing_ok=True)
+    except OSError as error:
+        raise EngineError(f"cannot write to {str(folder)!r}: {reason_of(error)}") from None
 
 
 def put_folder(made: Path, place: Path, digests: Mapping[str, str]) -> None:

@@ -7,17 +7,21 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
-from anonkit.bundle.atomic import Staging, finish
+from anonkit.bundle.atomic import Staging, finish, refuse_without_renames
 from anonkit.bundle.data_files import SUFFIX, digest, first_rows, is_data_folder, parts_of, read_rows
 from anonkit.bundle.json_documents import read_json, to_json
+from anonkit.bundle.s3_store import SCHEME
+from anonkit.bundle.store_manifest import StorePlace, place_in_store
 from anonkit.errors import EngineError, GuaranteeError, ParameterError, ReleaseFormatError, option
 from anonkit.redaction import is_address
+from anonkit.report.listed_files import FILES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,21 +59,28 @@ class Place:
 
     folder: Path
     stem: str
+    store: StorePlace | None = None
+    """Where the files stand in an object store; the folder is private then, and holds what was fetched of them."""
 
     @classmethod
     def of(cls, output: str | Path) -> Place:
         """Read an output argument: a name that ends in .parquet, or a folder that ends in a slash.
 
-        A folder of data is known by its first part, with and without a slash.
+        A folder of data is known by its first part, with and without a slash. `s3://BUCKET/NAME.parquet` is a place in
+        an object store, which is not asked yet.
 
         Raises
         ------
         ParameterError
-            The name is neither.
+            The name is neither, or an address of another kind, or has credentials in it.
         """
         text = str(output)
+        if text.partition("://")[0] == SCHEME and is_address(text):
+            return cls._in_store(text)
         if is_address(text):
-            raise ParameterError(f"{text} is an address", "the files of a release stand on this machine: name a path")
+            raise ParameterError(
+                f"{text} is an address", "the files of a release stand on this machine, or under s3://: name a path"
+            )
         path = Path(text)
         if (text.endswith("/") or path.is_dir()) and not is_data_folder(path):
             return cls(folder=path, stem=path.name or "release")
@@ -78,16 +89,81 @@ class Place:
                 return cls(folder=path.parent, stem=path.name.removesuffix(suffix))
         raise ParameterError(f"output ({text}) must end in .parquet, or in / for a folder")
 
+    @classmethod
+    def _in_store(cls, address: str) -> Place:
+        bucket, folder, name = place_in_store(address)
+        stem = next((name.removesuffix(suffix) for suffix in _NAMED if name.endswith(suffix) and name != suffix), None)
+        if not name:
+            stem = folder.rstrip("/").rpartition("/")[2] or "release"
+        if stem is None:
+            raise ParameterError(f"output ({address}) must end in .parquet, or in / for a folder")
+        store = StorePlace(
+            bucket=bucket,
+            prefix=folder,
+            stem=stem,
+            descriptor=f"{stem}{DESCRIPTOR}",
+            signature=f"{stem}{SIGNATURE}",
+        )
+        return cls(folder=store.mirror, stem=stem, store=store)
+
     def file(self, suffix: str) -> Path:
-        """Return the path of one of the files."""
+        """Return the path of one of the files; from a store it is fetched, and compared with its descriptor.
+
+        Raises
+        ------
+        GuaranteeError
+            The store holds another file than was released.
+        EngineError
+            The store cannot be read.
+        """
+        if self.store is not None:
+            self.store.fetch(self.name(suffix))
         return self.folder / self.name(suffix)
+
+    def __reduce__(self) -> tuple[Callable[..., Place], tuple[str, ...]]:
+        """Return how another process finds the place: what was fetched from a store stays with this one."""
+        if self.store is not None:
+            return Place.of, (self.store.address(self.store.descriptor),)
+        return partial(Place, folder=self.folder, stem=self.stem), ()
+
+    def has(self, suffix: str) -> bool:
+        """Tell whether one of the files is there, without fetching it; of a store whether the release lists it."""
+        if self.store is not None:
+            return bool(self.store.listed(self.name(suffix)))
+        return self.file(suffix).exists()
+
+    @property
+    def stray_objects(self) -> int:
+        """Number of objects beside a release in a store that no descriptor lists: an interrupted run left them."""
+        return 0 if self.store is None else sum(map(len, self.store.strays().values()))
+
+    def shown(self, suffix: str) -> str:
+        """Return how one of the files is told to people, and by which name it is found again."""
+        return str(self.folder / self.name(suffix)) if self.store is None else self.store.address(self.name(suffix))
+
+    def shown_files(self) -> dict[str, str]:
+        """Return where the files are, by their role."""
+        if self.store is None:
+            return {role: str(path) for role, path in self.by_role().items()}
+        files = {role: self.store.shown(self.name(suffix)) for role, suffix in ROLES.items() if self.has(suffix)}
+        return {**files, "descriptor": self.store.address(self.store.descriptor)}
+
+    def data_digest(self) -> str | None:
+        """Return the SHA-256 of the data, or what the descriptor in a store states; None where there are none."""
+        if self.store is not None:
+            return self.store.data_sha256
+        return sha256(self.file(DATA)) if self.file(DATA).exists() else None
 
     def name(self, suffix: str) -> str:
         """Return the name of one of the files."""
         return f"{self.stem}{suffix}"
 
     def existing(self) -> list[Path]:
-        """Return the files of a release that are there."""
+        """Return the files of a release that are there; a store is looked at anew."""
+        if self.store is not None:
+            self.store.look()
+            listed = [suffix for suffix in _NAMED if self.has(suffix)]
+            return [] if self.store.is_empty else [self.folder / self.name(suffix) for suffix in (*listed, DESCRIPTOR)]
         return [path for suffix in _NAMED if (path := self.file(suffix)).exists()]
 
     def of_choice(self) -> tuple[str, ...]:
@@ -172,6 +248,11 @@ class Release:
         """True when nothing was written, and nothing kept that could be."""
         return self.contents is not None and not self.contents
 
+    @property
+    def is_plan(self) -> bool:
+        """True of a dry run that drew nothing: it has the claim and its cost, and no parameters."""
+        return self.is_dry_run and not self.params
+
     def to_dict(self) -> dict[str, Any]:
         """Return what everybody may know of the release, as plain JSON types.
 
@@ -196,10 +277,9 @@ class Release:
         if self.is_dry_run:
             budget = {key: report["budget"].get(key) for key in ("epsilon", "delta")}
             return {"dry_run": True, "files": None, "sha256": None, **claim, "budget": budget}
-        files = None if self.place is None else self.place.by_role()
         return {
             "dry_run": False,
-            "files": None if files is None else {role: str(path) for role, path in files.items()},
+            "files": None if self.place is None else self.place.shown_files(),
             "sha256": self._hashes(),
             **class_figures(report),
             **claim,
@@ -212,6 +292,9 @@ class Release:
         if self.place is None:
             contents = self.contents or {}
             return {role: sha256(contents[suffix]) for role, suffix in ROLES.items() if suffix in contents}
+        if self.place.store is not None:
+            stated = stated_hashes(self.place.file(DESCRIPTOR))
+            return {**stated, "descriptor": self.place.store.descriptor_sha256 or ""}
         stated = stated_hashes(self.place.file(DESCRIPTOR)) if self.place.file(DESCRIPTOR).exists() else {}
         files = self.place.by_role()
         return {role: (stated.get(role) if role == "data" else None) or sha256(path) for role, path in files.items()}
@@ -271,10 +354,13 @@ class Release:
                 self._copy(suffix, staging.folder / place.name(suffix))
             if renamed:
                 _rename_in_descriptor(staging.folder / place.name(DESCRIPTOR), place)
-            staging.commit([place.name(suffix) for suffix in suffixes], absent=place.absent(suffixes))
+            if place.store is None:
+                staging.commit([place.name(suffix) for suffix in suffixes], absent=place.absent(suffixes))
+            else:
+                place.store.put(staging.folder)
         finally:
             staging.discard()
-        return load(place.file(DATA))
+        return load_place(place)
 
     def _copy(self, suffix: str, to: Path) -> None:
         if self.contents is not None:
@@ -317,19 +403,24 @@ def refuse_existing(place: Place, force: bool, difference: str | None = None) ->
     existing = place.existing()
     if existing and not force:
         hint = f"{option('force', True)} replaces the old release by the new one"
-        raise ParameterError(f"{str(existing[0])!r} exists", hint if difference is None else f"{difference}; {hint}")
+        there = str(existing[0]) if place.store is None else place.shown(DESCRIPTOR)
+        raise ParameterError(f"{there!r} exists", hint if difference is None else f"{difference}; {hint}")
 
 
 def refuse_unwritable_folder(place: Place) -> None:
-    """Refuse a folder that cannot be written to.
+    """Refuse a folder that cannot be written to, and a store that puts on no condition.
 
     Raises
     ------
     EngineError
     """
+    if place.store is not None:
+        place.store.refuse_unfit()
+        return
     standing = next(folder for folder in (place.folder, *place.folder.absolute().parents) if folder.exists())
     if not standing.is_dir() or not os.access(standing, os.W_OK | os.X_OK):
         raise EngineError(f"cannot write to {str(place.folder)!r}", "choose another output, or mend its permissions")
+    refuse_without_renames(standing)
 
 
 def load(path: str | Path) -> Release:
@@ -338,19 +429,26 @@ def load(path: str | Path) -> Release:
     Parameters
     ----------
     path : path
-        Any of its files, or the folder that it was written into. Data are read when they are asked for.
+        Any of its files, or the folder that it was written into, or its address in an object store
+        (`s3://BUCKET/out.parquet`). Data are read, and fetched, when they are asked for.
 
     Raises
     ------
     ReleaseFormatError
         A file is missing or is not of this format.
     """
-    place = Place.of(path)
+    return load_place(Place.of(path))
+
+
+def load_place(place: Place) -> Release:
+    """Open the release in a place; see `load`."""
+    if place.store is not None:
+        place.store.require()
     finish(place.folder, place.stem)
     for suffix in (DATA, PARAMS, REPORT):
-        if not place.file(suffix).exists():
+        if not place.has(suffix):
             raise ReleaseFormatError(
-                f"{str(place.file(suffix))!r} does not exist", "a release is a Parquet file with its sidecars"
+                f"{place.shown(suffix)!r} does not exist", "a release is a Parquet file with its sidecars"
             )
     return Release(params=read_json(place.file(PARAMS)), report=read_json(place.file(REPORT)), place=place)
 
@@ -381,7 +479,7 @@ def refuse_changed(place: Place, *suffixes: str) -> None:
         path, name = place.file(suffix), "data" if suffix == DATA else suffix.split(".")[1]
         if path.exists() and sha256(path) != stated.get(name):
             raise GuaranteeError(
-                f"{str(path)!r} was changed after the release: its SHA-256 is not that of the descriptor",
+                f"{place.shown(suffix)!r} was changed after the release: its SHA-256 is not that of the descriptor",
                 "take the files from their owner again; `anonkit validate` looks at all of them",
             )
 
@@ -429,6 +527,8 @@ def _rename_in_descriptor(path: Path, place: Place) -> None:
     for resource in document["resources"]:
         if resource["name"] == "data":
             resource["path"] = data_paths(path.parent / place.name(DATA))
+            for entry, named in zip(resource.get(FILES, ()), resource["path"], strict=False):
+                entry["path"] = named
         else:
             resource["path"] = place.name(next(s for s in (PARAMS, REPORT, PAGE) if resource["path"].endswith(s)))
     path.write_bytes(to_json(document))

@@ -210,9 +210,14 @@ def _check_evidence(params: Mapping[str, Any], facts: PublicFacts) -> None:
     for name, tables in (("scores", scores["attributes"]), ("histograms", params["histograms"])):
         if len(tables) != len(regions) or any(len(histogram) != len(sizes) for histogram in tables):
             raise _WrongTreeError(f"the {name} have not a table for each attribute and region")
-        for histogram in tables:
-            for table, size in zip(histogram, sizes, strict=True):
-                _check_table(table, size, classes)
+    # an attribute that was not asked has no histogram, which the rule of the release must say
+    asked = [bool(table) or "rule" not in params for table in next(iter(params["histograms"]), ())]
+    for histogram, evidence in zip(params["histograms"], scores["attributes"], strict=True):
+        for counted, added, size, told in zip(histogram, evidence, sizes, asked, strict=True):
+            _check_table(counted, size if told else 0, classes)
+            _check_table(added, size, classes)
+            if not told and any(any(row) for row in added):
+                raise _WrongTreeError("an attribute without a histogram has evidence")
     places = region_of_nodes(trees[0], regions)
     if any(places[at] < 0 for at, node in enumerate(trees[0]) if "children" not in node):
         raise _WrongTreeError("a leaf lies in no region of the scores")

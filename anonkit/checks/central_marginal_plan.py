@@ -274,41 +274,64 @@ def _decided(
     noise = alike.least(0, amounts)
     if noise > 0.3:
         return False, alike_pairs, (0.0, 0)
-    anchored, base = False, noise
+    anchored, base, asked = False, noise, 0
     if split is not None:
-        own, share = split.least(0, amounts), min(0.05, 0.004 / noise)
-        scale = 2 / (share * whole * rows)
-        need = math.hypot(max(3.0 * (own - noise), 2.5 * scale), alike.by_chance(split.classes))
-        if own - noise <= 0.003:
-            anchored = True
-        elif need <= 0.25 and scale <= 0.08:
-            anchored = readings.take("dependence on the target", share) / 2 / rows >= need
-            amounts = _amounts(facts, left - share * whole)
+        own, whole_tree = split.least(0, amounts), _spanning(alike)
+        anchored, through = own - noise <= 0.003, 0.0
+        joins = alike.quiet(whole_tree, amounts)[0] and split.least(_spanning(split), amounts) > 0.03
+        found, spent = _joined(alike, [whole_tree] if joins else [], amounts, noise, whole, readings)
+        if found[1] and found[0] > 0.5 * (own - noise):
+            return False, alike_pairs, found
+        left -= spent
+        noisiest = max(3.0 * (own - noise) / 2.5, 0.01)
+        share = min(0.05, 0.004 / noise, 2 / noisiest / whole / rows)
+        scale, chance = 2 / (share * whole * rows), alike.by_chance(split.classes)
+        need = math.hypot(max(3.0 * (own - noise), 2.5 * scale), chance)
+        if not anchored and need <= 0.3 and scale <= 0.12:
+            told = readings.take("dependence on the target", share) / 2 / rows
+            anchored = told >= need
+            beyond = math.sqrt(max(told * abs(told) - chance * chance, 0.0))
+            through = (2 * beyond + 1.2 * (columns - 1) * beyond**2) / (columns + 1) - (own - noise)
+            left -= share * whole
+        if found[1] and (not anchored or found[0] > through):
+            return False, alike_pairs, found
+        asked, amounts = whole_tree if joins else 0, _amounts(facts, left)
         base = own if anchored else noise
     view, candidates = (split, finest) if split is not None and anchored else (alike, alike_pairs)
-    most = len(view.sizes) - len(parts_of(candidates, len(view.sizes)))
-    edges = (most + 1) // 2 if most and view.least(most, amounts) - base > 0.02 else most
-    return anchored, candidates, _joined(view, edges, amounts, noise, whole, readings)
+    most = _spanning(view)
+    laplace = not view.quiet(most, amounts)[0]
+    edges = (most + 1) // 2 if most and laplace and view.least(most, amounts) - base > 0.02 else most
+    numbers = [number for number in ([2, edges] if edges > 2 else [edges]) if number not in {0, asked}]
+    return anchored, candidates, _joined(view, numbers, amounts, noise, whole, readings)[0]
+
+
+def _spanning(view: _View) -> int:
+    """Return the pairs of a forest that joins all columns that may be joined."""
+    return len(view.sizes) - len(parts_of(view.pairs, len(view.sizes)))
 
 
 def _joined(
-    view: _View, forest: int, amounts: Sequence[Amount], noise: float, whole: float, readings: _Readings
-) -> tuple[float, int]:
-    """Return what was read to gain more, as many pairs as there may be or two, and how many; or nothing, and none."""
-    found = (0.0, 0)
-    for edges in [2, forest] if forest > 2 else [forest] * (forest > 0):
+    view: _View, numbers: Sequence[int], amounts: Sequence[Amount], noise: float, whole: float, readings: _Readings
+) -> tuple[tuple[float, int], float]:
+    """Return what was read to gain most, and how many pairs that is of, or nothing and none; and what readings cost."""
+    found, spent = (0.0, 0), 0.0
+    for edges in numbers:
         one = 2 * edges / view.counted() / view.rows / whole
         share = min(0.05, 0.002 / noise, one / 0.001)
         if one / share > 0.01:
             continue
         purpose = f"gain of {edges} pairs" if edges > 1 else "gain of one pair"
         saved = readings.take(purpose, share, edges) / view.counted() / 2 / view.rows
-        gain = saved - view.taken(edges, view.quiet(0, amounts), view.quiet(edges, amounts))
-        if gain > max(found[0], 1.5 * one / share):
+        spent += share * whole
+        quiet = view.quiet(edges, amounts)
+        worth = 1 + (0.7 if quiet[0] else 0.5) * edges / (len(view.sizes) - 1)
+        taken = view.taken(edges, view.quiet(0, amounts), quiet) * (0.4 if quiet[0] else 1.0)
+        gain, least = worth * saved - taken, 1.5 * worth * one / share
+        if gain > max(found[0], least):
             found = gain, edges
-        if gain < -1.5 * one / share:
+        if gain < -least:
             break
-    return found
+    return found, spent
 
 
 def _view(facts: PublicFacts, rows: float, pairs: Pairs, anchored: bool) -> _View:

@@ -119,7 +119,7 @@ def _wrong_pairs(params: Mapping[str, Any], split: PublicFacts, expected: plan.E
     wrong += int(len(plan.parts_of(tree, len(names))) != len(names) - expected.edges)  # a circle joins fewer
     for (first, second), table in zip(numbers, params["pairs"], strict=True):
         beginning = "table of a pair of the tree" if table["in_tree"] is True else "table of a further pair"
-        wrong += int(_rates(params, beginning) != [table["rate"]])
+        wrong += int(_rates(params, beginning) != [table["rate"]]) + int(not isinstance(table["in_tree"], bool))
         shape = [[len(integers(row)) for row in cells] for cells in table["counts"]]
         wrong += int(shape != [[groups[second]] * groups[first]] * split.n_classes)
     return wrong

@@ -142,6 +142,8 @@ def _of_histograms(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[To
     (rate,) = (line["rate"] for line in params["accounting"] if line["purpose"] == "histograms by class")
     for at in range(len(params["attributes"])):
         rows = [row for region in params["histograms"] for row in region[at]]
+        if not rows:  # not asked
+            continue
         yield [sum(own) for own in zip(*rows, strict=True)], [(Noise(rate, len(rows)),)] * facts.n_classes
 
 

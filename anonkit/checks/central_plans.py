@@ -206,7 +206,7 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
             lines.append(replace(split, purpose=split.purpose.format(level), level=level, cost=cost))
         cost = None if rule is None else rule.of_leaf(level)
         lines.append(_line(f"class counts of a leaf at level {level}", level=level, ends_path=True, cost=cost))
-    tables = max(1, len(facts.attributes))
+    tables = max(1, len(facts.attributes) if rule is None else rule.asked)
     cost = None if rule is None else rule.left * rule.shares[2]
     histograms = replace(_line("histograms by class", cost=cost), times=range(tables, tables + 1))
     learned = [

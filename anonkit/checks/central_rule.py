@@ -31,6 +31,8 @@ class RebuiltRule:
     depth: int
     regions: int
     """Level of the tree whose nodes have histograms of their own; at most, before its leaves are looked at."""
+    asked: int
+    """Attributes that have histograms: all, or so many drawn by lot."""
     bins: int
     weights: bool
     left: float
@@ -44,6 +46,7 @@ class RebuiltRule:
             "rows": rows,
             "depth": self.depth,
             "regions": self.regions,
+            "asked": self.asked,
             "bins": self.bins,
             "weights": self.weights,
         }
@@ -75,8 +78,9 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
     spent = sum(line["rate"] * line["sensitivity"] for line in params["accounting"] if line["purpose"] in before)
     left, attributes, classes = (whole - spent) / _UNITS, len(facts.attributes), facts.n_classes
     strength = left * max(float(rows), 1.0)
-    by_cell = strength / (2 * attributes * classes)
     weights = strength > 35 * attributes**2 and classes <= 64
+    asked = attributes if weights else min(attributes, max(1, round(math.sqrt(strength / classes))))
+    by_cell = strength / (2 * attributes * classes)
     trees = facts.whole("trees", 0, 1000) or 1 if facts.method == "dp-forest" else 1
     deep = weights and strength >= 2_500 * classes
     if weights:
@@ -87,13 +91,14 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
         depth, regions = 2 if facts.parameters["as_"] == "cells" and strength >= 20 else 0, 0
         counts = math.ceil(min(max(8.0 / strength, 0.06), 0.12) * 1000) / 1000
     splits = (0.16 if deep else 0.08 if weights else 0.06) if depth else 0.0
-    if asked := facts.whole("depth", 0, 12):
-        splits = (splits or 0.09) if asked > 1 else 0.0
-        depth, regions = asked - 1, min(regions, asked - 1)
+    if levels := facts.whole("depth", 0, 12):
+        splits = (splits or 0.09) if levels > 1 else 0.0
+        depth, regions = levels - 1, min(regions, levels - 1)
     step = 0.17 if weights else 0.0
     return RebuiltRule(
         depth=depth,
         regions=regions,
+        asked=asked,
         bins=facts.whole("bins", 0, 1024) or next(bins for limit, bins in _CELLS if by_cell < limit),
         weights=weights,
         left=left,
@@ -119,6 +124,7 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
         sorted(cells) in ([], [rule.bins]),
         integers(params["scores"]["regions"]) == _regions(params["trees"][0], rule.regions),
         ("weights" in params) == rule.weights,
+        sum(1 for table in params["histograms"][0] if table) == rule.asked,
     )
     yield Check(name="rule_is_followed", passed=all(seen), observed=sum(seen), required=len(seen))
 
@@ -134,7 +140,7 @@ def _affordable(tree: Sequence[Mapping[str, Any]], facts: PublicFacts, left: flo
 
 
 def _in_words(block: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {block[name]}" for name in sorted(block))
+    return ", ".join(f"{name}={block[name]}" for name in sorted(block))
 
 
 def _regions(tree: Sequence[Mapping[str, Any]], depth: int) -> list[int]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from anonkit import __version__
+from anonkit.bundle.data_files import joint_digest, parts_of
 from anonkit.bundle.stored_release import (
     DATA,
     EMITTED,
@@ -20,17 +22,20 @@ from anonkit.bundle.stored_release import (
     Place,
     data_paths,
     package_name,
+    sha256,
 )
 from anonkit.checks.sameness import differing, none_of, same
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
+from anonkit.report.listed_files import BYTES, FILES
 from anonkit.report.page import render_page
 
 _MANIFEST = {"format", "method", "randomness", "sidecars", "conditions", "license"}
 _ARROW = b"ARROW:schema"
 """The types of the columns, which pyarrow keeps beside the manifest."""
 _TOP = {"$schema", "name", "title", "description", "created", "resources", "anonkit", "licenses"}
-_DATA = {"$schema", "name", "type", "path", "format", "mediatype", "hash", "schema"}
+_DATA = {"$schema", "name", "type", "path", "format", "mediatype", "hash", "schema", BYTES, FILES}
+"""Keys of the data; releases of earlier versions lack the last two, of which a release has one."""
 _LONGEST_NAME = 255
 """Letters of a file's name."""
 _PROFILE = "https://datapackage.org/profiles/2.0/"
@@ -134,6 +139,8 @@ def _wrong_in(
                 "$schema": f"{_PROFILE}dataresource.json", "name": resource["name"], "type": "file",
                 "path": place.name(suffix), "format": form, "mediatype": kind, "hash": resource["hash"],
             }  # fmt: skip
+            if BYTES in resource:
+                stated[BYTES] = _size(place.file(suffix), resource)
             wrong += differing(resource, stated)
         elif resource["name"] == "data":
             wrong += _wrong_in_data(resource, place, schema, report)
@@ -161,7 +168,39 @@ def _wrong_in_data(resource: Mapping[str, Any], place: Place, schema: pa.Schema,
         "mediatype": "application/vnd.apache.parquet",
         "schema": {"fields": fields},
     }
-    return sum(not same(resource.get(key), value) for key, value in expected.items()) + len(set(resource) - _DATA)
+    wrong = sum(not same(resource.get(key), value) for key, value in expected.items()) + len(set(resource) - _DATA)
+    return wrong + _wrong_in_files(resource, place.file(DATA))
+
+
+def _wrong_in_files(resource: Mapping[str, Any], data: Path) -> int:
+    """Count what is stated otherwise than the files are: their order, their bytes, their hashes.
+
+    The hash of all of them was compared with the files; it is that of their hashes, so that these are compared by it.
+    """
+    if not data.is_dir():
+        return (BYTES in resource and not same(resource[BYTES], _size(data, resource))) + (FILES in resource)
+    if FILES not in resource:
+        return int(BYTES in resource)
+    parts = parts_of(data)
+    stated = resource[FILES]
+    names = [part.relative_to(data.parent).as_posix() for part in parts]
+    expected = [
+        {"path": name, "bytes": part.stat().st_size, "hash": entry.get("hash")}
+        for name, part, entry in zip(names, parts, stated, strict=False)
+    ]
+    hashes = {
+        name.partition("/")[2]: str(entry.get("hash")).removeprefix("sha256:")
+        for name, entry in zip(names, stated, strict=False)
+    }
+    together = f"sha256:{joint_digest(hashes)}"
+    return (not same(stated, expected)) + (not same(together, resource["hash"])) + (BYTES in resource)
+
+
+def _size(path: Path, resource: Mapping[str, Any]) -> object:
+    """Return the bytes of a file that has the stated hash; of another one its hash is told, and no more."""
+    if not path.exists() or f"sha256:{sha256(path)}" != resource["hash"]:
+        return resource[BYTES]
+    return path.stat().st_size
 
 
 def _type_of(kind: pa.DataType) -> str:

@@ -30,6 +30,8 @@ _DIGITS = 40
 _NEGLIGIBLE = Decimal(10) ** -30
 _LARGEST = 2_000_000
 """Rows of a class up to which is added up; whoever states a draw that needs more states none that could be checked."""
+CHOICE = "how each column is shown"
+_DRAWING = "which rows are drawn"
 _DRAW = {"sampled", "sampled_of", "k", "rate", "rate_unit", "delta"}
 
 
@@ -124,23 +126,48 @@ def _contradictions(params: Mapping[str, Any], guarantee: Mapping[str, Any]) -> 
     units = math.floor(Fraction(asked["epsilon"]) * _UNIT)
     rate = math.floor(Fraction(asked["epsilon"]) * _UNIT / 4) // width  # a quarter is for the choice
     right = (
-        same(choice["rate"], rate),
         same(draw["rate"], units - rate * width),
         set(draw) == _DRAW,
         same(draw["sampled_of"], _WORDS),
-        draw["rate_unit"] == choice["rate_unit"] == "2**-52",
+        draw["rate_unit"] == "2**-52",
         same(draw["k"], claimed["k"]),
         counted(asked["k"]) <= counted(claimed["k"]),
         same(asked["epsilon"], claimed["epsilon"]),
         same(asked["delta"], claimed["delta"]),
-        choice["mechanism"] == "permute-and-flip",
-        same(choice["sensitivity"], width),
-        same(choice["times"], 1),
+        same(choice, _line_of_choice(rate, width)),
         guarantee["adjacency"] == "add or remove one record",
         same(claimed["rows_per_unit"], 1),
         same(claimed["unit_column"], params["unit"]),
     )
     return sum(not fact for fact in right)
+
+
+def _line_of_choice(rate: int, width: int) -> dict[str, Any]:
+    """Return what the params say of the choice of a scheme."""
+    return {
+        "purpose": CHOICE,
+        "mechanism": "permute-and-flip",
+        "rate": rate,
+        "rate_unit": "2**-52",
+        "sensitivity": width,
+        "times": 1,
+        "level": None,
+        "ends_path": False,
+        "epsilon": _upwards(rate * width),
+    }
+
+
+def budget_lines(params: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return on what the epsilon of drawn rows is spent, as the report has to list it; its draws are checked apart."""
+    draw, choice = params["draw"], params["choice"]
+    spent = {CHOICE: counted(choice["rate"]) * counted(choice["sensitivity"]), _DRAWING: counted(draw["rate"])}
+    return [{"name": name, "epsilon": _upwards(units)} for name, units in spent.items()]
+
+
+def _upwards(units: int) -> float:
+    """Return units of 2**-52 as the least float that is not below them."""
+    near = units / _UNIT
+    return near if Fraction(near) >= Fraction(units, _UNIT) else math.nextafter(near, math.inf)
 
 
 def _fewest_alike(data: Path) -> int:

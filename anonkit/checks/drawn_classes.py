@@ -13,7 +13,7 @@ from anonkit.bundle.data_files import read_schema
 from anonkit.checks.agreement import budget_checks, verification_checks
 from anonkit.checks.anonymity import figure_checks, recounted
 from anonkit.checks.class_promise import Evidence
-from anonkit.checks.draw_loss import draw_checks
+from anonkit.checks.draw_loss import budget_lines, draw_checks
 from anonkit.checks.recoded_labels import label_checks
 from anonkit.checks.requirements import Validation, refuse_unknown
 from anonkit.checks.sameness import named, none_of, repeated, same
@@ -23,6 +23,8 @@ from anonkit.promises.guarantee import Check
 
 _RECODED = ("quasi_identifier", "sensitive")
 _SHOWN = ("kept", "generalized")
+_DETAILS = {"kept": "full", "generalized": "generalized"}
+"""What the report says of the detail of a column, by what was done to it; of others nothing."""
 
 
 def drawn_draft(data: Path, params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[Check]:
@@ -96,6 +98,14 @@ def _columns(params: Mapping[str, Any], report: Mapping[str, Any], schema: pa.Sc
     yield none_of("columns", wrong + sum(not fact for fact in facts))
     actions = {**{name: "kept" if own["kind"] == "kept" else "generalized" for name, own in recoded.items()}}
     actions |= dict.fromkeys(targets, "kept")
-    yield none_of("actions", sum(entry["action"] != actions.get(name, "dropped") for name, entry in stated.items()))
+    treated = [
+        entry["action"] == actions.get(name, "dropped") and entry.get("detail") == _DETAILS.get(entry["action"])
+        for name, entry in stated.items()
+    ]
+    yield none_of("actions", treated.count(False))
+    budget = report["budget"]
+    yield none_of(
+        "budget_lines", not (same(budget["per_attribute"], budget_lines(params)) and same(budget["per_level"], []))
+    )
     # how many rows the table has, and how many were drawn, no noise covers
     yield none_of("rows", set(report["rows"]) != {"out"})

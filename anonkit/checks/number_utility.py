@@ -35,6 +35,8 @@ from anonkit.estimators.number_scores import NUMBER_MEASURES, number_scores, rou
 _Numbers = NDArray[np.float64]
 _Scores = dict[str, list[float]]
 """Scores by measure, fold by fold."""
+_Figures = dict[str, Any]
+"""What is told of them, with intervals."""
 _LEAST, _MOST = {"r2": -math.inf, "mae": 0.0}, {"r2": 1.0, "mae": math.inf}
 
 
@@ -67,8 +69,8 @@ def number_utility(table: pa.Table, features: Sequence[str], target: str) -> dic
     found = learned(_measured, numbers[known], [view], None)
     if found is None:
         return None
-    (scores,), of_mean = found
-    return {"model": MODEL, "protocol": PROTOCOL, **_figures(scores), "of_mean": _means(of_mean)}
+    (figures,), _, of_mean = found
+    return {"model": MODEL, "protocol": PROTOCOL, **figures, "of_mean": of_mean}
 
 
 def number_for_all_rows(
@@ -109,22 +111,17 @@ def number_for_all_rows(
     found = learned(_measured, numbers[known], views, None if people is None else people[known])
     if found is None:
         return None
-    (truly, by_release), of_mean = found
+    (of_source, of_release), difference, of_mean = found
     return {
         "target": target,
         "model": MODEL,
         "protocol": PROTOCOL_FOR_ALL_ROWS.replace("the shares of the classes", "the mean of the target"),
         "rows": source.num_rows,
         "rows_left_out": int((~released).sum()),
-        "of_mean": _means(of_mean),
-        "from_source": _figures(truly),
-        "from_release": _figures(by_release),
-        "difference": {
-            name: paired_difference(
-                by_release[name], truly[name], TEST_PER_TRAIN, bounded=False, less_is_better=name == "mae"
-            )
-            for name in NUMBER_MEASURES
-        },
+        "of_mean": of_mean,
+        "from_source": of_source,
+        "from_release": of_release,
+        "difference": difference,
     }
 
 
@@ -132,7 +129,14 @@ def _means(scores: _Scores) -> dict[str, float]:
     return {name: rounded_score(name, float(np.mean(scores[name]))) for name in NUMBER_MEASURES}
 
 
-def _figures(scores: _Scores) -> dict[str, Any]:
+def _differences(scores: _Scores, others: _Scores) -> _Figures:
+    return {
+        name: paired_difference(scores[name], others[name], TEST_PER_TRAIN, bounded=False, less_is_better=name == "mae")
+        for name in NUMBER_MEASURES
+    }
+
+
+def _figures(scores: _Scores) -> _Figures:
     ends = {
         name: list(score_interval(scores[name], TEST_PER_TRAIN, least=_LEAST[name], most=_MOST[name]))
         for name in NUMBER_MEASURES
@@ -142,8 +146,11 @@ def _figures(scores: _Scores) -> dict[str, Any]:
 
 def _measured(
     numbers: _Numbers, views: Sequence[View], people: NDArray[np.int64] | None
-) -> tuple[list[_Scores], _Scores] | None:
-    """Return the scores of each view, and of the mean, fold by fold; None where a score would say nothing."""
+) -> tuple[list[_Figures], _Figures, dict[str, float]] | None:
+    """Return the figures of each view, the last minus the first, and those of the mean; None where they say nothing.
+
+    Intervals are worked out where the models are, which have imported what that takes.
+    """
     if numbers.size < FEWEST or not views[0].table.num_columns:
         return None
     # the same folds whatever the order of the rows, and those of the first view whatever the others are
@@ -165,7 +172,8 @@ def _measured(
                 return None
             for name, score in of_fold.items():
                 found[name].append(score)
-    return scores[:-1], scores[-1]
+    *of_views, of_mean = scores
+    return [_figures(each) for each in of_views], _differences(of_views[-1], of_views[0]), _means(of_mean)
 
 
 def _folds(n_rows: int, people: NDArray[np.int64] | None) -> NDArray[np.int64]:

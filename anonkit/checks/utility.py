@@ -45,6 +45,8 @@ _Labels = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 _Scores = dict[str, list[float]]
 """Scores by measure, fold by fold."""
+_Figures = dict[str, Any]
+"""What is told of them, with intervals; worked out where the models are, which have imported what that takes."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,7 +103,7 @@ def predictive_utility(table: pa.Table, features: Sequence[str], target: str) ->
     found = learned(_measured, table, target, [view], None)
     if found is None:
         return None
-    ((_, figures),), majority = found
+    (figures,), _, majority = found
     return {"model": MODEL, "protocol": PROTOCOL, **figures, "majority": majority}
 
 
@@ -151,7 +153,7 @@ def prediction_for_all_rows(
     found = learned(_measured, source, target, views, people)
     if found is None:
         return None
-    ((truly, of_source), (by_release, of_release)), majority = found
+    (of_source, of_release), difference, majority = found
     return {
         "target": target,
         "model": MODEL,
@@ -161,14 +163,14 @@ def prediction_for_all_rows(
         "majority": majority,
         "from_source": of_source,
         "from_release": of_release,
-        "difference": {name: paired_difference(by_release[name], truly[name], TEST_PER_TRAIN) for name in MEASURES},
+        "difference": difference,
     }
 
 
 def _measured(
     table: pa.Table, target: str, views: Sequence[View], people: NDArray[np.int64] | None
-) -> tuple[list[tuple[_Scores, dict[str, Any]]], float] | None:
-    """Return the scores and the figures of each view, and the share of the commonest class.
+) -> tuple[list[_Figures], _Figures, float] | None:
+    """Return the figures of each view, the last minus the first, and the share of the commonest class.
 
     None where a score would say nothing: few rows, no feature in the first view, not 2 to 20 classes, a class that
     fewer than five rows (people) hold, or a fold of one class alone.
@@ -181,7 +183,10 @@ def _measured(
         return None
     scores = _cross_validated(labels, views, people)
     majority = round(float(sizes.max() / sizes.sum()), 4)
-    return None if scores is None else ([(each, _figures(each)) for each in scores], majority)
+    if scores is None:
+        return None
+    differences = {name: paired_difference(scores[-1][name], scores[0][name], TEST_PER_TRAIN) for name in MEASURES}
+    return [_figures(each) for each in scores], differences, majority
 
 
 def matrix_of(view: View) -> Matrix:
@@ -190,7 +195,7 @@ def matrix_of(view: View) -> Matrix:
     return np.column_stack([np.empty((view.learned.size, 0)), *columns]).astype(np.float32)
 
 
-def _figures(scores: _Scores) -> dict[str, Any]:
+def _figures(scores: _Scores) -> _Figures:
     means = {name: round(float(np.mean(scores[name])), 4) for name in MEASURES}
     return {**means, "ci": {name: list(score_interval(scores[name], TEST_PER_TRAIN)) for name in MEASURES}}
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from anonkit.bundle.data_files import count_rows, read_schema
 from anonkit.bundle.json_documents import read_json
 from anonkit.bundle.part_workers import PartWorkers, read_by
-from anonkit.bundle.stored_release import DATA, REPORT, Place, Release, load
+from anonkit.bundle.stored_release import DATA, REPORT, Place, Release, load_place
 from anonkit.checks.agreement import agreement_checks, row_checks
 from anonkit.checks.catalogued import catalogue_checks
 from anonkit.checks.class_promise import Evidence
@@ -91,7 +91,7 @@ def validate(
     key = None if signed_by is None else read_public_key(signed_by)
     requested = Asked(quasi_identifiers=quasi_identifiers, sensitive=sensitive, k=k, l=l, t=t, alpha=alpha, beta=beta)
     place = _place_of(table)
-    with read_by(workers):
+    with read_by(workers if place is None or place.store is None else None):  # what is fetched lies on this machine
         if place is not None:
             found = _validate_release(place, requested, key)
             return found.beside(_declared(place), requested) if found.passed else found
@@ -118,6 +118,8 @@ def _place_of(table: object) -> Place | None:
         if table.place is None:
             raise ParameterError("a release in memory cannot be validated", "save it first")
         return table.place
+    if isinstance(table, Place):
+        return table
     if not isinstance(table, str | Path):
         return None
     try:
@@ -151,7 +153,9 @@ def _validate_table(table: object, requested: Asked) -> Validation:
 
 
 def _validate_release(place: Place, requested: Asked, key: Ed25519PublicKey | None) -> Validation:
-    release, descriptor = load(place.file(DATA)), read_descriptor(place)
+    release, descriptor = load_place(place), read_descriptor(place)
+    if place.store is not None:
+        place.files()  # every file that the descriptor lists is fetched, and compared with it, before it is looked at
     hashes = [*hash_checks(place, descriptor), *signature_checks(place, key)]
     try:
         contents = _validate_contents(place, release, descriptor, requested)

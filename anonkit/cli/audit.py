@@ -76,12 +76,13 @@ def command(
     from anonkit.pipeline.owner_files import write_owner_document
     from anonkit.report.document import OWNER_BANNER
 
-    if not Path(release).exists():
+    is_stored = _is_in_store(release)
+    if not is_stored and not Path(release).exists():
         raise SourceError(f"{release!r} does not exist")
     for source in (original, control):
         if source is not None:
             refuse_absent(source)
-    folder = None if owner_report is None else _owner_folder(Path(owner_report), Path(release))
+    folder = None if owner_report is None else _owner_folder(Path(owner_report), None if is_stored else Path(release))
     names = [name.strip() for column in qi for name in column.split(",")]
     audited = audit(
         release,
@@ -113,14 +114,25 @@ def command(
     )
 
 
-def _owner_folder(folder: Path, release: Path) -> Path:
-    """Return the owner's folder, or refuse it before minutes are spent on attacks."""
+def _is_in_store(release: str) -> bool:
+    """Tell whether a release is named that stands in an object store, as its address says."""
+    from anonkit.bundle.stored_release import Place
+
+    try:
+        return Place.of(release).store is not None
+    except ParameterError:
+        return False
+
+
+def _owner_folder(folder: Path, release: Path | None) -> Path:
+    """Return the owner's folder, or refuse it before minutes are spent on attacks; None: the release is elsewhere."""
     from anonkit.bundle.data_files import is_data_folder
     from anonkit.pipeline.release_output import refuse_beside_release
 
-    here = release.resolve()
-    for place in {here, here.parent} if is_data_folder(here) else {here if here.is_dir() else here.parent}:
-        refuse_beside_release(folder, place)
+    here = None if release is None else release.resolve()
+    if here is not None:
+        for place in {here, here.parent} if is_data_folder(here) else {here if here.is_dir() else here.parent}:
+            refuse_beside_release(folder, place)
     if folder.exists() and not (folder.is_dir() and os.access(folder, os.W_OK)):
         raise EngineError(f"cannot write to {str(folder)!r}")
     return folder
@@ -128,13 +140,12 @@ def _owner_folder(folder: Path, release: Path) -> Path:
 
 def _hash_of(release: str) -> str | None:
     """Return the SHA-256 of the released data, which stands in the release's own descriptor; None for another table."""
-    from anonkit.bundle.stored_release import DATA, Place, sha256
+    from anonkit.bundle.stored_release import Place
 
     try:
-        data = Place.of(release).file(DATA)
+        return Place.of(release).data_digest()
     except ParameterError:
         return None
-    return sha256(data) if data.exists() else None
 
 
 def _text(release: str, audited: Audit, banner: str) -> str:

@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 import click
 
 from anonkit.cli.outcome import Outcome, WrongUsage
-from anonkit.errors import AnonkitError, on_command_line, warnings_unsaid
+from anonkit.errors import AnonkitError, facts_of, on_command_line, warnings_unsaid
 from anonkit.redaction import argument_forms, redacted
 
 COMPLETE = "_ANONKIT_COMPLETE"
@@ -221,6 +221,14 @@ def _refusal(error: BaseException) -> AnonkitError:
     if isinstance(error, click.ClickException):
         return _wrong_usage(error)
     _show_traceback(error)
+    refusal = _unforeseen(error)
+    for fact in facts_of(error):
+        refusal = refusal.with_fact(fact)
+    return refusal
+
+
+def _unforeseen(error: BaseException) -> AnonkitError:
+    """Say of an exception that nobody has put into words what may be said of it."""
     if isinstance(error, MemoryError):
         return SystemRefusal("there is not enough memory", "close other programs, or release fewer columns")
     if isinstance(error, OSError) and error.errno is not None and error.errno in _known_errors():

@@ -336,7 +336,9 @@ _PART_ROWS = click.option(
     help="Write the data as a folder of files of about so many rows; on Spark the executors write them.",
 )
 _DRY_RUN = click.option(
-    "--dry-run", is_flag=True, help="Do everything except writing; the figures are shown with --owner."
+    "--dry-run",
+    is_flag=True,
+    help="Do everything except writing; noise is drawn, and figures are shown, with --owner alone.",
 )
 _SIGN = click.option(
     "--sign", metavar="KEY", help="Sign all files with this private key: Ed25519, PEM, from `openssl genpkey`."

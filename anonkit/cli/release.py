@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -79,7 +80,8 @@ def command(
 
     IN is CSV, TSV or JSON Lines (also .gz, .zst), a pattern or folder of them, a Parquet file or folder, a workbook, a
     file of SPSS, SAS or Stata, Arrow IPC, - for standard input, or an address. OUT ends in .parquet, its sidecars get
-    the same stem; or in / for a folder. Columns without a role are quasi-identifiers: known to an attacker.
+    the same stem; or in / for a folder; s3://BUCKET/out.parquet is one in an object store. Columns without a role are
+    quasi-identifiers: known to an attacker.
     """
     if (seed is not None) != not_for_release:
         raise WrongUsage("--seed and --not-for-release go together", "who knows the seed can undo the noise")
@@ -99,7 +101,7 @@ def command(
             preset=preset,
             domains_min_people=domains_min_people,
             engine=engine,
-            output=output,
+            output=replace(output, draws=owner),
             account=account,
             seed=seed,
             utility=not no_utility,

@@ -85,6 +85,8 @@ def command(
         return _difference(release, older)
     place = Place.of(release)
     finish(place.folder, place.stem)
+    if place.store is not None:
+        place.store.require()
     path = place.file(REPORT)
     report = read_json(path)
     try:
@@ -130,6 +132,8 @@ def _dossier(
     assert place is not None  # noqa: S101 - it was loaded from files
     if owner_report is not None:
         folder = Path(owner_report)
+    elif place.store is not None:
+        raise WrongUsage("no folder stands beside a release in a store", "--owner-report DIR names one")
     else:  # a release that has a folder for itself is handed out with it
         folder = (place.folder.parent if place.folder.resolve().name == place.stem else place.folder) / (
             f"owner-{place.stem}"
@@ -154,16 +158,15 @@ def _write_page(
     page: Path, place: Place, report: dict[str, Any], older: str | None, audit: str | None, force: bool
 ) -> None:
     """Render a page anew, never over a file of the release; one with an audit never beside it, for the owner alone."""
-    from anonkit.bundle.json_documents import read_json
-    from anonkit.bundle.stored_release import PAGE, REPORT, Place
+    from anonkit.bundle.stored_release import PAGE
     from anonkit.pipeline.release_output import refuse_within_release
     from anonkit.report.page import render_page
 
-    if page.resolve() == place.file(PAGE).resolve():
+    if place.store is None and page.resolve() == place.file(PAGE).resolve():
         raise ParameterError(f"{str(page)!r} is a file of the release, its hash is published", "name another file")
     if audit is not None:
         refuse_within_release(page.parent, place)
-    before = None if older is None else read_json(Place.of(older).file(REPORT))
+    before = None if older is None else _report_of(older)
     audited = None if audit is None else _audit_of(place, audit)
     write_text(
         page,
@@ -176,23 +179,28 @@ def _write_page(
 def _audit_of(place: Place, path: str) -> dict[str, Any]:
     """Return what an audit found, when it is one of this release."""
     from anonkit.bundle.json_documents import read_json
-    from anonkit.bundle.stored_release import DATA, sha256
 
     document = read_json(Path(path))
-    if not isinstance(document.get("audit"), dict) or document.get("data_sha256") != sha256(place.file(DATA)):
+    if not isinstance(document.get("audit"), dict) or document.get("data_sha256") != place.data_digest():
         raise ReleaseFormatError(f"{path!r} is no audit of this release", "anonkit audit OUT --owner-report DIR")
     audited: dict[str, Any] = document["audit"]
     return audited
 
 
-def _difference(newer: str, older: str) -> Outcome:
-    """Return what differs between two reports, the promise first."""
+def _report_of(release: str) -> dict[str, Any]:
     from anonkit.bundle.json_documents import read_json
     from anonkit.bundle.stored_release import REPORT, Place
+
+    place = Place.of(release)  # kept while its file is read: what is fetched from a store goes with it
+    return read_json(place.file(REPORT))
+
+
+def _difference(newer: str, older: str) -> Outcome:
+    """Return what differs between two reports, the promise first."""
     from anonkit.report.differences import diff_reports
     from anonkit.report.wording import number
 
-    comparison = diff_reports(*(read_json(Place.of(change).file(REPORT)) for change in (newer, older)))
+    comparison = diff_reports(*map(_report_of, (newer, older)))
     head = click.style(f"{one_line(newer)} against {one_line(older)}: {comparison.verdict}", bold=True)
     lines = [
         f"  {one_line(change.key)}: {_shown(change.before, number)} -> {_shown(change.after, number)}"

@@ -74,7 +74,7 @@ def command(
     from anonkit.pipeline.recipe import Recipe
 
     with progress_bars(quiet) as progress, notes_at_once(quiet):
-        release = Recipe.load(recipe).run(**output, account=account, progress=progress)
+        release = Recipe.load(recipe).run(**output, draws=owner, account=account, progress=progress)
     return Outcome(
         text=release_text(release, owner=owner),
         document=release_document(release, owner=owner),

@@ -61,7 +61,7 @@ def release_text(release: Release, owner_report: Path | None = None, *, owner: b
     block = _owner_block(release.owner if owner else {}, owner_report, dossier_path(release, owner_report))
     told = [*block, *([] if owner else ["", _MORE])]
     report = release.report
-    if release.is_dry_run and not owner:
+    if release.is_plan or (release.is_dry_run and not owner):
         budget = release.to_dict()["budget"]
         return _lines(
             *_head(_where(release), report),
@@ -70,7 +70,7 @@ def release_text(release: Release, owner_report: Path | None = None, *, owner: b
             *_block("Budget", _spent(budget)),
             *told,
         )
-    files = [] if release.place is None else [str(path) for path in release.place.by_role().values()]
+    files = [] if release.place is None else list(release.place.shown_files().values())
     return _lines(
         *_head(f"{_where(release)}: {_rows_words(report['rows'])}", report),
         *_block("Reused", _reused_words(release)),
@@ -85,7 +85,7 @@ def release_text(release: Release, owner_report: Path | None = None, *, owner: b
 def _where(release: Release) -> str:
     if release.place is None:
         return "Dry run, the release is there already" if release.reused else _DRY
-    return f"{'Reused' if release.reused else 'Released'} {release.place.file(DATA)}"
+    return f"{'Reused' if release.reused else 'Released'} {release.place.shown(DATA)}"
 
 
 def _reused_words(release: Release) -> list[str]:
@@ -127,6 +127,8 @@ def release_document(release: Release, owner_report: Path | None = None, *, owne
     }
     if not owner:
         return document
+    if release.is_plan:
+        return {**document, "owner_only": {"banner": OWNER_BANNER, **release.owner}}
     report = release.report
     return {
         **document,

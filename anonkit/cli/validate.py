@@ -18,13 +18,16 @@ from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.errors import (
     AnonkitError,
     GuaranteeError,
+    MissingDependencyError,
     ParameterError,
+    ReleaseFormatError,
     SourceError,
     UncheckedError,
 )
 from anonkit.redaction import redacted
 
 if TYPE_CHECKING:
+    from anonkit.bundle.stored_release import Place
     from anonkit.checks.requirements import Validation
     from anonkit.engines.engine_choice import Local, Spark
     from anonkit.promises.guarantee import Check
@@ -187,9 +190,10 @@ def command(
             raise WrongUsage(
                 "--against compares with the release alone", "anonkit validate OUT takes the other options"
             )
-        validation = validate_export(table, against)
+        stored, validation = None, validate_export(table, against)
     else:
-        read = whole_table(table, **how)
+        stored = _in_store(table, is_table=bool(names))
+        read = whole_table(table, **how) if stored is None else stored
         if isinstance(read, str):
             _refuse_absent(table)
         with engine.workers() as workers:
@@ -215,7 +219,7 @@ def command(
     return Outcome(
         text="\n".join([head, *lines]),
         document=validation.to_dict(),
-        notes=[UNCOUNTABLE[name] for name in validation.uncountable],
+        notes=[*(UNCOUNTABLE[name] for name in validation.uncountable), *_told_of_strays(stored)],
         quiet=quiet,
         failure=_failure(table, validation),
     )
@@ -229,6 +233,51 @@ def _rank(check: Check) -> tuple[bool, bool]:
 def _names(listed: str) -> Sequence[str]:
     """Return the names of a list with commas; a name that holds one stands in quotes, as in CSV."""
     return next(csv.reader([listed], skipinitialspace=True), [])
+
+
+def _in_store(table: str, *, is_table: bool) -> Place | None:
+    """Return the place of a release in an object store; None for everything else, a table in a store among it.
+
+    Parameters
+    ----------
+    is_table : bool
+        Whether what is asked is what a table is asked: a store's table is read without the library of releases.
+
+    Raises
+    ------
+    ReleaseFormatError
+        An interrupted run left files there, and no release.
+    """
+    from anonkit.bundle.stored_release import DESCRIPTOR, Place
+
+    try:
+        place = Place.of(table)
+        if place.store is None:
+            return None
+        if place.existing():
+            return place
+        strays = place.stray_objects
+    except ParameterError:
+        return None
+    except MissingDependencyError:
+        if is_table:
+            return None
+        raise
+    if strays:
+        raise ReleaseFormatError(
+            f"{place.shown(DESCRIPTOR)!r} does not exist, and {strays} objects are there that no descriptor lists",
+            "an interrupted run left them: what no descriptor lists is no release",
+        )
+    return None
+
+
+def _told_of_strays(place: Place | None) -> list[str]:
+    strays = 0 if place is None else place.stray_objects
+    return (
+        []
+        if not strays
+        else [f"{strays} objects beside the release are of none: a run was interrupted, or is at work now."]
+    )
 
 
 def _refuse_absent(table: str) -> None:

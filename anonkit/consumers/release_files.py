@@ -78,19 +78,20 @@ def open_randomized(path: str | Path) -> tuple[Iterator[pa.RecordBatch], Publish
     refuse_changed(place, DATA)
     if params.get("format") != FORMAT:
         raise ParameterError(
-            f"{str(place.file(DATA))!r} was not randomized cell by cell, so there is nothing to reconstruct",
+            f"{place.shown(DATA)!r} was not randomized cell by cell, so there is nothing to reconstruct",
             "its rows are an ordinary table: train on them as they are",
         )
-    return _batches(place.file(DATA)), PublishedTable.from_params(params)
+    return _batches(place), PublishedTable.from_params(params)
 
 
-def _batches(path: Path) -> Iterator[pa.RecordBatch]:
+def _batches(place: Place) -> Iterator[pa.RecordBatch]:
+    shown = place.shown(DATA)
     try:
-        yield from iter_batches(path, batch_rows=_BATCH_ROWS)
+        yield from iter_batches(place.file(DATA), batch_rows=_BATCH_ROWS)
     except FileNotFoundError:
-        raise ReleaseFormatError(f"{str(path)!r} does not exist", "params.json alone holds no rows") from None
+        raise ReleaseFormatError(f"{shown!r} does not exist", "params.json alone holds no rows") from None
     except (pa.ArrowException, OSError):
-        raise ReleaseFormatError(f"{str(path)!r} is not a readable Parquet file") from None
+        raise ReleaseFormatError(f"{shown!r} is not a readable Parquet file") from None
 
 
 def read_true_table(path: str | Path, types: Mapping[str, pa.DataType]) -> pa.Table:

@@ -59,6 +59,8 @@ class FoundDomains:
     """Why nothing can be released, in words: an outcome of draws that were made, so that it is charged like them."""
     advice: str | None = None
     """What can be done about that."""
+    is_plan: bool = False
+    """True: nothing was looked at, and these are the columns whose domains a release would find."""
 
     @property
     def row_epsilon(self) -> Fraction:

@@ -22,6 +22,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from importlib.abc import MetaPathFinder
 from typing import IO, Any, ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
@@ -30,16 +31,17 @@ _T = TypeVar("_T")
 MOST = 64 * 2**20
 """Bytes of arguments, at most: a large table is not held twice, and its forests take longer than the import."""
 _WIDTH = 8  # bytes of a length on the pipes
-_BEGIN = "import sys; sys.path[:] = {path!r}; from {module} import serve; serve({modules!r})"
+_BEGIN = "import sys; sys.path[:] = {path!r}; from {module} import serve; serve({modules!r}, {without!r})"
 
 
 class _Process:
     """The second process, as the first one sees it."""
 
-    def __init__(self, modules: Sequence[str]) -> None:
+    def __init__(self, modules: Sequence[str], without: Sequence[str], meanwhile: Sequence[str]) -> None:
         # the path is that of this process: what stands in the working directory is not imported unless it is here
-        program = _BEGIN.format(path=sys.path, module=__name__, modules=tuple(modules))
+        program = _BEGIN.format(path=sys.path, module=__name__, modules=tuple(modules), without=tuple(without))
         self._asked = threading.Lock()
+        self._meanwhile = tuple(meanwhile)
         self._popen = subprocess.Popen(  # noqa: S603 - this interpreter, running this module
             [sys.executable, "-c", program],
             stdin=subprocess.PIPE,
@@ -62,10 +64,18 @@ class _Process:
         with self._asked:
             try:
                 _send(to, message, buffers)
+                self._import_meanwhile()
                 found: tuple[Any] | None = _received(back)
             except (OSError, EOFError, ValueError, pickle.UnpicklingError):
                 return None
         return found
+
+    def _import_meanwhile(self) -> None:
+        """Import what is needed later: at its first work the process may still be importing what it needs itself."""
+        modules, self._meanwhile = self._meanwhile, ()
+        with suppress(ImportError):  # who needs it meets the error
+            for module in modules:
+                import_module(module)
 
     def end(self) -> None:
         """End it, whatever it is doing."""
@@ -81,19 +91,26 @@ _running: _Process | None = None
 
 
 @contextmanager
-def learning_beside(modules: Sequence[str]) -> Iterator[None]:
+def learning_beside(
+    modules: Sequence[str], *, without: Sequence[str] = (), meanwhile: Sequence[str] = ()
+) -> Iterator[None]:
     """Have a second process for what is `learned` inside, which imports these modules at once.
 
     Parameters
     ----------
     modules : sequence of str
         What the work will import; none of them is imported here.
+    without : sequence of str
+        Modules that are not there for the second process, whatever is installed: what is imported of itself by others,
+        which do without it, and takes its time. Work that needs one is done here.
+    meanwhile : sequence of str
+        What is imported here while the first answer is waited for, because it is needed afterwards.
     """
     global _running
     process = None
     if _running is None and _processors() > 1 and sys.executable:
         with suppress(OSError):
-            process = _Process(modules)
+            process = _Process(modules, without, meanwhile)
     if process is None:
         yield
         return
@@ -121,13 +138,14 @@ def learned(work: Callable[_P, _T], *args: _P.args, **named: _P.kwargs) -> _T:
     return result  # type: ignore[no-any-return]
 
 
-def serve(modules: Sequence[str]) -> None:
-    """Be the second process: import modules, then work until the first one closes its pipe."""
+def serve(modules: Sequence[str], without: Sequence[str]) -> None:
+    """Be the second process: import modules without others, then work until the first one closes its pipe."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interruption is the first process's to handle
     asked, answers = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(2, 1)  # whatever prints does not stand among the answers
+    sys.meta_path.insert(0, _KeptOut(without))
     with suppress(OSError, EOFError):
         for module in modules:
             import_module(module)
@@ -139,6 +157,17 @@ def serve(modules: Sequence[str]) -> None:
                 result = None
             buffers: list[pickle.PickleBuffer] = []
             _send(answers, pickle.dumps(result, protocol=5, buffer_callback=buffers.append), buffers)
+
+
+class _KeptOut(MetaPathFinder):
+    """Finds no module of these names, as if they were not installed."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = frozenset(names)
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+        if fullname in self.names:  # an entry of None among the modules is no module either, but some look there first
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
 def _processors() -> int:

@@ -159,6 +159,11 @@ class Account:
         named = declared.ledger or os.environ.get(VARIABLE)
         if named:
             return LedgerPlace.of(named)
+        if place is not None and place.store is not None:
+            raise ParameterError(
+                "no ledger can stand beside a release in a store",
+                f"{_NAME_IT}; or {spoken(python='ledger=None', typed='--no-ledger')} for none",
+            )
         return None if place is None else LedgerPlace(file=ledger_beside(place))
 
 

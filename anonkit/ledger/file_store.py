@@ -44,18 +44,26 @@ class FileStore:
         It cannot be read or written, or is no ledger of a version that is known.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_new: bool = False) -> None:
         self.place = LedgerPlace(file=path)
         self._path = path
         try:
             with suppress(FileExistsError):
                 _make(path)
+                is_new = True
             close_to_others(path)
         except OSError as error:
             raise self._refusal(os.strerror(error.errno or 0)) from None
         with self.transaction() as connection:
             version = connection.execute("PRAGMA user_version").fetchone()[0]
+            if version != 0:
+                self._refuse_damaged(connection)
             if version == 0:
+                if not is_new and self.key_file.exists():  # a ledger that is made has no key before its tables
+                    raise LedgerError(
+                        f"the ledger {str(path)!r} is empty, and its key stands beside it: it was cut",
+                        "put a backup back: what was spent is not known here; to begin anew, delete both files",
+                    )
                 _run(connection, *tables(**_SPELLING))
                 _sign(connection, key_of(self.key_file) or keep_key(self.key_file))
             elif version == _FIRST_VERSION:
@@ -83,7 +91,7 @@ class FileStore:
             raise LedgerError(f"{str(path)!r} is there already", "anonkit ledger shows what is in it") from None
         except OSError as error:
             raise LedgerError(f"{str(path)!r} cannot be made: {os.strerror(error.errno or 0)}") from None
-        return cls(path)
+        return cls(path, is_new=True)
 
     @property
     def key_file(self) -> Path:
@@ -124,6 +132,16 @@ class FileStore:
     def seen(self) -> tuple[int, str] | None:
         """Nothing is remembered."""
         return None
+
+    def _refuse_damaged(self, connection: Connection) -> None:
+        """Refuse a file of which a part is gone or overwritten: SQLite reads what is missing as zeros."""
+        pages, size = (connection.execute(f"PRAGMA {what}").fetchone()[0] for what in ("page_count", "page_size"))
+        is_cut = self._path.stat().st_size < pages * size
+        if is_cut or connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+            raise LedgerError(
+                f"the ledger {str(self._path)!r} is damaged: a part of it is gone or overwritten",
+                "put a backup back, with its key; until then nothing can be booked in it",
+            )
 
     def _take_the_key_out(self, connection: Connection) -> None:
         """Bring a ledger of version 1 to this one: its key goes to the private file first, then out of the ledger."""

@@ -18,6 +18,8 @@ from anonkit.redaction import is_address, redacted
 _SERVERS = ("postgresql://", "postgres://")
 _SCHEMA = "schema="
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_HEADER = 100
+"""Bytes without which SQLite takes a file for an empty one, or for none of its own."""
 SCHEMA = "anonkit"
 """The schema in which the tables of a server's ledger stand, unless its address says `schema=…`."""
 
@@ -64,8 +66,8 @@ class LedgerPlace:
 
     @property
     def may_be_there(self) -> bool:
-        """False when a file is not there; a server is asked when its ledger is opened."""
-        return self.file is None or self.file.exists()
+        """False when a file is not there, or has been cut to nothing; a server is asked when its ledger is opened."""
+        return self.file is None or (self.file.exists() and self.file.stat().st_size >= _HEADER)
 
     def __str__(self) -> str:
         if self.address is None:

@@ -19,9 +19,10 @@ from pathlib import Path
 
 from anonkit.bundle.atomic import recover, unmarked
 from anonkit.bundle.stored_release import DATA, Place, sha256
-from anonkit.errors import LedgerError, ReleaseFormatError
+from anonkit.errors import AnonkitError, LedgerError, ReleaseFormatError
 from anonkit.ledger.liveness import Process
 from anonkit.ledger.standing import Entry, State
+from anonkit.redaction import is_address
 
 _OPEN = (State.RESERVED, State.PUBLISHING)
 _PATIENCE = timedelta(minutes=2)
@@ -34,7 +35,7 @@ class PlaceTakenError(LedgerError):
 
 def data_path(place: Place) -> str:
     """Return by which path the ledger knows a release: that of its data."""
-    return str(place.file(DATA).absolute())
+    return str(place.file(DATA).absolute()) if place.store is None else place.shown(DATA)
 
 
 def is_in_place(entry: Entry, output: str) -> bool:
@@ -90,6 +91,9 @@ def settled(entry: Entry, *, ended_here: bool = False) -> State:
         return State.ROLLED_BACK
     if entry.state is not State.PUBLISHING or entry.output is None or entry.data_sha256 is None:
         return entry.state
+    if is_address(entry.output):
+        # files on their way into a store may have been seen there before their descriptor: they count in any case
+        return State.COMMITTED if ended_here or _is_in_store(entry.output, entry.data_sha256) else entry.state
     data = _whereabouts(Path(entry.output), entry.data_sha256)
     if data is _Data.IN_PLACE:
         return State.COMMITTED
@@ -107,6 +111,14 @@ class _Data(Enum):
     """It is not there: it never was, or was carried away or replaced."""
     UNKNOWN = auto()
     """Its folder cannot be read."""
+
+
+def _is_in_store(output: str, data_sha256: str) -> bool:
+    """Tell whether the descriptor in a store states these data; False where the store cannot be asked."""
+    try:
+        return Place.of(output).data_digest() == data_sha256
+    except AnonkitError:
+        return False
 
 
 def _whereabouts(output: Path, data_sha256: str) -> _Data:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from anonkit.bundle.stored_release import Place
-from anonkit.errors import LedgerError
+from anonkit.errors import LedgerError, told_with
 from anonkit.ledger.account import Account
 from anonkit.ledger.joint_floor import JointFloor, numbers
 from anonkit.ledger.joint_view import pack
@@ -25,13 +25,16 @@ from anonkit.ledger.repeated_requests import (
     sealed,
     wait_for,
 )
-from anonkit.ledger.settling import data_path
+from anonkit.ledger.settling import PlaceTakenError, data_path
 from anonkit.ledger.source_rows import SourceRows
 from anonkit.ledger.standing import NO_LIMIT, Claim, Entry, Standing, total
 from anonkit.ledger.store import Ledger
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.cautious_figures import loss_words
 from anonkit.promises.guarantee import Check, Guarantee, loss_json
+
+BOOKED = "noise had been drawn, so that its privacy loss is booked in the ledger"
+"""What a failure says that is charged."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +191,10 @@ class Spending:
 
     @contextmanager
     def reserved(self, method: str, params: Mapping[str, Any], place: Place | None) -> Iterator[tuple[Position, Any]]:
-        """Reserve the loss of a release, and commit or roll it back with what happens inside.
+        """Reserve the loss of a release, and commit it, or settle it with what fails inside.
+
+        Under a privacy loss a failure is charged, and says so: what is drawn decides how large files become, and so
+        whether a disk is full. An interrupt comes from outside, and so does it that somebody else took the place.
 
         Yields
         ------
@@ -243,10 +249,18 @@ class Spending:
                 self._published(position, recognitions[-1]),
                 lambda digest: ledger.publishing(number, digest, sealed(key, claim.request, rows.spelled, digest)),
             )
-        # an interrupt must settle the reservation, too
-        except BaseException:
-            with suppress(LedgerError):  # what cannot be told now is settled by the next reader
-                ledger.give_up(number)
+        except PlaceTakenError:
+            _settled(ledger, number)
+            raise
+        except Exception as failure:
+            has_loss = self._promise.loss() is not None
+            counts = _settled(ledger, number, charged=has_loss)
+            told = told_with(failure, BOOKED) if has_loss and counts else failure
+            if told is failure:
+                raise
+            raise told.with_traceback(failure.__traceback__) from None
+        except BaseException:  # an interrupt must settle the reservation, too
+            _settled(ledger, number)
             raise
         ledger.commit(number)
 
@@ -382,6 +396,14 @@ class Spending:
             notes=tuple(notes),
             owner_notes=_joint_notes(view is not None, changed),
         )
+
+
+def _settled(ledger: Ledger, number: int, *, charged: bool = False) -> bool:
+    """Settle a release that failed; return whether it is known that its loss counts."""
+    try:
+        return ledger.give_up(number, charged=charged)
+    except LedgerError:  # the next reader settles it: charged by one of this process, rolled back when that is dead
+        return False
 
 
 def _described(entry: Entry) -> dict[str, Any]:

@@ -10,9 +10,11 @@ rolled back; of what was publishing its files tell (`anonkit.ledger.settling`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from enum import Enum, auto
 from pathlib import Path
 
 from anonkit.errors import LedgerError
@@ -29,7 +31,18 @@ from anonkit.ledger.standing import NO_LIMIT, Allowance, Claim, Entry, Standing,
 NAME = ".anonkit-ledger.sqlite"
 """The default ledger stands beside the releases under this name."""
 
-_UNTOLD: dict[LedgerPlace, dict[int, bool]] = {}
+
+class _Ended(Enum):
+    """How the work on a release ended in this process."""
+
+    IN_PLACE = auto()
+    FAILED = auto()
+    """Of what was drawn nothing can follow from that."""
+    FAILED_CHARGED = auto()
+    """That it failed may follow from what was drawn."""
+
+
+_UNTOLD: dict[LedgerPlace, dict[int, _Ended]] = {}
 
 Naming = Callable[[Sequence[tuple[str, Marks]], Sequence[str]], str]
 """Says under which name a release is booked, from the marks of (dataset, table) and the names in the ledger."""
@@ -74,8 +87,8 @@ class Ledger:
         return made
 
     @property
-    def _untold(self) -> dict[int, bool]:
-        """Releases whose end this process could not tell the ledger, and whether they failed here.
+    def _untold(self) -> dict[int, _Ended]:
+        """Releases whose end this process could not tell the ledger, and how it was.
 
         Its process is alive, so that nobody else settles them.
         """
@@ -259,27 +272,45 @@ class Ledger:
             try:
                 self._set(number, State.COMMITTED)
             except LedgerError as error:
-                self._untold[number] = False
+                self._untold[number] = _Ended.IN_PLACE
                 raise LedgerError(
                     f"release {number} is in place and counts as spent, and the ledger could not be told that it is "
                     f"complete: {error.message}",
                     "keep the files; the next release or anonkit ledger on this machine tells the ledger",
                 ) from None
 
-    def give_up(self, number: int) -> None:
+    def give_up(self, number: int, *, charged: bool = False) -> bool:
         """Settle a release that failed in this process: rolled back unless its files are there.
+
+        Parameters
+        ----------
+        number : int
+        charged : bool
+            True: its loss goes on counting, in a line of its own that has no files. That it failed may follow from
+            what was drawn.
+
+        Returns
+        -------
+        bool
+            Whether it counts now: it is charged, or its files are there.
 
         Raises
         ------
         LedgerError
             The ledger cannot be told now; the next reader in this process, or after its end, does.
         """
+        ended = _Ended.FAILED_CHARGED if charged else _Ended.FAILED
         try:
             with self._backend.transaction() as connection:
-                _settle(connection, _entries(connection, "id = ?", number)[0], ended_here=True)
+                last = _end(connection, number, ended)
+                counts = _entries(connection, "id = ?", last)[0].counts
+                digest = _digest(connection, last)
         except LedgerError:
-            self._untold[number] = True
+            self._untold[number] = ended
             raise
+        if digest is not None and last != number:
+            self._backend.remember(last, digest)
+        return counts
 
     def withdraw(self, number: int) -> None:
         """Take the owner's word that a k-anonymous release was never handed out.
@@ -310,7 +341,7 @@ class Ledger:
         )
         for number, state, process in list(rows):
             if number in self._untold:
-                _settle(connection, _entries(connection, "id = ?", number)[0], ended_here=self._untold[number])
+                _end(connection, number, self._untold[number])
             # files are looked for where the process ran, and nowhere else
             elif self._backend.is_abandoned(connection, number, process, has_files=state != State.RESERVED):
                 _settle(connection, _entries(connection, "id = ?", number)[0])
@@ -328,12 +359,26 @@ def _unknown(dataset: str) -> Standing:
     return Standing(dataset=dataset, entries=())
 
 
+@contextmanager
+def _legible() -> Iterator[None]:
+    """Refuse lines that say nothing that a ledger says: what was spent is not guessed."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, ArithmeticError):
+        raise LedgerError(
+            "the ledger is damaged: a line of it cannot be read",
+            "put a backup back, with its key; until then nothing can be booked in it",
+        ) from None
+
+
+@_legible()
 def _standing(connection: Connection, dataset: str) -> Standing:
     row = connection.execute("SELECT budget, budget_delta FROM dataset WHERE name = ?", (dataset,)).fetchone()
     holds = NO_LIMIT if row is None else Allowance(epsilon=_number(row[0]), delta=_number(row[1]))
     return Standing(dataset=dataset, allowance=holds, entries=_entries(connection, "dataset = ?", dataset))
 
 
+@_legible()
 def _entries(connection: Connection, where: str, *values: object) -> list[Entry]:
     rows = connection.execute(
         "SELECT id, dataset, state, method, kind, epsilon, delta, k, redrawn, created, output, params, n_rows, sketch, "
@@ -373,6 +418,7 @@ def _remember(connection: Connection, claim: Claim) -> None:
         )
 
 
+@_legible()
 def _marks(connection: Connection) -> list[tuple[str, Marks]]:
     rows = connection.execute("SELECT dataset, n_rows, sketch, form FROM fingerprint ORDER BY rowid")
     # sorted here: databases have orders of their own for texts
@@ -396,10 +442,31 @@ def _digest(connection: Connection, number: int) -> str | None:
     return hashlib.blake2b("\0".join(row).encode(), digest_size=16, person=b"release seen").hexdigest()
 
 
-def _settle(connection: Connection, entry: Entry, *, ended_here: bool = False) -> None:
-    """Commit, roll back or leave a release on which its process works no more."""
+def _settle(connection: Connection, entry: Entry, *, ended_here: bool = False) -> State:
+    """Commit, roll back or leave a release on which its process works no more; return what became of it."""
     state = settled(entry, ended_here=ended_here)
     connection.execute("UPDATE release SET state = ? WHERE id = ?", (state.value, entry.number))
+    return state
+
+
+def _end(connection: Connection, number: int, ended: _Ended) -> int:
+    """Settle a release whose work ended in this process; return the number under which it counts, if it does.
+
+    One that is charged without files gets a line of its own: it has no place and no data, nothing can be handed out
+    again, and it is no first draw with which a second one could be averaged. The budget was asked when it was reserved.
+    """
+    (entry,) = _entries(connection, "id = ?", number)
+    was_open = entry.state in (State.RESERVED, State.PUBLISHING)
+    state = _settle(connection, entry, ended_here=ended is not _Ended.IN_PLACE)
+    if ended is not _Ended.FAILED_CHARGED or not was_open or state is not State.ROLLED_BACK:
+        return number
+    connection.execute(
+        "INSERT INTO release (dataset, state, method, kind, epsilon, delta, k, redrawn, created, process, n_rows, "
+        "sketch, form) SELECT dataset, ?, method, kind, epsilon, delta, k, 0, created, process, n_rows, sketch, form "
+        "FROM release WHERE id = ?",
+        (State.COMMITTED.value, number),
+    )
+    return int(connection.execute("SELECT max(id) FROM release").fetchone()[0])
 
 
 def _text(loss: float | None) -> str | None:

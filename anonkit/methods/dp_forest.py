@@ -15,8 +15,8 @@ class DPForest(StackedMethod):
     """Learn a model and a table under central differential privacy: the default for a trusted owner.
 
     A public rule divides epsilon between splits of a shallow tree, the class counts of its leaves, noisy histograms of
-    every attribute by class, and, once there are rows enough, weights that say how much of each is new. Rows drawn from
-    the noisy counts are released; the model is in the params.
+    every attribute by class (of few rows, of some drawn by lot), and, once there are rows enough, weights that say how
+    much of each is new. Rows drawn from the noisy counts are released; the model is in the params.
 
     Privacy
     -------

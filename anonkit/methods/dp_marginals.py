@@ -156,7 +156,7 @@ class DPMarginals(DeltaMethod):
         claim = (float(self.epsilon), float(self.delta)) if left.delta else (self._claim, 0.0)
         return marginals_draft(learned, accounting, policy, engine, rng.child("rows"), claim, told)
 
-    def with_found_domains(self, policy: Policy, source: Source, engine: Engine, rng: Randomness) -> Policy:
+    def with_domains_to_find(self, policy: Policy) -> Policy:
         """Refuse to look for domains: all pairs of columns are measured, and what finding leaves them is too little."""
         if undeclared := undeclared_columns(policy):
             raise ParameterError(

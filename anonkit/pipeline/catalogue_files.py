@@ -9,7 +9,7 @@ from anonkit.bundle.atomic import Staging, reason_of
 from anonkit.bundle.data_files import read_schema
 from anonkit.bundle.json_documents import to_json
 from anonkit.bundle.signing import Signer
-from anonkit.bundle.stored_release import DATA, DESCRIPTOR, EMITTED, SIGNATURE, Place, load, sha256
+from anonkit.bundle.stored_release import DATA, DESCRIPTOR, EMITTED, SIGNATURE, Place, load_place, sha256
 from anonkit.checks.catalogued import public_files
 from anonkit.checks.written_files import manifest_of, read_descriptor
 from anonkit.errors import EngineError, ParameterError, option
@@ -45,19 +45,24 @@ def add_entries(
     missing = [word for word in EMITTED if (anew if there[word] else word in words)]
     if not missing:
         return
+    if place.store is not None:
+        raise ParameterError(
+            f"{place.shown(DESCRIPTOR)!r} lists the files of its release once and for all",
+            "entries for catalogues are written with a release in a store, not added to it",
+        )
     if signer is None and place.file(SIGNATURE).exists():
         raise ParameterError(
             f"{str(place.file(SIGNATURE))!r} is over all files, and new entries would not be among them",
             f"{option('sign', 'KEY')} signs them anew",
         )
     schema = read_schema(place.file(DATA))
-    files = public_files(place, schema, load(place.file(DATA)).report, (manifest_of(schema) or {}).get("license"))
+    files = public_files(place, schema, load_place(place).report, (manifest_of(schema) or {}).get("license"))
     written = {place.name(EMITTED[word]): files.entry(word) for word in missing}
     descriptor = read_descriptor(place)
     resources = {resource["name"]: resource for resource in descriptor["resources"]}
     for word in missing:
         name = place.name(EMITTED[word])
-        resources[word] = entry_resource(word, (name, sha256(written[name])))
+        resources[word] = entry_resource(word, (name, sha256(written[name])), len(written[name]))
     order = [*(name for name in resources if name not in EMITTED), *(word for word in EMITTED if word in resources)]
     written[place.name(DESCRIPTOR)] = to_json({**descriptor, "resources": [resources[name] for name in order]})
     if signer is not None:

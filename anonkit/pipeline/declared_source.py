@@ -50,6 +50,8 @@ class DeclaredSource:
     """What the owner should know of roles that nobody declared."""
     joined: Mapping[str, Any]
     """How several tables fit together, for the owner; nothing where there is one."""
+    failure: Exception | None = None
+    """What failed once domains had been drawn from the table: to be charged before it is raised."""
 
     @property
     def policy(self) -> Policy:
@@ -57,8 +59,10 @@ class DeclaredSource:
         return self.rows.policy
 
     @property
-    def refusal(self) -> PolicyError | None:
+    def refusal(self) -> Exception | None:
         """Why nothing can be released, where draws that were made tell so: to be charged before it is raised."""
+        if self.failure is not None:
+            return self.failure
         found = self.policy.found_domains
         if found is None or found.undecided is None:
             return None
@@ -159,10 +163,22 @@ def declared_source(
         policy = replace(policy, identifiers_from_data=tuple(undeclared.taken))
         policy = with_domains_of(policy, table, engine, min_people)
         undeclared = undeclared.with_rare(policy.identifiers_from_data)
-    if finds:
-        policy = method.with_found_domains(policy, table, engine, request.randomness().child("finding"))  # type: ignore[attr-defined]
-        table = table if isinstance(source, pa.RecordBatchReader) else snapshot.scan(engine, policy)
-    policy, promise = _promised(method, policy)
+    failure: Exception | None = None
+    if finds and request.output.dry_run:  # a plan is not charged: nothing is drawn for it
+        policy = method.with_domains_to_find(policy)  # type: ignore[attr-defined]
+        policy, promise = _promised(method, policy)
+    elif finds:
+        randomness = request.randomness().child("finding")
+        try:
+            found = method.with_found_domains(policy, table, engine, randomness)  # type: ignore[attr-defined]
+            table = table if isinstance(source, pa.RecordBatchReader) else snapshot.scan(engine, found)
+            policy, promise = _promised(method, found)
+        except Exception as failed:  # once something was drawn it may follow from it, whatever it says
+            if not randomness.draws:
+                raise
+            failure, promise = failed, method.approximate_promise(policy)  # type: ignore[attr-defined]
+    else:
+        policy, promise = _promised(method, policy)
     if min_people is not None:
         if not promise.cell_by_cell:
             raise ParameterError(
@@ -179,6 +195,7 @@ def declared_source(
         undeclared=undeclared,
         notes=[*_role_notes(declared, policy), *undeclared.notes(policy), *_finding_notes(policy)],
         joined={} if view is None else view.owner,
+        failure=failure,
     )
 
 
@@ -190,7 +207,7 @@ def _promised(method: Method, policy: Policy) -> tuple[Policy, Guarantee]:
     found = policy.found_domains
     if found is None:
         return policy, method.guarantee(policy)
-    if found.undecided is None:
+    if found.undecided is None and not found.is_plan:
         try:
             return policy, method.guarantee(policy)
         except (PolicyError, ParameterError) as refusal:

@@ -89,7 +89,7 @@ def export(release: str | Path, target: str | Path, *, force: bool = False, prog
             raise GuaranteeError(f"{to.named!r} would not hold the release: {what}", "nothing was put in place")
         form.commit()
     beside = f"{to.named}.*.json" if to.is_file else f"{to.table}{SIDECAR_TABLE}"
-    shown = str(place.file(DATA))
+    shown = place.shown(DATA)
     return Export(
         release=shown,
         target=to.named,
@@ -117,7 +117,7 @@ def validate_export(target: str | Path, release: str | Path) -> Validation:
         It could not be compared: the target is not there, a server is not to be reached.
     """
     to, place = Target.of(target), _place_of(release)
-    found = validate(place.file(DATA))
+    found = validate(place)
     with closing(form_of(to)) as form:
         if not form.exists():
             raise EngineError(f"{to.named!r} does not exist")
@@ -132,20 +132,20 @@ def validate_export(target: str | Path, release: str | Path) -> Validation:
 
 def _place_of(release: str | Path) -> Place:
     place = Place.of(release)
-    if not place.file(DATA).exists():
-        raise ParameterError(f"{str(place.file(DATA))!r} does not exist")
+    if not place.has(DATA):
+        raise ParameterError(f"{place.shown(DATA)!r} does not exist")
     return place
 
 
 def _refuse_unverified(place: Place) -> None:
     """Refuse a table that is no release, and a release that does not keep its promise or cannot be checked."""
-    shown = str(place.file(DATA))
+    shown = place.shown(DATA)
     if any(not place.file(suffix).exists() for suffix in (PARAMS, REPORT, DESCRIPTOR)):
         raise GuaranteeError(
             f"{shown!r} is no whole release: nothing vouches for its rows", "anonkit release makes one"
         )
     try:
-        found = validate(place.file(DATA))
+        found = validate(place)
     except AnonkitError as error:
         raise GuaranteeError(f"{shown!r} cannot be validated: {error.message}", "nothing was written") from None
     broken = [check.name for check in found.checks if not check.passed]

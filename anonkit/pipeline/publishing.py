@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -32,27 +32,29 @@ from anonkit.bundle.stored_release import (
     Place,
     Release,
     data_paths,
-    load,
+    load_place,
     package_name,
     sha256,
 )
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.people import PeopleCounts
 from anonkit.engines.writing.relabelling import RelabelInto, relabelled
-from anonkit.errors import EngineError, GuaranteeError
+from anonkit.errors import AnonkitError, EngineError, GuaranteeError
 from anonkit.ledger.spending import Position
 from anonkit.parameters import told_parameters
 from anonkit.pipeline.output_measures import recount
 from anonkit.pipeline.release_output import Output
 from anonkit.pipeline.written_bounds import shown_as_bounds
 from anonkit.policy.declaration import Policy
-from anonkit.promises.guarantee import Check, Guarantee
+from anonkit.promises.guarantee import Check, Guarantee, loss_json
 from anonkit.protocols import Draft, Engine, Method, Source
 from anonkit.report.catalogue_entries import PublicFiles
 from anonkit.report.descriptor import build_descriptor
 from anonkit.report.document import build_report
 from anonkit.report.page import render_page
 
+HANDED_OUT = "what was drawn counts as handed out where a ledger is kept, since the store may have shown it"
+"""What a failure says of a release that was on its way into a store."""
 PARAMS_FORMAT = "anonkit-params/2"
 _DESCRIBED = {"params": PARAMS, "report": REPORT, "page": PAGE}
 """Files that the descriptor and the entries for catalogues describe beside the data."""
@@ -173,6 +175,39 @@ def method_block(method: Method, preset: str | None = None) -> dict[str, Any]:
     }
 
 
+def planned_release(
+    method: Method, preset: str | None, promise: Guarantee, policy: Policy, position: Position, randomness: str
+) -> Release:
+    """Return a dry run for which nothing was drawn: its report has the claim and its cost, and no figure of any table.
+
+    Parameters
+    ----------
+    method, preset, promise, policy
+        What is asked for, and what it promises.
+    position : Position
+        Where the release would stand among those of its dataset.
+    randomness : str
+        The label of its randomness.
+    """
+    loss = promise.loss()
+    budget = {} if loss is None else {"epsilon": loss_json(loss.epsilon), "delta": loss.delta}
+    report = build_report(
+        version=__version__,
+        method=method_block(method, preset),
+        promise=promise,
+        columns=(),
+        rows={},
+        checks=(),
+        randomness=randomness,
+        disclosure_risk={},
+        details={"budget": budget, **({"ledger": position.public} if position.public else {})},
+        dataset=policy.dataset,
+        domains_declared_by=policy.declared_by,
+        notes=position.notes,
+    )
+    return Release(params={}, report=report, contents={}).with_owner(position.owner)
+
+
 def publish(
     work: VerifiedDraft, engine: Engine, publishing: Callable[[str], None], signer: Signer | None = None
 ) -> Release:
@@ -187,7 +222,8 @@ def publish(
     """
     place = work.output.place
     with closing(PrivateFolder()) as scratch:
-        target = place or Place(folder=scratch.path, stem="release")
+        # files on their way into memory or into a store are made in private
+        target = place if place is not None and place.store is None else _private(scratch, place)
         staging = Staging(target.folder, target.stem)
         try:
             digests = _write_files(work, target, staging.folder, engine)
@@ -198,13 +234,30 @@ def publish(
             if signer is not None:
                 write_signature(Place(folder=staging.folder, stem=target.stem), signer, digests)
             publishing(_digest_of_all(digests, target))
-            suffixes = (*SIDECARS, *Place(folder=staging.folder, stem=target.stem).of_choice(), DATA)
-            staging.commit([place.name(suffix) for suffix in suffixes], absent=place.absent(suffixes))
+            if place.store is not None:
+                with read_by(workers_of(work.cluster)), _handed_out():
+                    place.store.put(staging.folder)
+            else:
+                suffixes = (*SIDECARS, *Place(folder=staging.folder, stem=target.stem).of_choice(), DATA)
+                staging.commit([place.name(suffix) for suffix in suffixes], absent=place.absent(suffixes))
         except OSError as error:
             raise EngineError(f"cannot write to {str(target.folder)!r}: {reason_of(error)}") from None
         finally:
             staging.discard()
-    return load(target.file(DATA)).with_owner(work.owner)
+    return load_place(place).with_owner(work.owner)
+
+
+def _private(scratch: PrivateFolder, place: Place | None) -> Place:
+    return Place(folder=scratch.path, stem="release" if place is None else place.stem)
+
+
+@contextmanager
+def _handed_out() -> Iterator[None]:
+    """Say of a failure that what was put into a store is charged: whoever reads there may have seen it."""
+    try:
+        yield
+    except AnonkitError as error:
+        raise error.with_fact(HANDED_OUT) from None
 
 
 def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine) -> dict[str, str]:
@@ -228,7 +281,10 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine
     with read_by(workers_of(work.cluster)):
         n_rows, digests = _write_data(work, written, data, {METADATA_KEY: json.dumps(manifest)}, engine)
         _read_back(work, data, n_rows)
-    if made_in != folder:
+    if made_in != folder and work.output.place is not None and work.output.place.store is not None:
+        (folder / data.name).symlink_to(data)  # put into the store by the workers from where they see it
+        data = folder / data.name
+    elif made_in != folder:
         of_parts = {Path(name).name: digest for name, digest in digests.items()}
         put_folder(data, folder / data.name, of_parts)
         data = folder / data.name
@@ -247,6 +303,7 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine
         content = public.entry(word)
         (folder / place.name(EMITTED[word])).write_bytes(content)
         hashes[EMITTED[word]] = sha256(content)
+    listed = {**digests, **{place.name(suffix): digest for suffix, digest in hashes.items() if suffix != DATA}}
     descriptor = build_descriptor(
         name=package_name(place.stem),
         schema=written.schema,
@@ -256,6 +313,7 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine
             if suffix in hashes
         },
         data_paths=data_paths(data),
+        listed={name: ((folder / name).stat().st_size, digest) for name, digest in listed.items()},
         report=report,
         license_name=work.policy.license,
     )

@@ -104,7 +104,8 @@ def release(
     force : bool
         Replace a release that is there.
     dry_run : bool
-        Do everything except writing; the report tells what a release would be.
+        Do everything except writing; the report tells what a release would be. Nothing is charged, so that all but the
+        claim, errors too, are for the owner's eyes where noise is drawn; no domain is found privately.
     domains_from_data : bool
         Read categories and bounds that the policy does not declare from the table. Only for methods that need public
         domains; every file then says that the claim is conditional on these domains being public knowledge.

@@ -26,6 +26,7 @@ from anonkit.policy.declaration import Policy
 from anonkit.policy.person_rows import PersonRows
 from anonkit.policy.toml_values import named_lines
 from anonkit.protocols import Progress, no_progress
+from anonkit.redaction import is_address
 
 _OF_ENGINES = tuple(Local.__dataclass_fields__)
 _OF_ACCOUNTS = ("dataset", "accept_joint_k")
@@ -238,7 +239,9 @@ def run_recipe(
 
 
 def _in(path: Path, name: str) -> str:
-    """Return a path that a recipe gives; the slash that tells a folder stays."""
+    """Return a path that a recipe gives; the slash that tells a folder stays, and an address is no path."""
+    if is_address(name):
+        return name
     return str(path.parent / name) + ("/" if name.endswith("/") else "")
 
 

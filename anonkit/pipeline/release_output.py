@@ -40,6 +40,9 @@ class Output:
     """True: a release that is there is replaced."""
     dry_run: bool = False
     """True: everything is done except writing."""
+    draws: bool = True
+    """False: a dry run under a privacy loss draws nothing, so that nothing of it follows from draws that are not
+    charged. For whoever shows it to others than the owner."""
     owner_report: Path | None = None
     """Folder for the measures of the source and the dossier, which must not be published."""
     examples: int = 0
@@ -188,7 +191,7 @@ class Output:
         PlaceTakenError
         """
         if self.place is not None and not self.force and self.place.existing():
-            raise PlaceTakenError(f"a release was made in {str(self.place.file(DATA))!r} meanwhile", "run it again")
+            raise PlaceTakenError(f"a release was made in {self.place.shown(DATA)!r} meanwhile", "run it again")
 
     def write(
         self,

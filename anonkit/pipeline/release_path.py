@@ -15,19 +15,19 @@ import pyarrow as pa
 from anonkit.bundle.part_workers import HasWorkers, read_by, workers_of
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.signing import Signer
-from anonkit.bundle.stored_release import DATA, Release, sha256
+from anonkit.bundle.stored_release import Release
 from anonkit.engines.engine_choice import Local
-from anonkit.errors import AnonkitError, GuaranteeError
+from anonkit.errors import GuaranteeError, told_with
 from anonkit.k_anonymity.label_bounds import bounds_of_labels
 from anonkit.k_anonymity.recoded_sample import as_published, released_names
 from anonkit.ledger.settling import PlaceTakenError
-from anonkit.ledger.spending import Spending, may_know_requests
+from anonkit.ledger.spending import BOOKED, Spending, may_know_requests
 from anonkit.pipeline.batch_outlook import batch_outlook
 from anonkit.pipeline.declared_source import DeclaredSource, declared_source
 from anonkit.pipeline.dossier import Released, held_rows, make_dossier
 from anonkit.pipeline.output_measures import ReleasedRows, answer_checks, recount, release_utility
 from anonkit.pipeline.owner_files import is_dossier_of
-from anonkit.pipeline.publishing import VerifiedDraft, method_block, publish
+from anonkit.pipeline.publishing import VerifiedDraft, method_block, planned_release, publish
 from anonkit.pipeline.release_output import BOUNDS, Output
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.released_values import as_written
@@ -40,9 +40,6 @@ from anonkit.policy.target_task import task_of_params
 from anonkit.promises.guarantee import Check, Guarantee
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.randomness import Randomness
-
-BOOKED = "noise had been drawn, so that its privacy loss is booked in the ledger"
-"""What a failure says that is charged."""
 
 
 def release_table(source: object, request: ReleaseRequest) -> Release:
@@ -97,11 +94,9 @@ def _released(source: object, request: ReleaseRequest) -> Release:
             signer=signer,
             randomness=request.randomness(),
         )
-        if opened.refusal is not None:  # the draws that led to it are told by it
+        if opened.refusal is not None:  # the draws that led to it are told by it; a dry run makes none
             spending.look()
-            if not output.dry_run:
-                raise making.charged(opened.refusal) from None
-            raise opened.refusal
+            raise making.charged(opened.refusal).with_traceback(opened.refusal.__traceback__) from None
         return making.made_or_found()
 
 
@@ -173,12 +168,36 @@ class _Making:
             if draft is None:
                 self.spending.look()
                 say_what_is_replaced(output, earlier)
+                if self._draws_nothing:
+                    return self._planned()
                 draft = self._drawn()
             try:
                 return self._booked(draft)
             except PlaceTakenError:  # by another process, which was faster: what it made is looked at first
                 if output.place is not None:
                     self.spending.wait_for(output.place)
+
+    @property
+    def _draws_nothing(self) -> bool:
+        """Tell a plan that states what holds before any draw: what follows from draws is charged, and a plan is not.
+
+        For the owner alone it draws, but for domains: what they are is part of the claim, which everybody is told.
+        """
+        found = self.source.policy.found_domains
+        finds = found is not None and found.is_plan
+        output, loss = self.request.output, self.source.promise.loss()
+        return output.dry_run and loss is not None and (finds or not output.draws)
+
+    def _planned(self) -> Release:
+        """Return the claim and its cost, and where it would stand in the ledger."""
+        return planned_release(
+            self.request.method,
+            self.request.preset,
+            self.source.promise,
+            self.source.policy,
+            self.spending.rehearsed({}),
+            self.randomness.label,
+        )
 
     def _drawn(self) -> VerifiedDraft:
         """Return a draft that keeps its promise, with the figures of the source."""
@@ -202,10 +221,7 @@ class _Making:
         """Book the draws that a failure may tell of, and return the failure, which then says so."""
         if not self.spending.spend(self.request.method.name):
             return failure
-        if isinstance(failure, AnonkitError):
-            return failure.with_fact(BOOKED)
-        failure.add_note(f"anonkit: {BOOKED}")
-        return failure
+        return told_with(failure, BOOKED)
 
     def _booked(self, draft: VerifiedDraft) -> Release:
         """Publish a draft, charged to its dataset."""
@@ -259,7 +275,7 @@ class _Making:
         place, folder = release.place, self.request.output.owner_report
         if place is None or folder is None:
             return
-        data_sha256 = sha256(place.file(DATA))
+        data_sha256 = place.data_digest() or ""
         if not is_dossier_of(data_sha256, folder, place.stem):
             rows, table, examples = self.source.rows, self.source.file, self.request.output.examples
             measured_dossier(release, rows, source_table=table, examples=examples).write(folder, data_sha256)

@@ -8,8 +8,6 @@ When it is another release, or cannot be recognised, it is in the way, as it alw
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from anonkit import __version__
 from anonkit.bundle.atomic import Staging, finish, reason_of, recover
 from anonkit.bundle.signing import Signer, digests
@@ -19,13 +17,13 @@ from anonkit.bundle.stored_release import (
     SIGNATURE,
     Place,
     Release,
-    load,
+    load_place,
     sha256,
     stated_hashes,
 )
 from anonkit.checks.signature import signature_checks
 from anonkit.checks.validation import validate
-from anonkit.errors import AnonkitError, EngineError, GuaranteeError, ReleaseFormatError, option
+from anonkit.errors import AnonkitError, EngineError, GuaranteeError, ParameterError, ReleaseFormatError, option
 from anonkit.ledger.repeated_requests import Earlier
 from anonkit.ledger.standing import Entry
 from anonkit.pipeline.catalogue_files import add_entries
@@ -65,7 +63,7 @@ def release_again(output: Output, earlier: Earlier | None, signer: Signer | None
         # what dead processes left is evidence until the ledger has been asked, which then has settled it
         (finish if earlier is None else recover)(place.folder, place.stem)
         there = place.existing()
-        data = sha256(place.file(DATA)) if place.file(DATA).exists() else None
+        data = place.data_digest()
         if earlier is not None and not output.force:
             entry = _recognised(place, bool(there), data, earlier)
             if entry is not None:
@@ -102,7 +100,7 @@ def _handed_back(place: Place, entry: Entry, output: Output, signer: Signer | No
     """Return a release that is there, after looking at all of its files."""
     before = digests(place)
     _refuse_invalid(place, entry)
-    release = load(place.file(DATA))
+    release = load_place(place)
     # somebody may have written while they were looked at: what was looked at is what is handed back, and signed
     if digests(place) != before or sha256(place.file(DATA)) != entry.data_sha256:
         raise GuaranteeError(f"{_called(place, entry)}, and it was changed while it was validated", _HINT)
@@ -125,7 +123,7 @@ def _is_signed_by(signer: Signer, place: Place) -> bool:
 
 def _refuse_invalid(place: Place, entry: Entry) -> None:
     try:
-        broken = [check.name for check in validate(Path(place.file(DATA))).checks if not check.passed]
+        broken = [check.name for check in validate(place).checks if not check.passed]
     except AnonkitError as error:
         raise GuaranteeError(f"{_called(place, entry)}, and cannot be validated: {error.message}", _HINT) from None
     if broken:
@@ -133,6 +131,11 @@ def _refuse_invalid(place: Place, entry: Entry) -> None:
 
 
 def _put_signature(place: Place, content: bytes) -> None:
+    if place.store is not None:
+        raise ParameterError(
+            f"{place.shown(DESCRIPTOR)!r} is a release in a store, and stands there as it was put",
+            "a signature is put with a release, not added to it",
+        )
     staging = Staging(place.folder, place.stem)
     try:
         (staging.folder / place.name(SIGNATURE)).write_bytes(content)
@@ -148,11 +151,11 @@ def say_what_is_replaced(output: Output, earlier: Earlier | None) -> None:
     place = output.place
     if place is None or not output.force:
         return
-    data = sha256(place.file(DATA)) if place.file(DATA).exists() else None
+    data = place.data_digest()
     same = None if earlier is None else earlier.here_again if data is None else earlier.same(data)
     if same is None and not place.existing():
         return
-    what = str(place.file(DATA)) if same is None else f"{place.file(DATA)}, release {same.number} of the ledger,"
+    what = place.shown(DATA) if same is None else f"{place.shown(DATA)}, release {same.number} of the ledger,"
     spent = "" if same is None or same.epsilon is None else f", epsilon {loss_words(same.epsilon)} once more"
     again = "" if same is None else "; neither the rows nor what is asked have changed since"
     happens = "would be" if output.dry_run else "is"
@@ -168,4 +171,4 @@ def _difference(there: object, data: str | None, earlier: Earlier | None) -> str
 
 
 def _called(place: Place, entry: Entry) -> str:
-    return f"{str(place.file(DATA))!r} is release {entry.number} of dataset {entry.dataset!r} in the ledger"
+    return f"{place.shown(DATA)!r} is release {entry.number} of dataset {entry.dataset!r} in the ledger"

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.bundle.bound_columns import labelled_rows
-from anonkit.bundle.stored_release import DATA, PARAMS, REPORT, Release, refuse_changed, sha256
+from anonkit.bundle.stored_release import DATA, PARAMS, REPORT, Release, refuse_changed
 from anonkit.engines.engine_choice import Local
 from anonkit.engines.reading.settled_tables import settled
 from anonkit.engines.snapshots.dispatch import snapshot
@@ -148,7 +148,7 @@ def write_stored_dossier(dossier: Dossier, release: Release, folder: Path) -> tu
     if release.place is None:
         return dossier.write(folder, None)
     refuse_within_release(folder, release.place)
-    return dossier.write(folder, sha256(release.place.file(DATA)))
+    return dossier.write(folder, release.place.data_digest())
 
 
 def _declared(release: Release, policy: Policy | None) -> Policy:

@@ -8,7 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from anonkit.report.listed_files import BYTES, listed_files
+
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
+_SIDECARS = {
+    "params": ("json", "application/json"),
+    "report": ("json", "application/json"),
+    "page": ("html", "text/html"),
+}
 _ENTRIES = {"croissant": ("json", "application/ld+json"), "registry": ("yaml", "application/yaml")}
 """Format and media type of the entries for catalogues, which a release may have."""
 _RESOURCE_PROFILE = "https://datapackage.org/profiles/2.0/dataresource.json"
@@ -20,6 +27,7 @@ def build_descriptor(
     schema: pa.Schema,
     files: Mapping[str, tuple[str, str]],
     data_paths: str | list[str],
+    listed: Mapping[str, tuple[int, str]],
     report: Mapping[str, Any],
     license_name: str | None,
 ) -> dict[str, Any]:
@@ -36,6 +44,8 @@ def build_descriptor(
         a folder of data is the SHA-256 of the hashes of its files (`anonkit.bundle.data_files.digest`).
     data_paths : str or list of str
         The data file, or the files of a folder of data in their order.
+    listed : mapping
+        Name of every file, those of a folder of data one by one, to its bytes and SHA-256.
     report : mapping
         The privacy report, for the method and the guarantee.
     license_name : str, optional
@@ -58,12 +68,14 @@ def build_descriptor(
                 "format": "parquet",
                 "mediatype": "application/vnd.apache.parquet",
                 "hash": f"sha256:{files['data'][1]}",
+                **listed_files(data_paths, listed),
                 "schema": {"fields": [_field(field, by_name.get(field.name, {})) for field in schema]},
             },
-            _sidecar("params", files["params"], "json", "application/json"),
-            _sidecar("report", files["report"], "json", "application/json"),
-            _sidecar("page", files["page"], "html", "text/html"),
-            *(entry_resource(role, files[role]) for role in _ENTRIES if role in files),
+            *(
+                _sidecar(role, files[role], listed[files[role][0]][0], *kind)
+                for role, kind in {**_SIDECARS, **_ENTRIES}.items()
+                if role in files
+            ),
         ],
         "anonkit": {
             "method": report["method"]["name"],
@@ -84,12 +96,12 @@ def _license_id(text: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "-._" else "-" for letter in text)
 
 
-def entry_resource(role: str, file: tuple[str, str]) -> dict[str, Any]:
-    """Return how a descriptor names an entry for catalogues, by its name and its SHA-256."""
-    return _sidecar(role, file, *_ENTRIES[role])
+def entry_resource(role: str, file: tuple[str, str], size: int) -> dict[str, Any]:
+    """Return how a descriptor names an entry for catalogues, by its name, its SHA-256 and its bytes."""
+    return _sidecar(role, file, size, *_ENTRIES[role])
 
 
-def _sidecar(name: str, file: tuple[str, str], form: str, mediatype: str) -> dict[str, Any]:
+def _sidecar(name: str, file: tuple[str, str], size: int, form: str, mediatype: str) -> dict[str, Any]:
     return {
         "$schema": _RESOURCE_PROFILE,
         "name": name,
@@ -98,6 +110,7 @@ def _sidecar(name: str, file: tuple[str, str], form: str, mediatype: str) -> dic
         "format": form,
         "mediatype": mediatype,
         "hash": f"sha256:{file[1]}",
+        BYTES: size,
     }
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import anonkit
-from anonkit.auditing.attacks.loss import BELOW, REFUTED
+from anonkit.auditing.attacks.loss import BELOW, REFUTED, epsilon_of_guesses
 from anonkit.auditing.attacks.rates import WEAK
 from anonkit.auditing.rerun import rerun
 from anonkit.datasets import bank_customers, bank_customers_policy
@@ -64,6 +64,19 @@ def test_a_false_claim_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     found = rerun({**release.report, "method": liar, "guarantee": promise}, release.params, TABLE, runs=300)
     assert found.verdict == REFUTED
     assert found.surest > found.claimed == pytest.approx(0.4)
+
+
+def test_a_claim_with_a_delta_is_audited_at_its_delta() -> None:
+    """A large delta may show much of what was found, so that less of it speaks against epsilon."""
+    many = {f"a{at}": Column(name=f"a{at}", categories=("0", "1", "2", "3")) for at in range(30)}
+    table = pa.table({**dict.fromkeys(many, TABLE["a"]), "y": TABLE["y"]})
+    policy = Policy(columns={**many, "y": POLICY.columns["y"]})
+    found = audited(table, 40, policy, method="dp-nb", epsilon=4.0, delta=1e-2)
+    assert (found.claimed, found.delta) == (4.0, 1e-2)
+    assert found.to_dict()["delta"] == 1e-2
+    pure = epsilon_of_guesses(found.counts["right"], found.counts["guesses"])
+    assert found.lower_bound < pure
+    assert found.most_measurable < epsilon_of_guesses(found.counts["guesses"], found.counts["guesses"])
 
 
 def test_too_few_runs_are_an_attack_too_weak() -> None:

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+import anonkit
 import anonkit.bundle.atomic as atomic
 from anonkit.bundle.atomic import Staging, put_folder, recover
+from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import EngineError, ReleaseFormatError
 
 
@@ -195,3 +197,28 @@ def _refuse(number: int):  # type: ignore[no-untyped-def]
         raise OSError(number, "no")
 
     return rename
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EXDEV])
+def test_a_folder_in_which_nothing_can_be_renamed_is_refused_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """As a mounted bucket: files could not appear together there. Nothing is drawn, booked or left."""
+
+    def refuse(*paths: object, **more: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    for name in ("rename", "replace"):
+        monkeypatch.setattr(os, name, refuse)
+    (tmp_path / "here").mkdir()
+    for output in (tmp_path / "here" / "out.parquet", f"{tmp_path}/out/"):
+        with pytest.raises(EngineError, match="no file can be renamed in"):
+            anonkit.release(
+                bank_customers(50, seed=1),
+                method="ppnb",
+                p_keep=0.5,
+                policy=bank_customers_policy(),
+                output=output,
+                ledger=tmp_path / "ledger.sqlite",
+            )
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["here"]

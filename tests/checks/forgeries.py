@@ -94,6 +94,7 @@ class Files:
             path = data.with_name(Path(resource["path"]).name)
             if path.exists():
                 resource["hash"] = f"sha256:{_hash(path)}"
+                resource["anonkit:bytes"] = path.stat().st_size
         _beside(data, "datapackage.json").write_text(json.dumps(self.descriptor))
         return data
 

@@ -285,7 +285,8 @@ def test_a_changed_entry_does_not_validate(
     path = tmp_path / "out.datapackage.json"
     descriptor = path.read_bytes()
     stated = json.loads(descriptor)
-    next(resource for resource in stated["resources"] if resource["name"] == word)["hash"] = f"sha256:{digest(entry)}"
+    resource = next(resource for resource in stated["resources"] if resource["name"] == word)
+    resource |= {"hash": f"sha256:{digest(entry)}", "anonkit:bytes": entry.stat().st_size}
     path.write_text(json.dumps(stated), encoding="utf-8")
     assert _failed(output) == [word]
     stated["resources"] = [resource for resource in stated["resources"] if resource["name"] != word]

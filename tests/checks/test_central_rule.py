@@ -1,18 +1,25 @@
-"""How many regions a release may have follows from its published class counts: by two codes, and another is refused."""
+"""How many regions a release may have, and which attributes it asks: by two codes, and another is refused."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from checks.forgeries import Edit, Files, forged, verdict
 from hypothesis import given
 from hypothesis import strategies as st
 
+import anonkit
 from anonkit.checks.central_params import PublicFacts
 from anonkit.checks.central_rule import RebuiltRule, rule_checks
 from anonkit.dp_trees.additive_model.budget_rule import rule_for
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
 
 UNITS = 1 << 52
 
@@ -33,9 +40,11 @@ def _failed(counts: list[int], attributes: int, left: Fraction, *, most: int, to
         n_classes=len(counts), attributes=[SimpleNamespace(domain=SimpleNamespace(categories=("a",)))] * attributes,
         whole=lambda *_: 0,
     )  # fmt: skip
-    rule = RebuiltRule(depth=3, regions=most, bins=16, weights=True, left=float(left), shares=(0.1, 0.1, 0.6, 0.2))
-    params = {"rule": {"rows": 1, "depth": 3, "regions": told, "bins": 16, "weights": True}, "trees": [_tree(counts)],
-              "scores": {"regions": LEVELS[told]}, "weights": {}}  # fmt: skip
+    rule = RebuiltRule(depth=3, regions=most, asked=attributes, bins=16, weights=True, left=float(left),
+                       shares=(0.1, 0.1, 0.6, 0.2))  # fmt: skip
+    params = {"rule": {"rows": 1, "depth": 3, "regions": told, "asked": attributes, "bins": 16, "weights": True},
+              "trees": [_tree(counts)], "scores": {"regions": LEVELS[told]}, "weights": {},
+              "histograms": [[[[1]]] * attributes]}  # fmt: skip
     return [check.name for check in rule_checks(params, cast("PublicFacts", facts), rule) if not check.passed]
 
 
@@ -67,3 +76,57 @@ def test_six_in_a_hundred_are_too_few_for_regions(counts: list[int], depth: int)
     assert own.region_depth == depth
     assert own.histograms == rule.histograms
     assert "rule" in _failed(counts, 15, Fraction(1), most=1, told=1 - depth)
+
+
+@pytest.fixture(scope="module")
+def few_rows(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """A true release of so few rows that six of eight attributes are asked."""
+    rng = np.random.default_rng(1)
+    names = [f"a{at}" for at in range(8)]
+    table = pa.table({name: rng.choice(["x", "y", "z"], 200) for name in (*names, "t")})
+    columns = {name: Column(name=name, categories=("x", "y", "z"), role=Role.QUASI_IDENTIFIER) for name in names}
+    columns["t"] = Column(name="t", categories=("x", "y", "z"), role=Role.TARGET)
+    output = tmp_path_factory.mktemp("few") / "out.parquet"
+    anonkit.release(
+        table, method="dp-forest", epsilon=0.5, n_rows=200, policy=Policy(columns=columns), output=output, ledger=None
+    )
+    return Files.read(output)
+
+
+def _of_kind(files: Files, asked: bool) -> int:
+    """Return an attribute that was asked, or one that was not."""
+    return next(at for at, table in enumerate(files.params["histograms"][0]) if bool(table) == asked)
+
+
+def _unasked(files: Files) -> None:
+    at = _of_kind(files, True)
+    files.params["histograms"][0][at] = []
+    files.params["scores"]["attributes"][0][at] = [[0, 0, 0]] * 3
+
+
+def test_a_release_that_asks_few_attributes_is_valid(few_rows: Files, tmp_path: Path) -> None:
+    """Six have a histogram, two have none."""
+    assert few_rows.params["rule"]["asked"] == sum(bool(table) for table in few_rows.params["histograms"][0]) == 6
+    assert verdict(forged(few_rows, lambda _: None, tmp_path)) == (0, ())
+
+
+@pytest.mark.parametrize(
+    ("edit", "check"),
+    [
+        (lambda files: files.params["rule"].update(asked=8), "rule"),
+        (lambda files: files.params["scores"]["attributes"][0][_of_kind(files, False)][0].__setitem__(1, 5), "trees"),
+        (lambda files: files.params["histograms"][0].__setitem__(_of_kind(files, False), [[9, 9, 9]] * 3),
+         "rule_is_followed"),
+        (_unasked, "rule_is_followed"),
+        (lambda files: files.params.pop("rule"), "trees"),
+    ],
+    ids=["all are said to be asked", "evidence out of nothing", "a histogram nobody paid for", "a histogram less",
+         "no word of the rule"],
+)  # fmt: skip
+def test_other_attributes_than_the_rule_asks_are_refused(
+    few_rows: Files, edit: Edit, check: str, tmp_path: Path
+) -> None:
+    """How many there are follows from public facts; what was not asked says nothing."""
+    code, failed = verdict(forged(few_rows, edit, tmp_path))
+    assert code == 1
+    assert check in failed

@@ -8,6 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from checks.forgeries import Edit, Files, forged, verdict
 
@@ -18,6 +20,8 @@ from anonkit.checks.central_params import facts_of
 from anonkit.checks.gaussian_lines import choice_rho_of
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ReleaseFormatError
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
 from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.pure_central_dp import CentralDP
 
@@ -99,6 +103,8 @@ FORGERIES: dict[str, tuple[Edit, str]] = {
     "a choice at a level": (line("further pair", level=1), ""),
     "a choice that was free": (lambda files: files.params["accounting"].pop(-2), "account_lines"),
     "tables of another law": (lambda files: files.params.update(format="anonkit-marginals-1"), ""),
+    "a further pair that others read as one of the tree": (
+        lambda files: next(one for one in files.params["pairs"] if not one["in_tree"]).update(in_tree="*"), "pairs"),
     "two rows a person": (lambda files: files.params["composition"].update(rows_per_unit=2), "epsilon"),
     "replaced rows": (lambda files: files.params["composition"].update(adjacency="replace one record"), "epsilon"),
     "another budget of a choice": (
@@ -164,3 +170,47 @@ def test_of_one_column_no_delta_is_expected(files: Files) -> None:
     facts = facts_of(files.params)
     assert delta_may_pay(facts)
     assert not delta_may_pay(replace(facts, attributes=facts.attributes[:1], has_target=False))
+
+
+def _leaning(rows: int, columns: int, on_each_other: bool) -> pa.Table:
+    """Columns of ten values of which each leans on the one before, or all of them on the target alone."""
+    draw = np.random.default_rng(3)
+    labels = draw.integers(0, 2, rows)
+    found = [labels * 5]
+    for _ in range(columns):
+        leaned_on, how_often = (found[-1], 0.6) if on_each_other else (found[0], 0.35)
+        found.append(np.where(draw.random(rows) < how_often, leaned_on, draw.integers(0, 10, rows)))
+    named = {f"c{at}": pa.array(column.astype(str)) for at, column in enumerate(found[1:])}
+    return pa.table({**named, "label": pa.array(labels.astype(str))})
+
+
+@pytest.mark.parametrize(
+    ("on_each_other", "rows", "epsilon", "readings"),
+    [
+        (True, 30_000, 0.1, ["gain of 18 pairs"]),
+        (False, 12_000, 0.2, ["gain of 18 pairs", "dependence on the target"]),
+    ],
+)
+def test_a_tree_of_all_columns_in_the_place_of_a_split_is_rebuilt(
+    on_each_other: bool, rows: int, epsilon: float, readings: list[str], tmp_path: Path
+) -> None:
+    """Where it gains more than half of what a split costs no split is asked for; else where a split gains less."""
+    table = _leaning(rows, 18, on_each_other)
+    values = tuple("0123456789")
+    columns = {name: Column(name=name, categories=values) for name in table.column_names[:-1]}
+    policy = Policy(columns={**columns, "label": Column(name="label", role=Role.TARGET, categories=("0", "1"))})
+    given = {"policy": policy, "epsilon": epsilon, "delta": 1e-9, "n_rows": rows, "ledger": None}
+    for seed in range(12):
+        release = anonkit.release(table, method="dp-marginals", seed=seed, **given)
+        if [one["purpose"] for one in release.params["readings"]] == readings and not release.params["anchored"]:
+            break
+    else:
+        pytest.fail("no release of these seeds has the tree")
+    assert len(release.params["pairs"]) >= 18
+    release.save(tmp_path / "true" / "out.parquet")
+    found = Files.read(tmp_path / "true" / "out.parquet")
+    of_a_seed = ("randomness",)
+    assert verdict(forged(found, lambda one: None, tmp_path)) == (1, of_a_seed)
+    code, failed = verdict(forged(found, lambda one: one.params["readings"][0].update(steps=0), tmp_path))
+    assert code in (1, 3)
+    assert failed != of_a_seed

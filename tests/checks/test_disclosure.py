@@ -182,3 +182,24 @@ def test_columns_may_have_any_names(sensitive: str) -> None:
     assert measured({"a": other, "b": sensitive, "c": whose}) == plain
     assert measured({"a": sensitive, "b": whose, "c": other}) == plain
     assert measured({"a": whose, "b": other, "c": sensitive}) == plain
+
+
+@pytest.mark.parametrize("compression", ["gzip", "zstd"])
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.9, 0.999, 1.0])
+def test_a_compressed_file_is_counted_to_its_end_or_not_at_all(tmp_path: Path, compression: str, share: float) -> None:
+    """Rows before a cut may be alike where the rows behind it are not: DuckDB before 2.0 counts them all the same."""
+    rows = ["age,zip", *(f"{20 + at % 7},{at * 7919 % 1000003}" for at in range(3000)), "91,1"]
+    packed = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(packed, compression) as stream:
+        stream.write("\n".join(rows).encode())
+    whole = packed.getvalue().to_pybytes()
+    path = tmp_path / f"in.csv.{'gz' if compression == 'gzip' else 'zst'}"
+    path.write_bytes(whole[: int(len(whole) * share)])
+    if share == 1:
+        assert measure(path, ["age"]).k == 1
+        return
+    for look in (columns_of, lambda table: measure(table, ["age"])):
+        with pytest.raises(EngineError, match=f"is not a whole {compression} file"):
+            look(path)
+    path.write_bytes(whole)
+    assert measure(path, ["age"]).k == 1

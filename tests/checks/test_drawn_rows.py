@@ -152,6 +152,19 @@ FORGERIES: dict[str, tuple[Edit, str]] = {
     "a choice by another mechanism": (_choice(mechanism="discrete-laplace"), "draw"),
     "a choice that was made twice": (_choice(times=2), "epsilon"),
     "a score that moves less": (_choice(sensitivity=1), "draw"),
+    "a choice that says it was free": (_choice(epsilon=0.0), "draw"),
+    "a choice at a level": (_choice(level=1), "draw"),
+    "a choice that ends a path": (_choice(ends_path=True), "draw"),
+    "a choice of something else": (_choice(purpose="noise"), "draw"),
+    "a figure more of the choice": (_choice(rows=1280), "draw"),
+    "a budget that says less of the draw": (
+        lambda files: files.report["budget"]["per_attribute"][1].update(epsilon=0.01), "budget_lines"),
+    "a budget without the choice": (lambda files: files.report["budget"]["per_attribute"].pop(0), "budget_lines"),
+    "a budget of levels": (
+        lambda files: files.report["budget"]["per_level"].append({"level": 0, "epsilon": 0.1}), "budget_lines"),
+    "a budget of other names": (
+        lambda files: files.report["budget"]["per_attribute"][0].update(name="which rows are drawn"), "budget_lines"),
+    "a column that says it is shown in full": (lambda files: files.columns("job").update(detail="full"), "actions"),
     "another unit of epsilon": (_choice(rate_unit="2**-60"), "draw"),
     "rows that are gone": (_without_most_of_a_class, "alike_rows"),
     "a target nobody declared": (_relabelled("ill", "perhaps"), "domain:ill"),
@@ -170,7 +183,7 @@ FORGERIES: dict[str, tuple[Edit, str]] = {
         lambda files: files.report["disclosure_risk"]["class_sizes"].pop(),
         "class_sizes",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FORGERIES)

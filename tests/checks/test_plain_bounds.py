@@ -121,12 +121,16 @@ def _to_another_interval(files: Files) -> None:
     pairs = [(low, high) for _, low, high in raw["labels"]]
     key = [one for one in files.table.column_names if one != "customer_value"]
     there = {tuple(row[name] for name in key) for row in rows}
-    for row in rows:
+    for at, row in enumerate(rows):
         for low, high in pairs:
             changed = {**row, raw["low"]: low, raw["high"]: high}
             if tuple(changed[name] for name in key) not in there:
-                row.update(changed)
-                files.table = pa.Table.from_pylist(rows, files.table.schema)
+                for end in (raw["low"], raw["high"]):
+                    place = files.table.schema.get_field_index(end)
+                    cells = files.table[end].to_pylist()
+                    cells[at] = changed[end]
+                    field = files.table.schema.field(place)
+                    files.table = files.table.set_column(place, field, pa.array(cells, field.type))
                 return
     raise AssertionError("every combination is a class")
 

@@ -8,11 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from objects_in_memory import bucket_in_memory
 
-from anonkit.bundle.stored_release import DESCRIPTOR, METADATA_KEY, Place
+import anonkit
+from anonkit.bundle.stored_release import DESCRIPTOR, METADATA_KEY, Place, sha256
 from anonkit.checks.described import _type_of
 from anonkit.checks.written_files import manifest_of, read_descriptor
-from anonkit.errors import ReleaseFormatError
+from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.errors import GuaranteeError, ReleaseFormatError
 
 
 @pytest.mark.parametrize("raw", [b"no JSON", b"[]", b'{"sidecars": 3}'])
@@ -67,3 +70,50 @@ def test_what_is_no_descriptor_is_refused(tmp_path: Path, document: Any, words: 
 def test_every_column_has_a_type_of_a_data_package(kind: pa.DataType, name: str) -> None:
     """What has no type there is any."""
     assert _type_of(kind) == name
+
+
+@pytest.mark.parametrize("part_rows", [None, 40])
+def test_the_descriptor_lists_every_file_with_its_bytes_and_its_hash(tmp_path: Path, part_rows: int | None) -> None:
+    """And a descriptor that says otherwise of one of them does not validate, although all hashes of resources hold."""
+    data = tmp_path / "out.parquet"
+    table = bank_customers(100, seed=1)
+    how = {"method": "ppnb", "p_keep": 0.5, "policy": bank_customers_policy(), "ledger": None}
+    anonkit.release(table, output=data, part_rows=part_rows, **how)
+    path = tmp_path / "out.datapackage.json"
+    document = json.loads(path.read_text())
+    of_data, *sidecars = document["resources"]
+    for resource in sidecars if part_rows else document["resources"]:
+        assert resource["anonkit:bytes"] == (tmp_path / resource["path"]).stat().st_size
+    if part_rows:
+        assert "anonkit:bytes" not in of_data
+        assert [file["path"] for file in of_data["anonkit:files"]] == of_data["path"]
+        for file in of_data["anonkit:files"]:
+            assert file["bytes"] == (tmp_path / file["path"]).stat().st_size
+            assert file["hash"] == f"sha256:{sha256(tmp_path / file['path'])}"
+    assert anonkit.validate(data).passed
+
+    lies = [(of_data["anonkit:files"][1], key) for key in ("bytes", "hash", "path")] if part_rows else []
+    for where, key in [*lies, (sidecars[0], "anonkit:bytes"), *([] if part_rows else [(of_data, "anonkit:bytes")])]:
+        true = where[key]
+        where[key] = true + 1 if isinstance(true, int) else f"{true[:-1]}{'0' if true[-1] != '0' else '1'}"
+        path.write_text(json.dumps(document))
+        assert [check.name for check in anonkit.validate(data).checks if not check.passed] == ["descriptor"], key
+        where[key] = true
+    for resource in document["resources"]:  # releases of earlier versions say neither
+        resource.pop("anonkit:bytes", None)
+        resource.pop("anonkit:files", None)
+    path.write_text(json.dumps(document))
+    assert anonkit.validate(data).passed
+
+
+def test_a_release_in_a_store_is_validated_as_it_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its address or its place; a file that is not the listed one is refused before anything is looked at."""
+    bucket = bucket_in_memory(monkeypatch)
+    how = {"method": "ppnb", "p_keep": 0.5, "policy": bank_customers_policy(), "ledger": None}
+    made = anonkit.release(bank_customers(100, seed=1), output="s3://bucket/out.parquet", **how)
+    assert anonkit.validate("s3://bucket/out.parquet").passed
+    assert anonkit.validate(made.place).passed
+    key = next(key for key in bucket.objects if key.endswith("/out.parquet"))
+    bucket.objects[key] = bucket.objects[key][:-1] + b"?"
+    with pytest.raises(GuaranteeError, match="changed after the release"):
+        anonkit.validate("s3://bucket/out.parquet")

@@ -263,6 +263,29 @@ def test_a_defect_keeps_the_cells(
     check_silent(cli, "release", "in.csv", "out.parquet", *arguments, code=(3,))
 
 
+@pytest.mark.parametrize("kind", [KeyError, MemoryError, OSError, ValueError])
+@pytest.mark.parametrize("place", ["release_path.release_utility", "publishing._write_data"])
+def test_a_defect_after_the_draws_says_that_it_is_charged(
+    cli: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, place: str, kind: type[Exception]
+) -> None:
+    """The note that the exception carries, and not the cells in it, nor the notes of others."""
+
+    def fail(*args: object, **kwargs: object) -> None:
+        failure = kind(cell(3, "name"))
+        failure.add_note(cell(3, "name"))
+        raise failure
+
+    monkeypatch.setattr(f"anonkit.pipeline.{place}", fail)
+    hidden = "".join(f'{name} = {{ role = "identifier" }}\n' for name in COLUMNS if name != "sex")
+    policy = f'[columns]\n{hidden}sex = {{ role = "quasi_identifier", categories = ["F", "M"] }}\n'
+    (folder / "public.toml").write_text(policy, encoding="utf-8")
+    given = ("in.csv", "out.parquet", "--method", "rr", "--epsilon", "1", "--policy", "public.toml", "--budget", "9")
+    check_silent(cli, "release", *given, code=(3,))
+    ran = cli("release", *given)
+    assert "its privacy loss is booked in the ledger" in ran.err
+    assert ran.err.count("booked") == 1
+
+
 def test_a_batch_that_does_not_fit_keeps_its_cells(cli: Any, folder: Path, table: Path, released: Path) -> None:
     """`apply` to a table with values and types the earlier one did not have, or without its columns."""
     params = released.with_name("out.params.json")

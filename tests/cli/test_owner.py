@@ -17,7 +17,10 @@ import pytest
 
 import anonkit
 from anonkit.cli.summary import notes_of, release_document, release_text
+from anonkit.errors import EmptyReleaseError
+from anonkit.methods import make_method
 from anonkit.pipeline import release_path
+from anonkit.randomness import Randomness
 
 POLICY = """
 [columns]
@@ -132,6 +135,48 @@ def test_a_dry_run_tells_nothing_of_the_rows(method: str, cli: Any, table: Path,
     shown = cli(*asked, "--owner", "--json", table, table.with_name("out.parquet")).document
     assert shown["rows"]["out"]
     assert shown["owner_only"]["source"]["rows"] == 75317531
+
+
+DRAWN: dict[str, dict[str, float]] = {
+    "dp-nb": {"epsilon": 1.0},
+    "dp-forest": {"epsilon": 1.0},
+    "dp-marginals": {"epsilon": 1.0, "delta": 1e-6},
+    "safepub": {"epsilon": 1.0, "delta": 1e-3},
+    "rr": {"epsilon": 1.0},
+}
+"""Methods whose draws decide something."""
+
+
+@pytest.mark.parametrize("command", ["release", "run"])
+@pytest.mark.parametrize("method", DRAWN)
+def test_a_dry_run_draws_for_its_owner_alone(
+    method: str, command: str, cli: Any, table: Path, policy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether draws end in a refusal follows from them, and a dry run is not charged: it says nothing of them."""
+
+    def refuse(*args: object, rng: Randomness, **kwargs: object) -> None:
+        rng.words(1)
+        raise EmptyReleaseError("nothing is left")
+
+    monkeypatch.setattr(type(make_method(method, DRAWN[method])), "release", refuse)
+    parameters = "".join(f"{name} = {value!r}\n" for name, value in DRAWN[method].items())
+    table.with_name("recipe.toml").write_text(
+        f'method = "{method}"\ninput = "in.csv"\noutput = "out.parquet"\npolicy = "policy.toml"\n'
+        f"[parameters]\n{parameters}",
+        encoding="utf-8",
+    )
+    options = [word for name, value in DRAWN[method].items() for word in (f"--{name}", value)]
+    asked = {
+        "release": ("release", "--method", method, *options, "--policy", policy, table, table.with_name("out.parquet")),
+        "run": ("run", table.with_name("recipe.toml")),
+    }[command]
+    ran = cli(*asked, "--dry-run", "--json")
+    assert (ran.code, ran.document["dry_run"]) == (0, True), ran.err
+    assert ran.document["budget"]["epsilon"] == pytest.approx(1.0, rel=1e-6)
+    assert [cli(*asked, "--dry-run", *more).code for more in ((), ("--owner",))] == [0, 1]
+    assert not list(table.parent.glob(".anonkit-ledger*"))
+    charged = cli(*asked)
+    assert (charged.code, "is booked in the ledger" in charged.err) == (1, True)
 
 
 def test_apply_and_run_keep_to_it(cli: Any, table: Path, policy: Path, planted: None) -> None:

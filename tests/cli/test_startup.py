@@ -36,6 +36,21 @@ def test_the_first_look_imports_nothing_heavy(args: tuple[str, ...]) -> None:
     assert not imported(*args) & HEAVY
 
 
+def test_the_process_for_forests_is_started_before_the_commands_are_imported() -> None:
+    """It takes longest of all that a small table's release waits for, so that nothing comes before it."""
+    script = (
+        "import sys, anonkit.cli as cli\n"
+        "def beside(args):\n"
+        "    print(*(name for name in sys.modules if name.split('.')[0] in ('anonkit', 'click')))\n"
+        "    sys.exit()\n"
+        "cli._forests_beside = beside\n"
+        "cli.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, "--help"], capture_output=True, text=True, check=True)
+    of_the_process = {"anonkit.estimators", "anonkit.estimators.learning_process"}
+    assert set(done.stdout.split()) == {"anonkit", "anonkit.cli", *of_the_process}
+
+
 def test_the_list_of_commands_imports_none_of_them() -> None:
     """Their first lines are told without them, and are what their own help begins with."""
     script = (

@@ -33,6 +33,16 @@ def _process_of(value: int) -> tuple[int, int]:
     return value, os.getpid()
 
 
+def _imported(names: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
+    return tuple(name for name in names if sys.modules.get(name) is not None), os.getpid()
+
+
+def _needs_pandas(value: int) -> tuple[int, int]:
+    import pandas as pd
+
+    return int(pd.Series([value]).sum()), os.getpid()
+
+
 def _refuses(value: int) -> None:
     raise ValueError(f"{value} in {os.getpid()}")
 
@@ -100,6 +110,25 @@ def test_a_module_that_is_not_there_leaves_the_work_here() -> None:
     """A process that cannot begin is one that has ended."""
     with learning_beside(("no_such_module",)):
         assert learned(_process_of, 1) == (1, os.getpid())
+
+
+def test_a_module_that_is_kept_out_is_not_there() -> None:
+    """Whatever is installed: who can do without it does, and work that cannot is done here."""
+    with learning_beside(("sklearn.tree",), without=("pandas",)):
+        names, process = learned(_imported, ("sklearn", "pandas"))
+        assert (names, process != os.getpid()) == (("sklearn",), True)
+        assert learned(_needs_pandas, 1) == (1, os.getpid())
+
+
+def test_what_is_needed_later_is_imported_while_an_answer_is_waited_for() -> None:
+    """Once the work is sent and not before; what cannot be imported is left to whoever needs it."""
+    program = (
+        "import os, sys, anonkit.estimators.learning_process as m; m._processors = lambda: 2\n"
+        "with m.learning_beside((), meanwhile=('colorsys', 'no_such_module')):\n"
+        "    print('colorsys' in sys.modules, m.learned(os.getpid) != os.getpid(), 'colorsys' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "True"]
 
 
 def test_what_cannot_be_sent_is_done_here() -> None:
@@ -175,7 +204,7 @@ def test_a_k_anonymous_release_imports_no_forests_itself(method: str, tmp_path: 
             "import sys, anonkit.cli as cli, anonkit.estimators.learning_process as m\n"
             f"m._processors = lambda: {beside}\n"
             "try: cli.main()\n"
-            "finally: print('sklearn' in sys.modules)\n"
+            "finally: print(not {'sklearn', 'scipy'}.isdisjoint(sys.modules))\n"
         )
         out = tmp_path / f"out{beside}.parquet"
         words = ["release", "--k", "5", "--method", method, "--target", "ill", "--no-ledger", "--quiet", "--seed", "1"]
@@ -210,6 +239,6 @@ def test_only_a_release_that_grows_forests_has_the_process(
     from anonkit import cli
 
     asked: list[object] = []
-    monkeypatch.setattr(cli, "learning_beside", asked.append)
+    monkeypatch.setattr(cli, "learning_beside", lambda modules, **_: asked.append(modules))
     cli._forests_beside(words)
     assert bool(asked) == expected

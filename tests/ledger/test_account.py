@@ -10,7 +10,7 @@ from anonkit.bundle.stored_release import Place
 from anonkit.errors import LedgerError, ParameterError
 from anonkit.ledger.account import REQUIRED, VARIABLE, Account, Where
 from anonkit.ledger.standing import Allowance
-from anonkit.ledger.store import NAME
+from anonkit.ledger.store import NAME, Ledger
 from anonkit.policy.bookkeeping import Bookkeeping
 
 
@@ -113,6 +113,10 @@ def test_a_required_ledger_is_there_or_nothing_is_released(
         Account().found(place, declared)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / NAME).touch()
+    with pytest.raises(LedgerError, match="is not there"):  # one that was cut to nothing knows nothing
+        Account().found(place, declared)
+    (tmp_path / NAME).unlink()
+    Ledger.create(tmp_path / NAME)
     assert found(Account(), place, declared) == tmp_path / NAME
 
 

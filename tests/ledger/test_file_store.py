@@ -6,6 +6,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -15,6 +16,7 @@ from ledger.claims import claim, free
 
 from anonkit.errors import LedgerError
 from anonkit.ledger import Ledger
+from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.private_key import key_file
 from anonkit.ledger.standing import Allowance, State
 
@@ -43,6 +45,51 @@ def test_what_is_no_ledger_is_refused(tmp_path: Path, content: bytes) -> None:
             Ledger(path)
     else:
         assert Ledger(path).datasets() == []
+
+
+@pytest.mark.parametrize("size", [0, 1, 15, 99])
+def test_a_ledger_that_was_cut_is_not_begun_anew(where: Path, size: int) -> None:
+    """SQLite takes a file of a byte or none for a new one: what was spent would be forgotten. It is not there."""
+    Ledger(where).reserve(claim(), free)
+    where.write_bytes(where.read_bytes()[:size])
+    for _ in range(2):
+        with pytest.raises(LedgerError, match=r"it was cut|cannot be used|is damaged"):
+            Ledger(where)
+    assert not LedgerPlace.of(where).may_be_there
+
+
+def test_a_ledger_of_which_pages_are_gone_or_overwritten_is_refused(where: Path, tmp_path: Path) -> None:
+    """Whatever is missing: nothing is booked, and the error is one of ours. What is untouched is read as it was."""
+    ledger = Ledger(where)
+    for number in range(12):
+        ledger.commit(ledger.reserve(claim(dataset=f"d{number % 3}"), free))
+    raw, true = where.read_bytes(), [(one.dataset, one.epsilon) for one in ledger.datasets()]
+    pages = range(0, len(raw), 4096)
+    damaged = [raw[: at + more] for at in pages[1:] for more in (0, 1, 2048)]
+    damaged += [raw[:at] + filling * 4096 + raw[at + 4096 :] for at in pages for filling in (b"\0", b"\xff", b"x")]
+    refused = 0
+    for number, content in enumerate(damaged):
+        path = tmp_path / str(number) / "ledger.sqlite"
+        path.parent.mkdir()
+        path.write_bytes(content)
+        key_file(path).write_text(key_file(where).read_text(encoding="ascii"), encoding="ascii")
+        try:
+            assert [(one.dataset, one.epsilon) for one in Ledger(path).datasets()] == true
+        except LedgerError:
+            refused += 1
+    assert refused > len(damaged) // 2
+
+
+@pytest.mark.parametrize("cell", ["sketch", "epsilon", "state"])
+def test_a_line_that_cannot_be_read_is_an_error_of_the_ledger(where: Path, cell: str) -> None:
+    """It is no defect of the program, and nothing is spent beside it."""
+    Ledger(where).reserve(claim(), free)
+    with closing(sqlite3.connect(where)) as connection:
+        connection.execute(f"UPDATE release SET {cell} = x'80'")
+        connection.commit()
+    for act in (lambda: Ledger(where).datasets(), lambda: Ledger(where).reserve(claim(), free)):
+        with pytest.raises(LedgerError, match="is damaged"):
+            act()
 
 
 def test_a_ledger_of_a_later_version_is_refused(ledger: Ledger, where: Path) -> None:

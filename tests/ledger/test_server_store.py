@@ -294,13 +294,15 @@ def stopped_before(step: str, server: Server, monkeypatch: pytest.MonkeyPatch) -
 def test_a_server_that_crashes_before_publishing_leaves_no_release(
     postgresql: Server, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exit code 3, no file in place; the reservation outlives the crash and is given up by the next reader."""
+    """Exit code 3, no file in place; the reservation outlives the crash, and the next reader charges what was drawn."""
     with stopped_before("publishing", postgresql, monkeypatch), pytest.raises(LedgerError, match="cannot be reached"):
         draw(where, tmp_path / "a.parquet", dataset="d")
     assert not list(tmp_path.glob("a.*"))
-    assert states(where) == [State.ROLLED_BACK]
-    draw(where, tmp_path / "a.parquet", dataset="d", budget=1.0)
     assert states(where) == [State.ROLLED_BACK, State.COMMITTED]
+    with pytest.raises(BudgetError):
+        draw(where, tmp_path / "a.parquet", dataset="d", budget=1.0)
+    draw(where, tmp_path / "a.parquet", dataset="d", budget=2.0)
+    assert states(where) == [State.ROLLED_BACK, State.COMMITTED, State.COMMITTED]
 
 
 def test_a_server_that_crashes_after_publishing_has_counted_the_release(
@@ -321,7 +323,7 @@ def test_a_server_that_crashes_after_publishing_has_counted_the_release(
 def test_what_could_not_be_given_up_is_given_up_by_the_next_reader(
     postgresql: Server, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server is gone after `publishing`, and no file came into its place: nothing is spent, in this process too."""
+    """The server is gone after `publishing`, and no file came into its place: the draws are charged."""
 
     def fail(*arguments: Any, **how: Any) -> None:
         postgresql.stop("immediate")
@@ -332,7 +334,8 @@ def test_what_could_not_be_given_up_is_given_up_by_the_next_reader(
         with pytest.raises(anonkit.AnonkitError, match="No space left"):
             draw(where, tmp_path / "a.parquet", dataset="d")
     postgresql.resume()
-    assert states(where) == [State.ROLLED_BACK]
+    assert states(where) == [State.ROLLED_BACK, State.COMMITTED]
+    assert Ledger(where).standing("d").counted[0].data_sha256 is None
 
 
 def test_a_release_is_handed_back_by_a_server_s_ledger_too(
@@ -391,10 +394,13 @@ def test_roles_may_do_what_the_page_grants_them_and_no_more(
     }
     draw(seen_by["releasers"], tmp_path / "a.parquet", dataset="d", budget=2.0)
     assert states(seen_by["auditors"]) == [State.COMMITTED]
+    releaser = Ledger(seen_by["releasers"])
+    assert releaser.give_up(releaser.reserve(claim(), free), charged=True)
+    assert states(seen_by["auditors"]) == [State.COMMITTED, State.ROLLED_BACK, State.COMMITTED]
     lost = Ledger(where)
     lost.reserve(claim(), free)
     end_sessions(postgresql)
-    assert states(seen_by["auditors"]) == [State.COMMITTED, State.RESERVED]
+    assert states(seen_by["auditors"])[3:] == [State.RESERVED]
     for name, match in (("auditors", "does not allow this"), ("strangers", "does not allow this")):
         with pytest.raises(LedgerError, match=match):
             draw(seen_by[name], dataset="d", budget=9.0)

@@ -15,7 +15,7 @@ from ledger.claims import environment
 
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
-from anonkit.errors import BudgetError, ParameterError
+from anonkit.errors import BudgetError, LedgerError, ParameterError
 from anonkit.ledger import NAME, Ledger
 from anonkit.ledger.account import Where
 from anonkit.ledger.standing import State
@@ -166,15 +166,75 @@ def test_a_dry_run_says_what_the_release_would_say(ten: pa.Table, tmp_path: Path
         assert told[0].get("previous_release") == told[1].get("previous_release")
 
 
-def test_a_failure_on_the_way_is_rolled_back(ten: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing was published, so nothing is spent."""
+@pytest.mark.parametrize("where", ["file", pytest.param("server", marks=pytest.mark.slow)], indirect=True)
+@pytest.mark.parametrize("step", ["anonkit.pipeline.publishing._write_data", "anonkit.bundle.atomic.Staging.commit"])
+def test_a_full_disk_is_charged(
+    ten: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, step: str
+) -> None:
+    """How large a file is follows from what was drawn. It is no first draw, and nothing that is there to be found."""
 
     def fail(*args: object, **kwargs: object) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("anonkit.bundle.atomic.Staging.commit", fail)
-        with pytest.raises(anonkit.AnonkitError):
+        patched.setattr(step, fail)
+        with pytest.raises(anonkit.AnonkitError, match="its privacy loss is booked"):
+            draw(ten, tmp_path / "a.parquet", ledger=where)
+    (spent,) = Ledger(where).standing("bank-customers").counted
+    assert (spent.state, spent.epsilon) == (State.COMMITTED, pytest.approx(1.0))
+    assert (spent.output, spent.data_sha256, spent.request, spent.redrawn) == (None, None, None, False)
+    draw(ten, tmp_path / "a.parquet", ledger=where)
+    assert Ledger(where).standing("bank-customers").epsilon == pytest.approx(2.0)
+
+
+def test_a_full_disk_is_charged_by_the_next_reader_where_the_ledger_cannot_be_told(
+    ten: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A ledger on the same disk is full, too; this process has not forgotten what is to be charged."""
+
+    def full(*args: object, **kwargs: object) -> None:
+        raise LedgerError("full")
+
+    def fail(*args: object, **kwargs: object) -> None:
+        with_ledger.setattr("anonkit.ledger.file_store.FileStore.transaction", full)
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as with_ledger:
+        with_ledger.setattr("anonkit.bundle.atomic.Staging.commit", fail)
+        with pytest.raises(anonkit.AnonkitError, match="No space left") as raised:
+            draw(ten, tmp_path / "a.parquet")
+        assert "booked" not in str(raised.value)  # nobody knows yet
+    standing = Ledger(tmp_path / NAME).standing("bank-customers")
+    assert [entry.state for entry in standing.entries] == [State.ROLLED_BACK, State.COMMITTED]
+    assert standing.epsilon == pytest.approx(1.0)
+
+
+def test_a_full_disk_takes_nothing_where_no_loss_is_promised(
+    ten: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """k-anonymous classes that were not published are compared with nothing, and the message says nothing of a loss."""
+
+    def fail(*args: object, **kwargs: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("anonkit.bundle.atomic.Staging.commit", fail)
+    with pytest.raises(anonkit.AnonkitError) as raised:
+        draw(ten, tmp_path / "a.parquet", method="mondrian", k=5)
+    assert "booked" not in str(raised.value)
+    assert Ledger(tmp_path / NAME).standing("bank-customers").counted == []
+
+
+def test_an_interrupt_while_files_are_written_is_rolled_back(
+    ten: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes from outside, and nothing was published."""
+
+    def interrupt(*args: object, **kwargs: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("anonkit.bundle.atomic.Staging.commit", interrupt)
+        with pytest.raises(KeyboardInterrupt):
             draw(ten, tmp_path / "a.parquet")
     assert Ledger(tmp_path / NAME).standing("bank-customers").epsilon == 0
     draw(ten, tmp_path / "a.parquet")

@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,7 +20,9 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.cli import anonkit as program
+from anonkit.cli import method_options
 from anonkit.cli.boundary import run
+from anonkit.cli.method_options import declared_parameters
 from anonkit.datasets import hospital_visits
 from anonkit.errors import GuaranteeError, ParameterError, PolicyError, SourceError
 from anonkit.methods import claim_of, make_method, method_class, method_names, method_parameters
@@ -48,8 +51,18 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _known(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _known(installed: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let it be known during a test: the command line reads once which methods there are."""
     monkeypatch.syspath_prepend(str(installed))
+    _forget_methods()
+    yield
+    monkeypatch.undo()
+    _forget_methods()
+
+
+def _forget_methods() -> None:
+    for read_once in (declared_parameters, method_options._options):
+        read_once.cache_clear()
 
 
 def _smallest(table: pa.Table, known: tuple[str, ...]) -> int:

@@ -206,3 +206,16 @@ def test_domains_are_read_from_the_table_only_where_the_recipe_says_true(tmp_pat
     path.write_text(f'{head}utility = "no"\n', encoding="utf-8")
     with pytest.raises(PolicyError, match="utility must be true or false"):
         Recipe.load(path)
+
+
+def test_an_output_in_a_store_is_no_folder_beside_the_recipe(tmp_path: Path) -> None:
+    """The address stays what it is; other addresses are refused."""
+    path = tmp_path / "monthly.toml"
+    text = 'method = "ppnb"\ninput = "in.csv"\noutput = "s3://people/monthly/out.parquet"\n[parameters]\np_keep = 0.5\n'
+    path.write_text(text, encoding="utf-8")
+    place = Recipe.load(path).output.place
+    assert place is not None
+    assert place.shown(".parquet") == "s3://people/monthly/out.parquet"
+    path.write_text(text.replace("s3:", "gs:"), encoding="utf-8")
+    with pytest.raises(ParameterError, match="is an address"):
+        Recipe.load(path)

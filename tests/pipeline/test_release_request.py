@@ -10,7 +10,7 @@ import pytest
 
 import anonkit
 from anonkit.cli import anonkit as program
-from anonkit.cli import run
+from anonkit.cli.boundary import run
 from anonkit.engines import Local, Spark
 from anonkit.ledger.account import Account
 from anonkit.methods import make_method

@@ -448,7 +448,8 @@ def test_an_entry_of_another_version_that_was_edited_is_not_signed(
     forged = forged if forged != genuine else genuine.replace(b"{", b'{"forger": "x",', 1)
     entry.write_bytes(forged)
     descriptor = tmp_path / "out.datapackage.json"
-    descriptor.write_text(descriptor.read_text().replace(sha256(genuine), sha256(forged)))
+    stated = descriptor.read_text().replace(sha256(genuine), sha256(forged))
+    descriptor.write_text(stated.replace(f'"anonkit:bytes": {len(genuine)}', f'"anonkit:bytes": {len(forged)}'))
     for module in (catalogued, described):
         monkeypatch.setattr(module, "__version__", "99")
     monkeypatch.setattr(repeated_release, "__version__", "99", raising=False)

@@ -168,7 +168,7 @@ REFUSED: dict[str, Mutant] = {
         new="np.argmax(ahead >= 0)) + 1", **AGGREGATES),
     # --- composition
     "all histograms cost one": Mutant(
-        where=RULE + "histogram_draw", old="times = max(1, len(self.schema.attributes))", new="times = 1",
+        where=RULE + "histogram_draw", old="times = max(1, self.rule.asked)", new="times = 1",
         method="dp-forest"),
     "all tables of a level cost one": Mutant(
         where="anonkit.dp_trees.split_selection:NoisyCounts.draws",

@@ -15,7 +15,7 @@ from checks.forgeries import Edit, Files, forged, verdict
 import anonkit
 from anonkit.checks.central_account import approximate_loss
 from anonkit.dp_trees.release.private_domains import undeclared_columns
-from anonkit.errors import BudgetError, PolicyError
+from anonkit.errors import AnonkitError, BudgetError, PolicyError, SourceError
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.store import Ledger
 from anonkit.methods.dp_forest import DPForest
@@ -187,11 +187,75 @@ def test_whatever_is_refused_for_what_was_found_is_charged(why: str, method: str
     assert (standing.epsilon, standing.delta) == (30.0, 1e-2)
 
 
-def test_a_rehearsal_charges_no_refusal(tmp_path: Path) -> None:
-    """As it charges no release."""
-    with pytest.raises(PolicyError, match="stand out from the noise"):
+@pytest.mark.parametrize("method", ["dp-nb", "dp-forest"])
+def test_a_rehearsal_looks_for_no_domain(method: str, tmp_path: Path) -> None:
+    """It is charged nothing, so that it draws nothing: it says the same of a table in which nothing would be found."""
+    given: dict[str, Any] = {"dataset": "people", "dry_run": True, "ledger": tmp_path / "ledger.sqlite"}
+    of_many, of_few, made = (
         anonkit.release(
-            table(4), method="dp-nb", target="ill", domains_from_data=True, epsilon=3.0, delta=1e-4, dry_run=True,
+            rows, method=method, target="ill", domains_from_data=True, epsilon=3.0, delta=1e-4, **more,
+        )
+        for rows, more in ((table(), given), (table(4), given), (table(), {"ledger": None}))
+    )  # fmt: skip
+    assert of_many.is_plan
+    told = of_many.to_dict()
+    assert told == of_few.to_dict()
+    assert told["guarantee"] == made.report["guarantee"]
+    assert [told["budget"][key] for key in ("epsilon", "delta")] == [3.0, 1e-4]
+    assert of_many.report["ledger"]["booked"]
+    assert not (tmp_path / "ledger.sqlite").exists()
+
+
+def test_a_rehearsal_is_refused_as_a_release_is(tmp_path: Path) -> None:
+    """By what is declared and what is spent, before any draw."""
+    given: dict[str, Any] = {
+        "method": "dp-nb", "target": "ill", "domains_from_data": True, "epsilon": 3.0, "delta": 1e-4,
+        "output": tmp_path / "out.parquet", "ledger": tmp_path / "ledger.sqlite", "dataset": "people",
+    }  # fmt: skip
+    anonkit.release(table(), budget=5.0, **given)
+    with pytest.raises(BudgetError):
+        anonkit.release(table(), dry_run=True, force=True, **given)
+    with pytest.raises(AnonkitError, match="does not find domains privately"):
+        anonkit.release(table(), dry_run=True, **given | {"method": "dp-marginals"})
+
+
+@pytest.mark.parametrize("kind", [KeyError, MemoryError, SourceError])
+@pytest.mark.parametrize("step", ["private_domains.DomainSearch._bounded", "private_domains._undecided"])
+def test_whatever_fails_while_domains_are_found_is_charged(
+    step: str, kind: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kind had been drawn: that it failed, and where, may follow from it."""
+
+    def fail(*args: object, **kwargs: object) -> None:
+        raise kind("out of range")
+
+    monkeypatch.setattr(f"anonkit.dp_trees.release.{step}", fail)
+    given: dict[str, Any] = {"ledger": tmp_path / "ledger.sqlite", "dataset": "people", "budget": 4.0}
+    csv.write_csv(table(100), tmp_path / "in.csv")  # of texts it is drawn whether they are numbers
+    for expected in (kind, BudgetError):
+        with pytest.raises(expected) as raised:
+            anonkit.release(
+                tmp_path / "in.csv", method="dp-nb", target="ill", domains_from_data=True, epsilon=3.0, delta=1e-4,
+                **given,
+            )  # fmt: skip
+        if expected is kind:
+            assert "booked" in " ".join([str(raised.value), *getattr(raised.value, "__notes__", [])])
+    standing = Ledger(LedgerPlace(file=tmp_path / "ledger.sqlite")).standing("people")
+    assert (standing.epsilon, standing.delta) == (3.0, 1e-4)
+
+
+def test_what_fails_before_a_domain_is_looked_for_is_not_charged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No draw was made."""
+
+    def fail(*args: object, **kwargs: object) -> None:
+        raise KeyError("out of range")
+
+    monkeypatch.setattr("anonkit.dp_trees.release.private_domains.DomainSearch.found", fail)
+    with pytest.raises(KeyError):
+        anonkit.release(
+            table(4), method="dp-nb", target="ill", domains_from_data=True, epsilon=3.0, delta=1e-4,
             ledger=tmp_path / "ledger.sqlite", dataset="people",
         )  # fmt: skip
     assert not (tmp_path / "ledger.sqlite").exists()

@@ -4,7 +4,8 @@
 Whether each of some records was put into a table is decided by a fair coin, and guessed from what was released. Under
 epsilon-differential privacy a guess is right with probability e^ε / (1 + e^ε) at most, whatever the other coins and
 guesses, so that the number of right ones is no larger than a binomial one, also when many records share a table and
-when the attacker may keep silent (Steinke, Nasr, Jagielski: Privacy auditing with one (1) training run, 2023).
+when the attacker may keep silent (Steinke, Nasr, Jagielski: Privacy auditing with one (1) training run, 2023). At a
+delta any coin may be shown with that probability, so that a bound on epsilon needs more right guesses.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ ALPHA = 0.05
 """Probability that a bound is above the true epsilon."""
 REFUTED_ALPHA = 1e-3
 """A claim is refuted only by a bound that is wrong with this probability."""
+_HALVINGS = 40
 BELOW, REFUTED, UNCLAIMED = "below the claim", "claim refuted", "no bound is claimed"
 _SHARES = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02)
 """Shares of the records that the attacker is tried with guessing about, on either side."""
@@ -82,7 +84,9 @@ class LossBound:
         }
 
 
-def epsilon_of_guesses(right: int, guesses: int, alpha: float = ALPHA) -> float:
+def epsilon_of_guesses(
+    right: int, guesses: int, alpha: float = ALPHA, *, delta: float = 0.0, coins: int | None = None
+) -> float:
     """Return the lower bound on epsilon that so many right guesses about fair coins give.
 
     Parameters
@@ -90,11 +94,43 @@ def epsilon_of_guesses(right: int, guesses: int, alpha: float = ALPHA) -> float:
     right, guesses : int
     alpha : float
         Probability that the bound is wrong.
+    delta : float
+        At which the bound holds, in [0, 1]: each coin may be shown with so small a probability, whatever epsilon is.
+    coins : int, optional
+        Coins that could have been guessed, those about which nothing was said too; `guesses` by default. It is over
+        these that delta adds up.
     """
     if guesses == 0:
         return 0.0
     low = clopper_pearson(right, guesses, alpha)[0]
-    return max(0.0, math.log(low / (1 - low))) if 0 < low < 1 else 0.0
+    pure = max(0.0, math.log(low / (1 - low))) if 0 < low < 1 else 0.0
+    if not delta or not pure:
+        return pure
+    shown = 2 * delta * (guesses if coins is None else coins)
+    if _chance_of_guesses(right, guesses, 0.0, shown) > alpha:
+        return 0.0
+    below, above = 0.0, pure
+    for _ in range(_HALVINGS):
+        middle = (below + above) / 2
+        if _chance_of_guesses(right, guesses, middle, shown) > alpha:
+            above = middle
+        else:
+            below = middle
+    return below
+
+
+def _chance_of_guesses(right: int, guesses: int, epsilon: float, shown: float) -> float:
+    """Bound the probability of so many right guesses, or more, under (epsilon, delta)-differential privacy.
+
+    Theorem 5.2 of Steinke, Nasr and Jagielski: the tail of the binomial law, and beside it 2 m delta times the largest
+    mean probability of the numbers of right guesses right below it.
+    """
+    from scipy.stats import binom  # slow to import
+
+    law = binom(guesses, 1 / (1 + math.exp(-epsilon)))
+    below = np.cumsum(law.pmf(np.arange(right - 1, -1, -1)))
+    means = below / np.arange(1, right + 1)
+    return float(law.sf(right - 1) + shown * means.max(initial=0.0))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

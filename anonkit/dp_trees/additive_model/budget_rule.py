@@ -29,6 +29,11 @@ classes that are lost in it: of the rows by class their harmonic mean counts.
 """
 _WEIGHED_FROM = 35
 """Product of epsilon and rows, for each pair of attributes, from which on weights are learned."""
+_ASKED = 1.0
+"""Attributes that are asked where no weights are learned: so many times the root of epsilon and rows for each class.
+
+The noise of a histogram grows with their number. Of few rows many drowned histograms say less than a few.
+"""
 _ROWS_OF_COUNTS, _LEAST_COUNTS, _MOST_COUNTS = 8.0, 0.06, 0.12
 """Class counts of leaves get this over the product of epsilon and rows, so that their noise is small; and limits."""
 _DEEPER = (50_000, 100_000, 400_000)
@@ -49,6 +54,8 @@ class Rule:
     """Splits from the root of a tree to a leaf."""
     region_depth: int
     """Level of the first tree whose nodes have histograms of their own; at most, before its leaves are counted."""
+    asked: int
+    """Attributes that have histograms, drawn by lot where they are not all; at least 1."""
     cells: int
     """Cells of the grid of each number."""
     splits: Fraction
@@ -113,8 +120,9 @@ def rule_for(
         attributes by class have the budget, as in `dp-nb`, since a few noisy splits cost more than they tell.
     """
     strength = epsilon * max(rows, 1.0)
-    per_cell = strength / (2 * attributes * classes)
     learned = strength > _WEIGHED_FROM * attributes**2 and classes <= MOST_WEIGHED
+    asked = attributes if learned else min(attributes, max(1, round(_ASKED * math.sqrt(strength / classes))))
+    per_cell = strength / (2 * attributes * classes)
     drowned = per_cell < _DROWNED and not learned
     levels = 2 if in_cells and strength >= _SPLIT_FROM else 0
     region = _region_depth(per_cell) if learned else 0
@@ -124,11 +132,12 @@ def rule_for(
     return Rule(
         depth=max(depth, _DEEP) if deep else depth,
         region_depth=region,
+        asked=asked,
         cells=next((cells for limit, cells in _RANGE_OF_CELLS if per_cell < limit), 64),
         splits=Fraction(16 if deep else 8 if learned else 6, 100) if depth else Fraction(0),
         counts=Fraction(7, 100) if learned else _counts(strength),
         weights=Fraction(17, 100) if learned else Fraction(0),
-        attribute_weight=1.0 if drowned else min(1.0, (6 / attributes) ** 0.75),
+        attribute_weight=1.0 if drowned else min(1.0, (6 / asked) ** 0.75),
         tree_weight=1.0,
         calibrated=not drowned,
     )

@@ -13,7 +13,7 @@ from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.dp_trees.additive_model.budget_rule import Rule
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts
-from anonkit.dp_trees.additive_model.count_evidence import Shares, shares_of
+from anonkit.dp_trees.additive_model.count_evidence import Shares, shares_of, shares_unasked
 from anonkit.dp_trees.additive_model.leaf_evidence import evidence_of_leaves
 from anonkit.dp_trees.additive_model.synthetic_population import World
 from anonkit.dp_trees.additive_model.weighting import FEATURE_UNIT, LARGEST_WEIGHT, Bounds, Features, NoisyStep
@@ -217,8 +217,13 @@ def _shares(
     domain: Categories | Grid,
     scale: float,
 ) -> Shares:
-    """Return how the rows of each region and class, and of all classes, are divided over an attribute's codes."""
+    """Return how the rows of each region and class, and of all classes, are divided over an attribute's codes.
+
+    Evenly where the attribute was not asked: it tells nothing of the classes then.
+    """
     regions = len(counts)
+    if not counts.shape[1]:
+        return shares_unasked(regions, domain.size, counts.shape[2])
     whole = counts.sum(axis=0, keepdims=True)
     shares = shares_of(whole, scale * np.sqrt(regions), domain)
     if regions > 1:

@@ -30,7 +30,7 @@ class AgreedCounts:
     leaves: tuple[FloatArray, ...]
     """For each tree the class counts of the leaves, zeros at other nodes, shape (n_nodes, n_classes)."""
     histograms: tuple[FloatArray, ...]
-    """For each attribute, shape (n_regions, codes, n_classes)."""
+    """For each attribute, shape (n_regions, codes, n_classes); no codes where it was not asked."""
 
     @classmethod
     def of(
@@ -49,6 +49,7 @@ class AgreedCounts:
         regions : sequence of int
             Nodes of the first tree. With several trees the root alone: its rows are those of all trees together.
         histograms : sequence of int64 arrays, shapes (n_regions, codes, n_classes)
+            No codes where an attribute was not asked.
         scale, count_scale : float
             Scale of the noise of a cell of the histograms and of the class counts of leaves, in rows.
         """
@@ -59,14 +60,15 @@ class AgreedCounts:
         places, leaf = np.concatenate(inside), np.concatenate(ends)
         counts = np.concatenate(trees)
         tables = [np.asarray(table, dtype=np.float64) for table in histograms]
+        asked = [table for table in tables if table.shape[1]]
         for region in range(len(regions)):
             own = leaf & (places == region)
-            sums = [counts[own].sum(axis=0), *(table[region].sum(axis=0) for table in tables)]
+            sums = [counts[own].sum(axis=0), *(table[region].sum(axis=0) for table in asked)]
             # variances of the sums, up to one factor: independent noise adds up over the cells
-            noise = [count_scale**2 * own.sum(), *(scale**2 * table.shape[1] for table in tables)]
+            noise = [count_scale**2 * own.sum(), *(scale**2 * table.shape[1] for table in asked)]
             agreed = np.average(sums, axis=0, weights=1 / np.array(noise))
             counts[own] += (agreed - sums[0]) / own.sum()
-            for table, total in zip(tables, sums[1:], strict=True):
+            for table, total in zip(asked, sums[1:], strict=True):
                 table[region] += (agreed - total) / table.shape[1]
         starts = np.cumsum([len(tree) for tree in trees])[:-1]
         return cls(leaves=tuple(np.split(counts, starts)), histograms=tuple(tables))

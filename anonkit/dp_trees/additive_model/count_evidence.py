@@ -54,6 +54,11 @@ class Shares:
         return normal(self.of_class[:, start:end], self.of_all[:, start:end])
 
 
+def shares_unasked(groups: int, parts: int, classes: int) -> Shares:
+    """Return how the rows would be divided over the parts of an attribute that was not asked: evenly, in each class."""
+    return normal(np.ones((groups, parts, classes)), np.ones((groups, parts)))
+
+
 def normal(of_class: FloatArray, of_all: FloatArray) -> Shares:
     """Return shares that sum to 1."""
     own, every = of_class + _TINY, of_all + _TINY

@@ -92,7 +92,7 @@ class StackedPlan:
     @cached_property
     def histogram_draw(self) -> Draw:
         """One line: each row is in one cell of the histogram of every attribute."""
-        times = max(1, len(self.schema.attributes))
+        times = max(1, self.rule.asked)
         rate = rate_within(self._units[1] // times, 1)
         return Draw(purpose="histograms by class", mechanism=LAPLACE, rate=rate, sensitivity=1, times=times)
 
@@ -123,6 +123,7 @@ class StackedPlan:
             "rows": self.rows,
             "depth": self.rule.depth,
             "regions": self.rule.region_depth,
+            "asked": self.rule.asked,
             "bins": self.rule.cells,
             "weights": self.rule.weights > 0,
         }
@@ -141,7 +142,7 @@ class StackedForest:
     plan: StackedPlan
     forest: PublishedForest
     histograms: tuple[IntArray, ...]
-    """For each attribute the noisy counts, shape (n_regions, codes, n_classes)."""
+    """For each attribute the noisy counts, shape (n_regions, codes, n_classes); no codes where it was not asked."""
     regions: tuple[int, ...]
     step: NoisyStep | None
     scores: AdditiveScores
@@ -172,10 +173,12 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
     plan = plan.for_classes(forest)
     regions = regions_of(forest, plan.rule.region_depth)
     words = Words(randomness.child("noise of evidence"))
-    sums = HistogramSums(forest=forest, regions=regions)
+    asked = asked_attributes(len(plan.schema.attributes), plan.rule.asked, randomness.child("attributes asked"))
+    sums = HistogramSums(forest=forest, regions=regions, asked=asked)
     exact = counter.sum_up(sums)
-    for table in sums.tables(exact):
-        refuse_other_totals("histograms", int(table.sum()), counter.n_rows)
+    for at, table in enumerate(sums.tables(exact)):
+        if at in asked:
+            refuse_other_totals("histograms", int(table.sum()), counter.n_rows)
     histograms = sums.tables(noisy_counts(exact, plan.histogram_draw.rate, words))
     evidence = partial(_evidence, plan, forest, regions)
     world, combination = evidence(histograms)
@@ -214,6 +217,14 @@ def _evidence(
     )
 
 
+def asked_attributes(attributes: int, asked: int, randomness: Randomness) -> tuple[int, ...]:
+    """Return which attributes are asked, in order: drawn by lot without a look at the data, all where as many are."""
+    if asked >= attributes:
+        return tuple(range(attributes))
+    lots = Words(randomness).take(attributes)
+    return tuple(sorted(np.argsort(lots, kind="stable")[:asked].tolist()))
+
+
 def regions_of(forest: PublishedForest, depth: int) -> tuple[int, ...]:
     """Return the nodes of the first tree at a level, and its leaves above that level."""
     level, out = {0: 0}, []
@@ -227,15 +238,20 @@ def regions_of(forest: PublishedForest, depth: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HistogramSums:
-    """Exact counts of every attribute's codes by region and class: to be noised before anything else."""
+    """Exact counts of the codes of the attributes asked, by region and class: to be noised before anything else."""
 
     forest: PublishedForest
     regions: tuple[int, ...]
+    asked: tuple[int, ...]
+    """Numbers of the attributes that are counted; the others have no codes."""
+
+    @property
+    def _codes(self) -> list[int]:
+        return [one.codes if at in self.asked else 0 for at, one in enumerate(self.forest.schema.attributes)]
 
     @property
     def _sizes(self) -> list[int]:
-        schema = self.forest.schema
-        return [len(self.regions) * attribute.codes * schema.n_classes for attribute in schema.attributes]
+        return [len(self.regions) * codes * self.forest.schema.n_classes for codes in self._codes]
 
     @property
     def size(self) -> int:
@@ -248,16 +264,17 @@ class HistogramSums:
         inside = region_of_nodes([node.children for node in self.forest.trees[0]], self.regions)
         region = inside[places_of(self.forest, batch.codes)[0]]
         histograms = [
-            np.bincount((region * attribute.codes + codes) * schema.n_classes + batch.labels, minlength=size)
-            for attribute, codes, size in zip(schema.attributes, batch.codes, self._sizes, strict=True)
+            np.bincount((region * size + codes) * schema.n_classes + batch.labels, minlength=cells)
+            for size, codes, cells in zip(self._codes, batch.codes, self._sizes, strict=True)
+            if size
         ]
         return np.concatenate(histograms).astype(np.int64)
 
     def tables(self, cells: IntArray) -> tuple[IntArray, ...]:
         """Return the cells as one table an attribute, shape (n_regions, codes, n_classes)."""
-        shape = (len(self.regions), -1, self.forest.schema.n_classes)
         parts = np.split(cells, np.cumsum(self._sizes)[:-1])
-        return tuple(part.reshape(shape) for part in parts)
+        regions, classes = len(self.regions), self.forest.schema.n_classes
+        return tuple(part.reshape(regions, codes, classes) for part, codes in zip(parts, self._codes, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

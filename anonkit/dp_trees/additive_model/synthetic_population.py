@@ -59,7 +59,10 @@ class World:
             nodes=nodes,
             region=inside[nodes],
             allowed=cells.allowed,
-            shares=tuple(_shares(table) for table in counts.histograms),
+            shares=tuple(
+                _shares(table) if table.shape[1] else _evenly(table, attribute.codes)
+                for table, attribute in zip(counts.histograms, forest.schema.attributes, strict=True)
+            ),
         )
 
     @property
@@ -123,6 +126,11 @@ class World:
             drawn_codes - np.repeat(np.arange(starts.size), sizes) * kept.shape[1], kept.shape[1] - 1
         )
         return codes
+
+
+def _evenly(unasked: FloatArray, codes: int) -> FloatArray:
+    """Return even shares of the codes of an attribute that was not asked, shape (n_regions, codes, n_classes)."""
+    return np.full((len(unasked), codes, unasked.shape[2]), 1 / codes)
 
 
 def _shares(noisy: FloatArray) -> FloatArray:

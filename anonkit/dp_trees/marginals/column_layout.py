@@ -11,6 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from anonkit.domains.array_types import Codes, IntArray
+from anonkit.domains.attribute_domains import Grid
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.published.marginal_tables import MarginalSchema
 
@@ -43,6 +44,12 @@ class Layout:
     def sizes(self) -> tuple[int, ...]:
         """Number of values of each column, missing included."""
         return tuple(self.schema.sizes[name] for name in self.names)
+
+    @cached_property
+    def bins(self) -> tuple[int, ...]:
+        """How many values of each column, the first ones, are neighbouring bins of a number; 0 for categories."""
+        domains = (self.schema.domains[name] for name in self.names)
+        return tuple(domain.cells if isinstance(domain, Grid) else 0 for domain in domains)
 
     @cached_property
     def offsets(self) -> IntArray:

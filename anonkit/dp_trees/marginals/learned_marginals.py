@@ -119,14 +119,14 @@ def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness
         np.arange(table.counts.shape[1]) if plan.edges is None else rare_together(table, rule.RARE_DEVIATIONS)
         for table in one_ways
     ]
-    margins = margins_of(one_ways, groups)
+    margins = margins_of(one_ways, groups, layout.bins)
     known: dict[Pair, Measured] = {}
     edges: list[Pair] = []
     if plan.edges is not None and plan.tree is not None:
         grouped = {pair: exact.grouped(pair, groups) for pair in plan.candidates}
         models = {pair: margins.independent(pair) for pair in plan.candidates}
         words = Words(randomness.child("pairs of the tree"))
-        scores = _scores(grouped, models, models, plan.tree, plan.law)
+        scores = _scores(grouped, models, _explained(models, plan.tree, plan.law))
         choose = permute_and_flip if plan.law == LAPLACE else exponential_mechanism
         edges = private_tree(scores, len(layout.sizes), plan.edges.rate, words, plan.edges.times, choose)
         noisy = randomness.child("tables of the tree")
@@ -136,10 +136,11 @@ def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness
             words = Words(randomness.child("further pairs"))
             noisy = randomness.child("tables of further pairs")
             completion = _completion(layout, refined(margins, one_ways, known), known)
+            explained = _explained(models, plan.pairs, plan.law)
             for number in range(plan.choices.times):
+                expected = completion.rows_of_groups()
                 left = {pair: grouped[pair] for pair in plan.candidates if pair not in known}
-                expected = {pair: completion.rows_of_groups(pair) for pair in left}
-                scores = _scores(left, expected, models, plan.pairs, plan.law)
+                scores = _scores(left, expected, explained)
                 (pair,) = private_best(scores, 1, plan.choices.rate, words, choose)
                 known[pair] = _noisy(grouped[pair], plan.pairs, noisy.child(f"table {number}"), plan.law)
                 _learn(completion, pair, known[pair])
@@ -174,11 +175,7 @@ def _noisy(counts: IntArray, draw: TableDraw, randomness: Randomness, law: str) 
 
 
 def _scores(
-    exact: Mapping[Pair, IntArray],
-    models: Mapping[Pair, FloatArray],
-    sizes: Mapping[Pair, FloatArray],
-    draw: TableDraw,
-    law: str,
+    exact: Mapping[Pair, IntArray], models: Mapping[Pair, FloatArray], explained: Mapping[Pair, int]
 ) -> dict[Pair, int]:
     """Return how far models are off, less the noise that tables would get, in steps.
 
@@ -186,17 +183,29 @@ def _scores(
     ----------
     exact : mapping
         True tables, of which one row moves a score by `STEPS` at most.
-    models, sizes : mapping
-        What they are compared with, and the rows expected in their cells: a cell of few rows cannot be off by many.
+    models : mapping
+        What they are compared with.
+    explained : mapping
+        What noise of a table would explain of it, see `_explained`.
+    """
+    return {pair: error_steps(table, models[pair]) - explained[pair] for pair, table in exact.items()}
+
+
+def _explained(sizes: Mapping[Pair, FloatArray], draw: TableDraw, law: str) -> dict[Pair, int]:
+    """Return the expected noise of tables, in steps, as far as it is taken off their scores.
+
+    Parameters
+    ----------
+    sizes : mapping
+        Rows expected in the cells: a cell of few rows cannot be off by many.
     draw, law
         Of the noise of the tables.
     """
     scale = Amount(law=law, loss=draw.rate / (1 << 52)).noise(1.0)
-    out = {}
-    for pair, table in exact.items():
-        noise = rule.NOISE_TAKEN_OFF * float(np.minimum(scale, 2 * sizes[pair]).sum())
-        out[pair] = error_steps(table, models[pair]) - round(noise * STEPS)
-    return out
+    return {
+        pair: round(rule.NOISE_TAKEN_OFF * float(np.minimum(scale, 2 * rows).sum()) * STEPS)
+        for pair, rows in sizes.items()
+    }
 
 
 def _completion(layout: Layout, margins: Margins, known: Mapping[Pair, Measured]) -> Completion:

@@ -20,7 +20,7 @@ import numpy as np
 from anonkit.domains.array_types import FloatArray
 from anonkit.dp_trees.marginals.column_layout import Pair
 from anonkit.dp_trees.marginals.left_loss import Amount
-from anonkit.published.noisy_tables import LAPLACE
+from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
 
 ROWS_SHARE = Fraction(1, 100)
 """Share of epsilon for the noisy count of the rows, when their number is not public."""
@@ -32,10 +32,12 @@ SPLIT_RATIO = 3.0
 """Dependence on the target that pays for a split, in its cost."""
 SPLIT_SCALES = 2.5
 """Scales of its noise that a dependence on the target must reach."""
-MOST_SPLIT_NEED = 0.25
+MOST_SPLIT_NEED = 0.3
 """Dependence on the target beyond which it is not worth asking for."""
-MOST_SPLIT_NOISE = 0.08
+MOST_SPLIT_NOISE = 0.12
 """Scale of the noise of the reading of it above which it tells too little to be asked for."""
+SPLIT_READING_NOISE = 0.01
+"""Scale of the noise of the reading of it, as a distance, below which more epsilon tells no more."""
 READING_SHARE = 0.05
 """Share of epsilon for a reading at most."""
 READING_PRICE = 0.004
@@ -62,7 +64,7 @@ RARE_DEVIATIONS = 4.0
 """Values with a noisy count below so many standard deviations are counted together in pairs."""
 NOISE_TAKEN_OFF = 0.5
 """Part of the expected noise of a table that is taken off the score of its pair."""
-COMPONENTS = 200
+COMPONENTS = 300
 """Components of the mixture of a class at most."""
 ROWS_A_COMPONENT = 10
 """Rows of a class for each of its components at least."""
@@ -82,11 +84,42 @@ FURTHER_NOISE = 0.008
 """Expected distance by noise at which as many pairs beside the tree are measured as there are columns."""
 GAUSSIAN_FURTHER_NOISE = 0.016
 """The same under Gaussian noise, which grows with the root of the number of tables only."""
+GAUSSIAN_SPLIT_NOISE = 0.03
+"""Expected distance by Gaussian noise of a full tree split by the target, above which one tree of all columns is asked
+for too: it measures the target's own pairs where they matter."""
+SPLIT_COST_REPAID = 0.5
+"""Part of what a split by the target costs, above which the gain of such a tree is taken at once."""
+THROUGH_TARGET = 1.2
+"""What a split brings to a pair of columns, in the product of how far each depends on the target."""
+PATHS = {LAPLACE: 0.5, GAUSSIAN: 0.7}
+"""What a tree gains beside what its own pairs do, as a part of that, by the law of noise: pairs follow along it."""
+GAUSSIAN_COST = 0.4
+"""Part of what pairs are expected to cost the columns that they do cost under Gaussian noise: their tables tell of the
+columns too."""
 FURTHER_GAIN = 0.01
 """Gain of the forest, as it was read, from which on there are pairs beside it."""
 MOST_FURTHER = 2.0
 """Pairs beside the tree for each column at most; below a half there are none."""
 _CELL, _PAIR_CELL, _PATH, _CHANCE = 0.8, 0.5, 0.3, 0.8
+
+
+def dependence_share(noise: float, cost: float, amount: float) -> tuple[float, float]:
+    """Return the share of epsilon for the reading of a dependence, and the scale of its noise as a distance.
+
+    No more than makes the noise ask for as much as the cost of the split does.
+
+    Parameters
+    ----------
+    noise : float
+        Expected distance of the columns alone.
+    cost : float
+        Expected distance that splitting by the target costs.
+    amount : float
+        epsilon times rows.
+    """
+    enough = 2 / amount / max(SPLIT_RATIO * cost / SPLIT_SCALES, SPLIT_READING_NOISE)
+    share = min(READING_SHARE, READING_PRICE / noise, enough)
+    return share, 2 / (share * amount)
 
 
 def column_weights(sizes: Sequence[int], law: str) -> list[float]:
@@ -236,6 +269,10 @@ class Forecast:
         lost = np.hypot(typical, self._between(after)) - np.hypot(typical, self._between(before))
         return self.as_distance(float(lost.sum()) + (float((after - before).sum()) if self.targets else 0.0))
 
+    def worth_and_price(self, edges: int, joined: Amount) -> tuple[float, float]:
+        """Return how much of the savings of so many pairs counts, and how much of their cost to the columns."""
+        return 1 + PATHS[joined.law] * edges / (len(self.sizes) - 1), 1.0 if joined.law == LAPLACE else GAUSSIAN_COST
+
     def saved(self, edges: int, joined: Amount, errors: FloatArray) -> float:
         """Return what the tables of the best forest of so many pairs save over independence, in rows.
 
@@ -261,6 +298,18 @@ class Forecast:
         """Return how far from independence of so many classes a column is by chance alone, as a distance."""
         cells = np.sqrt(np.outer(self._falling(column), np.full(classes, 1 / classes))).sum()
         return min(_CHANCE * float(cells) / 2 / self.rows, 1.0)
+
+    def gain_of_split(self, dependence: float, chance: float) -> float:
+        """Return what a split by the last column gains, as a distance: in its own pairs, and in others through it.
+
+        Parameters
+        ----------
+        dependence, chance : float
+            How far columns are from independence of it, as they were read, and by chance: means, as distances.
+        """
+        beyond = math.sqrt(max(max(dependence, 0.0) ** 2 - chance**2, 0.0))
+        others = len(self.sizes) - 1
+        return (2 * beyond + THROUGH_TARGET * (others - 1) * beyond**2) / (others + 1)
 
     @property
     def _typical(self) -> FloatArray:

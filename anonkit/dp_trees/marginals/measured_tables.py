@@ -14,6 +14,7 @@ from itertools import starmap
 import numpy as np
 
 from anonkit.domains.array_types import FloatArray, IntArray
+from anonkit.dp_trees.marginals.bin_smoothing import smoothed
 from anonkit.dp_trees.marginals.column_layout import Pair
 
 _FEWEST_ROWS = 1.0
@@ -90,12 +91,22 @@ def rare_together(table: Measured, deviations: float) -> IntArray:
     return np.where(rare, int((~rare).sum()), groups).astype(np.int64)
 
 
-def margins_of(one_ways: Sequence[Measured], groups: Sequence[IntArray]) -> Margins:
-    """Return what the tables of single columns say: totals by precision, and the nearest shares."""
+def margins_of(one_ways: Sequence[Measured], groups: Sequence[IntArray], bins: Sequence[int]) -> Margins:
+    """Return what the tables of single columns say: totals by precision, and the nearest shares.
+
+    Parameters
+    ----------
+    one_ways, groups
+        Noisy table, and group of each value, of each column.
+    bins : sequence of int
+        How many of a column's values, the first ones, are neighbouring bins of a number: they are smoothed.
+    """
     totals = _totals(one_ways)
     return Margins(
         totals=totals,
-        values=tuple(shrunk_shares(table.counts.astype(np.float64), _even(table), totals) for table in one_ways),
+        values=tuple(
+            shrunk_shares(*_smooth_bins(table, number), totals) for table, number in zip(one_ways, bins, strict=True)
+        ),
         groups=tuple(groups),
     )
 
@@ -198,6 +209,14 @@ def rows_per_class(tables: Sequence[Measured]) -> FloatArray:
 
 def _even(table: Measured) -> FloatArray:
     return np.full(table.counts.shape[1], table.variance)
+
+
+def _smooth_bins(table: Measured, bins: int) -> tuple[FloatArray, FloatArray]:
+    """Return the counts of a column, of which the first ones are bins, and the variance of the noise of each."""
+    counts, noise = table.counts.astype(np.float64), _even(table)
+    if bins:
+        counts[:, :bins], noise[:bins] = smoothed(counts[:, :bins], table.variance)
+    return counts, noise
 
 
 def _totals(tables: Sequence[Measured]) -> FloatArray:

@@ -16,7 +16,6 @@ import numpy as np
 
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.dp_trees.marginals.column_layout import Layout, Pair
-from anonkit.dp_trees.marginals.exact_tables import membership
 from anonkit.dp_trees.marginals.measured_tables import Margins
 
 _LEAST_SHARE = 1e-9
@@ -37,8 +36,12 @@ class Completion:
         tops = [int(shares.sum(axis=0).argmax()) for shares in margins.values]
         # of each column all values but one: the last follows from the others
         self._values = [np.delete(np.arange(size), top) for size, top in zip(layout.sizes, tops, strict=True)]
-        self._tops = tops
-        self._members = [membership(groups) for groups in margins.groups]
+        self._tops = np.array(tops)
+        self._kept = np.concatenate(
+            [first + own for first, own in zip(layout.offsets[:-1], self._values, strict=True)]
+        ).astype(np.int64)
+        of_kept = np.repeat(np.arange(len(layout.sizes)), [own.size for own in self._values])
+        self._columns = np.asarray(np.arange(len(layout.sizes))[:, np.newaxis] == of_kept, dtype=np.float64)
         ends = np.cumsum([0, *(len(values) for values in self._values)]).tolist()
         self._places = [slice(first, last) for first, last in pairwise(ends)]
         self._known: dict[Pair, tuple[FloatArray, FloatArray]] = {}
@@ -82,10 +85,21 @@ class Completion:
         np.maximum(out, 0.0, out=out)
         return np.asarray(out / out.sum(axis=(1, 2), keepdims=True))
 
-    def rows_of_groups(self, pair: Pair) -> FloatArray:
-        """Return the rows expected of a pair by group and group, shape (classes, groups, groups)."""
-        first, second = (self._members[column] for column in pair)
-        return np.asarray((first.T @ self.pair(pair) @ second) * self.margins.totals[:, np.newaxis, np.newaxis])
+    def rows_of_groups(self) -> dict[Pair, FloatArray]:
+        """Return the rows expected of every pair by group and group, shape (classes, groups, groups) each."""
+        numbers = [int(own.max()) + 1 for own in self.margins.groups]
+        ends = np.cumsum([0, *numbers]).tolist()
+        of_values = np.concatenate([own + first for own, first in zip(self.margins.groups, ends[:-1], strict=True)])
+        order = np.argsort(of_values, kind="stable")
+        starts = np.searchsorted(of_values[order], np.arange(ends[-1]))
+        half = np.add.reduceat(self.all_pairs()[:, order], starts, axis=1)
+        by_group = np.add.reduceat(half.transpose(0, 2, 1)[:, order], starts, axis=1)  # symmetric: rows are columns
+        by_group *= self.margins.totals[:, np.newaxis, np.newaxis]
+        places = [slice(first, last) for first, last in pairwise(ends)]
+        return {
+            (first, second): by_group[:, places[first], places[second]]
+            for first, second in combinations(range(len(numbers)), 2)
+        }
 
     def all_pairs(self) -> FloatArray:
         """Return the shares of all pairs of values of all columns, shape (classes, all values, all values).
@@ -93,16 +107,23 @@ class Completion:
         Symmetric; the block of a column with itself is diagonal.
         """
         layout = self.layout
-        values = int(layout.offsets[-1])
-        out = np.zeros((layout.classes, values, values))
+        alone = np.concatenate(self.margins.values, axis=1)
+        starts = layout.offsets[:-1]
+        out = self._of_all_values(self._of_all_values(self._covariance).transpose(0, 2, 1))
+        out += alone[:, :, np.newaxis] * alone[:, np.newaxis, :]
+        np.maximum(out, 0.0, out=out)
+        rows = np.add.reduceat(np.add.reduceat(out, starts, axis=1), starts, axis=2)
+        out /= np.repeat(np.repeat(rows, layout.sizes, axis=1), layout.sizes, axis=2)
         for at, shares in enumerate(self.margins.values):
-            own = np.arange(layout.values(at).start, layout.values(at).stop)
-            out[:, own, own] = shares
-        for pair in combinations(range(len(layout.sizes)), 2):
-            first, second = (layout.values(column) for column in pair)
-            block = self.pair(pair)
-            out[:, first, second] = block
-            out[:, second, first] = block.transpose(0, 2, 1)
+            place = layout.values(at)
+            out[:, place, place] = shares[:, :, np.newaxis] * np.eye(layout.sizes[at])
+        return out
+
+    def _of_all_values(self, covariance: FloatArray) -> FloatArray:
+        """Return a covariance with a row for every value: that of a column's left out is the others' taken off."""
+        out = np.empty((len(covariance), self._kept.size + len(self._tops), covariance.shape[2]))
+        out[:, self._kept] = covariance
+        out[:, self.layout.offsets[:-1] + self._tops] = -(self._columns @ covariance)
         return out
 
     def _independent(self, pair: Pair) -> FloatArray:

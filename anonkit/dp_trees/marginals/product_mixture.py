@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from anonkit.domains.array_types import FloatArray, IntArray
 
 _TINY = 1e-12
-_START = 0.5
-"""Share of its row that a component starts with; the rest is the columns as they are."""
+_START = 0.7
+"""Share of the columns as they are that a component starts with; the rest is its row."""
 _COLUMNS = 3.0
 """Weight of a column's own shares, where the pair that is known best has 1."""
 _RELAXATION = 1.8

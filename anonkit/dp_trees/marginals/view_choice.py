@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The choice of a plan: which view, and how many pairs, by the public rule and at most three noisy readings.
+"""The choice of a plan: which view, and how many pairs, by the public rule and a few noisy readings.
 
 A reading is a number in whole steps with discrete Laplace noise: how much the columns depend on the target, which one
 row moves by less than 4, and what the pairs of a forest would save, which it moves by less than 4 for each pair.
@@ -8,6 +8,7 @@ row moves by less than 4, and what the pairs of a forest would save, which it mo
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -20,9 +21,10 @@ from anonkit.dp_trees.marginals.dependency_tree import STEPS, spanning_edges
 from anonkit.dp_trees.marginals.exact_tables import ExactTables
 from anonkit.dp_trees.marginals.left_loss import Amount, Left
 from anonkit.dp_trees.marginals.marginal_rule import Forecast
-from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within
+from anonkit.mechanisms.accounting import LAPLACE as LAPLACE_MECHANISM
+from anonkit.mechanisms.accounting import Draw, rate_within
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
-from anonkit.published.noisy_tables import GAUSSIAN
+from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
 from anonkit.randomness import Randomness
 
 _ENDLESS_ROWS = 1e30
@@ -93,71 +95,147 @@ def chosen_view(exact: ExactTables, rows: float, left: Left, whole: int, randomn
     -------
     Every comparison is of public numbers and noisy readings; each reading is charged.
     """
-    rows, epsilon = max(rows, 1.0), whole / (1 << 52)
-    pooled = exact.pooled()
-    alike = forecast_of(pooled.layout, tuple(pooled.pairs), rows)
-    quiet = alike.quietest(0, left.amounts)
-    noise = alike.distance(0, quiet)
-    if not pooled.pairs or noise > rule.MOST_NOISE:
-        return ViewChoice(anchored=False, edges=0, readings=(), left=left, amount=quiet)
-    readings: list[Reading] = []
-
-    def read(purpose: str, share: float, value: float, pairs: int = 1) -> float:
-        """Charge a reading, draw it, and return it in rows."""
-        nonlocal left
-        width = reading_width(pairs)
-        draw = Draw(
-            purpose=purpose, mechanism=LAPLACE, rate=rate_within(int(whole * Fraction(share)), width), sensitivity=width
-        )
-        left = left.after(draw.units)
-        exactly = np.array([round(value * STEPS)], dtype=np.int64)
-        words = Words(randomness.child(purpose))
-        readings.append(Reading(draw=draw, steps=int(noisy_counts(exactly, draw.rate, words)[0])))
-        return readings[-1].rows
-
-    anchored, base = False, noise
+    pooled = _Seen.of(exact.pooled(), max(rows, 1.0))
+    noise = pooled.quiet_distance(0, left)
+    reader = _Reader(whole=whole, noise=noise, randomness=randomness, left=left)
+    if not pooled.exact.pairs or noise > rule.MOST_NOISE:
+        return reader.chosen(pooled, _NO_GAIN)
+    view, asked = pooled, 0
     if exact.layout.anchored:
-        split = _quiet_distance(forecast_of(exact.layout, tuple(exact.pairs), rows), 0, left)
-        share = min(rule.READING_SHARE, rule.READING_PRICE / noise)
-        scale = 2 / (share * epsilon * rows)
-        last, classes = len(exact.columns), exact.layout.classes
-        chance = float(np.mean([alike.chance(column, classes) for column in range(last)]))
-        need = math.hypot(max(rule.SPLIT_RATIO * (split - noise), rule.SPLIT_SCALES * scale), chance)
-        if split - noise <= rule.FREE_SPLIT:
-            anchored = True
-        elif need <= rule.MOST_SPLIT_NEED and scale <= rule.MOST_SPLIT_NOISE:
-            errors = pooled.errors_of_independence()
-            dependence = float(np.mean([errors[at, last] for at in range(last)]))
-            anchored = read("dependence on the target", share, dependence) / 2 / rows >= need
-        base = split if anchored else noise
-    view = exact if anchored else pooled
-    forecast = forecast_of(view.layout, tuple(view.pairs), rows)
-    most = spanning_edges(tuple(view.pairs), len(view.columns))
-    edges = most
-    if most and _quiet_distance(forecast, most, left) - base > rule.FULL_TREE_NOISE:
-        edges = (most + 1) // 2
-    amounts, apart = left.amounts, np.array(list(view.errors_of_independence().values()))
-    alone, best, chosen = forecast.quietest(0, amounts), 0.0, 0
-    for asked in sorted({edges, min(edges, rule.FEW_PAIRS)} - {0}):
-        a_pair = forecast.as_distance(4 * asked) / epsilon  # scale of the noise, were all of epsilon the share
-        share = min(rule.READING_SHARE, rule.GAIN_PRICE / noise, a_pair / rule.GAIN_NOISE)
-        scale = a_pair / share
-        if scale > rule.MOST_GAIN_NOISE:
-            continue
-        joined = forecast.quietest(asked, amounts)
-        saved = read(purpose_of_gain(asked), share, forecast.saved(asked, joined, apart), asked)
-        gain = forecast.as_distance(saved) - forecast.cost_to_columns(asked, alone, joined)
-        if gain > max(best, rule.GAIN_SCALES * scale):
-            best, chosen = gain, asked
-        if gain < -rule.GAIN_SCALES * scale:  # where the best two lose, more of them lose more
-            break
-    amount = forecast.quietest(chosen, left.amounts)
-    return ViewChoice(anchored=anchored, edges=chosen, gain=best, readings=tuple(readings), left=left, amount=amount)
+        divided = _Seen.of(exact, max(rows, 1.0))
+        joins = _asks_for_one_tree(pooled, divided, left)
+        gain = reader.gained(pooled, (pooled.spanning,)) if joins else _NO_GAIN
+        if gain.edges and gain.distance > rule.SPLIT_COST_REPAID * (divided.quiet_distance(0, left) - noise):
+            return reader.chosen(pooled, gain)
+        pays, gain_of_split = _split_pays(pooled, divided, left, reader)
+        if gain.edges and (not pays or gain.distance > gain_of_split):
+            return reader.chosen(pooled, gain)
+        view, asked = divided if pays else pooled, pooled.spanning if joins else 0
+    base = view.quiet_distance(0, left)
+    edges, joined = view.spanning, view.forecast.quietest(view.spanning, reader.left.amounts)
+    if edges and joined.law == LAPLACE and view.forecast.distance(edges, joined) - base > rule.FULL_TREE_NOISE:
+        edges = (edges + 1) // 2
+    return reader.chosen(view, reader.gained(view, sorted({edges, min(edges, rule.FEW_PAIRS)} - {0, asked})))
 
 
-def _quiet_distance(forecast: Forecast, edges: int, left: Left) -> float:
-    """Return the expected distance by noise alone, under the quieter law."""
-    return forecast.distance(edges, forecast.quietest(edges, left.amounts))
+def _asks_for_one_tree(pooled: _Seen, divided: _Seen, left: Left) -> bool:
+    """Tell whether one tree is asked for before a split: noise is Gaussian, and too much of it for a split."""
+    law = pooled.forecast.quietest(pooled.spanning, left.amounts).law
+    return law == GAUSSIAN and divided.quiet_distance(divided.spanning, left) > rule.GAUSSIAN_SPLIT_NOISE
+
+
+def _split_pays(pooled: _Seen, divided: _Seen, left: Left, reader: _Reader) -> tuple[bool, float]:
+    """Tell whether the target shall split the tables, and what that was read to gain; 0 where nothing was.
+
+    Parameters
+    ----------
+    pooled, divided : _Seen
+        The view in which all columns are alike, and that of the split.
+    left : Left
+        What was left before any reading.
+    reader : _Reader
+    """
+    cost = divided.quiet_distance(0, left) - reader.noise
+    if cost <= rule.FREE_SPLIT:
+        return True, 0.0
+    rows, columns = pooled.forecast.rows, range(len(divided.exact.columns))
+    share, scale = rule.dependence_share(reader.noise, cost, reader.epsilon * rows)
+    chance = float(np.mean([pooled.forecast.chance(at, divided.exact.layout.classes) for at in columns]))
+    need = math.hypot(max(rule.SPLIT_RATIO * cost, rule.SPLIT_SCALES * scale), chance)
+    if need > rule.MOST_SPLIT_NEED or scale > rule.MOST_SPLIT_NOISE:
+        return False, 0.0
+    errors = pooled.exact.errors_of_independence()
+    dependence = float(np.mean([errors[at, len(columns)] for at in columns]))
+    found = reader.read("dependence on the target", share, dependence) / 2 / rows
+    return found >= need, pooled.forecast.gain_of_split(found, chance) - cost
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Seen:
+    """A view, and what is expected of its plans."""
+
+    exact: ExactTables
+    forecast: Forecast
+    spanning: int
+    """Pairs of a forest that joins all columns which may be joined."""
+
+    @classmethod
+    def of(cls, exact: ExactTables, rows: float) -> _Seen:
+        pairs = tuple(exact.pairs)
+        return cls(
+            exact=exact,
+            forecast=forecast_of(exact.layout, pairs, rows),
+            spanning=spanning_edges(pairs, len(exact.columns)),
+        )
+
+    def quiet_distance(self, edges: int, left: Left) -> float:
+        """Return the expected distance by noise alone, under the quieter law."""
+        return self.forecast.distance(edges, self.forecast.quietest(edges, left.amounts))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Gain:
+    """What pairs were read to gain."""
+
+    distance: float
+    edges: int
+    """How many pairs it is of; 0 where nothing shows."""
+
+
+_NO_GAIN = _Gain(distance=0.0, edges=0)
+
+
+class _Reader:
+    """Takes readings, and keeps what is left after them."""
+
+    def __init__(self, *, whole: int, noise: float, randomness: Randomness, left: Left) -> None:
+        self.left, self.noise, self.epsilon = left, noise, whole / (1 << 52)
+        self._whole, self._randomness = whole, randomness
+        self._readings: list[Reading] = []
+
+    def read(self, purpose: str, share: float, value: float, pairs: int = 1) -> float:
+        """Charge a reading, draw it, and return it in rows."""
+        width = reading_width(pairs)
+        rate = rate_within(int(self._whole * Fraction(share)), width)
+        draw = Draw(purpose=purpose, mechanism=LAPLACE_MECHANISM, rate=rate, sensitivity=width)
+        self.left = self.left.after(draw.units)
+        exactly = np.array([round(value * STEPS)], dtype=np.int64)
+        words = Words(self._randomness.child(purpose))
+        reading = Reading(draw=draw, steps=int(noisy_counts(exactly, draw.rate, words)[0]))
+        self._readings.append(reading)
+        return reading.rows
+
+    def gained(self, view: _Seen, numbers: Sequence[int]) -> _Gain:
+        """Ask what so many pairs gain, one number after another, and return the largest gain that shows."""
+        forecast, amounts = view.forecast, self.left.amounts
+        apart = np.array(list(view.exact.errors_of_independence().values()))
+        alone, best = forecast.quietest(0, amounts), _NO_GAIN
+        for edges in numbers:
+            a_pair = forecast.as_distance(4 * edges) / self.epsilon  # scale of the noise, were all of epsilon the share
+            share = min(rule.READING_SHARE, rule.GAIN_PRICE / self.noise, a_pair / rule.GAIN_NOISE)
+            if a_pair / share > rule.MOST_GAIN_NOISE:
+                continue
+            joined = forecast.quietest(edges, amounts)
+            saved = self.read(purpose_of_gain(edges), share, forecast.saved(edges, joined, apart), edges)
+            worth, price = forecast.worth_and_price(edges, joined)
+            gain = worth * forecast.as_distance(saved) - price * forecast.cost_to_columns(edges, alone, joined)
+            least = rule.GAIN_SCALES * worth * a_pair / share
+            if gain > max(best.distance, least):
+                best = _Gain(distance=gain, edges=edges)
+            if gain < -least:  # where the best two lose, more of them lose more
+                break
+        return best
+
+    def chosen(self, view: _Seen, gain: _Gain) -> ViewChoice:
+        """Return the choice of a view, and of as many pairs as gain."""
+        return ViewChoice(
+            anchored=view.exact.layout.anchored,
+            edges=gain.edges,
+            gain=gain.distance,
+            readings=tuple(self._readings),
+            left=self.left,
+            amount=view.forecast.quietest(gain.edges, self.left.amounts),
+        )
 
 
 def delta_may_pay(layout: Layout, pairs: tuple[Pair, ...], left: Left) -> bool:

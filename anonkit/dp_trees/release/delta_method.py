@@ -53,9 +53,8 @@ class DeltaMethod(CentralMethod):
         Nothing is looked at without a delta, or where every column has a public domain. See
         `anonkit.dp_trees.release.private_domains`. Where nothing can be released, `found_domains.undecided` says why.
         """
-        if not self.delta or not undeclared_columns(policy):
+        if self.with_domains_to_find(policy) is policy:
             return policy
-        self.check_unit(policy)
         search = DomainSearch(
             source,
             engine,
@@ -67,6 +66,14 @@ class DeltaMethod(CentralMethod):
             words=Words(rng.child("domains")),
         )
         return search.found(policy)
+
+    def with_domains_to_find(self, policy: Policy) -> Policy:
+        """Return the policy with the columns whose domains would be found, without a look at any cell; or as it was."""
+        undeclared = undeclared_columns(policy)
+        if not self.delta or not undeclared:
+            return policy
+        self.check_unit(policy)
+        return replace(policy, found_domains=FoundDomains(names=tuple(undeclared), is_plan=True))
 
     def epsilon_left(self, policy: Policy) -> Fraction:
         """Return what is left of epsilon, for the unit of privacy, when the domains are found."""

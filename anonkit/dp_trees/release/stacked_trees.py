@@ -46,6 +46,7 @@ from anonkit.policy.public_domains import (
     numeric_target,
     public_domains,
 )
+from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.additive_scores import AdditiveScores, places_of
@@ -114,11 +115,17 @@ class StackedMethod(CellMethod, DeltaMethod):
         """State the promise: epsilon, in whole units, whatever the rule divides it into."""
         schema_of(public_domains(policy, target_required=True), 2)
         self.check_unit(policy)
-        found = policy.found_domains
-        assumptions = (f"That there are about {self.n_rows:,} rows is public knowledge.",) if self.n_rows else ()
-        if found is not None:
-            return self.approximate_promise(policy, *assumptions)
-        return self.promise(policy, self._claim, *assumptions)
+        if policy.found_domains is not None:
+            return self.approximate_promise(policy)
+        return self.promise(policy, self._claim, *self._assumed_rows)
+
+    def approximate_promise(self, policy: Policy, *bounds: str) -> ApproximateDP:
+        """Return the promise of the epsilon and the delta that were asked for."""
+        return super().approximate_promise(policy, *self._assumed_rows, *bounds)
+
+    @property
+    def _assumed_rows(self) -> tuple[str, ...]:
+        return (f"That there are about {self.n_rows:,} rows is public knowledge.",) if self.n_rows else ()
 
     def plan(
         self, policy: Policy, rows: float, counting: Draw | None, numbers: TargetHistogram | None = None

@@ -29,6 +29,7 @@ _BUCKETS = 256  # of numbers, by a fixed hash: how many are used tells about how
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 by the golden ratio, Fibonacci hashing (Knuth, volume 3, section 6.4)
 _NUMBER = r"^\s*[+-]?(0|[1-9][0-9]{0,14})(\.[0-9]*)?([eE][+-]?[0-9]+)?\s*$"
 _FIGURES = 3 + _BUCKETS
+_LOOKED_AT = 4096  # cells, by which is told whether texts repeat
 
 
 def text_columns(schema: pa.Schema, policy: Policy) -> list[str]:
@@ -72,13 +73,32 @@ class CountNumbers:
 
 
 def _counts(texts: pa.Array) -> NDArray[np.int64]:
-    filled = (texts.dictionary_decode() if isinstance(texts, pa.DictionaryArray) else texts).drop_null()
-    plain = pc.match_substring_regex(filled, _NUMBER)
-    odd = filled.filter(pc.invert(plain))
-    others = int(np.isnan(cell_numbers(odd)).sum())
-    bits = (cell_numbers(filled.filter(plain)) + 0.0).view(np.uint64)
-    used = np.bincount(((bits * _ODD) >> np.uint64(56)).astype(np.int64), minlength=_BUCKETS)
-    return np.concatenate([np.array([len(filled), others, len(odd) - others]), used])
+    """Return the counts of one column."""
+    entries, of_text = _weighted(texts)
+    plain = pc.match_substring_regex(entries, _NUMBER).to_numpy(zero_copy_only=False)
+    no_number = np.isnan(cell_numbers(entries.filter(pa.array(~plain))))
+    odd = of_text[~plain]
+    bits = (cell_numbers(entries.filter(pa.array(plain))) + 0.0).view(np.uint64)
+    buckets = ((bits * _ODD) >> np.uint64(56)).astype(np.int64)
+    used = np.zeros(_BUCKETS, dtype=np.int64)
+    np.add.at(used, buckets, of_text[plain])
+    return np.concatenate([np.array([of_text.sum(), odd[no_number].sum(), odd[~no_number].sum()]), used])
+
+
+def _weighted(texts: pa.Array) -> tuple[pa.StringArray, NDArray[np.int64]]:
+    """Return the filled cells and how often each counts: every text once where texts repeat, else every cell."""
+    coded = texts
+    if not isinstance(texts, pa.DictionaryArray):
+        repeats = len(pc.unique(texts.slice(0, _LOOKED_AT))) <= min(len(texts), _LOOKED_AT) / 2
+        coded = pc.dictionary_encode(texts) if repeats else None
+    elif len(texts.dictionary) > len(texts):  # it is that of more cells than these
+        texts, coded = texts.dictionary_decode(), None
+    if coded is None:
+        texts = texts.drop_null()
+        return texts, np.ones(len(texts), dtype=np.int64)
+    of_text = np.bincount(coded.indices.drop_null().to_numpy(), minlength=len(coded.dictionary))
+    filled = coded.dictionary.is_valid()
+    return coded.dictionary.filter(filled), of_text[filled.to_numpy(zero_copy_only=False)]
 
 
 def mixed_notes(mixed: Mapping[str, Mapping[str, int]]) -> list[str]:

@@ -20,6 +20,32 @@ def test_the_bound_fails_no_more_often_than_promised(epsilon: float) -> None:
     assert bounds[n] > epsilon
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.02), (0.5, 0.05), (1.0, 1e-3)])
+def test_the_bound_at_a_delta_fails_no_more_often_than_promised(epsilon: float, delta: float) -> None:
+    """The worst mechanism shows a coin with probability delta, and else answers as epsilon allows.
+
+    The attacker guesses about all coins, or about those alone that he was shown.
+    """
+    rng, coins, alpha, runs = np.random.default_rng(3), 60, 0.05, 3000
+    shown = rng.binomial(coins, delta, runs)
+    others = rng.binomial(coins - shown, 1 / (1 + math.exp(-epsilon)))
+    for right, guesses in ((shown + others, np.full(runs, coins)), (shown, shown)):
+        pairs, times = np.unique(np.column_stack([right, guesses]), axis=0, return_counts=True)
+        bounds = np.array([epsilon_of_guesses(*map(int, pair), alpha, delta=delta, coins=coins) for pair in pairs])
+        assert times[bounds > epsilon].sum() <= alpha * runs
+
+
+def test_a_small_delta_costs_little_and_none_costs_nothing() -> None:
+    """At 0 it is the bound of pure epsilon, and it falls with delta and with the coins that delta adds up over."""
+    assert epsilon_of_guesses(90, 100, delta=0.0, coins=900) == epsilon_of_guesses(90, 100)
+    bounds = [epsilon_of_guesses(90, 100, delta=delta, coins=100) for delta in (0.0, 1e-9, 1e-5, 1e-3, 1e-2, 0.5)]
+    assert bounds == sorted(bounds, reverse=True)
+    assert bounds[0] - bounds[1] < 1e-6
+    assert bounds[3] > epsilon_of_guesses(90, 100, delta=1e-3, coins=1_000)
+    assert bounds[-1] == 0
+    assert epsilon_of_guesses(100, 100, delta=1e-9) > 3
+
+
 def test_no_guess_says_nothing() -> None:
     """Nor do half of the guesses being right."""
     assert epsilon_of_guesses(0, 0) == 0

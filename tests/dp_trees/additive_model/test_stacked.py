@@ -9,10 +9,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import chisquare
 
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.dp_trees.additive_model.budget_rule import Rule, rule_for
-from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
+from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, asked_attributes, learn
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
 from anonkit.published.additive_scores import places_of
 from anonkit.published.tree_attributes import Split, TreeSchema
@@ -210,3 +211,58 @@ def test_a_long_audit_of_splits_and_weights_together_finds_most_of_epsilon(
 ) -> None:
     """The same with thousands: 0.7 of the claim is shown where no other row is in the way, and never more than it."""
     assert share * 2.0 < _audit(OTHERS[pair], 2.0, 8_000, monkeypatch) <= 2.0
+
+
+def _factor(seed: int, n: int, attributes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows whose class all attributes tell, each a little: two codes each."""
+    draw = np.random.default_rng(seed)
+    labels = draw.integers(0, 2, n)
+    codes = (draw.random((attributes, n)) < np.where(labels == 1, 0.85, 0.15)).astype(np.uint8)
+    return codes, labels.astype(np.int64)
+
+
+def _few_rows(seed: int, codes: np.ndarray, labels: np.ndarray, **chosen: int) -> StackedForest:
+    """Learn from few rows at a small epsilon, by the rule or with something changed in it."""
+    attributes = [attribute(f"a{at:02d}", 2, Split.ONE_VS_REST) for at in range(len(codes))]
+    rule = replace(rule_for(epsilon=0.1, rows=labels.size, attributes=len(codes), classes=2), **chosen)
+    plan = StackedPlan(rule=rule, schema=schema_of(*attributes), trees=1, epsilon=Fraction(1, 10))
+    batch = CodedBatch(codes=codes, labels=labels, first_row=0)
+    return learn(plan, BatchCounter(lambda: [batch]), Randomness.seeded(seed))
+
+
+def test_few_rows_of_many_attributes_are_learned_from() -> None:
+    """Histograms of all thirty attributes drown; those of four do not, whichever they are."""
+    codes, labels = _factor(1, 380, 30)
+    fresh, truth = _factor(2, 1_000, 30)
+    right: dict[int, list[float]] = {4: [], 30: []}
+    for asked, seed in itertools.product(right, range(30)):
+        found = _few_rows(seed, codes, labels, asked=asked)
+        scores = found.scores.logarithms(places_of(found.forest, fresh), fresh)
+        right[asked].append(float((scores.argmax(axis=1) == truth).mean()))
+    assert _few_rows(0, codes, labels).plan.rule.asked == 4
+    assert np.mean(right[4]) > np.mean(right[30]) + 0.1
+
+
+def test_attributes_that_are_not_asked_say_nothing_and_cost_nothing() -> None:
+    """No histogram, no evidence, no draw; released rows have their values evenly."""
+    codes, labels = _factor(1, 380, 30)
+    found = _few_rows(3, codes, labels)
+    asked = [at for at, table in enumerate(found.histograms) if table.size]
+    assert len(asked) == found.plan.histogram_draw.times == 4
+    assert 0.099 < found.accounting.epsilon <= 0.1
+    told = [table.any() for table in found.scores.attributes]
+    assert [at for at, one in enumerate(told) if one] == asked
+    assert all((found.world.shares[at] == 0.5).all() for at in range(30) if at not in asked)
+
+
+def test_which_attributes_are_asked_does_not_depend_on_the_rows() -> None:
+    """Another table, the same lots; another key, others; over many keys all are drawn alike."""
+    codes, labels = _factor(1, 380, 30)
+    found = [
+        [at for at, table in enumerate(_few_rows(seed, own, labels).histograms) if table.size]
+        for seed, own in ((3, codes), (3, 1 - codes), (4, codes))
+    ]
+    assert found[0] == found[1] != found[2]
+    drawn = np.bincount(np.concatenate([asked_attributes(6, 2, Randomness.seeded(seed)) for seed in range(1_500)]))
+    assert chisquare(drawn).pvalue > 1e-3
+    assert asked_attributes(3, 3, Randomness.seeded(1)) == (0, 1, 2)

@@ -33,7 +33,7 @@ def test_rare_values_are_counted_together_and_come_last() -> None:
 def test_shares_of_margins_add_up_whatever_the_noise() -> None:
     """Also of a class that the noise has left no row."""
     tables = [noisy(np.array([[5, 0, 0], [0, 0, 0]]), 20.0, seed) for seed in range(3)]
-    margins = margins_of(tables, [np.array([0, 1, 1])] * 3)
+    margins = margins_of(tables, [np.array([0, 1, 1])] * 3, [0, 2, 3])
     for at in range(3):
         assert margins.values[at].sum(axis=1) == pytest.approx(1)
         assert margins.grouped(at).sum(axis=1) == pytest.approx(1)
@@ -52,6 +52,20 @@ def test_rows_per_class_weigh_tables_by_their_noise() -> None:
     assert rows_per_class(tables) == pytest.approx([100, 20], abs=0.01)
 
 
+def test_bins_of_a_number_are_smoothed_and_what_is_missing_is_not() -> None:
+    """Ten bins that rise slowly and a cell for missing: nearer than as categories, in the mean over many draws."""
+    truth = np.concatenate([np.linspace(40, 130, 10), [60.0]])[np.newaxis]
+    off = np.zeros((60, 2, 2))
+    for seed in range(60):
+        table = noisy(truth, 40.0, seed)
+        for at, bins in enumerate((0, 10)):
+            found = np.abs(margins_of([table], [np.arange(11)], [bins]).values[0] - truth / truth.sum())[0]
+            off[seed, at] = found[:10].sum(), found[10]
+    categories, numbers = off.mean(axis=0)
+    assert numbers[0] < 0.8 * categories[0]
+    assert numbers[1] < 1.25 * categories[1]
+
+
 def test_margins_of_pairs_bring_columns_nearer_to_the_truth() -> None:
     """Four tables that share a column tell more of it than its own, in the mean over many draws."""
     truth = np.array([[400, 300, 200, 100]])
@@ -61,7 +75,7 @@ def test_margins_of_pairs_bring_columns_nearer_to_the_truth() -> None:
     for seed in range(60):
         one_ways = [noisy(truth, 15.0, seed), *(noisy(1000 * other[np.newaxis], 15.0, 100 + seed) for _ in range(4))]
         groups = [np.arange(4), *[np.arange(3)] * 4]
-        before = margins_of(one_ways, groups)
+        before = margins_of(one_ways, groups, [0] * 5)
         pairs = {(0, at): noisy(joint, 8.0, 1000 * at + seed) for at in range(1, 5)}
         after = refined(before, one_ways, pairs)
         alone.append(np.abs(before.values[0] - truth / 1000).sum())
@@ -76,7 +90,7 @@ def test_groups_are_spread_over_their_values_as_the_column_says() -> None:
         Measured(counts=np.array([[50, 30, 10, 0, 0]]), variance=1e-6),
         Measured(counts=np.array([[60, 30]]), variance=1e-6),
     ]
-    margins = margins_of(tables, [np.array([0, 1, 1, 2, 2]), np.array([0, 1])])
+    margins = margins_of(tables, [np.array([0, 1, 1, 2, 2]), np.array([0, 1])], [0, 0])
     shares = np.array([[[0.3, 0.2], [0.2, 0.2], [0.08, 0.02]]])
     spread = margins.spread((0, 1), shares)
     assert spread.sum() == pytest.approx(1)

@@ -21,6 +21,12 @@ TREES = {
 QUIET = np.zeros(2)
 
 
+def pair_of(completion: Completion, pair: tuple[int, int]) -> np.ndarray:
+    """The shares of one pair."""
+    first, second = (completion.layout.values(column) for column in pair)
+    return completion.all_pairs()[:, first, second]
+
+
 @pytest.mark.parametrize("name", TREES)
 def test_all_pairs_are_those_of_the_joint_distribution(name: str) -> None:
     """Brute force over all 24 cells, for two classes at once; a thousandth of each pair is left to noise."""
@@ -43,6 +49,25 @@ def test_all_pairs_are_those_of_the_joint_distribution(name: str) -> None:
         )
 
 
+def test_rows_of_groups_are_the_sums_of_their_values() -> None:
+    """Groups that do not stand together, and a column of one value."""
+    joints = [joint_of([(0, 1), (1, 2)], seed) for seed in (1, 2)]
+    alone = margins_of_joints(joints)
+    groups = (np.array([1, 0]), *(np.arange(size) % 2 for size in SIZES[1:]), np.zeros(1, dtype=np.int64))
+    margins = Margins(totals=np.array([30.0, 5.0]), values=(*alone.values, np.ones((2, 1))), groups=groups)
+    completion = Completion(layout_of([*SIZES, 1], 2), margins)
+    completion.learn((0, 1), np.stack([margin(joint, 0, 1) for joint in joints]), QUIET)
+    pairs = completion.rows_of_groups()
+    assert list(pairs) == list(itertools.combinations(range(5), 2))
+    for (first, second), rows in pairs.items():
+        wanted = np.zeros_like(rows)
+        for one, other in itertools.product(range(groups[first].size), range(groups[second].size)):
+            wanted[:, groups[first][one], groups[second][other]] += (
+                pair_of(completion, (first, second))[:, one, other] * margins.totals
+            )
+        assert rows == pytest.approx(wanted)
+
+
 def test_all_pairs_of_a_circle_are_kept() -> None:
     """Six tables of any joint distribution, learned one by one: after some rounds each is what it is known to be."""
     draw = np.random.default_rng(5)
@@ -54,7 +79,7 @@ def test_all_pairs_of_a_circle_are_kept() -> None:
         completion.learn(pair, tables[pair], QUIET)
     completion.settle(60)
     for pair in pairs:
-        assert completion.pair(pair) == pytest.approx(tables[pair], abs=1e-3)
+        assert pair_of(completion, pair) == pytest.approx(tables[pair], abs=1e-3)
 
 
 def test_what_noise_explains_is_not_taken_over() -> None:
@@ -69,7 +94,7 @@ def test_what_noise_explains_is_not_taken_over() -> None:
     for part, noise in ((0.0, squares), (0.5, squares / 2)):
         completion = Completion(layout_of(SIZES, 2), margins)
         completion.learn((0, 1), table, noise)
-        assert completion.pair((0, 1)) == pytest.approx(alone + part * (table - alone), abs=1e-6)
+        assert pair_of(completion, (0, 1)) == pytest.approx(alone + part * (table - alone), abs=1e-6)
 
 
 def test_tables_that_contradict_each_other_leave_shares() -> None:
@@ -97,7 +122,7 @@ def test_a_value_that_no_row_has_leads_nowhere() -> None:
     table = np.array([[[0.3, 0.7], [0.0, 0.0]]])
     completion = Completion(layout_of([2, 2]), margins)
     completion.learn((0, 1), table, np.zeros(1))
-    assert completion.pair((0, 1)) == pytest.approx(table, abs=1e-6)
+    assert pair_of(completion, (0, 1)) == pytest.approx(table, abs=1e-6)
 
 
 def test_squares_of_noise_are_a_quarter_of_those_that_were_drawn() -> None:

@@ -17,7 +17,7 @@ def test_a_pair_is_a_distribution_with_the_margins_of_the_columns(seed: int, dev
     """None is negative, and the values of the second column add up to what that says: the first is fitted before."""
     draw = np.random.default_rng(seed)
     one_ways = [Measured(counts=draw.integers(0, 60, (2, size)), variance=deviation**2) for size in (4, 3)]
-    margins = margins_of(one_ways, [np.array([0, 1, 2, 2]), np.arange(3)])
+    margins = margins_of(one_ways, [np.array([0, 1, 2, 2]), np.arange(3)], [0, 0])
     noise = np.rint(draw.normal(0, deviation, (2, 3, 3))).astype(np.int64)
     found = consistent_pair((0, 1), Measured(counts=draw.integers(0, 30, (2, 3, 3)) + noise, variance=1.0), margins)
     assert found.min() >= 0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from anonkit.dp_trees.marginals.dependency_tree import STEPS
 from anonkit.dp_trees.marginals.exact_tables import ExactTables
 from anonkit.dp_trees.marginals.left_loss import Amount
-from anonkit.dp_trees.marginals.marginal_rule import Forecast, stage_shares
+from anonkit.dp_trees.marginals.marginal_rule import Forecast, dependence_share, stage_shares
 from anonkit.dp_trees.marginals.view_choice import chosen_view, forecast_of, purpose_of_gain, reading_width
 from anonkit.dp_trees.questions import BatchCounter
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
@@ -159,6 +159,52 @@ def test_a_small_table_is_split_by_a_target_that_says_much(strength: float, leas
     left = left_of(1.0)
     split = sum(chosen_view(exact, 700, left, left.units, Randomness.seeded(seed)).anchored for seed in range(30))
     assert least <= split <= most
+
+
+@pytest.mark.parametrize("counted", [600, 800])
+def test_a_noisy_number_of_rows_does_not_decide_a_split(counted: int) -> None:
+    """A hundred rows more or less than there are: a target that says much splits the tables either way."""
+    codes, labels = rows_of_classes(700, 2, 0.6)
+    layout = layout_of([10] * 9, 2)
+    exact = ExactTables.counted(layout, layout.pairs, BatchCounter(lambda: [batch_of(codes, labels)]))
+    left = left_of(1.0)
+    split = sum(chosen_view(exact, counted, left, left.units, Randomness.seeded(seed)).anchored for seed in range(30))
+    assert split >= 20
+
+
+def test_the_reading_of_a_dependence_costs_no_more_than_it_tells() -> None:
+    """The less a split costs in noise and the more rows there are, the less of epsilon; the scale is of that share."""
+    few, many = (dependence_share(0.01, 0.004, rows)[0] for rows in (3_000.0, 30_000.0))
+    assert few == 0.05
+    assert many < 0.02
+    assert dependence_share(0.01, 0.004, 30_000.0)[1] == pytest.approx(2 / (many * 30_000))
+
+
+CHAIN = [12, 2, 9, 4, 16, 6, 9, 4, 16, 6, 12]
+
+
+def test_with_a_delta_one_tree_of_all_columns_takes_the_place_of_a_split() -> None:
+    """Columns that lean on each other more than on the target, at epsilon .1: Gaussian noise affords a whole tree."""
+    codes = chain(30_000, CHAIN, strength=0.5)
+    layout = layout_of(CHAIN, 2)
+    exact = ExactTables.counted(layout, layout.pairs, BatchCounter(lambda: [batch_of(codes, codes[1])]))
+    left = left_of(0.1, 1e-9)
+    for seed in range(5):
+        choice = chosen_view(exact, 30_000, left, left.units, Randomness.seeded(seed))
+        assert (choice.anchored, choice.edges, choice.amount.law) == (False, len(CHAIN), GAUSSIAN)
+
+
+def test_with_a_delta_a_target_that_all_columns_lean_on_splits_the_tables() -> None:
+    """Columns that know of each other through the target alone: a split tells all of it, where a tree tells little."""
+    draw = np.random.default_rng(3)
+    labels = draw.integers(0, 2, 12_000)
+    codes = np.where(draw.random((18, 12_000)) < 0.35, labels * 5, draw.integers(0, 10, (18, 12_000)))
+    layout = layout_of([10] * 18, 2)
+    exact = ExactTables.counted(layout, layout.pairs, BatchCounter(lambda: [batch_of(codes, labels)]))
+    left = left_of(0.2, 1e-9)
+    choices = [chosen_view(exact, 12_000, left, left.units, Randomness.seeded(seed)) for seed in range(20)]
+    assert {choice.readings[0].draw.purpose for choice in choices} == {"gain of 18 pairs"}
+    assert sum(choice.anchored for choice in choices) >= 10
 
 
 def test_what_chance_makes_of_independent_columns_is_told() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
@@ -15,7 +16,10 @@ import pytest
 import anonkit
 from anonkit.cli.summary import notes_of
 from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.domains.cell_keys import cell_numbers
 from anonkit.engines.local.local_engine import LocalEngine
+from anonkit.engines.reading import number_columns
+from anonkit.engines.reading.number_columns import CountNumbers
 from anonkit.engines.reading.settled_tables import unusable_cells
 from anonkit.policy.column_declarations import Column, ColumnType
 from anonkit.policy.declaration import Policy
@@ -125,3 +129,30 @@ def test_nothing_is_counted_under_differential_privacy(tmp_path: Path) -> None:
     release = anonkit.release(tmp_path / "in.csv", method="rr", epsilon=30, policy=policy, ledger=None)
     assert FIGURE not in release.owner
     assert NOTES not in release.owner
+
+
+SPELLINGS = ("1", "01", "1e3", " 4", "-0.0", "0", "1.50", "1_0", "12345678901234567", "nan", "", "5 or more", None)
+
+
+@pytest.mark.parametrize("texts", [SPELLINGS * 50, tuple(f"{number}" for number in range(600)), (None,) * 5, ()])
+def test_cells_are_counted_alike_however_they_arrive(texts: tuple[str | None, ...]) -> None:
+    """One by one, in one batch, as codes, and as codes of a larger table: the same counts."""
+    count, cells = CountNumbers(names=["a"]), pa.array(texts, pa.string())
+
+    def counted(array: pa.Array) -> list[int]:
+        found: list[int] = count(pa.record_batch([array], ["a"]), 0).tolist()
+        return found
+
+    expected = sum((np.array(counted(cells.slice(at, 1))) for at in range(len(cells))), np.zeros(count.size, np.int64))
+    assert counted(cells) == expected.tolist()
+    coded = pa.array([*texts, *(f"none {number}" for number in range(1_000))], pa.string()).dictionary_encode()
+    assert counted(cells.dictionary_encode()) == counted(coded.slice(0, len(cells))) == expected.tolist()
+
+
+def test_a_text_that_repeats_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a column of categories a batch holds few, and reading each cell was a tenth of a large release."""
+    read: list[int] = []
+    monkeypatch.setattr(number_columns, "cell_numbers", lambda array: (read.append(len(array)), cell_numbers(array))[1])
+    texts = pa.array(["Private", "7", "none"] * 4_000)
+    assert CountNumbers(names=["a"])(pa.record_batch([texts], ["a"]), 0)[:3].tolist() == [12_000, 8_000, 0]
+    assert sum(read) == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from part_workers import Forging
+from s3_server import BUCKET, keys, s3_server
 
 import anonkit
 from anonkit.bundle.data_files import parts_of
@@ -56,7 +58,7 @@ def customers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def released(customers: Path, case: str, output: Path, engine: str, **more: Any) -> anonkit.Release:
+def released(customers: Path, case: str, output: Path | str, engine: str, **more: Any) -> anonkit.Release:
     """Release in files of a few hundred rows."""
     asked = {**CASES[case], **more}
     return anonkit.release(
@@ -147,6 +149,32 @@ def test_the_driver_touches_no_row(
     assert [check.name for check in checks if not check.passed] == ["randomness"]  # the test's seed
     ends = ("croissant.json", "datapackage.json", "params.json", "parquet", "report.html", "report.json")
     assert sorted(path.name for path in (tmp_path / "spark").iterdir()) == [f"out.{end}" for end in ends]
+
+
+@pytest.mark.slow
+def test_into_a_store_too_the_driver_touches_no_row(
+    spark: Any, customers: Path, tmp_path: Path, blind: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Executors put the files and read them back from the store; the driver puts sidecars, the descriptor last."""
+    with s3_server() as client:
+        for name in (
+            "AWS_ACCESS_KEY_ID",
+            "AWS_SECRET_ACCESS_KEY",
+            "AWS_DEFAULT_REGION",
+            "AWS_ENDPOINT_URL",
+            "no_proxy",
+        ):
+            monkeypatch.setitem(spark.sparkContext.environment, name, os.environ[name])
+        local = released(customers, "ppnb", tmp_path / "out.parquet", "local")
+        blind()
+        made = released(customers, "ppnb", f"s3://{BUCKET}/monthly/out.parquet", "spark")
+        monkeypatch.undo()
+        parts = [key for key in keys(client) if "/part-" in key]
+
+        assert len(parts) > 1
+        assert _rows(made).equals(_rows(local))
+        checks = anonkit.validate(f"s3://{BUCKET}/monthly/out.parquet").checks
+        assert [check.name for check in checks if not check.passed] == ["randomness"]  # the test's seed
 
 
 @pytest.mark.slow

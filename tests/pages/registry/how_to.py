@@ -188,6 +188,9 @@ PAGES = {
         first="anonkit release --method rr --epsilon 8 --budget 8 --policy policy.toml in.csv out.parquet",
         leaves=("predictions.parquet", "model.json"),
     ),
+    "docs/how-to/release-into-an-object-store.md": Page(
+        covered={"*": "tests/cli/test_store_commands.py::test_the_page_runs"}
+    ),
     "docs/how-to/release-several-tables.md": Page(
         inputs={"patients.csv": patients(), "visits.csv": visits()},
         after={"# private.toml": "anonkit run private.toml"},
