@@ -113,10 +113,30 @@ def spark_is_there() -> None:
         _absent("Java")
 
 
+def _java_of_spark() -> Any:
+    context = sys.modules.get("pyspark.core.context")
+    return getattr(getattr(context, "SparkContext", None), "_gateway", None)
+
+
+@pytest.fixture(autouse=True)
+def spark_is_started_by_its_fixture(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Refuse a test that starts Spark in this process without `spark`: Java keeps the environment it was started in.
+
+    The executors of later tests would not find the modules of the tests, in whatever order these happen to run.
+    """
+    was_there = _java_of_spark() is not None
+    yield
+    if not was_there and _java_of_spark() is not None:
+        assert request.config.stash.get(SPARK_IS_OURS, False), "use the fixture `spark`"
+
+
 @pytest.fixture(scope="session")
-def spark(spark_is_there: None) -> Iterator[Any]:
+def spark(spark_is_there: None, request: pytest.FixtureRequest) -> Iterator[Any]:
     """One small Spark on this machine for all tests that need it."""
     import pyspark.sql
+
+    assert _java_of_spark() is None, "a test has started Spark without this fixture"
+    request.config.stash[SPARK_IS_OURS] = True
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "tests")])
@@ -141,6 +161,9 @@ def postgresql() -> Iterator[Server]:
     yield server
     server.remove()
 
+
+SPARK_IS_OURS = pytest.StashKey[bool]()
+"""Set where the fixture `spark` has started Java."""
 
 SMALL_SPARK = {
     "spark.log.level": "OFF",

@@ -221,13 +221,18 @@ def test_a_parquet_file_is_counted_as_the_table_in_it(engine: LocalEngine, table
 # --- what the oracle does not tell -------------------------------------------------------------------------------
 
 
-def test_the_engine_keeps_its_protocol() -> None:
+@pytest.mark.parametrize("name", ENGINES)
+def test_the_engine_keeps_its_protocol(name: str, request: pytest.FixtureRequest) -> None:
     """`open_engine` knows every name of `ENGINES`, and returns an Engine."""
-    for name in ENGINES:
-        engine = open_engine(name)
+    if name == "spark":
+        request.getfixturevalue("spark")
+    with open_engine(name) as engine:
         assert isinstance(engine, Engine)
         assert engine.name == name
-        engine.close()
+
+
+def test_an_engine_that_is_not_there_is_refused() -> None:
+    """Its name is said."""
     with pytest.raises(ParameterError, match=r"engine \(lokal\) is not known"):
         open_engine("lokal")
 
