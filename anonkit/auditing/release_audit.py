@@ -20,7 +20,8 @@ from anonkit.auditing.coin_audit import toss_again
 from anonkit.auditing.rerun import rerun
 from anonkit.bundle.bound_columns import labelled_rows
 from anonkit.bundle.data_files import read_rows
-from anonkit.bundle.stored_release import Place, Release, load
+from anonkit.bundle.release_place import Place
+from anonkit.bundle.stored_release import Release, load
 from anonkit.domains.cell_keys import cell_keys
 from anonkit.engines import open_engine
 from anonkit.engines.reading.settled_tables import settled

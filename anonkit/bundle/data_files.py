@@ -44,6 +44,13 @@ def parts_of(data: Path) -> list[Path]:
     return parts
 
 
+def data_paths(data: Path) -> str | list[str]:
+    """Return how the descriptor names the data, seen from its folder: a file, or the files of a folder in order."""
+    if not data.is_dir():
+        return data.name
+    return [part.relative_to(data.parent).as_posix() for part in parts_of(data)]
+
+
 def read_schema(data: Path) -> pa.Schema:
     """Return names, types and metadata of the data, from the first file.
 
@@ -118,6 +125,11 @@ def digest(data: Path) -> str:
     parts = parts_of(data)
     names = [part.relative_to(data).as_posix() for part in parts]
     return joint_digest(dict(zip(names, each_part(file_digest, parts), strict=True)))
+
+
+def sha256(content: bytes | Path) -> str:
+    """Return the SHA-256, in hexadecimal, of bytes, a file or a folder of data, see `digest`."""
+    return hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else digest(content)
 
 
 def joint_digest(parts: Mapping[str, str]) -> str:

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from anonkit.bundle.data_files import digests_of
 from anonkit.bundle.json_documents import to_json
-from anonkit.bundle.stored_release import DATA, SIDECARS, SIGNATURE, Place, read_key
+from anonkit.bundle.key_files import read_key
+from anonkit.bundle.release_names import DATA, SIDECARS, SIGNATURE
+from anonkit.bundle.release_place import Place
 from anonkit.errors import EngineError, ReleaseFormatError
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit import __version__
-from anonkit.bundle.data_files import digests_of, parts_of
-from anonkit.bundle.stored_release import DATA, EMITTED, PAGE, PARAMS, REPORT, Place, package_name, sha256
+from anonkit.bundle.data_files import digests_of, parts_of, sha256
+from anonkit.bundle.release_names import DATA, EMITTED, PAGE, PARAMS, REPORT, package_name
+from anonkit.bundle.release_place import Place
 from anonkit.checks.sameness import none_of
 from anonkit.promises.guarantee import Check
 from anonkit.report.catalogue_entries import PublicFiles

@@ -10,7 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.bundle.bound_columns import bound_columns
-from anonkit.bundle.stored_release import DATA, Place, Release
+from anonkit.bundle.release_names import DATA
+from anonkit.bundle.release_place import Place
+from anonkit.bundle.stored_release import Release
 from anonkit.checks.agreement import budget_checks, verification_checks
 from anonkit.checks.anonymity import figure_checks, model_checks, recounted, role_checks
 from anonkit.checks.plain_bounds import Labelled, class_check

@@ -11,19 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit import __version__
-from anonkit.bundle.data_files import joint_digest, parts_of
-from anonkit.bundle.stored_release import (
-    DATA,
-    EMITTED,
-    METADATA_KEY,
-    PAGE,
-    PARAMS,
-    REPORT,
-    Place,
-    data_paths,
-    package_name,
-    sha256,
-)
+from anonkit.bundle.data_files import data_paths, joint_digest, parts_of, sha256
+from anonkit.bundle.release_names import DATA, EMITTED, METADATA_KEY, PAGE, PARAMS, REPORT, package_name
+from anonkit.bundle.release_place import Place
 from anonkit.checks.sameness import differing, none_of, same
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check

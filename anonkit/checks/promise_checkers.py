@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from anonkit.bundle.data_files import read_schema
-from anonkit.bundle.stored_release import DATA
+from anonkit.bundle.release_names import DATA
 from anonkit.checks.agreement import budget_checks, verification_checks
 from anonkit.checks.approximate_histogram import approximate_checks
 from anonkit.checks.central import central_checks

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anonkit.bundle.data_files import digests_of
-from anonkit.bundle.stored_release import SIGNATURE, Place, read_key
+from anonkit.bundle.key_files import read_key
+from anonkit.bundle.release_names import SIGNATURE
+from anonkit.bundle.release_place import Place
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 

@@ -12,7 +12,9 @@ import pyarrow as pa
 from anonkit.bundle.data_files import count_rows, read_schema
 from anonkit.bundle.json_documents import read_json
 from anonkit.bundle.part_workers import PartWorkers, read_by
-from anonkit.bundle.stored_release import DATA, REPORT, Place, Release, load_place
+from anonkit.bundle.release_names import DATA, REPORT
+from anonkit.bundle.release_place import Place
+from anonkit.bundle.stored_release import Release, load_place
 from anonkit.checks.agreement import agreement_checks, row_checks
 from anonkit.checks.catalogued import catalogue_checks
 from anonkit.checks.class_promise import Evidence

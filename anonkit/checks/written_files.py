@@ -10,9 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from anonkit.bundle.data_files import sha256
 from anonkit.bundle.json_documents import parse_json
-from anonkit.bundle.stored_release import DATA, DESCRIPTOR, METADATA_KEY, PAGE, PARAMS, REPORT, Place, sha256
-from anonkit.bundle.stored_release import FORMAT as RELEASE_FORMAT
+from anonkit.bundle.release_names import DATA, DESCRIPTOR, METADATA_KEY, PAGE, PARAMS, REPORT
+from anonkit.bundle.release_names import FORMAT as RELEASE_FORMAT
+from anonkit.bundle.release_place import Place
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 from anonkit.report.document import FORMAT as REPORT_FORMAT

@@ -116,7 +116,7 @@ def command(
 
 def _is_in_store(release: str) -> bool:
     """Tell whether a release is named that stands in an object store, as its address says."""
-    from anonkit.bundle.stored_release import Place
+    from anonkit.bundle.release_place import Place
 
     try:
         return Place.of(release).store is not None
@@ -140,7 +140,7 @@ def _owner_folder(folder: Path, release: Path | None) -> Path:
 
 def _hash_of(release: str) -> str | None:
     """Return the SHA-256 of the released data, which stands in the release's own descriptor; None for another table."""
-    from anonkit.bundle.stored_release import Place
+    from anonkit.bundle.release_place import Place
 
     try:
         return Place.of(release).data_digest()

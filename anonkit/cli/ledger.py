@@ -113,7 +113,7 @@ def _place(where: str | None, policy: str | None) -> LedgerPlace:
 
 def _path(where: str | None) -> Path:
     """Return the file that an argument means."""
-    from anonkit.bundle.stored_release import Place
+    from anonkit.bundle.release_place import Place
     from anonkit.ledger import NAME
     from anonkit.ledger.account import ledger_beside
 

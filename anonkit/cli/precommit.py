@@ -45,7 +45,9 @@ def declaration_problem(path: Path) -> str | None:
 
 def table_problem(path: Path) -> str | None:
     """Return why a file must not be committed; None for the data file of a release."""
-    from anonkit.bundle.stored_release import DATA, DESCRIPTOR, PARAMS, REPORT, Place, refuse_changed
+    from anonkit.bundle.release_hashes import refuse_changed
+    from anonkit.bundle.release_names import DATA, DESCRIPTOR, PARAMS, REPORT
+    from anonkit.bundle.release_place import Place
 
     name = path.name.lower()
     if _LEDGER.search(name):

@@ -16,7 +16,7 @@ from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.errors import ParameterError, ReleaseFormatError
 
 if TYPE_CHECKING:
-    from anonkit.bundle.stored_release import Place
+    from anonkit.bundle.release_place import Place
 
 _LONGEST = 80
 
@@ -70,7 +70,8 @@ def command(
     """
     from anonkit.bundle.atomic import finish
     from anonkit.bundle.json_documents import read_json
-    from anonkit.bundle.stored_release import REPORT, Place
+    from anonkit.bundle.release_names import REPORT
+    from anonkit.bundle.release_place import Place
     from anonkit.cli.summary import report_text
     from anonkit.report.document import FORMAT
 
@@ -158,7 +159,7 @@ def _write_page(
     page: Path, place: Place, report: dict[str, Any], older: str | None, audit: str | None, force: bool
 ) -> None:
     """Render a page anew, never over a file of the release; one with an audit never beside it, for the owner alone."""
-    from anonkit.bundle.stored_release import PAGE
+    from anonkit.bundle.release_names import PAGE
     from anonkit.pipeline.release_output import refuse_within_release
     from anonkit.report.page import render_page
 
@@ -189,7 +190,8 @@ def _audit_of(place: Place, path: str) -> dict[str, Any]:
 
 def _report_of(release: str) -> dict[str, Any]:
     from anonkit.bundle.json_documents import read_json
-    from anonkit.bundle.stored_release import REPORT, Place
+    from anonkit.bundle.release_names import REPORT
+    from anonkit.bundle.release_place import Place
 
     place = Place.of(release)  # kept while its file is read: what is fetched from a store goes with it
     return read_json(place.file(REPORT))

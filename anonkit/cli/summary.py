@@ -12,7 +12,8 @@ from typing import Any
 import click
 
 from anonkit import __version__
-from anonkit.bundle.stored_release import DATA, Release, class_figures
+from anonkit.bundle.release_names import DATA
+from anonkit.bundle.stored_release import Release, class_figures
 from anonkit.cli.boundary import one_line
 from anonkit.pipeline.owner_files import dossier_name
 from anonkit.report.document import OWNER_BANNER, is_seeded

@@ -27,7 +27,7 @@ from anonkit.errors import (
 from anonkit.redaction import redacted
 
 if TYPE_CHECKING:
-    from anonkit.bundle.stored_release import Place
+    from anonkit.bundle.release_place import Place
     from anonkit.checks.requirements import Validation
     from anonkit.engines.engine_choice import Local, Spark
     from anonkit.promises.guarantee import Check
@@ -248,7 +248,8 @@ def _in_store(table: str, *, is_table: bool) -> Place | None:
     ReleaseFormatError
         An interrupted run left files there, and no release.
     """
-    from anonkit.bundle.stored_release import DESCRIPTOR, Place
+    from anonkit.bundle.release_names import DESCRIPTOR
+    from anonkit.bundle.release_place import Place
 
     try:
         place = Place.of(table)
@@ -288,7 +289,7 @@ def _refuse_absent(table: str) -> None:
     SourceError
         There is none.
     """
-    from anonkit.bundle.stored_release import Place
+    from anonkit.bundle.release_place import Place
 
     try:
         place = Place.of(table)

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonkit.bundle.data_files import read_rows
-from anonkit.bundle.stored_release import DATA, Place, refuse_changed
+from anonkit.bundle.release_hashes import refuse_changed
+from anonkit.bundle.release_names import DATA
+from anonkit.bundle.release_place import Place
 from anonkit.consumers.release_files import read_params
 from anonkit.errors import ParameterError
 from anonkit.published.aggregates import FORMAT, Aggregates, AggregateTable, Statistic

@@ -13,7 +13,9 @@ import pyarrow.csv as pc_csv
 
 from anonkit.bundle.data_files import iter_batches, read_rows
 from anonkit.bundle.json_documents import read_json
-from anonkit.bundle.stored_release import DATA, PARAMS, Place, refuse_changed
+from anonkit.bundle.release_hashes import refuse_changed
+from anonkit.bundle.release_names import DATA, PARAMS
+from anonkit.bundle.release_place import Place
 from anonkit.domains.attribute_domains import Categories
 from anonkit.domains.number_bins import NumberBins
 from anonkit.errors import ParameterError, ReleaseFormatError, SourceError

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 
-from anonkit.bundle.stored_release import Place
+from anonkit.bundle.release_place import Place
 from anonkit.errors import LedgerError, ParameterError, option, spoken
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.standing import NO_LIMIT, Allowance, allowed

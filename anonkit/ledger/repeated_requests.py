@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from time import monotonic, sleep
 
-from anonkit.bundle.stored_release import Place
+from anonkit.bundle.release_place import Place
 from anonkit.ledger.fingerprint import Fingerprint, SpelledRows
 from anonkit.ledger.settling import PlaceTakenError, at_work, data_path, is_in_place
 from anonkit.ledger.standing import Entry, State

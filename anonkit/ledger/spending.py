@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from anonkit.bundle.stored_release import Place
+from anonkit.bundle.release_place import Place
 from anonkit.errors import LedgerError, told_with
 from anonkit.ledger.account import Account
 from anonkit.ledger.joint_floor import JointFloor, numbers

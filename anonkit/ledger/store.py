@@ -9,22 +9,29 @@ rolled back; of what was publishing its files tell (`anonkit.ledger.settling`).
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from enum import Enum, auto
 from pathlib import Path
 
 from anonkit.errors import LedgerError
 from anonkit.ledger.file_store import FileStore
 from anonkit.ledger.last_seen import forgotten
+from anonkit.ledger.ledger_lines import (
+    digest_in,
+    entries_in,
+    insert_charged,
+    insert_reserved,
+    marks_in,
+    names_in,
+    set_state,
+    standing_in,
+)
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.ledger_tables import Backend, Connection
 from anonkit.ledger.liveness import Process
 from anonkit.ledger.private_key import key_of, key_place, missing_key, sign_of, wrong_key
-from anonkit.ledger.recognition import Marks, marks_from
+from anonkit.ledger.recognition import Marks
 from anonkit.ledger.settling import refuse_taken, settled
 from anonkit.ledger.standing import NO_LIMIT, Allowance, Claim, Entry, Standing, State, allowed
 
@@ -131,7 +138,7 @@ class Ledger:
         if seen is None:
             return None
         with self._backend.transaction() as connection:
-            known = _digest(connection, seen[0])
+            known = digest_in(connection, seen[0])
         return None if known == seen[1] else forgotten(str(self.place), self._backend.key_file, seen[0])
 
     def datasets(self) -> list[Standing]:
@@ -139,7 +146,7 @@ class Ledger:
         with self._backend.transaction() as connection:
             if self._backend.may_write(connection):
                 self._settle_all(connection)
-            return [_standing(connection, name) for name in _names(connection)]
+            return [standing_in(connection, name) for name in names_in(connection)]
 
     def standing(self, dataset: str) -> Standing:
         """Return where one dataset stands."""
@@ -148,7 +155,7 @@ class Ledger:
     def marks(self) -> list[tuple[str, Marks]]:
         """Return by what the tables of every dataset are known: (dataset, marks)."""
         with self._backend.transaction() as connection:
-            return _marks(connection)
+            return marks_in(connection)
 
     def reserve(
         self,
@@ -186,47 +193,17 @@ class Ledger:
         with self._backend.transaction() as connection:
             self._settle_all(connection)
             if naming is not None:
-                claim = replace(claim, dataset=naming(_marks(connection), _names(connection)))
-            open_ones = _entries(connection, "state IN (?, ?)", State.RESERVED.value, State.PUBLISHING.value)
+                claim = replace(claim, dataset=naming(marks_in(connection), names_in(connection)))
+            open_ones = entries_in(connection, "state IN (?, ?)", State.RESERVED.value, State.PUBLISHING.value)
             # checkouts on other machines often have one path: that of another dataset is not this place
             refuse_taken(claim.output, [entry for entry in open_ones if _may_share_files(entry, claim)])
             # read under the lock: two releases at once cannot both fit into the rest of one budget
-            before = _standing(connection, claim.dataset)
+            before = standing_in(connection, claim.dataset)
             holds = allowed(before.allowance, given=budget, declared=declared)
             check(replace(before, allowance=holds))
-            connection.execute("INSERT INTO dataset (name) VALUES (?) ON CONFLICT DO NOTHING", (claim.dataset,))
-            connection.execute(
-                "UPDATE dataset SET budget = ?, budget_delta = ? WHERE name = ?",
-                (_text(holds.epsilon), _text(holds.delta), claim.dataset),
-            )
-            _remember(connection, claim)
-            connection.execute(
-                "INSERT INTO release (dataset, state, method, kind, epsilon, delta, k, redrawn, created, output, "
-                "params, process, n_rows, sketch, form, request) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    claim.dataset,
-                    State.RESERVED.value,
-                    claim.method,
-                    claim.kind,
-                    _text(claim.epsilon),
-                    _text(claim.delta),
-                    claim.k,
-                    int(claim.redrawn),
-                    datetime.now(UTC).replace(microsecond=0).isoformat(),
-                    claim.output,
-                    claim.params,
-                    Process.this().to_text(),
-                    claim.fingerprint.rows,
-                    claim.fingerprint.to_bytes(),
-                    claim.fingerprint.form,
-                    claim.request,
-                ),
-            )
-            # nobody else has come between, and numbers count up
-            number = int(connection.execute("SELECT max(id) FROM release").fetchone()[0])
+            number = insert_reserved(connection, claim, holds)
             self._backend.hold(connection, number)
-            digest = _digest(connection, number)
+            digest = digest_in(connection, number)
         if digest is not None:
             self._backend.remember(number, digest)
         return number
@@ -303,8 +280,8 @@ class Ledger:
         try:
             with self._backend.transaction() as connection:
                 last = _end(connection, number, ended)
-                counts = _entries(connection, "id = ?", last)[0].counts
-                digest = _digest(connection, last)
+                counts = entries_in(connection, "id = ?", last)[0].counts
+                digest = digest_in(connection, last)
         except LedgerError:
             self._untold[number] = ended
             raise
@@ -321,16 +298,16 @@ class Ledger:
             There is no such release, or it has an epsilon: what was drawn from the data stays spent.
         """
         with self._backend.transaction() as connection:
-            entries = _entries(connection, "id = ?", number)
+            entries = entries_in(connection, "id = ?", number)
             if not entries or not entries[0].counts:
                 raise LedgerError(f"the ledger has no release {number} that counts", "anonkit ledger lists them")
             if entries[0].epsilon is not None:
                 raise LedgerError(f"release {number} has spent epsilon, which cannot be taken back")
-            connection.execute("UPDATE release SET state = ? WHERE id = ?", (State.WITHDRAWN.value, number))
+            set_state(connection, number, State.WITHDRAWN)
 
     def _set(self, number: int, state: State) -> None:
         with self._backend.transaction() as connection:
-            connection.execute("UPDATE release SET state = ? WHERE id = ?", (state.value, number))
+            set_state(connection, number, state)
 
     # --- what dead processes left ------------------------------------------------------------------------------
 
@@ -344,7 +321,7 @@ class Ledger:
                 _end(connection, number, self._untold[number])
             # files are looked for where the process ran, and nowhere else
             elif self._backend.is_abandoned(connection, number, process, has_files=state != State.RESERVED):
-                _settle(connection, _entries(connection, "id = ?", number)[0])
+                _settle(connection, entries_in(connection, "id = ?", number)[0])
 
 
 def _opened(place: LedgerPlace, *, create: bool) -> Backend:
@@ -359,93 +336,15 @@ def _unknown(dataset: str) -> Standing:
     return Standing(dataset=dataset, entries=())
 
 
-@contextmanager
-def _legible() -> Iterator[None]:
-    """Refuse lines that say nothing that a ledger says: what was spent is not guessed."""
-    try:
-        yield
-    except (ValueError, KeyError, TypeError, ArithmeticError):
-        raise LedgerError(
-            "the ledger is damaged: a line of it cannot be read",
-            "put a backup back, with its key; until then nothing can be booked in it",
-        ) from None
-
-
-@_legible()
-def _standing(connection: Connection, dataset: str) -> Standing:
-    row = connection.execute("SELECT budget, budget_delta FROM dataset WHERE name = ?", (dataset,)).fetchone()
-    holds = NO_LIMIT if row is None else Allowance(epsilon=_number(row[0]), delta=_number(row[1]))
-    return Standing(dataset=dataset, allowance=holds, entries=_entries(connection, "dataset = ?", dataset))
-
-
-@_legible()
-def _entries(connection: Connection, where: str, *values: object) -> list[Entry]:
-    rows = connection.execute(
-        "SELECT id, dataset, state, method, kind, epsilon, delta, k, redrawn, created, output, params, n_rows, sketch, "
-        "form, request, data_sha256, process "
-        f"FROM release WHERE {where} ORDER BY id",
-        values,
-    )
-    return [
-        Entry(
-            number=row[0],
-            dataset=row[1],
-            state=State(row[2]),
-            method=row[3],
-            kind=row[4],
-            epsilon=_number(row[5]),
-            delta=_number(row[6]),
-            k=row[7],
-            redrawn=bool(row[8]),
-            created=row[9],
-            output=row[10],
-            params=row[11],
-            fingerprint=marks_from(*row[12:15]),
-            request=row[15],
-            data_sha256=row[16],
-            process=row[17],
-        )
-        for row in rows
-    ]
-
-
-def _remember(connection: Connection, claim: Claim) -> None:
-    known = [marks for dataset, marks in _marks(connection) if dataset == claim.dataset]
-    if not any(claim.fingerprint.is_same_as(digest) for digest in known):
-        connection.execute(
-            "INSERT INTO fingerprint (dataset, n_rows, sketch, form) VALUES (?, ?, ?, ?)",
-            (claim.dataset, claim.fingerprint.rows, claim.fingerprint.to_bytes(), claim.fingerprint.form),
-        )
-
-
-@_legible()
-def _marks(connection: Connection) -> list[tuple[str, Marks]]:
-    rows = connection.execute("SELECT dataset, n_rows, sketch, form FROM fingerprint ORDER BY rowid")
-    # sorted here: databases have orders of their own for texts
-    return [(row[0], marks_from(*row[1:])) for row in sorted(rows, key=lambda row: str(row[0]))]
-
-
-def _names(connection: Connection) -> list[str]:
-    return sorted(row[0] for row in connection.execute("SELECT name FROM dataset"))
-
-
 def _may_share_files(entry: Entry, claim: Claim) -> bool:
     """Tell whether one path of both may be one place: on this machine, or for the same dataset on a shared disk."""
     return entry.dataset == claim.dataset or Process.from_text(entry.process).is_on_this_machine
 
 
-def _digest(connection: Connection, number: int) -> str | None:
-    """Return what tells a release of the ledger from any other that may get its number; None where it is not there."""
-    row = connection.execute("SELECT created, process, method, dataset FROM release WHERE id = ?", (number,)).fetchone()
-    if row is None:
-        return None
-    return hashlib.blake2b("\0".join(row).encode(), digest_size=16, person=b"release seen").hexdigest()
-
-
 def _settle(connection: Connection, entry: Entry, *, ended_here: bool = False) -> State:
     """Commit, roll back or leave a release on which its process works no more; return what became of it."""
     state = settled(entry, ended_here=ended_here)
-    connection.execute("UPDATE release SET state = ? WHERE id = ?", (state.value, entry.number))
+    set_state(connection, entry.number, state)
     return state
 
 
@@ -455,23 +354,9 @@ def _end(connection: Connection, number: int, ended: _Ended) -> int:
     One that is charged without files gets a line of its own: it has no place and no data, nothing can be handed out
     again, and it is no first draw with which a second one could be averaged. The budget was asked when it was reserved.
     """
-    (entry,) = _entries(connection, "id = ?", number)
+    (entry,) = entries_in(connection, "id = ?", number)
     was_open = entry.state in (State.RESERVED, State.PUBLISHING)
     state = _settle(connection, entry, ended_here=ended is not _Ended.IN_PLACE)
     if ended is not _Ended.FAILED_CHARGED or not was_open or state is not State.ROLLED_BACK:
         return number
-    connection.execute(
-        "INSERT INTO release (dataset, state, method, kind, epsilon, delta, k, redrawn, created, process, n_rows, "
-        "sketch, form) SELECT dataset, ?, method, kind, epsilon, delta, k, 0, created, process, n_rows, sketch, form "
-        "FROM release WHERE id = ?",
-        (State.COMMITTED.value, number),
-    )
-    return int(connection.execute("SELECT max(id) FROM release").fetchone()[0])
-
-
-def _text(loss: float | None) -> str | None:
-    return None if loss is None else repr(float(loss))
-
-
-def _number(text: str | None) -> float | None:
-    return None if text is None else float(text)
+    return insert_charged(connection, number)

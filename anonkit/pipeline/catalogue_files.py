@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from anonkit.bundle.atomic import Staging, reason_of
-from anonkit.bundle.data_files import read_schema
+from anonkit.bundle.data_files import read_schema, sha256
 from anonkit.bundle.json_documents import to_json
+from anonkit.bundle.release_names import DATA, DESCRIPTOR, EMITTED, SIGNATURE
+from anonkit.bundle.release_place import Place
 from anonkit.bundle.signing import Signer
-from anonkit.bundle.stored_release import DATA, DESCRIPTOR, EMITTED, SIGNATURE, Place, load_place, sha256
+from anonkit.bundle.stored_release import load_place
 from anonkit.checks.catalogued import public_files
 from anonkit.checks.written_files import manifest_of, read_descriptor
 from anonkit.errors import EngineError, ParameterError, option

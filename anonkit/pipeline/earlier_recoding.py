@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from anonkit.bundle.json_documents import read_json
-from anonkit.bundle.stored_release import PARAMS, Place, refuse_changed
+from anonkit.bundle.release_hashes import refuse_changed
+from anonkit.bundle.release_names import PARAMS
+from anonkit.bundle.release_place import Place
 from anonkit.k_anonymity.stored_recoding import Recoded
 from anonkit.policy.bookkeeping import Bookkeeping
 from anonkit.policy.declaration import Policy

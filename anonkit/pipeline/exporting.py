@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from anonkit.bundle.data_files import sha256
 from anonkit.bundle.exports.export_files import DESCRIPTOR as DESCRIPTOR_NAME
 from anonkit.bundle.exports.export_targets import SIDECAR_TABLE, Target
 from anonkit.bundle.exports.opened_targets import ReleasedTable, form_of
-from anonkit.bundle.stored_release import DATA, DESCRIPTOR, PARAMS, REPORT, Place, sha256
+from anonkit.bundle.release_names import DATA, DESCRIPTOR, PARAMS, REPORT
+from anonkit.bundle.release_place import Place
 from anonkit.checks.exported_rows import export_checks
 from anonkit.checks.requirements import Validation
 from anonkit.checks.validation import validate

@@ -14,12 +14,11 @@ from typing import Any
 from anonkit import __version__
 from anonkit.bundle.atomic import Staging, put_folder, reason_of
 from anonkit.bundle.bound_columns import KEY, bound_columns, write_labelled
-from anonkit.bundle.data_files import digests_of, joint_digest, parts_of
+from anonkit.bundle.data_files import data_paths, digests_of, joint_digest, parts_of, sha256
 from anonkit.bundle.json_documents import to_json
 from anonkit.bundle.part_workers import HasWorkers, each_part, read_by, workers_of
 from anonkit.bundle.private_files import PrivateFolder
-from anonkit.bundle.signing import Signer, write_signature
-from anonkit.bundle.stored_release import (
+from anonkit.bundle.release_names import (
     DATA,
     DESCRIPTOR,
     EMITTED,
@@ -29,13 +28,12 @@ from anonkit.bundle.stored_release import (
     PARAMS,
     REPORT,
     SIDECARS,
-    Place,
-    Release,
-    data_paths,
-    load_place,
     package_name,
-    sha256,
 )
+from anonkit.bundle.release_place import Place
+from anonkit.bundle.signing import Signer, write_signature
+from anonkit.bundle.store_writing import put_release
+from anonkit.bundle.stored_release import Release, load_place
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.people import PeopleCounts
 from anonkit.engines.writing.relabelling import RelabelInto, relabelled
@@ -236,7 +234,7 @@ def publish(
             publishing(_digest_of_all(digests, target))
             if place.store is not None:
                 with read_by(workers_of(work.cluster)), _handed_out():
-                    place.store.put(staging.folder)
+                    put_release(place.store, staging.folder)
             else:
                 suffixes = (*SIDECARS, *Place(folder=staging.folder, stem=target.stem).of_choice(), DATA)
                 staging.commit([place.name(suffix) for suffix in suffixes], absent=place.absent(suffixes))

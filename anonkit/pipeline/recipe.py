@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from anonkit.bundle.stored_release import Place, Release
+from anonkit.bundle.release_place import Place
+from anonkit.bundle.stored_release import Release
 from anonkit.drafting.table_domains import MIN_PEOPLE
 from anonkit.engines.engine_choice import Local, Spark, engine_choice
 from anonkit.engines.snapshots.addresses import ReadAs, source_at

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from anonkit.bundle.release_names import DATA, EMITTED
+from anonkit.bundle.release_place import Place, refuse_existing
 from anonkit.bundle.signing import Signer
-from anonkit.bundle.stored_release import DATA, EMITTED, Place, refuse_existing
 from anonkit.errors import ParameterError, option
 from anonkit.ledger.settling import PlaceTakenError
 from anonkit.parameters import check_choice, check_integer

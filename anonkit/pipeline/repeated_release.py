@@ -10,17 +10,12 @@ from __future__ import annotations
 
 from anonkit import __version__
 from anonkit.bundle.atomic import Staging, finish, reason_of, recover
+from anonkit.bundle.data_files import sha256
+from anonkit.bundle.release_hashes import stated_hashes
+from anonkit.bundle.release_names import DATA, DESCRIPTOR, SIGNATURE
+from anonkit.bundle.release_place import Place
 from anonkit.bundle.signing import Signer, digests
-from anonkit.bundle.stored_release import (
-    DATA,
-    DESCRIPTOR,
-    SIGNATURE,
-    Place,
-    Release,
-    load_place,
-    sha256,
-    stated_hashes,
-)
+from anonkit.bundle.stored_release import Release, load_place
 from anonkit.checks.signature import signature_checks
 from anonkit.checks.validation import validate
 from anonkit.errors import AnonkitError, EngineError, GuaranteeError, ParameterError, ReleaseFormatError, option

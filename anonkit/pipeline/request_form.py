@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from anonkit.bundle.stored_release import FORMAT
+from anonkit.bundle.release_names import FORMAT
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.protocols import Engine, sample_size
 

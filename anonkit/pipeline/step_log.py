@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from anonkit.bundle.stored_release import DATA, Release
+from anonkit.bundle.release_names import DATA
+from anonkit.bundle.stored_release import Release
 from anonkit.errors import AnonkitError
 from anonkit.protocols import Progress
 

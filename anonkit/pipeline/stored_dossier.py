@@ -11,7 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.bundle.bound_columns import labelled_rows
-from anonkit.bundle.stored_release import DATA, PARAMS, REPORT, Release, refuse_changed
+from anonkit.bundle.release_hashes import refuse_changed
+from anonkit.bundle.release_names import DATA, PARAMS, REPORT
+from anonkit.bundle.stored_release import Release
 from anonkit.engines.engine_choice import Local
 from anonkit.engines.reading.settled_tables import settled
 from anonkit.engines.snapshots.dispatch import snapshot

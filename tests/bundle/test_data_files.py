@@ -14,7 +14,7 @@ import pytest
 
 import anonkit
 from anonkit.bundle.data_files import count_rows, digest, is_data_folder, iter_batches, parts_of, read_rows, read_schema
-from anonkit.bundle.stored_release import Place
+from anonkit.bundle.release_place import Place
 from anonkit.checks.validation import validate
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ParameterError

@@ -11,7 +11,6 @@ import pytest
 from frictionless import Package, system
 
 import anonkit
-from anonkit.bundle.stored_release import Place, package_name
 from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.ledger import NAME as LEDGER
 
@@ -119,21 +118,8 @@ def test_the_owner_report_is_apart_and_private(tmp_path: Path, small_customers: 
     assert "utility_of_source" not in json.dumps(release.report)
 
 
-@pytest.mark.parametrize("output", ["out.csv", "out", "out.txt"])
-def test_an_output_of_another_name_is_refused(output: str) -> None:
-    """A release is a Parquet file with sidecars, or a folder."""
-    with pytest.raises(ParameterError, match=r"must end in \.parquet"):
-        Place.of(output)
-
-
 def test_what_is_no_release_is_not_loaded(tmp_path: Path) -> None:
     """A Parquet file alone is a table."""
     pq.write_table(pa.table({"a": [1]}), tmp_path / "x.parquet")
     with pytest.raises(ReleaseFormatError, match="does not exist"):
         anonkit.load(tmp_path / "x.parquet")
-
-
-@pytest.mark.parametrize(("stem", "name"), [("Out 1", "out-1"), ("über", "ber"), ("...", "..."), ("", "release")])
-def test_package_names_are_lower_case_and_plain(stem: str, name: str) -> None:
-    """Data Package names allow letters, digits and three signs."""
-    assert package_name(stem) == name

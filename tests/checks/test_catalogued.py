@@ -16,8 +16,8 @@ from jsonschema import Draft202012Validator
 
 import anonkit
 from anonkit.bundle.data_files import digest
+from anonkit.bundle.release_place import Place
 from anonkit.bundle.signing import Signer, digests, write_signature
-from anonkit.bundle.stored_release import Place
 from anonkit.checks.catalogued import catalogue_checks
 from anonkit.cli import anonkit as commands
 from anonkit.cli.boundary import run

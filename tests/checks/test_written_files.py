@@ -11,7 +11,9 @@ import pytest
 from objects_in_memory import bucket_in_memory
 
 import anonkit
-from anonkit.bundle.stored_release import DESCRIPTOR, METADATA_KEY, Place, sha256
+from anonkit.bundle.data_files import sha256
+from anonkit.bundle.release_names import DESCRIPTOR, METADATA_KEY
+from anonkit.bundle.release_place import Place
 from anonkit.checks.described import _type_of
 from anonkit.checks.written_files import manifest_of, read_descriptor
 from anonkit.datasets import bank_customers, bank_customers_policy

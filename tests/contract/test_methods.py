@@ -14,7 +14,8 @@ import pyarrow as pa
 import pytest
 
 import anonkit
-from anonkit.bundle.stored_release import DATA, DESCRIPTOR, PAGE, PARAMS, REPORT, Release
+from anonkit.bundle.release_names import DATA, DESCRIPTOR, PAGE, PARAMS, REPORT
+from anonkit.bundle.stored_release import Release
 from anonkit.checks.central_account import published_account
 from anonkit.checks.disclosure import measure
 from anonkit.checks.local_params import read_answers

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from anonkit.bundle.stored_release import Place
+from anonkit.bundle.release_place import Place
 from anonkit.errors import LedgerError, ParameterError
 from anonkit.ledger.account import REQUIRED, VARIABLE, Account, Where
 from anonkit.ledger.standing import Allowance

@@ -228,7 +228,7 @@ def test_a_reservation_of_another_machine_ends_with_its_session(postgresql: Serv
 
 def test_what_another_machine_was_publishing_counts(postgresql: Server, where: str, tmp_path: Path) -> None:
     """Nobody can tell from here, even where a file of the same name stands."""
-    from anonkit.bundle.stored_release import sha256
+    from anonkit.bundle.data_files import sha256
 
     (tmp_path / "out.parquet").write_bytes(b"the release")
     holder = Ledger(where)

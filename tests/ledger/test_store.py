@@ -66,7 +66,7 @@ def test_what_was_publishing_counts_when_nobody_can_tell(ledger: Ledger, where: 
 
 def test_what_was_published_is_committed(ledger: Ledger, where: str, tmp_path: Path) -> None:
     """Killed between the last rename and `commit`: the data file's hash shows that it is there."""
-    from anonkit.bundle.stored_release import sha256
+    from anonkit.bundle.data_files import sha256
 
     (tmp_path / "out.parquet").write_bytes(b"the release")
     die(where, tmp_path / "out.parquet", f"ledger.publishing(number, {sha256(b'the release')!r})")

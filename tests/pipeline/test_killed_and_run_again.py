@@ -31,7 +31,7 @@ _KILLS = """
 import contextlib, importlib, json, os, sys
 from pathlib import Path
 import duckdb, pyarrow.parquet, anonkit, anonkit.pipeline.release_path
-from anonkit.bundle.stored_release import sha256
+from anonkit.bundle.data_files import sha256
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.ledger import NAME, Ledger
 

@@ -22,7 +22,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from ledger.claims import claim, environment, free
 
 import anonkit
-from anonkit.bundle.stored_release import Place, sha256
+from anonkit.bundle.data_files import sha256
+from anonkit.bundle.release_place import Place
 from anonkit.checks import catalogued, described
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import BudgetError, GuaranteeError, ParameterError, ReleaseFormatError

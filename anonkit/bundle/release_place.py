@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the files of one release stand, on this machine or in an object store; whether one may be put there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from anonkit.bundle.atomic import finish, refuse_without_renames
+from anonkit.bundle.data_files import is_data_folder, sha256
+from anonkit.bundle.release_names import DATA, DESCRIPTOR, EMITTED, NAMED, ROLES, SIDECARS, SIGNATURE
+from anonkit.bundle.s3_store import SCHEME
+from anonkit.bundle.store_reading import StorePlace, place_in_store
+from anonkit.bundle.store_writing import refuse_unfit
+from anonkit.errors import EngineError, ParameterError, option
+from anonkit.redaction import is_address
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where the files of one release stand."""
+
+    folder: Path
+    stem: str
+    store: StorePlace | None = None
+    """Where the files stand in an object store; the folder is private then, and holds what was fetched of them."""
+
+    @classmethod
+    def of(cls, output: str | Path) -> Place:
+        """Read an output argument: a name that ends in .parquet, or a folder that ends in a slash.
+
+        A folder of data is known by its first part, with and without a slash. `s3://BUCKET/NAME.parquet` is a place in
+        an object store, which is not asked yet.
+
+        Raises
+        ------
+        ParameterError
+            The name is neither, or an address of another kind, or has credentials in it.
+        """
+        text = str(output)
+        if text.partition("://")[0] == SCHEME and is_address(text):
+            return cls._in_store(text)
+        if is_address(text):
+            raise ParameterError(
+                f"{text} is an address", "the files of a release stand on this machine, or under s3://: name a path"
+            )
+        path = Path(text)
+        if (text.endswith("/") or path.is_dir()) and not is_data_folder(path):
+            return cls(folder=path, stem=path.name or "release")
+        for suffix in NAMED:
+            if path.name.endswith(suffix) and path.name != suffix:
+                return cls(folder=path.parent, stem=path.name.removesuffix(suffix))
+        raise ParameterError(f"output ({text}) must end in .parquet, or in / for a folder")
+
+    @classmethod
+    def _in_store(cls, address: str) -> Place:
+        bucket, folder, name = place_in_store(address)
+        stem = next((name.removesuffix(suffix) for suffix in NAMED if name.endswith(suffix) and name != suffix), None)
+        if not name:
+            stem = folder.rstrip("/").rpartition("/")[2] or "release"
+        if stem is None:
+            raise ParameterError(f"output ({address}) must end in .parquet, or in / for a folder")
+        store = StorePlace(
+            bucket=bucket,
+            prefix=folder,
+            stem=stem,
+            descriptor=f"{stem}{DESCRIPTOR}",
+            signature=f"{stem}{SIGNATURE}",
+        )
+        return cls(folder=store.mirror, stem=stem, store=store)
+
+    def file(self, suffix: str) -> Path:
+        """Return the path of one of the files; from a store it is fetched, and compared with its descriptor.
+
+        Raises
+        ------
+        GuaranteeError
+            The store holds another file than was released.
+        EngineError
+            The store cannot be read.
+        """
+        if self.store is not None:
+            self.store.fetch(self.name(suffix))
+        return self.folder / self.name(suffix)
+
+    def __reduce__(self) -> tuple[Callable[..., Place], tuple[str, ...]]:
+        """Return how another process finds the place: what was fetched from a store stays with this one."""
+        if self.store is not None:
+            return Place.of, (self.store.address(self.store.descriptor),)
+        return partial(Place, folder=self.folder, stem=self.stem), ()
+
+    def has(self, suffix: str) -> bool:
+        """Tell whether one of the files is there, without fetching it; of a store whether the release lists it."""
+        if self.store is not None:
+            return bool(self.store.listed(self.name(suffix)))
+        return self.file(suffix).exists()
+
+    @property
+    def stray_objects(self) -> int:
+        """Number of objects beside a release in a store that no descriptor lists: an interrupted run left them."""
+        return 0 if self.store is None else sum(map(len, self.store.strays().values()))
+
+    def shown(self, suffix: str) -> str:
+        """Return how one of the files is told to people, and by which name it is found again."""
+        return str(self.folder / self.name(suffix)) if self.store is None else self.store.address(self.name(suffix))
+
+    def shown_files(self) -> dict[str, str]:
+        """Return where the files are, by their role."""
+        if self.store is None:
+            return {role: str(path) for role, path in self.by_role().items()}
+        files = {role: self.store.shown(self.name(suffix)) for role, suffix in ROLES.items() if self.has(suffix)}
+        return {**files, "descriptor": self.store.address(self.store.descriptor)}
+
+    def data_digest(self) -> str | None:
+        """Return the SHA-256 of the data, or what the descriptor in a store states; None where there are none."""
+        if self.store is not None:
+            return self.store.data_sha256
+        return sha256(self.file(DATA)) if self.file(DATA).exists() else None
+
+    def name(self, suffix: str) -> str:
+        """Return the name of one of the files."""
+        return f"{self.stem}{suffix}"
+
+    def existing(self) -> list[Path]:
+        """Return the files of a release that are there; a store is looked at anew."""
+        if self.store is not None:
+            self.store.look()
+            listed = [suffix for suffix in NAMED if self.has(suffix)]
+            return [] if self.store.is_empty else [self.folder / self.name(suffix) for suffix in (*listed, DESCRIPTOR)]
+        return [path for suffix in NAMED if (path := self.file(suffix)).exists()]
+
+    def of_choice(self) -> tuple[str, ...]:
+        """Return the suffixes of the files that are there and that not every release has."""
+        return tuple(suffix for suffix in (*EMITTED.values(), SIGNATURE) if self.file(suffix).exists())
+
+    def absent(self, suffixes: Collection[str]) -> list[str]:
+        """Return the names that must not stand beside a release of some files: those of another one would lie."""
+        return [self.name(suffix) for suffix in NAMED if suffix not in suffixes]
+
+    def by_role(self) -> dict[str, Path]:
+        """Return the files that are there by their role."""
+        return {role: path for role, suffix in ROLES.items() if (path := self.file(suffix)).exists()}
+
+    def files(self) -> dict[str, Path]:
+        """Return every file of the release by its name seen from the folder, the files of a folder of data one by one.
+
+        The signature is not among them. A file that is absent is not, either.
+        """
+        digests: dict[str, Path] = {}
+        for suffix in (DATA, *SIDECARS, *EMITTED.values()):
+            path = self.file(suffix)
+            inner = (
+                sorted(inner_path for inner_path in path.rglob("*") if inner_path.is_file())
+                if path.is_dir()
+                else [path]
+            )
+            digests |= {
+                inner_path.relative_to(self.folder).as_posix(): inner_path
+                for inner_path in inner
+                if inner_path.is_file()
+            }
+        return digests
+
+
+def refuse_existing(place: Place, force: bool, difference: str | None = None) -> None:
+    """Refuse to touch a release that is there, unless forced; refuse a folder that cannot be written to.
+
+    Parameters
+    ----------
+    place : Place
+    force : bool
+    difference : str, optional
+        How the release that is there came to be, in words for the owner.
+    """
+    refuse_unwritable_folder(place)
+    finish(place.folder, place.stem)
+    existing = place.existing()
+    if existing and not force:
+        hint = f"{option('force', True)} replaces the old release by the new one"
+        there = str(existing[0]) if place.store is None else place.shown(DESCRIPTOR)
+        raise ParameterError(f"{there!r} exists", hint if difference is None else f"{difference}; {hint}")
+
+
+def refuse_unwritable_folder(place: Place) -> None:
+    """Refuse a folder that cannot be written to, and a store that puts on no condition.
+
+    Raises
+    ------
+    EngineError
+    """
+    if place.store is not None:
+        refuse_unfit(place.store)
+        return
+    standing = next(folder for folder in (place.folder, *place.folder.absolute().parents) if folder.exists())
+    if not standing.is_dir() or not os.access(standing, os.W_OK | os.X_OK):
+        raise EngineError(f"cannot write to {str(place.folder)!r}", "choose another output, or mend its permissions")
+    refuse_without_renames(standing)

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A release in an object store, read: files that its descriptor lists, fetched when asked for and compared with it.
+
+They are a release from the moment `out.datapackage.json` lists them. Objects that no descriptor lists are none: a
+killed run left them, or a run is at work on them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from anonkit.bundle.private_files import PrivateFolder
+from anonkit.bundle.s3_store import SCHEME, Listed, ObjectStore, open_bucket
+from anonkit.bundle.store_descriptor import ListedFile, Listing, listing_of, moved, run_pattern
+from anonkit.errors import AnonkitError, GuaranteeError, ParameterError, ReleaseFormatError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """What stands under the name of a descriptor."""
+
+    version: str
+    """By which the store knows this very object."""
+    content: bytes
+    listing: Listing | None
+    """None where it lists no files: it is no descriptor of a release in a store."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StorePlace:
+    """The place of one release in a store, and a private folder with what was fetched of it.
+
+    A file is fetched when it is asked for, and refused unless it has the size and SHA-256 that the descriptor lists.
+    """
+
+    bucket: str
+    prefix: str
+    """Of the folder: empty, or with a slash at its end."""
+    stem: str
+    descriptor: str
+    """Name of the descriptor."""
+    signature: str
+    """Name of the signature, which the descriptor cannot list since it is over the descriptor too."""
+    _private: PrivateFolder = field(default_factory=PrivateFolder)
+    _looked: bool = False
+    _standing: Standing | None = None
+
+    @property
+    def mirror(self) -> Path:
+        """The private folder, in which files stand as those of a release on this machine."""
+        folder = self._private.path / "release"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def address(self, name: str) -> str:
+        """Return how a file is told to people."""
+        return f"{SCHEME}://{self.bucket}/{self.prefix}{name}"
+
+    @property
+    def objects(self) -> ObjectStore:
+        """The bucket, to be asked."""
+        return open_bucket(self.bucket)
+
+    def look(self) -> None:
+        """Look anew at what the store holds.
+
+        Raises
+        ------
+        EngineError
+            The store cannot be asked.
+        """
+        there = self.objects.read(f"{self.prefix}{self.descriptor}")
+        before, self._looked = self._standing, True
+        if there is None:
+            self._standing = None
+        elif before is None or before.version != there[1]:
+            self._standing = self._described(*there)
+        if before is not None and self._standing is not before:
+            shutil.rmtree(self.mirror)  # what was fetched is of another release
+
+    @property
+    def standing(self) -> Standing | None:
+        """What stands in the place, as it was when it was last looked at; None where nothing does."""
+        if not self._looked:
+            self.look()
+        return self._standing
+
+    @property
+    def _listing(self) -> Listing | None:
+        return None if self.standing is None else self.standing.listing
+
+    @property
+    def is_empty(self) -> bool:
+        """True when nothing stands in the place."""
+        return self.standing is None
+
+    @property
+    def data_sha256(self) -> str | None:
+        """SHA-256 of the data as the descriptor states it; None where there is no release."""
+        return None if self._listing is None else self._listing.data_sha256
+
+    @property
+    def descriptor_sha256(self) -> str | None:
+        """SHA-256 of the descriptor as it stands in the store."""
+        return None if self.standing is None else hashlib.sha256(self.standing.content).hexdigest()
+
+    def listed(self, name: str) -> dict[str, ListedFile]:
+        """Return the files under a name that the descriptor lists: one, those of a folder, or none."""
+        files = {} if self._listing is None else self._listing.files
+        return {file: facts for file, facts in files.items() if file == name or file.startswith(f"{name}/")}
+
+    def shown(self, name: str) -> str:
+        """Return the address of a file where it stands."""
+        return self.address(f"{self._listing.run}/{name}" if self._listing and self.listed(name) else name)
+
+    def require(self) -> None:
+        """Refuse a place without a release.
+
+        Raises
+        ------
+        ReleaseFormatError
+            Nothing stands there, or what stands there is no descriptor of a release in a store.
+        """
+        if self.standing is None:
+            raise ReleaseFormatError(
+                f"{self.address(self.descriptor)!r} does not exist", "what no descriptor lists is no release"
+            )
+        if self._listing is None:
+            raise ReleaseFormatError(f"{self.address(self.descriptor)!r} is not the descriptor of a release in a store")
+
+    def fetch(self, name: str) -> None:
+        """Bring the files under a name to this machine, unless they are here already.
+
+        Raises
+        ------
+        GuaranteeError
+            A file is not the one that was released, or is gone.
+        EngineError
+            The store cannot be read.
+        """
+        if self.standing is None or self._listing is None:
+            return
+        root = f"{self.prefix}{self._listing.run}/"
+        if name == self.descriptor:
+            if not (self.mirror / name).exists():
+                (self.mirror / name).write_bytes(moved(self.standing.content, f"{self._listing.run}/", ""))
+            return
+        if name == self.signature and not (self.mirror / name).exists():
+            found = self.objects.read(f"{root}{name}")
+            if found is not None:
+                (self.mirror / name).write_bytes(found[0])
+            return
+        for file, facts in self.listed(name).items():
+            to = self.mirror / file
+            if not to.exists():
+                to.parent.mkdir(exist_ok=True)
+                fetch_object(self.bucket, f"{root}{file}", to, facts)
+
+    def strays(self) -> dict[str, list[Listed]]:
+        """Return the objects of runs that the descriptor does not list, by run."""
+        own = None if self._listing is None else self._listing.run
+        number = re.compile(rf"{re.escape(self.prefix)}({run_pattern(self.stem)})/")
+        found: dict[str, list[Listed]] = {}
+        for item in self.objects.listed(f"{self.prefix}{self.stem}."):
+            run = number.match(item.key)
+            if run is not None and run[1] != own:
+                found.setdefault(run[1], []).append(item)
+        return found
+
+    def _described(self, content: bytes, version: str) -> Standing:
+        try:
+            listing = listing_of(content, self.stem, self.address(self.descriptor))
+        except (AnonkitError, KeyError, TypeError, ValueError, AttributeError):
+            listing = None
+        return Standing(version=version, content=content, listing=listing)
+
+
+def place_in_store(address: str) -> tuple[str, str, str]:
+    """Return bucket, folder and name of an address; the folder is empty or ends in a slash.
+
+    Raises
+    ------
+    ParameterError
+        It has a user, a password or parameters in it, or names no bucket.
+    """
+    if any(mark in address for mark in "@?#"):
+        raise ParameterError(
+            f"{address} has more in it than a bucket and a path",
+            "credentials and the endpoint come from the environment: AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, ~/.aws",
+        )
+    bucket, _, key = address.partition("://")[2].partition("/")
+    folder, slash, name = key.rpartition("/")
+    if not bucket or any(part in (".", "..", "") for part in folder.split("/") if folder):
+        raise ParameterError(f"{address} names no place in a bucket", "s3://BUCKET/FOLDER/out.parquet")
+    return bucket, f"{folder}{slash}", name
+
+
+def fetch_object(bucket: str, key: str, to: Path, facts: ListedFile) -> None:
+    """Bring an object to this machine: the file appears when it has the size and SHA-256 that are listed.
+
+    Raises
+    ------
+    GuaranteeError
+        It is not the one that was released, or is gone.
+    EngineError
+        The store cannot be read.
+    """
+    pieces, shown = open_bucket(bucket).pieces(key), f"{SCHEME}://{bucket}/{key}"
+    if pieces is None:
+        raise GuaranteeError(
+            f"{shown!r} is listed by the descriptor of its release, and is not there",
+            "run it again if the release was replaced meanwhile, else ask its owner",
+        )
+    aside = to.with_name(f".{to.name}")
+    try:
+        with aside.open("xb") as file:
+            fetched = measured(pieces, file, at_most=facts.size)
+        if fetched != (facts.size, facts.sha256):
+            raise GuaranteeError(
+                f"{shown!r} was changed after the release: its size or SHA-256 is not that of the descriptor",
+                "do not use it; its owner can put it back as it was released",
+            )
+        aside.rename(to)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def measured(pieces: Iterable[bytes], to: BinaryIO | None = None, *, at_most: int | None = None) -> tuple[int, str]:
+    """Return size and SHA-256 of an object, and write it where `to` says so.
+
+    Of one with more bytes than it may have no more are read, and none of them is written.
+    """
+    digest, size = hashlib.sha256(), 0
+    for piece in pieces:
+        size += len(piece)
+        if at_most is not None and size > at_most:
+            break
+        digest.update(piece)
+        if to is not None:
+            to.write(piece)
+    return size, digest.hexdigest()

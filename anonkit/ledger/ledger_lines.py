@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lines of a ledger, read from its tables and written into them inside a transaction of whoever holds the ledger.
+
+Which line is written when, and what is refused, are rules of `anonkit.ledger.store`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from anonkit.errors import LedgerError
+from anonkit.ledger.ledger_tables import Connection
+from anonkit.ledger.liveness import Process
+from anonkit.ledger.recognition import Marks, marks_from
+from anonkit.ledger.standing import NO_LIMIT, Allowance, Claim, Entry, Standing, State
+
+
+@contextmanager
+def _legible() -> Iterator[None]:
+    """Refuse lines that say nothing that a ledger says: what was spent is not guessed."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, ArithmeticError):
+        raise LedgerError(
+            "the ledger is damaged: a line of it cannot be read",
+            "put a backup back, with its key; until then nothing can be booked in it",
+        ) from None
+
+
+@_legible()
+def standing_in(connection: Connection, dataset: str) -> Standing:
+    """Return where a dataset stands.
+
+    Raises
+    ------
+    LedgerError
+        A line says nothing that a ledger says; so do the other functions.
+    """
+    row = connection.execute("SELECT budget, budget_delta FROM dataset WHERE name = ?", (dataset,)).fetchone()
+    holds = NO_LIMIT if row is None else Allowance(epsilon=_number(row[0]), delta=_number(row[1]))
+    return Standing(dataset=dataset, allowance=holds, entries=entries_in(connection, "dataset = ?", dataset))
+
+
+@_legible()
+def entries_in(connection: Connection, where: str, *values: object) -> list[Entry]:
+    """Return the releases of which a condition holds, by their numbers; `?` in it stand for the values."""
+    rows = connection.execute(
+        "SELECT id, dataset, state, method, kind, epsilon, delta, k, redrawn, created, output, params, n_rows, sketch, "
+        "form, request, data_sha256, process "
+        f"FROM release WHERE {where} ORDER BY id",
+        values,
+    )
+    return [
+        Entry(
+            number=row[0],
+            dataset=row[1],
+            state=State(row[2]),
+            method=row[3],
+            kind=row[4],
+            epsilon=_number(row[5]),
+            delta=_number(row[6]),
+            k=row[7],
+            redrawn=bool(row[8]),
+            created=row[9],
+            output=row[10],
+            params=row[11],
+            fingerprint=marks_from(*row[12:15]),
+            request=row[15],
+            data_sha256=row[16],
+            process=row[17],
+        )
+        for row in rows
+    ]
+
+
+@_legible()
+def marks_in(connection: Connection) -> list[tuple[str, Marks]]:
+    """Return by what the tables of every dataset are known: (dataset, marks), by dataset."""
+    rows = connection.execute("SELECT dataset, n_rows, sketch, form FROM fingerprint ORDER BY rowid")
+    # sorted here: databases have orders of their own for texts
+    return [(row[0], marks_from(*row[1:])) for row in sorted(rows, key=lambda row: str(row[0]))]
+
+
+def names_in(connection: Connection) -> list[str]:
+    """Return the names of all datasets, in order."""
+    return sorted(row[0] for row in connection.execute("SELECT name FROM dataset"))
+
+
+def digest_in(connection: Connection, number: int) -> str | None:
+    """Return what tells a release of the ledger from any other that may get its number; None where it is not there."""
+    row = connection.execute("SELECT created, process, method, dataset FROM release WHERE id = ?", (number,)).fetchone()
+    if row is None:
+        return None
+    return hashlib.blake2b("\0".join(row).encode(), digest_size=16, person=b"release seen").hexdigest()
+
+
+def insert_reserved(connection: Connection, claim: Claim, holds: Allowance) -> int:
+    """Write a release that is reserved, the marks of its table and what its dataset may spend; return its number."""
+    connection.execute("INSERT INTO dataset (name) VALUES (?) ON CONFLICT DO NOTHING", (claim.dataset,))
+    connection.execute(
+        "UPDATE dataset SET budget = ?, budget_delta = ? WHERE name = ?",
+        (_text(holds.epsilon), _text(holds.delta), claim.dataset),
+    )
+    _remember(connection, claim)
+    connection.execute(
+        "INSERT INTO release (dataset, state, method, kind, epsilon, delta, k, redrawn, created, output, "
+        "params, process, n_rows, sketch, form, request) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            claim.dataset,
+            State.RESERVED.value,
+            claim.method,
+            claim.kind,
+            _text(claim.epsilon),
+            _text(claim.delta),
+            claim.k,
+            int(claim.redrawn),
+            datetime.now(UTC).replace(microsecond=0).isoformat(),
+            claim.output,
+            claim.params,
+            Process.this().to_text(),
+            claim.fingerprint.rows,
+            claim.fingerprint.to_bytes(),
+            claim.fingerprint.form,
+            claim.request,
+        ),
+    )
+    return _last(connection)
+
+
+def insert_charged(connection: Connection, number: int) -> int:
+    """Write a line that counts the loss of a release and has no files; return its number."""
+    connection.execute(
+        "INSERT INTO release (dataset, state, method, kind, epsilon, delta, k, redrawn, created, process, n_rows, "
+        "sketch, form) SELECT dataset, ?, method, kind, epsilon, delta, k, 0, created, process, n_rows, sketch, form "
+        "FROM release WHERE id = ?",
+        (State.COMMITTED.value, number),
+    )
+    return _last(connection)
+
+
+def set_state(connection: Connection, number: int, state: State) -> None:
+    """Write in which state a release is."""
+    connection.execute("UPDATE release SET state = ? WHERE id = ?", (state.value, number))
+
+
+def _remember(connection: Connection, claim: Claim) -> None:
+    known = [marks for dataset, marks in marks_in(connection) if dataset == claim.dataset]
+    if not any(claim.fingerprint.is_same_as(digest) for digest in known):
+        connection.execute(
+            "INSERT INTO fingerprint (dataset, n_rows, sketch, form) VALUES (?, ?, ?, ?)",
+            (claim.dataset, claim.fingerprint.rows, claim.fingerprint.to_bytes(), claim.fingerprint.form),
+        )
+
+
+def _last(connection: Connection) -> int:
+    """Return the number of the line that was written last: nobody else has come between, and numbers count up."""
+    return int(connection.execute("SELECT max(id) FROM release").fetchone()[0])
+
+
+def _text(loss: float | None) -> str | None:
+    return None if loss is None else repr(float(loss))
+
+
+def _number(text: str | None) -> float | None:
+    return None if text is None else float(text)
