@@ -16,7 +16,8 @@ no method, engine or mechanism, nor ``anonkit.published``: a fault in one of the
 ``response_rates``
     Randomized tables (local differential privacy).
 ``central``, ``central_params``, ``central_plans``, ``central_account``, ``central_forest``, ``central_rows``,
-``central_report``, ``central_noise``, ``approximate_account``, ``approximate_histogram``
+``central_report``, ``central_noise``, ``noise_bets``, ``noise_laws``, ``approximate_account``,
+``approximate_histogram``
     Releases with central noise, under epsilon or (epsilon, delta).
 ``utility``, ``consumer_models``, ``row_numbers``
     Utility of a table to a consumer's models, and row numbers left in it.

@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.checks.central_noise import Noise, law_of_noise
+from anonkit.checks.noise_laws import Noise, law_of_noise
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

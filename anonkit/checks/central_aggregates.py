@@ -22,10 +22,12 @@ from numpy.typing import NDArray
 from anonkit.bundle.data_files import read_rows, read_schema
 from anonkit.checks.aggregate_intervals import Line, Measured, NumberSteps, broken_lines
 from anonkit.checks.central_account import account_checks, claim_checks
-from anonkit.checks.central_noise import Difference, Noise, difference_checks
+from anonkit.checks.central_noise import Totals, alike, neighbours, shown_checks
 from anonkit.checks.central_params import ALL_ROWS, PublicColumn, PublicFacts, domain_of, integers
 from anonkit.checks.central_plans import LAPLACE, ExpectedAccount, ExpectedLine, row_epsilon
 from anonkit.checks.central_report import report_checks
+from anonkit.checks.noise_bets import Following, Shown
+from anonkit.checks.noise_laws import Noise
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
@@ -68,7 +70,9 @@ def aggregate_checks(
     yield from _wrong("columns", _other_columns(data, params, facts))
     if sound:  # else the figures cannot be followed
         measured = [_measured_of(each, facts) for each in params["measurements"]]
-        yield from difference_checks(_differences(params, facts, measured))
+        counted = _counted(params, measured)
+        everybody = [_totals(own, ()) for own in counted]
+        yield from shown_checks(list(_same_groups(counted)), neighbours(everybody))
         yield from _line_checks(data, tables, measured, facts)
     if report is not None:
         yield from report_checks(params, report, facts, is_promised=True)
@@ -252,18 +256,52 @@ def _account(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
     yield from _wrong("noisy_tables", wrong + int(stated != drawn))
 
 
-def _differences(params: Mapping[str, Any], facts: PublicFacts, measured: Sequence[Measured]) -> list[Difference]:
-    """Return what pairs of measurements of all rows differ by: each counts every row once."""
+def _counted(params: Mapping[str, Any], measured: Sequence[Measured]) -> list[Measured]:
+    """Return the measurements that count every row once."""
     every_row = {number["name"] for number in params["numbers"] if not number["has_missing"]}
-    totals = [
-        (int(own.values.sum()), (Noise(own.rate, own.values.size),))
+    return [
+        own
         for own, raw in zip(measured, params["measurements"], strict=True)
         if own.kind == "counts" or (own.kind == "points" and raw["of"] in every_row)
     ]
-    return [
-        Difference(value=first - second, parts=(*noise, *other))
-        for (first, noise), (second, other) in zip(totals[::2], totals[1::2], strict=False)
-    ]
+
+
+def _totals(measured: Measured, names: Sequence[str]) -> Totals:
+    """Return the rows of each group of some columns, and the noise of each."""
+    values, draws = measured.summed(names)
+    return values.sum(axis=1).tolist(), [(Noise(measured.rate, draws * values.shape[1]),)] * len(values)
+
+
+def _same_groups(counted: Sequence[Measured]) -> Iterator[Shown]:
+    """Yield the counts of the same groups by several measurements, each of which is in one comparison.
+
+    Taken first are columns that compare most: their groups, times the measurements by them but one. A measurement that
+    is left alone follows the one with which it shares most groups.
+    """
+    left = list(counted)
+    while len(left) > 1:
+        shared = {_shared(one, other) for one, other in itertools.combinations(left, 2)}
+        having = {names: [own for own in left if set(names) <= set(own.by)] for names in sorted(shared)}
+        best = max(having, key=lambda names: _groups(left, names) * (len(having[names]) - 1))
+        yield from alike([_totals(own, best) for own in having[best]])
+        left = [own for own in left if all(own is not one for one in having[best])]
+    for own in left:
+        others = [other for other in counted if other is not own]
+        if others:
+            other = max(others, key=lambda other: _groups(counted, _shared(own, other)))
+            names = _shared(own, other)
+            for estimate, before, value, noise in zip(*_totals(other, names), *_totals(own, names), strict=True):
+                yield Following(value=value, noise=noise, estimate=estimate, noise_before=before)
+
+
+def _shared(one: Measured, other: Measured) -> tuple[str, ...]:
+    return tuple(sorted(set(one.by) & set(other.by)))
+
+
+def _groups(measured: Sequence[Measured], names: Sequence[str]) -> int:
+    """Return the number of groups that columns make."""
+    sizes = {name: size for own in measured for name, size in zip(own.by, own.sizes, strict=True)}
+    return math.prod(sizes[name] for name in names)
 
 
 # --- what is published -------------------------------------------------------------------------------------------

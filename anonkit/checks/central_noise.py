@@ -3,54 +3,29 @@
 
 Two noisy totals of one class, or the noisy rows of a leaf and the sum of its noisy class counts, have the same true
 value. Their difference is a sum of discrete Laplace, or Gaussian, variables at the stated rates, whose law is computed
-here exactly.
-Where the differences together are too small, the release has less noise than it says; where they are too large, its
-tables do not speak of the same rows. A true release fails once in a million.
+here.
+Where the differences together are too small, the release has less noise than it says (`noise_bets`); where they are too
+large, its tables do not speak of the same rows. A true release fails once in a million.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from anonkit.checks.central_params import GAUSSIAN_MARGINALS, GAUSSIAN_TABLES, PublicFacts
-from anonkit.checks.gaussian_lines import gaussian_variance
+from anonkit.checks.noise_bets import Following, SameRows, Shown, chance_of_so_little
+from anonkit.checks.noise_laws import FLOOR, Noise, Parts, far_tail, law_of_noise, variance_of
 from anonkit.promises.guarantee import Check
 
 _FALSE_ALARM = 0.5e-6
+"""Of each of the two checks."""
 _MOST = 4096
-"""Differences that are tested."""
-_LARGEST_GRID = 1 << 20
-_DEVIATIONS = 64
-"""Width of the grid of a law, in standard deviations."""
-_FLOOR = 1e-12
-"""Errors of the transform: none of its probabilities is distinguished from this."""
-_NARROW = 4.0
-"""Squared width of a Gaussian law up to which its few masses are added up."""
-_LEAST_LOG = -700.0
-"""Below its exponential there is no normal floating-point number."""
-
-
-class Noise(NamedTuple):
-    """Independent draws of one law."""
-
-    rate: int
-    """In units of 2**-52."""
-    times: int
-    """Number of draws."""
-    is_gaussian: bool = False
-    """True for weights exp(-rate y**2), False for exp(-rate |y|)."""
-
-
-Parts = tuple[Noise, ...]
-"""The noise of a difference."""
+"""Counts that are looked at."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,36 +45,66 @@ def noise_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Chec
         Its trees and tables were checked before.
     facts : PublicFacts
     """
+    totals: Sequence[Totals]
+    shown: list[Shown]
+    if "trees" in params and "histograms" not in params:
+        leaves = list(_of_leaves(params))
+        yield from shown_checks([one for one, _ in leaves], [[one for _, one in leaves]])
+        return
     if "mixtures" in params:
-        deviations = list(_between(_of_marginals(params), len(params["mixtures"])))
+        totals, shown = _of_marginals(params), list(_of_columns_and_pairs(params))
     elif "trees" not in params:
-        deviations = list(_between(_of_tables(params), facts.n_classes))
-    elif "histograms" in params:
-        deviations = list(_between(_of_histograms(params, facts), facts.n_classes))
+        totals = list(_of_tables(params))
+        shown = list(alike(totals))
     else:
-        deviations = list(_of_leaves(params))
-    yield from difference_checks(deviations)
+        totals, shown = list(_of_histograms(params, facts)), list(_of_evidence(params, facts))
+    yield from shown_checks(shown, neighbours(totals))
 
 
-def difference_checks(differences: Sequence[Difference]) -> Iterator[Check]:
-    """Compare independent differences of counts of the same rows with the noise that they must have.
+def shown_checks(bets: Sequence[Shown], differences: Sequence[Sequence[Difference]]) -> Iterator[Check]:
+    """Compare noisy counts of the same rows with the noise that they must have.
 
     Parameters
     ----------
-    differences : sequence of Difference
-        Of more than a few thousand the first ones are looked at; nothing is checked where there are none.
+    bets : sequence of SameRows or Following
+        As `chance_of_so_little` asks for. Of more than a few thousand the first ones are looked at; nothing is checked
+        where there are none.
+    differences : sequence of sequences of Difference
+        Those of one sequence are independent.
     """
-    deviations = differences[:_MOST]
-    if not deviations:
-        return
-    below, above = zip(*(_tails(deviation) for deviation in deviations), strict=True)
-    for name, tails in (("noise_is_stated", below), ("counts_agree", above)):
-        chance = _together(tails)
-        yield Check(name=name, passed=chance >= _FALSE_ALARM, observed=chance, required=_FALSE_ALARM)
+    if bets:
+        chance = chance_of_so_little(bets[:_MOST])
+        yield Check(name="noise_is_stated", passed=chance >= _FALSE_ALARM, observed=chance, required=_FALSE_ALARM)
+    chains = [chain[:_MOST] for chain in differences if chain]
+    if chains:
+        smallest = min(_together([_tail(one) for one in chain]) for chain in chains)
+        chance = min(1.0, len(chains) * smallest)
+        yield Check(name="counts_agree", passed=chance >= _FALSE_ALARM, observed=chance, required=_FALSE_ALARM)
 
 
 Totals = tuple[list[int], Sequence[Parts]]
 """The noisy rows of each class, and the noise of each."""
+
+
+def alike(totals: Sequence[Totals]) -> Iterator[SameRows]:
+    """Yield for each class its counts by all tables, which were drawn without a look at each other."""
+    if len(totals) > 1:
+        for values, noise in zip(
+            zip(*(own for own, _ in totals), strict=True), zip(*(own for _, own in totals), strict=True), strict=True
+        ):
+            yield SameRows(values=values, noise=noise)
+
+
+def neighbours(totals: Sequence[Totals]) -> list[list[Difference]]:
+    """Return the differences of each class between tables and the next ones, those of disjoint pairs together."""
+    return [
+        [
+            Difference(value=one - other, parts=(*noise, *noise_of_other))
+            for (first, noises), (second, others) in zip(totals[start::2], totals[start + 1 :: 2], strict=False)
+            for one, noise, other, noise_of_other in zip(first, noises, second, others, strict=True)
+        ]
+        for start in (0, 1)
+    ]
 
 
 def _of_tables(params: Mapping[str, Any]) -> Iterator[Totals]:
@@ -111,20 +116,78 @@ def _of_tables(params: Mapping[str, Any]) -> Iterator[Totals]:
         yield [sum(row) for row in attribute["counts"]], [noise] * classes
 
 
-def _of_marginals(params: Mapping[str, Any]) -> Iterator[Totals]:
-    """Yield the class totals of each table of a column or of a pair of columns."""
+def _of_marginals(params: Mapping[str, Any]) -> list[Totals]:
+    """Return the class totals of each table of a column, then of a pair of columns."""
     gaussian = params["format"] == GAUSSIAN_MARGINALS
     columns = [(table["rate"], table["counts"]) for table in params["tables"]]
     pairs = [
         (table["rate"], [[count for row in cells for count in row] for cells in table["counts"]])
         for table in params["pairs"]
     ]
-    for rate, counts in (*columns, *pairs):
-        yield [sum(row) for row in counts], [(Noise(rate, len(row), gaussian),) for row in counts]
+    return [
+        ([sum(row) for row in counts], [(Noise(rate, len(row), gaussian),) for row in counts])
+        for rate, counts in (*columns, *pairs)
+    ]
+
+
+def _of_columns_and_pairs(params: Mapping[str, Any]) -> Iterator[Shown]:
+    """Yield the class totals of the columns' tables, and the groups of a column in each pair of it beside its own.
+
+    Which pairs there are, and which values are a group, follows from tables that were drawn before.
+    """
+    gaussian = params["format"] == GAUSSIAN_MARGINALS
+    yield from alike(_of_marginals(params)[: len(params["tables"])])
+    columns = {table["name"]: table for table in params["tables"]}
+    for pair in params["pairs"]:
+        sides = [columns[name] for name in pair["names"]]
+        at = int(max(sides[1]["groups"]) > max(sides[0]["groups"]))
+        groups = sides[at]["groups"]
+        for own, cells in zip(sides[at]["counts"], pair["counts"], strict=True):
+            for group, row in enumerate(zip(*cells, strict=True) if at else cells):
+                values = [count for count, place in zip(own, groups, strict=True) if place == group]
+                yield Following(
+                    value=sum(row),
+                    noise=(Noise(pair["rate"], len(row), gaussian),),
+                    estimate=sum(values),
+                    noise_before=(Noise(sides[at]["rate"], len(values), gaussian),),
+                )
 
 
 def _of_histograms(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Totals]:
     """Yield the class totals of the histogram of a numeric target, of all leaves, and of those of each attribute."""
+    yield from _before_histograms(params, facts)
+    rate = _rate_of_histograms(params)
+    for own in zip(*params["histograms"], strict=True):
+        rows = [row for region in own for row in region]
+        if rows:  # else it was not asked
+            yield [sum(column) for column in zip(*rows, strict=True)], [(Noise(rate, len(rows)),)] * facts.n_classes
+
+
+def _of_evidence(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Shown]:
+    """Yield what follows a numeric target's histogram, and the rows of each region by the attributes that were asked.
+
+    The regions follow from the leaves, which were counted before. One attribute alone follows them.
+    """
+    totals = list(_of_histograms(params, facts))
+    before = list(_before_histograms(params, facts))
+    rate = _rate_of_histograms(params)
+    if len(totals) == len(before) + 1:
+        before.append(totals[-1])
+    for (first, noises), (second, later) in itertools.pairwise(before):
+        for estimate, noise_before, value, noise in zip(first, noises, second, later, strict=True):
+            yield Following(value=value, noise=noise, estimate=estimate, noise_before=noise_before)
+    for region in params["histograms"]:
+        tables = [rows for rows in region if rows]
+        yield from alike(
+            [
+                ([sum(own) for own in zip(*rows, strict=True)], [(Noise(rate, len(rows)),)] * facts.n_classes)
+                for rows in tables
+            ]
+        )
+
+
+def _before_histograms(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Totals]:
+    """Yield the class totals of the histogram of a numeric target, and of all leaves."""
     if facts.target.domain.fine:
         yield _of_target(params["target"]["histogram"], facts)
     rates = _rates(params, "class counts of a leaf")
@@ -134,17 +197,13 @@ def _of_histograms(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[To
         for node, level in zip(tree, _levels(tree), strict=True)
         if "counts" in node
     ]
-    by_rate: dict[int, int] = {}
-    for _, rate in leaves:
-        by_rate[rate] = by_rate.get(rate, 0) + 1
-    noise_of_leaves = [tuple(itertools.starmap(Noise, by_rate.items()))] * facts.n_classes
-    yield [sum(own) for own in zip(*(counts for counts, _ in leaves), strict=True)], noise_of_leaves
+    noise = tuple(itertools.starmap(Noise, Counter(rate for _, rate in leaves).items()))
+    yield [sum(own) for own in zip(*(counts for counts, _ in leaves), strict=True)], [noise] * facts.n_classes
+
+
+def _rate_of_histograms(params: Mapping[str, Any]) -> int:
     (rate,) = (line["rate"] for line in params["accounting"] if line["purpose"] == "histograms by class")
-    for at in range(len(params["attributes"])):
-        rows = [row for region in params["histograms"] for row in region[at]]
-        if not rows:  # not asked
-            continue
-        yield [sum(own) for own in zip(*rows, strict=True)], [(Noise(rate, len(rows)),)] * facts.n_classes
+    return int(rate)
 
 
 def _of_target(histogram: Mapping[str, Any], facts: PublicFacts) -> Totals:
@@ -154,17 +213,11 @@ def _of_target(histogram: Mapping[str, Any], facts: PublicFacts) -> Totals:
     return [sum(counts[first:last]) for first, last in runs], [(Noise(rate, last - first),) for first, last in runs]
 
 
-def _between(totals: Iterator[Totals], classes: int) -> Iterator[Difference]:
-    """Yield the differences of each class between pairs of tables, each in one pair: independent ones."""
-    for (first, noise), (second, other) in zip(totals, totals, strict=False):
-        for c in range(classes):
-            yield Difference(value=first[c] - second[c], parts=(*noise[c], *other[c]))
+def _of_leaves(params: Mapping[str, Any]) -> Iterator[tuple[Following, Difference]]:
+    """Yield the noisy rows of a leaf, which were drawn first, and the sum of its class counts.
 
-
-def _of_leaves(params: Mapping[str, Any]) -> Iterator[Difference]:
-    """Yield what the noisy rows of a leaf and the sum of its class counts differ by.
-
-    A leaf that pruning made holds sums of several draws: it has more noise than this says, and is left out.
+    Whether a node is a leaf follows from its noisy rows. A leaf that pruning made holds sums of several draws: it has
+    more noise than this says, and is left out.
     """
     rows, counts = _rates(params, "rows of a leaf"), _rates(params, "class counts of a leaf")
     if params["parameters"].get("pruning", "none") != "none":
@@ -172,8 +225,12 @@ def _of_leaves(params: Mapping[str, Any]) -> Iterator[Difference]:
     for tree in params["trees"]:
         for node, level in zip(tree, _levels(tree), strict=True):
             if "rows" in node and "counts" in node:
-                noise = (Noise(rows[level], 1), Noise(counts[level], len(node["counts"])))
-                yield Difference(value=node["rows"] - sum(node["counts"]), parts=noise)
+                before, after = Noise(rows[level], 1), Noise(counts[level], len(node["counts"]))
+                total = sum(node["counts"])
+                yield (
+                    Following(value=total, noise=(after,), estimate=node["rows"], noise_before=(before,)),
+                    Difference(value=node["rows"] - total, parts=(before, after)),
+                )
 
 
 def _rates(params: Mapping[str, Any], purpose: str) -> dict[int, int]:
@@ -188,79 +245,16 @@ def _levels(tree: Sequence[Mapping[str, Any]]) -> list[int]:
     return level
 
 
-def _tails(difference: Difference) -> tuple[float, float]:
-    """Return the chances of a difference at most, and at least, as large: each at least uniform in distribution."""
+def _tail(difference: Difference) -> float:
+    """Return the chance of a difference at least as large: at least uniform in distribution."""
     size = abs(difference.value)
     law = law_of_noise(tuple(sorted(difference.parts)))
-    if law is None:  # too wide for a grid: a log-concave law is nowhere above 1 / deviation
-        deviation = math.sqrt(_variance(difference.parts))
-        inner, outer = (2 * size + 1) / deviation, deviation**2 / max(size, 1) ** 2
+    if law is None:  # too wide for a grid
+        outer = variance_of(difference.parts) / max(size, 1) ** 2
     else:
-        inner = max(float(law[: size + 1].sum()), _FLOOR) if size < law.size else 1.0
-        outer = (float(law[size:].sum()) if size < law.size else 0.0) + _FLOOR
-    bound = _far_tail(size, difference.parts)
-    return min(1.0, inner), min(1.0, outer if bound >= _FLOOR else bound)
-
-
-def _far_tail(size: int, parts: Parts) -> float:
-    """Bound the chance of a difference at least as large, far beyond what a grid tells apart (Chernoff 1952).
-
-    Without it one impossible difference would have the chance `_FLOOR`, which a few likely ones beside it outweigh.
-    """
-    lowest = min((part.rate / 2**52 for part in parts if not part.is_gaussian), default=math.inf)
-    tilts = [0.5 * lowest, 0.9 * lowest] if lowest < math.inf else []
-    if len(tilts) == 0 or any(part.is_gaussian for part in parts):
-        tilts.append(min(size / _variance(parts), 0.9 * lowest))
-    logs = []
-    for tilt in tilts:
-        log = math.log(2.0) - tilt * size
-        for rate, times, gaussian in parts:
-            decay = rate / 2**52
-            if gaussian:  # no wider than the continuous law: its moments are bounded by that law's
-                log += times * tilt**2 / (4 * decay)
-                continue
-            near, far = math.expm1(tilt - decay), math.expm1(-tilt - decay)
-            log += times * (2 * math.log(-math.expm1(-decay)) - math.log(-near) - math.log(-far))
-        logs.append(log)
-    return math.exp(max(min([*logs, 0.0]), _LEAST_LOG))
-
-
-@lru_cache(maxsize=256)
-def law_of_noise(parts: Parts) -> NDArray[np.float64] | None:
-    """Return the probabilities of |difference| = 0, 1, 2, ... for noise of these parts; None where it is too wide."""
-    grid = 1 << max(8, math.ceil(math.log2(_DEVIATIONS * math.sqrt(_variance(parts)) + 1)))
-    if grid > _LARGEST_GRID:
-        return None
-    turn = 2 * np.pi * np.arange(grid) / grid
-    transform = np.ones(grid)
-    for rate, times, gaussian in parts:
-        if gaussian:
-            transform = transform * _gaussian_transform(rate, turn) ** times
-            continue
-        decay = math.exp(-rate / 2**52)
-        transform = transform * ((1 - decay) ** 2 / (1 - 2 * decay * np.cos(turn) + decay * decay)) ** times
-    probabilities = np.maximum(np.fft.ifft(transform).real, 0.0)
-    half = grid // 2
-    return np.asarray(np.concatenate([probabilities[:1], probabilities[1:half] + probabilities[:half:-1]]))
-
-
-def _gaussian_transform(rate: int, turn: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the characteristic function of the discrete Gaussian: its own sum, or for wide laws its dual (Poisson)."""
-    square = 2**51 / rate
-    if square < _NARROW:
-        steps = np.arange(1, 64)
-        masses = np.exp(-(steps**2) / (2 * square))
-        waves = sum((2 * mass * np.cos(turn * step) for step, mass in zip(steps, masses, strict=True)), np.zeros(()))
-        return np.asarray((1 + waves) / (1 + 2 * masses.sum()))
-    around = [np.exp(-((turn + 2 * np.pi * whole) ** 2) * square / 2) for whole in (-2, -1, 0, 1)]
-    return np.asarray(sum(around) / sum(wave[0] for wave in around))
-
-
-def _variance(parts: Parts) -> float:
-    return sum(
-        times * (gaussian_variance(rate) if gaussian else 2 * math.exp(-rate / 2**52) / math.expm1(-rate / 2**52) ** 2)
-        for rate, times, gaussian in parts
-    )
+        outer = (float(law[size:].sum()) if size < law.size else 0.0) + FLOOR
+    bound = far_tail(size, difference.parts)
+    return min(1.0, outer if bound >= FLOOR else bound)
 
 
 def _together(chances: Sequence[float]) -> float:

@@ -113,7 +113,7 @@ _CHECKS = {
     "trees": ("Nodes of the trees, each one that the published plan can grow", ""),
     "tables": ("Noisy tables that do not fit their domains, or the noise that was paid for", "exactly"),
     "counted_domains": ("Columns with another domain than they were counted in", "exactly"),
-    "noise_is_stated": ("Probability of so little noise if it was drawn as stated", "at least"),
+    "noise_is_stated": ("Bound on the probability of so little noise if it was drawn as stated", "at least"),
     "counts_agree": ("Probability that noisy counts of the same rows differ so much", "at least"),
     "rows_from_model": ("Counts of ‘{}’ by class that rows of the model cannot have", "exactly"),
     "cells_from_model": ("Cells that are not those of the model", "exactly"),

@@ -224,6 +224,27 @@ def test_measurements_without_the_noise_that_they_state_are_found(tmp_path: Path
     assert "noise_is_stated" in checked(made, tmp_path, forge)
 
 
+def test_measurements_restated_at_a_sixteenth_of_epsilon_are_found(tmp_path: Path) -> None:
+    """What every line says is paid for. Groups that several measurements count are compared one by one."""
+    made = _release(("age, sex", "age, ward", "sex, ward", "median(age) by sex, ward"), epsilon=16.0)
+
+    def restated(told: Any) -> Any:
+        if isinstance(told, dict):
+            return {
+                name: one // 16 if name == "rate" else one / 16 if name == "epsilon" else restated(one)
+                for name, one in told.items()
+            }
+        return [restated(one) for one in told] if isinstance(told, list) else told
+
+    def forge(params: dict[str, Any], report: dict[str, Any], columns: dict[str, list[Any]]) -> None:
+        for files in (params, report):
+            files.update(restated(files))
+
+    failed = checked(made, tmp_path, forge)
+    assert "noise_is_stated" in failed
+    assert "counts_agree" not in failed
+
+
 def test_a_group_that_noise_leaves_nobody_in_has_no_mean_and_any_interval(tmp_path: Path) -> None:
     """Few rows, small epsilon: some means and quantiles are empty, with intervals of all the bounds."""
     empty = 0
