@@ -36,8 +36,14 @@ class Elsewhere:
         """Do the work as another process would: nothing is shared."""
         self.calls.append(len(items))
         work = pickle.dumps(function)
-        moved = [self._seen(item) if isinstance(item, Path) else [self._seen(path) for path in item] for item in items]
+        moved = [self._moved(item) for item in items]
         return [pickle.loads(pickle.dumps(pickle.loads(work)(item))) for item in moved]
+
+    def _moved(self, item: Any) -> Any:
+        """Return a path, or several, as they are named there; files that are named otherwise are the same to all."""
+        if isinstance(item, Path):
+            return self._seen(item)
+        return [self._moved(one) for one in item] if isinstance(item, list | tuple) else item
 
     def _seen(self, path: Path) -> Path:
         if self.here is None or self.there is None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anonkit.bundle.part_workers import each_part
+from anonkit.bundle.part_workers import bring_here, each_part
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,6 +44,13 @@ def parts_of(data: Path) -> list[Path]:
     return parts
 
 
+def whole_parts(data: Path) -> list[Path]:
+    """Return the files that hold the data, to be read here: see `parts_of` and `bring_here`."""
+    parts = parts_of(data)
+    bring_here(parts)
+    return parts
+
+
 def data_paths(data: Path) -> str | list[str]:
     """Return how the descriptor names the data, seen from its folder: a file, or the files of a folder in order."""
     if not data.is_dir():
@@ -74,7 +81,7 @@ def read_rows(data: Path | bytes, columns: Sequence[str] | None = None) -> pa.Ta
 
     tables = [
         pq.read_table(part, columns=None if columns is None else list(columns), partitioning=None)
-        for part in parts_of(data)
+        for part in whole_parts(data)
     ]
     return (
         tables[0] if len(tables) == 1 else pa.concat_tables([table.replace_schema_metadata(None) for table in tables])
@@ -89,7 +96,7 @@ def first_rows(data: Path | bytes, n_rows: int = 5, n_columns: int = 20) -> Firs
     from anonkit.report.notebook_view import FirstRows
 
     try:
-        with pq.ParquetFile(pa.BufferReader(data) if isinstance(data, bytes) else parts_of(data)[0]) as file:
+        with pq.ParquetFile(pa.BufferReader(data) if isinstance(data, bytes) else whole_parts(data)[0]) as file:
             names = file.schema_arrow.names
             batch = next(file.iter_batches(n_rows, columns=names[:n_columns]), None)
     except (OSError, pa.ArrowException):
@@ -102,7 +109,7 @@ def iter_batches(data: Path, columns: Sequence[str] | None = None, *, batch_rows
     """Yield the rows, in order, in batches of at most so many; no two files are open at a time."""
     import pyarrow.parquet as pq
 
-    for part in parts_of(data):
+    for part in whole_parts(data):
         with pq.ParquetFile(part) as file:
             yield from file.iter_batches(batch_rows, columns=columns)
 

@@ -34,7 +34,7 @@ class PartWorkers(Protocol):
         function : callable
             Picklable, as is what it returns; it may be called twice for an item, of which one answer counts.
         items : sequence
-            Paths of files, or sequences of them.
+            Paths of files, or sequences of them; files that lie elsewhere may be named otherwise.
 
         Raises
         ------
@@ -72,6 +72,22 @@ class HasWorkers(Protocol):
     def shared_folder(self) -> Path:
         """Return a new private folder that the workers see under the same name; it goes with the engine."""
         ...
+
+
+@runtime_checkable
+class BringsParts(Protocol):
+    """Workers that alone have the rows of the files they read."""
+
+    def bring(self, parts: Sequence[Path]) -> None:
+        """Bring the rows of files to this machine; files that have them are left as they are."""
+        ...
+
+
+def bring_here(parts: Sequence[Path]) -> None:
+    """Let this machine have the rows of files that it is about to read; nearly always it has them."""
+    workers = _WORKERS.get()
+    if isinstance(workers, BringsParts):
+        workers.bring(parts)
 
 
 def workers_of(engine: object) -> PartWorkers | None:

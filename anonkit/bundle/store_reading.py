@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -57,6 +57,14 @@ class StorePlace:
         folder = self._private.path / "release"
         folder.mkdir(exist_ok=True)
         return folder
+
+    def start_from(self, other: StorePlace) -> None:
+        """Take what another one saw when it looked: the release that stood there then."""
+        self._looked, self._standing = other._looked, other._standing
+
+    def close(self) -> None:
+        """Delete what was fetched."""
+        self._private.close()
 
     def address(self, name: str) -> str:
         """Return how a file is told to people."""
@@ -119,6 +127,11 @@ class StorePlace:
         """Return the address of a file where it stands."""
         return self.address(f"{self._listing.run}/{name}" if self._listing and self.listed(name) else name)
 
+    def key(self, name: str) -> str:
+        """Return the key of a file that the descriptor lists."""
+        run = "" if self._listing is None else self._listing.run
+        return f"{self.prefix}{run}/{name}"
+
     def require(self) -> None:
         """Refuse a place without a release.
 
@@ -146,21 +159,23 @@ class StorePlace:
         """
         if self.standing is None or self._listing is None:
             return
-        root = f"{self.prefix}{self._listing.run}/"
         if name == self.descriptor:
             if not (self.mirror / name).exists():
                 (self.mirror / name).write_bytes(moved(self.standing.content, f"{self._listing.run}/", ""))
             return
         if name == self.signature and not (self.mirror / name).exists():
-            found = self.objects.read(f"{root}{name}")
+            found = self.objects.read(self.key(name))
             if found is not None:
                 (self.mirror / name).write_bytes(found[0])
             return
-        for file, facts in self.listed(name).items():
+        absent = {file: facts for file, facts in self.listed(name).items() if not (self.mirror / file).exists()}
+        self._bring(absent)
+
+    def _bring(self, files: Mapping[str, ListedFile]) -> None:
+        for file, facts in files.items():
             to = self.mirror / file
-            if not to.exists():
-                to.parent.mkdir(exist_ok=True)
-                fetch_object(self.bucket, f"{root}{file}", to, facts)
+            to.parent.mkdir(exist_ok=True)
+            fetch_object(self.bucket, self.key(file), to, facts)
 
     def strays(self) -> dict[str, list[Listed]]:
         """Return the objects of runs that the descriptor does not list, by run."""

@@ -17,7 +17,7 @@ from anonkit.checks.draw_loss import budget_lines, draw_checks
 from anonkit.checks.recoded_labels import label_checks
 from anonkit.checks.requirements import Validation, refuse_unknown
 from anonkit.checks.sameness import named, none_of, repeated, same
-from anonkit.checks.table_scans import quoted, scanned
+from anonkit.checks.table_scans import combined, quoted
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import Check
 
@@ -60,16 +60,17 @@ def _domains(data: Path, params: Mapping[str, Any]) -> Iterator[Check]:
     declared, recoded = dict(named(params["columns"])), dict(named(params["recoding"]["columns"]))
     target = params["target"]
     recoded |= {} if target is None else {target: {"kind": "kept"}}  # others show one value, and leave a draft
-    names = set(read_schema(data).names)
-    with scanned(data) as (connection, source):
-        for name in sorted(names & recoded.keys()):
+    names = sorted(set(read_schema(data).names) & recoded.keys())
+    kept = [name for name in names if recoded[name]["kind"] == "kept"]
+    with combined(data, kept) as lines:
+        for name in names:
             own, domain = recoded[name], declared[name]["domain"]
             if own["kind"] == "intervals":
                 low, high = domain["bounds"]
                 yield none_of(f"cuts:{name}", sum(not low < float(cut) < high for cut in own["cuts"]))
             elif own["kind"] == "kept":
                 allowed = {*domain["categories"], *([None] if domain["has_missing"] else [])}
-                cells = connection.execute(f"SELECT DISTINCT {quoted(name)} FROM {source}").fetchall()
+                cells = lines.connection.execute(f"SELECT DISTINCT {quoted(name)} FROM {lines.source}").fetchall()
                 yield none_of(f"domain:{name}", len({cell for (cell,) in cells} - allowed))
             else:
                 yield none_of(f"values:{name}", not same(own["values"], domain["categories"]))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 
 from anonkit.bundle.data_files import parts_of
-from anonkit.bundle.part_workers import runs_of, workers_for
+from anonkit.bundle.part_workers import bring_here, runs_of, workers_for
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.errors import EngineError
 
@@ -171,6 +171,8 @@ def _scan(connection: DuckDBPyConnection, table: Table) -> str:
     if not isinstance(table, str | Path):
         return f"read_parquet([{', '.join(map(_literal, table))}], hive_partitioning = false)"
     path = Path(table)
+    if path.is_dir():
+        bring_here(list(path.rglob("*.parquet")))
     literal = _literal(path / "**" / "*.parquet" if path.is_dir() else path)
     suffixes = {suffix.lower() for suffix in path.suffixes}
     compression = _COMPRESSIONS.get(path.suffix.lower())

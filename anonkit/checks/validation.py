@@ -14,6 +14,7 @@ from anonkit.bundle.json_documents import read_json
 from anonkit.bundle.part_workers import PartWorkers, read_by
 from anonkit.bundle.release_names import DATA, REPORT
 from anonkit.bundle.release_place import Place
+from anonkit.bundle.store_workers import fetched_by
 from anonkit.bundle.stored_release import Release, load_place
 from anonkit.checks.agreement import agreement_checks, row_checks
 from anonkit.checks.catalogued import catalogue_checks
@@ -81,7 +82,8 @@ def validate(
         Public key (Ed25519, PEM) that must have signed the release.
     workers : PartWorkers, optional
         Who reads the files of a release in a folder, such as `open_engine("spark").workers`: hashes, classes and cells
-        are then counted where they run, and this machine adds up. They must see the folder under the same name.
+        are then counted where they run, and this machine adds up. They must see the folder under the same name, or
+        fetch its files from an object store, where they are compared with the descriptor each time.
 
     Raises
     ------
@@ -93,12 +95,13 @@ def validate(
     key = None if signed_by is None else read_public_key(signed_by)
     requested = Asked(quasi_identifiers=quasi_identifiers, sensitive=sensitive, k=k, l=l, t=t, alpha=alpha, beta=beta)
     place = _place_of(table)
-    with read_by(workers if place is None or place.store is None else None):  # what is fetched lies on this machine
-        if place is not None:
-            found = _validate_release(place, requested, key)
-            return found.beside(_declared(place), requested) if found.passed else found
-        if key is not None:
-            raise ParameterError("signed_by is about releases, and this is a plain table", "name the file of a release")
+    if place is not None:
+        with fetched_by(workers, place) as there:
+            found = _validate_release(there, requested, key)
+            return found.beside(_declared(there), requested) if found.passed else found
+    if key is not None:
+        raise ParameterError("signed_by is about releases, and this is a plain table", "name the file of a release")
+    with read_by(workers):
         return _validate_table(_as_table(table), requested).beside((), requested)
 
 

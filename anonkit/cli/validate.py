@@ -172,7 +172,7 @@ def command(
 
     Exits with 1 when a check fails and with 3 when something promised could not be checked. The hashes of all files,
     the columns, k, l and t, and the figures of the report are looked at; the source table is not needed. With
-    --engine spark executors read the files of a release that is a folder.
+    --engine spark executors read the files of a release that is a folder, or fetch them from an object store.
     """
     from anonkit.bundle.private_files import sweep
     from anonkit.checks.junit import junit_xml

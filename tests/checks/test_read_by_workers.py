@@ -29,6 +29,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "dp-forest": {"epsilon": 1.0},
     "dp-nb": {"epsilon": 1.0},
     "mondrian": {"k": 5},
+    "safepub": {"k": 5, "epsilon": 4.0, "delta": 1e-3},
 }
 
 

@@ -54,5 +54,7 @@ class SparkWorkers:
 
 
 def _absolute(item: Any) -> Any:
-    """Return a path, or several, as executors know them, wherever they are."""
-    return item.absolute() if isinstance(item, Path) else [path.absolute() for path in item]
+    """Return a path, or several, as executors know them, wherever they are; files elsewhere as they are named."""
+    if isinstance(item, Path):
+        return item.absolute()
+    return [_absolute(one) for one in item] if isinstance(item, list | tuple) else item

@@ -32,7 +32,7 @@ class PartTask:
     def _made(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for at in split_numbers(batches):
             item = self.items[at]
-            refuse_unseen([item] if isinstance(item, Path) else item)
+            refuse_unseen(one for one in (item if isinstance(item, list | tuple) else [item]) if isinstance(one, Path))
             made = pickle.dumps(self.function(item), protocol=pickle.HIGHEST_PROTOCOL)
             yield pa.RecordBatch.from_arrays([pa.array([at], pa.int64()), pa.array([made], pa.binary())], schema=MADE)
 

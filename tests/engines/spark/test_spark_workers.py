@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +11,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from s3_server import BUCKET, SECRET, keys, s3_server
 
 import anonkit
+from anonkit.bundle import store_reading
 from anonkit.bundle.data_files import count_rows, parts_of
 from anonkit.bundle.part_workers import PartWorkers, workers_of
+from anonkit.bundle.release_names import PAGE, PARAMS, REPORT
 from anonkit.engines import Local, Spark
-from anonkit.errors import EngineError, ReleaseFormatError
+from anonkit.errors import EngineError, GuaranteeError, ReleaseFormatError
 
 PARTS = 4
 
@@ -101,3 +105,56 @@ def test_a_choice_of_spark_has_executors(spark: Any, released: Path) -> None:
         assert executors.each(count_rows, parts_of(released)[:1]) == [count_rows(parts_of(released)[0])]
     with Local().workers() as nobody:
         assert nobody is None
+
+
+@pytest.fixture(scope="module")
+def store(spark: Any) -> Iterator[Any]:
+    """An S3 server that this machine and the executors find."""
+    with s3_server() as client:
+        told = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
+        spark.sparkContext.environment.update(told)
+        try:
+            yield client
+        finally:
+            for name in told:
+                del spark.sparkContext.environment[name]
+
+
+def test_a_release_in_a_store_is_fetched_by_executors(
+    store: Any, workers: PartWorkers, released: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Descriptor and sidecars come to this machine, which says what it says when it fetches everything."""
+    address = f"s3://{BUCKET}/fetched/out.parquet"
+    anonkit.load(released).save(address)
+    alone = anonkit.validate(address)
+    here: list[str] = []
+    fetch = store_reading.fetch_object
+    monkeypatch.setattr(
+        store_reading, "fetch_object", lambda bucket, key, to, facts: (here.append(key), fetch(bucket, key, to, facts))
+    )
+    together = anonkit.validate(address, workers=workers)
+
+    assert alone.passed
+    assert together.checks == alone.checks
+    assert together.disclosure == alone.disclosure
+    assert {key.rpartition("/")[2] for key in here} == {f"out{suffix}" for suffix in (PARAMS, REPORT, PAGE)}
+
+
+def test_a_file_in_a_store_that_was_changed_is_refused_by_the_executor(
+    store: Any, workers: PartWorkers, released: Path
+) -> None:
+    """In the words of one machine, with the hint, and no word of the credentials."""
+    address = f"s3://{BUCKET}/forged/out.parquet"
+    anonkit.load(released).save(address)
+    part = next(key for key in keys(store) if "forged/" in key and key.endswith("part-00002.parquet"))
+    content = store.get_object(Bucket=BUCKET, Key=part)["Body"].read()
+    store.put_object(Bucket=BUCKET, Key=part, Body=content[:50] + bytes([content[50] ^ 1]) + content[51:])
+    with pytest.raises(GuaranteeError) as alone:
+        anonkit.validate(address)
+    with pytest.raises(GuaranteeError) as together:
+        anonkit.validate(address, workers=workers)
+    assert together.value.told == alone.value.told
+    assert SECRET not in str(together.value)
+    store.delete_object(Bucket=BUCKET, Key=part)
+    with pytest.raises(GuaranteeError, match="is not there"):
+        anonkit.validate(address, workers=workers)
