@@ -38,6 +38,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(RepeatableDraws(), "repeatable-draws")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let tests of Spark be the first, side by side: so that one process of several runs them, and starts one Java."""
+    items.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
+
+
 REPOSITORY = Path(__file__).parents[1]
 REAL_TABLES = REPOSITORY.parent / "shared" / "data"
 

@@ -221,11 +221,11 @@ def test_a_parquet_file_is_counted_as_the_table_in_it(engine: LocalEngine, table
 # --- what the oracle does not tell -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ENGINES)
-def test_the_engine_keeps_its_protocol(name: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.usefixtures("spark") if name == "spark" else ()) for name in ENGINES]
+)
+def test_the_engine_keeps_its_protocol(name: str) -> None:
     """`open_engine` knows every name of `ENGINES`, and returns an Engine."""
-    if name == "spark":
-        request.getfixturevalue("spark")
     with open_engine(name) as engine:
         assert isinstance(engine, Engine)
         assert engine.name == name
