@@ -221,14 +221,12 @@ def test_a_parquet_file_is_counted_as_the_table_in_it(engine: LocalEngine, table
 # --- what the oracle does not tell -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.usefixtures("spark") if name == "spark" else ()) for name in ENGINES]
-)
-def test_the_engine_keeps_its_protocol(name: str) -> None:
+def test_the_engine_keeps_its_protocol(spark: Any) -> None:
     """`open_engine` knows every name of `ENGINES`, and returns an Engine."""
-    with open_engine(name) as engine:
-        assert isinstance(engine, Engine)
-        assert engine.name == name
+    for name in ENGINES:
+        with open_engine(name) as engine:
+            assert isinstance(engine, Engine)
+            assert engine.name == name
 
 
 def test_an_engine_that_is_not_there_is_refused() -> None:
