@@ -28,6 +28,7 @@ from anonkit.checks.central_plans import LAPLACE, ExpectedAccount, ExpectedLine,
 from anonkit.checks.central_report import report_checks
 from anonkit.checks.noise_bets import Following, Shown
 from anonkit.checks.noise_laws import Noise
+from anonkit.checks.sameness import same
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
@@ -41,6 +42,14 @@ _KEYS = {
     *("conditions", "binned", "places"),
 }
 _FIXED = ("table", "of", "statistic", "value", "low", "high")
+_SHOWN = {
+    "table": "name of the table",
+    "of": "column that is added up",
+    "statistic": "what the value is",
+    "value": "with noise, unbiased for counts and sums",
+    "low": "lower end of the interval",
+    "high": "upper end of the interval",
+}
 _KINDS = {"count": "counts", "sum": "sum", "mean": "halves", "quantile": "points"}
 _WORDS = {"counts": "counts", "sum": "sum", "halves": "sum and count", "points": "histogram"}
 _REST = "other or missing"
@@ -67,7 +76,7 @@ def aggregate_checks(
     for check in (*_wrong("measurements", _not_measured(params, tables, facts)), *_account(params, facts)):
         sound = sound and check.passed
         yield check
-    yield from _wrong("columns", _other_columns(data, params, facts))
+    yield from _wrong("columns", _other_columns(data, params))
     if sound:  # else the figures cannot be followed
         measured = [_measured_of(each, facts) for each in params["measurements"]]
         counted = _counted(params, measured)
@@ -307,17 +316,23 @@ def _groups(measured: Sequence[Measured], names: Sequence[str]) -> int:
 # --- what is published -------------------------------------------------------------------------------------------
 
 
-def _other_columns(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> int:
-    """Count the columns of file and params that are not those of the tidy table, in order."""
-    names = [_FIXED[0], *(group.name for group in facts.attributes), *_FIXED[1:]]
-    listed = [column["name"] for column in params["columns"]]
-    stated = {column["name"]: column for column in params["columns"]}
-    other = sum(
-        {key: stated.get(group["name"], {}).get(key) for key in ("type", "domain")}
-        != {key: group[key] for key in ("type", "domain")}
-        for group in params["groups"]
-    )
-    return int(read_schema(data).names != names) + int(listed != names) + other
+def _other_columns(data: Path, params: Mapping[str, Any]) -> int:
+    """Count the columns of file and params that are not those of the tidy table, in order, or are told in another way.
+
+    A column that is added up and makes groups, too, has one domain.
+    """
+    fixed = [
+        {"name": name, "type": "number" if name in ("value", "low", "high") else "category", "shows": _SHOWN[name]}
+        for name in _FIXED
+    ]
+    expected = [fixed[0], *({**group, "shows": "group"} for group in params["groups"]), *fixed[1:]]
+    other = sum(not same(stated, own) for stated, own in itertools.zip_longest(params["columns"], expected))
+    domains = {group["name"]: group["domain"] for group in params["groups"]}
+    for number in params["numbers"]:
+        domain = domains.get(number["name"], number)
+        alike = all(same(number[key], domain[key]) for key in ("bounds", "has_missing"))
+        other += int(not alike or not isinstance(number["has_missing"], bool))
+    return int(read_schema(data).names != [own["name"] for own in expected]) + other
 
 
 def _line_checks(

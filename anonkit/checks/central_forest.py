@@ -14,13 +14,27 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.checks.central_params import MULTIWAY, ONE_VS_REST, TAXONOMY, BoolArray, PublicFacts, integers
+from anonkit.checks.central_params import (
+    CUT,
+    MULTIWAY,
+    ONE_VS_REST,
+    TAXONOMY,
+    BoolArray,
+    PublicColumn,
+    PublicFacts,
+    integers,
+)
 from anonkit.checks.central_plans import ExpectedAccount
 from anonkit.promises.guarantee import Check
 
 _SCORE_UNIT = 0.001
 _VOTES = (None, "pooled", "majority", "sum")
 """Releases of one tree, and of earlier versions, say nothing of a vote."""
+_STACKED = ("dp-forest", "dp-tree")
+_BY_GROUPS = ("diffgen", "dt-diff")
+"""Methods that divide categories by the groups that a policy declares."""
+_CUT_NUMBERS = (*_STACKED, *_BY_GROUPS, "diffp-c45", "diffprfs")
+"""Methods that divide a number in two; all others by each of its cells."""
 _NODE_KEYS = frozenset({"attribute", "split", "at", "value", "rows", "children"})
 _LEAF_KEYS = frozenset({"counts", "label", "rows"})
 
@@ -58,19 +72,38 @@ def forest_checks(params: Mapping[str, Any], facts: PublicFacts, expected: Expec
     try:
         if params.get("vote") != facts.parameters.get("vote") or params.get("vote") not in _VOTES:
             raise _WrongTreeError("the trees vote in another way than the parameters say")
-        two = facts.parameters.get("branches") == "two"
-        categories = [attribute for attribute in facts.attributes if attribute.domain.categories is not None]
-        if "branches" in facts.parameters and any((one.split == ONE_VS_REST) != two for one in categories):
-            raise _WrongTreeError("a category is divided in another way than the parameters say")
+        for attribute, raw in zip(facts.attributes, params["attributes"], strict=True):
+            _check_division(attribute, raw.get("tree"), facts)
         nodes = sum(_check_tree(tree, facts, expected, params["accounting"]) for tree in trees)
         if "histograms" in params or "scores" in params:
             _check_evidence(params, facts)
-        if facts.method in ("dp-forest", "dp-tree") and not {"histograms", "scores"} <= params.keys():
+        if facts.method in _STACKED and not {"histograms", "scores"} <= params.keys():
             raise _WrongTreeError("histograms or scores are missing")
     except _WrongTreeError as error:
         yield Check(name="trees", passed=False, observed=str(error), required="as planned")
         return
     yield Check(name="trees", passed=True, observed=nodes, required="as planned")
+
+
+def _check_division(attribute: PublicColumn, tree: Sequence[Sequence[Any]] | None, facts: PublicFacts) -> None:
+    """Refuse an attribute that is divided in another way than its method does, or groups that are no hierarchy."""
+    values = attribute.domain.categories
+    if (tree is not None) != (attribute.split == TAXONOMY):
+        raise _WrongTreeError("an attribute is divided by groups that are not published, or has groups without use")
+    if tree is None:
+        cut, apart = facts.method in _CUT_NUMBERS, facts.parameters.get("branches") == "two"
+        expected = CUT if values is None and cut else MULTIWAY
+        expected = ONE_VS_REST if values is not None and (apart or facts.method in _STACKED) else expected
+        if attribute.split != expected:
+            raise _WrongTreeError("an attribute is divided in another way than its method does")
+        return
+    above: dict[tuple[int, Any], Sequence[Any]] = {}
+    right = facts.method in _BY_GROUPS and values == tuple(path[0] for path in tree)
+    for path in tree:
+        right = right and all(isinstance(group, str) for group in path)
+        right = right and all(above.setdefault((at, path[at]), path[at:]) == path[at:] for at in range(len(path)))
+    if not right:
+        raise _WrongTreeError("the groups of an attribute are no hierarchy of its categories")
 
 
 def _told(rows_and_trees: Sequence[Any]) -> str:

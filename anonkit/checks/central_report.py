@@ -35,8 +35,8 @@ def report_checks(
         False where nothing is promised: then nothing was spent, either.
     """
     method, stated = report["method"], (facts.method, dict(facts.parameters))
-    same = (method["name"], method["parameters"]) == stated and _alike(method["parameters"], facts.parameters)
-    yield Check(name="parameters", passed=same, observed=str(method["name"]), required=facts.method)
+    repeated = (method["name"], method["parameters"]) == stated and _alike(method["parameters"], facts.parameters)
+    yield Check(name="parameters", passed=repeated, observed=str(method["name"]), required=facts.method)
     if is_promised:
         yield _claim_check(report["guarantee"], facts, found=bool(finding_lines(params)))
     yield from _budget_checks(params, report["budget"], facts) if is_promised else _nothing_spent(report["budget"])
@@ -57,10 +57,10 @@ def report_checks(
         size, told = _size_of_mixture(params), dict(report["marginals"])
         yield Check(name="marginals", passed=told == size, observed=str(told), required=str(size))
     if "trees" in params:
-        nodes = [node for tree in params["trees"] for node in tree]
-        counted = (len(params["trees"]), len(nodes))
-        figures = (report["forest"]["trees"], report["forest"]["nodes"])
-        yield Check(name="forest", passed=counted == figures, observed=str(figures), required=str(counted))
+        size, told = _size_of_forest(params), dict(report["forest"])
+        if "scores" in params and "rule" not in params:  # of earlier versions, which did not publish these
+            size.update({name: told[name] for name in ("depth", "bins")})
+        yield Check(name="forest", passed=same(told, size), observed=str(told), required=str(size))
 
 
 def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts, *, found: bool) -> Check:
@@ -121,11 +121,12 @@ def _budget_checks(params: Mapping[str, Any], budget: Mapping[str, Any], facts: 
         spare = budget["per_attribute"]
     elif "measurements" in params or "mixtures" in params:
         kinds = ["rho" if "rho" in line else "epsilon" for line, _ in costs]
+        kinds += ["epsilon"] * (len(budget["per_attribute"]) - len(costs))
         stated = [
             ((cost_line["name"], kind), cost_line[kind])
             for kind, cost_line in zip(kinds, budget["per_attribute"], strict=False)
         ]
-        expected = [((line["purpose"], kind), cost) for kind, (line, cost) in zip(kinds, costs, strict=True)]
+        expected = [((line["purpose"], kind), cost) for kind, (line, cost) in zip(kinds, costs, strict=False)]
         spare = budget["per_level"]
     else:
         names = [params["target"]["name"], *(cost_line["name"] for cost_line in params["attributes"])]
@@ -158,6 +159,17 @@ def _size_of_mixture(params: Mapping[str, Any]) -> dict[str, Any]:
         "anchored": params["anchored"],
         "components": sum(len(own["weights"]) for own in params["mixtures"]),
     }
+
+
+def _size_of_forest(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the report says of the trees and what stands beside them."""
+    nodes = [node for tree in params["trees"] for node in tree]
+    size = {"trees": len(params["trees"]), "nodes": len(nodes)}
+    if "scores" not in params:
+        leaves = sum("children" not in node for node in nodes)
+        return {**size, "leaves": leaves, "rows_per_tree": params["rows_per_tree"]["kind"]}
+    rule = {name: params["rule"][name] for name in ("depth", "bins")} if "rule" in params else {}
+    return {**size, **rule, "regions": len(params["scores"]["regions"]), "weights_learned": "weights" in params}
 
 
 def _alike(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:

@@ -229,6 +229,16 @@ def a_tenth_of_epsilon(files: Files) -> None:
     in_line(files)
 
 
+def divided(files: Files, name: str, how: str) -> None:
+    """Say that an attribute is divided in another way, at every node too."""
+    for attribute in files.params["attributes"]:
+        if attribute["name"] == name:
+            attribute["split"] = how
+    for node in (node for tree in files.params["trees"] for node in tree):
+        if node.get("attribute") == name:
+            node["split"] = how
+
+
 def parameter(name: str, value: Any) -> Edit:
     """Say another parameter in params and report alike."""
 
@@ -436,6 +446,35 @@ FORGERIES: dict[str, tuple[str, Edit, str]] = {
     "an assumption more": ("dp-nb", set_in("guarantee.assumptions", ["Rows are public."]), "published_claim"),
     "a delta": ("dp-nb", set_in("budget.delta", 1e-5), "delta"),
     "other figures of the forest": ("edprf", set_in("forest.trees", 2), "forest"),
+    "other leaves in the report": ("edprf", set_in("forest.leaves", 2), "forest"),
+    "other rows of trees in the report": ("diffprf", set_in("forest.rows_per_tree", "disjoint"), "forest"),
+    "another depth in the report": ("dp-forest", set_in("forest.depth", 7), "forest"),
+    "other regions in the report": ("dp-forest", set_in("forest.regions", 64), "forest"),
+    "other bins in the report": ("dp-forest", set_in("forest.bins", 3), "forest"),
+    "learned weights in the report": (
+        "dp-forest", lambda files: set_in("forest.weights_learned", "weights" not in files.params)(files), "forest"),
+    "a figure of the forest less": ("dp-forest", lambda files: files.report["forest"].pop("bins"), "forest"),
+    "groups that nobody declared": ("edprf", lambda files: divided(files, "job", "taxonomy"), "trees"),
+    "groups of numbers": ("edprf", lambda files: divided(files, "age", "taxonomy"), "trees"),
+    "cuts where there are none": ("c45-arithmetic", lambda files: divided(files, "age", "cut"), ""),
+    "no groups where they are declared": (
+        "diffgen grouped", lambda files: next(one for one in files.params["attributes"] if "tree" in one).pop("tree"),
+        "trees"),
+    "groups of other categories": (
+        "diffgen grouped",
+        lambda files: next(one for one in files.params["attributes"] if "tree" in one)["tree"].reverse(), "trees"),
+    "a category in two groups": (
+        "diffgen grouped",
+        lambda files: next(one for one in files.params["attributes"] if "tree" in one)["tree"][0].append("outdoors"),
+        "trees"),
+    "groups that are no words": (
+        "diffgen grouped",
+        lambda files: next(one for one in files.params["attributes"] if "tree" in one)["tree"][0].__setitem__(1, 7),
+        "trees"),
+    "a line of the budget more": (
+        "dp-marginals",
+        lambda files: files.report["budget"]["per_attribute"].append(files.report["budget"]["per_attribute"][-1]),
+        "budget_lines"),
     "other sizes of domains": (
         "dp-nb", lambda files: files.columns("job").update(released_values=9), "released_values",
     ),
