@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from anonkit.bundle.data_files import file_digest
+from anonkit.bundle.file_outlines import Outline, outline_of
 from anonkit.bundle.part_workers import PartWorkers, read_by
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.release_place import Place
@@ -25,9 +26,6 @@ from anonkit.bundle.store_reading import StorePlace, fetch_object
 Item = TypeVar("Item")
 Found = TypeVar("Found")
 
-_HEAD = 4
-_TAIL = 8
-"""Bytes at the end of a Parquet file: the length of its footer, and four letters."""
 _SEVERAL = 2
 """Files from which on workers fetch them; a single one is read here in any case."""
 
@@ -70,35 +68,6 @@ class OnFetched(Generic[Found]):
             if isinstance(item, StoredPart):
                 return self.function(item.fetch(scratch.path))
             return self.function([part.fetch(scratch.path) for part in item])
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outline:
-    """What this machine is told of a file of rows."""
-
-    size: int
-    sha256: str
-    head: bytes
-    footer: bytes
-
-    def write(self, path: Path) -> None:
-        """Write a file of this size that has no row."""
-        with path.open("xb") as file:
-            file.truncate(self.size)
-            file.write(self.head)
-            file.seek(self.size - len(self.footer))
-            file.write(self.footer)
-
-
-def outline_of(path: Path) -> Outline:
-    """Return size, SHA-256 and the ends of a file."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        head = file.read(_HEAD)
-        file.seek(max(size - _TAIL, 0))
-        footer = int.from_bytes(file.read(_TAIL)[:4], "little") + _TAIL
-        file.seek(max(size - footer, 0))
-        return Outline(size=size, sha256=file_digest(path), head=head, footer=file.read())
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

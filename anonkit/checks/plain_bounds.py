@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -18,9 +18,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from anonkit.bundle.bound_columns import KEY, BoundColumn, Pair, bound_columns, write_labelled
+from anonkit.bundle.bound_columns import KEY, BoundColumn, Pair, bound_columns
 from anonkit.bundle.data_files import read_schema
-from anonkit.bundle.private_files import PrivateFolder
+from anonkit.bundle.labelled_parts import labelled_rows
 from anonkit.checks.disclosure import measure
 from anonkit.checks.sameness import named, none_of
 from anonkit.promises.guarantee import Check
@@ -71,9 +71,7 @@ def read_as_labels(data: Path, schema: pa.Schema, params: Mapping[str, Any]) -> 
     if not all(check.passed for check in checks):
         yield Labelled(data=data, schema=schema, checks=tuple(checks), readable=False)
         return
-    with closing(PrivateFolder()) as scratch:
-        path = scratch.path / "labels.parquet"
-        strange = write_labelled(data, columns, path)
+    with labelled_rows(data, columns) as (path, strange):
         checks += [none_of(f"cells:{name}", count) for name, count in strange.items()]
         yield Labelled(data=path, schema=read_schema(path), checks=tuple(checks), readable=not any(strange.values()))
 

@@ -13,9 +13,10 @@ from typing import Any
 
 from anonkit import __version__
 from anonkit.bundle.atomic import Staging, put_folder, reason_of
-from anonkit.bundle.bound_columns import KEY, bound_columns, write_labelled
+from anonkit.bundle.bound_columns import KEY, bound_columns
 from anonkit.bundle.data_files import data_paths, digests_of, joint_digest, parts_of, sha256
 from anonkit.bundle.json_documents import to_json
+from anonkit.bundle.labelled_parts import labelled_rows
 from anonkit.bundle.part_workers import HasWorkers, each_part, read_by, workers_of
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.release_names import (
@@ -349,9 +350,7 @@ def _digest_of_all(digests: Mapping[str, str], place: Place) -> str:
 def _read_back(work: VerifiedDraft, data: Path, n_rows: int) -> None:
     """Count the written file: what it holds must be what the report says, as labels and as it stands."""
     classes, columns = work.promise.counted_classes, bound_columns(work.params)
-    with closing(PrivateFolder()) as scratch:
-        labels = scratch.path / "labels.parquet" if columns else data
-        strange = write_labelled(data, columns, labels) if columns else {}
+    with labelled_rows(data, columns) as (labels, strange):
         again = (
             None
             if classes is None

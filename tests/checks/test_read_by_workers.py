@@ -30,6 +30,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "dp-nb": {"epsilon": 1.0},
     "mondrian": {"k": 5},
     "safepub": {"k": 5, "epsilon": 4.0, "delta": 1e-3},
+    "bounds": {"method": "mondrian", "k": 5, "cells": "bounds"},
 }
 
 
@@ -63,7 +64,6 @@ def _release(method: str, folder: Path) -> Path:
     private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     anonkit.release(
         bank_customers(400, seed=1),
-        method=method,
         policy=policy,
         target="customer_value",
         output=folder / "out.parquet",
@@ -71,7 +71,7 @@ def _release(method: str, folder: Path) -> Path:
         sign=private,
         emit=["croissant"],
         ledger=None,
-        **METHODS[method],
+        **{"method": method, **METHODS[method]},
     )
     return folder
 

@@ -77,7 +77,8 @@ def test_executors_put_the_files(spark_is_there: None, tmp_path: Path, repositor
         assert _rows(anonkit.load(output)).equals(_rows(anonkit.load(tmp_path / "out.parquet")))
         alone = anonkit.validate(output)
         assert [check.name for check in alone.checks if not check.passed] == ["randomness"]  # the test's seed
-        assert _validated(output, *on_spark) == alone.to_dict()
+        told, expected = _validated(output, *on_spark), alone.to_dict()
+        assert (told["checks"], told["disclosure_risk"]) == (expected["checks"], expected["disclosure_risk"])
         assert list((tmp_path / "scratch").iterdir()) == []
 
         _command(tmp_path, output, "--force", *on_spark)

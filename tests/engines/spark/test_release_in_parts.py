@@ -33,11 +33,12 @@ CASES: dict[str, dict[str, Any]] = {
     "rfka": {"method": "rfka", "k": 5, "trees": 10},
     "a column that says whose a row is": {"method": "mondrian", "k": 5, "people": "people"},
     "bounds": {"method": "mondrian", "k": 5, "cells": "bounds"},
+    "noisy tables of people": {"method": "dp-nb", "epsilon": 1.0, "people": "people"},
 }
 SLOW = list(CASES)[2:]
 """Those that the gate can do without: the same steps in other words."""
-SEEN = ("a column that says whose a row is", "bounds")
-"""Where the driver reads rows: people are counted, and labels made of bounds, on one machine."""
+SEEN = ("a column that says whose a row is",)
+"""Where the driver reads rows: people are counted on one machine."""
 VOLATILE = ("created",)
 
 
