@@ -109,3 +109,18 @@ def test_keys_are_those_of_the_bucket(bucket: S3Bucket, server: Any) -> None:
     """What is put is what another client of the store sees."""
     bucket.put("folder/name with blanks.json", b"{}")
     assert keys(server) == ["folder/name with blanks.json"]
+
+
+def test_what_is_deleted_stays_readable_in_a_bucket_with_versions(server: Any) -> None:
+    """As the page on object stores says: what is listed and what can be read are not the same there."""
+    server.create_bucket(Bucket="versions")
+    server.put_bucket_versioning(Bucket="versions", VersioningConfiguration={"Status": "Enabled"})
+    bucket = open_bucket("versions")
+    bucket.put("out.1/rows", b"replaced")
+    bucket.delete(["out.1/rows"])
+    assert bucket.listed("out.1/") == []
+    (version,) = server.list_object_versions(Bucket="versions")["Versions"]
+    found = server.get_object(Bucket="versions", Key="out.1/rows", VersionId=version["VersionId"])
+    assert found["Body"].read() == b"replaced"
+    page = (Path(__file__).parents[2] / "docs/how-to/release-into-an-object-store.md").read_text()
+    assert "In a bucket with versioning a deleted object stays readable" in page
