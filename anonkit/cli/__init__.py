@@ -59,6 +59,8 @@ _FORESTS = ("sklearn.tree", "sklearn.model_selection", "sklearn.ensemble", "pyar
 """What a release that trains forests imports for it, and nothing else of it does."""
 _NO_FORESTS = ("pandas", "rich")
 """What these import only if it is installed, and need for no forest: a fifth of the time that they take."""
+_HARDLY_CALLED = ("scipy.stats",)
+"""What these import for functions that forests hardly call: three tenths of the time that they take."""
 _WRITTEN_WITH = ("duckdb", "jinja2")
 """What the command imports once the forests stand, and may as well while it waits for the first."""
 
@@ -71,4 +73,6 @@ def _forests_beside(args: Sequence[str]) -> AbstractContextManager[None]:
     words = [part for arg in args for part in arg.split("=", 1)]
     forests = "--k" in words or any(method in words for method in _GUIDED_BY_FORESTS)
     asked = args[0] == "release" and forests and not {"--help", "-h"} & set(words)
-    return learning_beside(_FORESTS, without=_NO_FORESTS, meanwhile=_WRITTEN_WITH) if asked else nullcontext()
+    if not asked:
+        return nullcontext()
+    return learning_beside(_FORESTS, without=_NO_FORESTS, late=_HARDLY_CALLED, meanwhile=_WRITTEN_WITH)

@@ -22,7 +22,9 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from importlib.abc import MetaPathFinder
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import IO, Any, ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
@@ -31,15 +33,18 @@ _T = TypeVar("_T")
 MOST = 64 * 2**20
 """Bytes of arguments, at most: a large table is not held twice, and its forests take longer than the import."""
 _WIDTH = 8  # bytes of a length on the pipes
-_BEGIN = "import sys; sys.path[:] = {path!r}; from {module} import serve; serve({modules!r}, {without!r})"
+_BEGIN = "import sys; sys.path[:] = {path!r}; from {module} import serve; serve({modules!r}, {without!r}, {late!r})"
 
 
 class _Process:
     """The second process, as the first one sees it."""
 
-    def __init__(self, modules: Sequence[str], without: Sequence[str], meanwhile: Sequence[str]) -> None:
+    def __init__(
+        self, modules: Sequence[str], without: Sequence[str], late: Sequence[str], meanwhile: Sequence[str]
+    ) -> None:
         # the path is that of this process: what stands in the working directory is not imported unless it is here
-        program = _BEGIN.format(path=sys.path, module=__name__, modules=tuple(modules), without=tuple(without))
+        asked = {"modules": tuple(modules), "without": tuple(without), "late": tuple(late)}
+        program = _BEGIN.format(path=sys.path, module=__name__, **asked)
         self._asked = threading.Lock()
         self._meanwhile = tuple(meanwhile)
         self._popen = subprocess.Popen(  # noqa: S603 - this interpreter, running this module
@@ -92,7 +97,7 @@ _running: _Process | None = None
 
 @contextmanager
 def learning_beside(
-    modules: Sequence[str], *, without: Sequence[str] = (), meanwhile: Sequence[str] = ()
+    modules: Sequence[str], *, without: Sequence[str] = (), late: Sequence[str] = (), meanwhile: Sequence[str] = ()
 ) -> Iterator[None]:
     """Have a second process for what is `learned` inside, which imports these modules at once.
 
@@ -103,6 +108,10 @@ def learning_beside(
     without : sequence of str
         Modules that are not there for the second process, whatever is installed: what is imported of itself by others,
         which do without it, and takes its time. Work that needs one is done here.
+    late : sequence of str
+        Modules that the second process imports when the first function of them is called. Others import them for
+        functions alone, which hardly any work calls; where one makes anything else of them, the process may fail,
+        and the work is done here.
     meanwhile : sequence of str
         What is imported here while the first answer is waited for, because it is needed afterwards.
     """
@@ -110,7 +119,7 @@ def learning_beside(
     process = None
     if _running is None and _processors() > 1 and sys.executable:
         with suppress(OSError):
-            process = _Process(modules, without, meanwhile)
+            process = _Process(modules, without, late, meanwhile)
     if process is None:
         yield
         return
@@ -138,14 +147,14 @@ def learned(work: Callable[_P, _T], *args: _P.args, **named: _P.kwargs) -> _T:
     return result  # type: ignore[no-any-return]
 
 
-def serve(modules: Sequence[str], without: Sequence[str]) -> None:
+def serve(modules: Sequence[str], without: Sequence[str], late: Sequence[str]) -> None:
     """Be the second process: import modules without others, then work until the first one closes its pipe."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interruption is the first process's to handle
     asked, answers = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(2, 1)  # whatever prints does not stand among the answers
-    sys.meta_path.insert(0, _KeptOut(without))
+    sys.meta_path[:0] = [_KeptOut(without), _PutOff(late)]
     with suppress(OSError, EOFError):
         for module in modules:
             import_module(module)
@@ -168,6 +177,49 @@ class _KeptOut(MetaPathFinder):
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
         if fullname in self.names:  # an entry of None among the modules is no module either, but some look there first
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+
+class _PutOff(MetaPathFinder, Loader):
+    """Finds modules of these names that are nothing but functions: the first that is called imports the real module."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = set(names)
+        self._importing = threading.RLock()  # work has threads, and what is imported may ask for a name itself
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        return ModuleSpec(fullname, self) if fullname in self.names else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _Functions(spec.name, self)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: there is nothing in it yet."""
+
+    def real(self, name: str) -> ModuleType:
+        """Return the real module, which from now on is the one of its name."""
+        with self._importing:
+            if name in self.names:
+                self.names.remove(name)
+                del sys.modules[name]
+            return import_module(name)
+
+
+class _Functions(ModuleType):
+    """A module of functions that are not there yet."""
+
+    def __init__(self, name: str, finder: _PutOff) -> None:
+        super().__init__(name)
+        self._finder = finder
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("__"):  # what Python asks a module for
+            raise AttributeError(name)
+
+        def function(*args: Any, **named: Any) -> Any:
+            return getattr(self._finder.real(self.__name__), name)(*args, **named)
+
+        setattr(self, name, function)
+        return function
 
 
 def _processors() -> int:

@@ -15,8 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import anonkit.estimators.learning_process as module
+from anonkit import cli
+from anonkit.domains.coded_columns import CodedColumn
 from anonkit.estimators.bagged_trees import grow_trees
 from anonkit.estimators.learning_process import learned, learning_beside
+from anonkit.k_anonymity.search.soft_labels import soft_labels
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +44,28 @@ def _needs_pandas(value: int) -> tuple[int, int]:
     import pandas as pd
 
     return int(pd.Series([value]).sum()), os.getpid()
+
+
+def _red(value: float) -> tuple[bool, tuple[float, ...], bool, int]:
+    import colorsys
+
+    before = "ONE_THIRD" in vars(colorsys)
+    hue = colorsys.rgb_to_hsv(value, 0.0, 0.0)
+    return before, hue, "ONE_THIRD" in vars(sys.modules["colorsys"]), os.getpid()
+
+
+def _third(value: float) -> tuple[float, int]:
+    import colorsys
+
+    return value * colorsys.ONE_THIRD, os.getpid()
+
+
+def _told_of_three_classes(seed: int) -> tuple[np.ndarray, bool, int]:
+    draw = np.random.default_rng(0)
+    codes = draw.integers(0, 5, 300)
+    column = CodedColumn(name="a", codes=codes, values=list(range(5)), ordered=True)
+    told = soft_labels([column], np.arange(300), np.minimum(codes, 2), seed)
+    return told.sums, "scipy.stats._stats_py" in sys.modules, os.getpid()
 
 
 def _refuses(value: int) -> None:
@@ -118,6 +143,30 @@ def test_a_module_that_is_kept_out_is_not_there() -> None:
         names, process = learned(_imported, ("sklearn", "pandas"))
         assert (names, process != os.getpid()) == (("sklearn",), True)
         assert learned(_needs_pandas, 1) == (1, os.getpid())
+
+
+def test_a_module_that_is_put_off_is_imported_when_a_function_of_it_is_called() -> None:
+    """Its functions are the real ones; whoever wants a number of it has the work done here."""
+    with learning_beside(("colorsys",), late=("colorsys",)):
+        before, hue, after, process = learned(_red, 0.5)
+        assert (before, hue, after, process != os.getpid()) == (False, (0.0, 1.0, 0.5), True, True)
+        assert learned(_red, 0.5)[0]
+    with learning_beside(("colorsys",), late=("colorsys",)):
+        assert learned(_third, 3.0) == (1.0, os.getpid())
+
+
+def test_forests_of_a_command_do_without_what_they_hardly_call() -> None:
+    """A forest calls none of it; boosted trees of several classes do, and tell there what they tell here."""
+    draw = np.random.default_rng(0)
+    rows = draw.integers(0, 5, (300, 4)).astype(np.float32)
+    with learning_beside(cli._FORESTS, without=cli._NO_FORESTS, late=cli._HARDLY_CALLED):
+        there = learned(_shares, rows, (rows[:, 0] > 2).astype(np.int64))
+        names, process = learned(_imported, ("scipy.stats._stats_py", "sklearn.ensemble"))
+        assert (names, process != os.getpid()) == (("sklearn.ensemble",), True)
+        sums, imported, process = learned(_told_of_three_classes, 1)
+    assert (imported, process != os.getpid()) == (True, True)
+    assert np.array_equal(sums, _told_of_three_classes(1)[0])
+    assert np.array_equal(there, _shares(rows, (rows[:, 0] > 2).astype(np.int64)))
 
 
 def test_what_is_needed_later_is_imported_while_an_answer_is_waited_for() -> None:
