@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from anonkit.checks.number_models import numbers_of
 from anonkit.checks.score_intervals import paired_difference, score_interval
 from anonkit.checks.utility import (
+    DRAWN,
     FEWEST,
     FOLDS,
     LEAF,
@@ -204,6 +205,7 @@ def _predicted(matrix: Matrix, numbers: _Numbers, train: Mask, test: Mask, place
     mean = numbers[train].mean() if train.any() else numbers[~test].mean()
     guesses = np.full(placed.size, mean)
     if train.any() and matrix.shape[1] and placed.any():
-        forest = grow_number_trees(matrix[train], numbers[train], trees=TREES, seed=0, leaf=LEAF)
+        drawn, taught = min(int(train.sum()), DRAWN), numbers[train]
+        forest = grow_number_trees(matrix[train], taught, trees=TREES, seed=0, bootstrap_rows=drawn, leaf=LEAF)
         guesses[placed] = forest.predict_mean(matrix[test][placed])
     return guesses

@@ -25,11 +25,14 @@ FEWEST = 100
 """Rows below which a score says nothing."""
 FOLDS, TREES, LEAF = 5, 30, 5
 """Of the cross-validation, of a forest, and rows of a leaf at least."""
+DRAWN = 2_048
+"""Rows drawn for each tree, with replacement, at most: trees of more rows score alike (figures: docs of `mondrian`)."""
 TEST_PER_TRAIN = 1 / (FOLDS - 1)
 """Rows held out by rows learned from."""
 MODEL = "random forest"
 _HOW = (
-    f"{FOLDS}-fold cross-validation of a random forest ({TREES} trees, at least {LEAF} rows a leaf), "
+    f"{FOLDS}-fold cross-validation of a random forest ({TREES} trees, each of {DRAWN:,} drawn rows at most, at least "
+    f"{LEAF} rows a leaf), "
     f"quasi-identifiers alone, coded as integers; {INTERVAL}"
 )
 PROTOCOL = f"trained and scored on the rows of this table, {SAMPLE:,} at most; {_HOW}"
@@ -249,7 +252,8 @@ def _shares(matrix: Matrix, labels: _Labels, train: Mask, test: Mask, placed: Ma
     shares = np.zeros((placed.size, int(labels.max()) + 1))
     shares[:, known] = sizes / max(dense.size, 1)
     if known.size > 1 and matrix.shape[1] and placed.any():
-        forest = grow_trees(matrix[train], dense, trees=TREES, seed=0, leaf=LEAF)
+        drawn = min(dense.size, DRAWN)
+        forest = grow_trees(matrix[train], dense, trees=TREES, seed=0, bootstrap_rows=drawn, leaf=LEAF)
         shares[np.ix_(placed, known)] = forest.predict_proba(matrix[test][placed])
     return shares
 

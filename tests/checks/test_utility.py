@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from anonkit.checks import number_utility, utility
 from anonkit.checks.utility import RowsAsReleased, prediction_for_all_rows, predictive_utility
+from anonkit.estimators.bagged_trees import BaggedTrees
 
 RNG = np.random.default_rng(0)
 NUMBERS = RNG.integers(0, 10, 400)
@@ -122,3 +127,29 @@ def test_figures_carry_intervals() -> None:
     assert found is not None
     assert set(found["ci"]) == {"auc", "balanced_accuracy", "accuracy"}
     assert all(low <= found[name] <= high for name, (low, high) in found["ci"].items())
+
+
+@pytest.mark.parametrize(("rows", "drawn"), [(400, 320), (4_000, 2_048)])
+def test_a_tree_learns_from_no_more_rows_than_the_protocol_says(
+    rows: int, drawn: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as there are to learn from, 2,048 at most: of numbers too."""
+    given: list[int] = []
+
+    def counted(grow: Callable[..., BaggedTrees]) -> Callable[..., BaggedTrees]:
+        def grown(*args: Any, **named: Any) -> BaggedTrees:
+            forest = grow(*args, **named)
+            given.extend(sample.size for sample in forest.estimators_samples_)
+            return forest
+
+        return grown
+
+    monkeypatch.setattr(utility, "grow_trees", counted(utility.grow_trees))
+    monkeypatch.setattr(number_utility, "grow_number_trees", counted(number_utility.grow_number_trees))
+    values = np.arange(rows) % 7
+    table = pa.table({"x": values, "class": [f"c{value % 2}" for value in values], "number": values * 1.5})
+    told = predictive_utility(table, ["x"], "class"), number_utility.number_utility(table, ["x"], "number")
+    for found in told:
+        assert found is not None
+        assert "each of 2,048 drawn rows at most" in found["protocol"]
+    assert given == [drawn] * (2 * utility.FOLDS * utility.TREES)
