@@ -22,10 +22,12 @@ GRID = 2.0**20
 """Predictions are integers in units of 1 / GRID, so that no sum of them depends on the order of the rows."""
 
 FOLDS = 5
-"""Parts of the rows that are told of in turn, by forests that have learned from the others."""
+"""Parts of the rows that are told of in turn, by forests that have learned from the others; at most."""
+_MANY = 20_000  # rows with a class from which on fewer folds and rounds guide as well (figures: docs of `mondrian`)
+_FOLDS_OF_MANY = 3
 _ROWS = 200_000  # labelled rows that are learned from; more tell hardly more (figures: docs of `mondrian`)
-_ROUNDS = 70  # of 0.15 each: what 100 of 0.1 tell
-_TREES = 560
+_ROUNDS, _STEP, _TREES = 70, 0.15, 560  # what 100 rounds of 0.1 tell; trees are those of all classes
+_ROUNDS_OF_MANY, _STEP_OF_MANY, _TREES_OF_MANY = 50, 0.2, 400
 _CLASSES = 32  # the rarest classes beyond these are told together
 _CATEGORIES = 255  # the limit of histogram boosting; the rarest categories beyond it are learned as one
 
@@ -38,6 +40,14 @@ class _Fold:
     targets: Any
     """Of each entry that it learns from."""
     asked: IntArray
+    many: bool
+    """Whether rows are so many that fewer rounds do."""
+
+    def boosting(self, seed: int, n_classes: int = 1) -> dict[str, Any]:
+        """Return the parameters of a boosted forest: few rows bear few rounds, and many need no more than some."""
+        most, step, trees = (_ROUNDS_OF_MANY, _STEP_OF_MANY, _TREES_OF_MANY) if self.many else (_ROUNDS, _STEP, _TREES)
+        rounds = max(18, min(most, trees // n_classes, self.targets.size // 14))
+        return {**_settings(seed), "max_iter": rounds, "learning_rate": step}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,9 +83,9 @@ _Told = Callable[[FloatArray, _Fold, list[bool]], FloatArray]
 def soft_labels(columns: Sequence[CodedColumn], entry: IntArray, labels: IntArray, seed: int) -> Predicted:
     """Sum the class probabilities of the rows of each entry.
 
-    Every labelled row is in one of five folds and gets its probabilities from a gradient boosted forest (Friedman
-    2001) that learned from the other four; an unlabelled row gets the mean of the five forests. No row's
-    probabilities come from its own label.
+    Every labelled row is in one of five folds, of three where 20,000 rows or more are labelled, and gets its
+    probabilities from a gradient boosted forest (Friedman 2001) that learned from the others; an unlabelled row gets
+    the mean of the forests. No row's probabilities come from its own label.
 
     Parameters
     ----------
@@ -101,7 +111,7 @@ def soft_labels(columns: Sequence[CodedColumn], entry: IntArray, labels: IntArra
 
     told = partial(_shares, n_classes=n_classes, seed=seed)
     truth = np.eye(n_classes)[classes][:, 1 if n_classes == 2 else 0 :]
-    return _out_of_fold(columns, entry, labelled, (classes, truth), told, seed)
+    return _out_of_fold(columns, entry, labelled, (classes, truth), told, seed, many=labelled.size >= _MANY)
 
 
 def soft_numbers(columns: Sequence[CodedColumn], entry: IntArray, numbers: FloatArray, seed: int) -> Predicted:
@@ -136,6 +146,8 @@ def _out_of_fold(
     targets: tuple[Any, FloatArray],
     told: _Told,
     seed: int,
+    *,
+    many: bool = False,
 ) -> Predicted:
     """Tell of every row by forests that did not learn from it.
 
@@ -145,6 +157,8 @@ def _out_of_fold(
         Rows that have a target.
     targets : (ndarray of shape (n_known,), ndarray of shape (n_known, n_guides))
         What the forests learn, and the same as the numbers in [0, 1] that they tell.
+    many : bool
+        Whether fewer folds and rounds do.
     """
     n_entries = columns[0].codes.size
     features = np.stack([_feature(column) for column in columns], axis=1)
@@ -153,7 +167,7 @@ def _out_of_fold(
     sorted_rows = np.lexsort((targets[0], cell[entry[known]]))  # rows that are alike may change places
     learners = sorted_rows[Randomness.seeded(seed).permutation(known.size)[:_ROWS]]
     where, learned_from, truth = entry[known[learners]], targets[0][learners], np.rint(GRID * targets[1][learners])
-    n_folds = min(FOLDS, learners.size)
+    n_folds = _FOLDS_OF_MANY if many else min(FOLDS, learners.size)
     fold = np.arange(learners.size) % n_folds
     unseen = np.bincount(entry, minlength=n_entries) - np.bincount(where, minlength=n_entries)
 
@@ -161,7 +175,8 @@ def _out_of_fold(
     for number in range(n_folds):
         seen = fold != number
         rows = np.bincount(where[~seen], minlength=n_entries) + unseen / n_folds
-        folds.append(_Fold(learned=where[seen], targets=learned_from[seen], asked=np.flatnonzero(rows)))
+        asked = np.flatnonzero(rows)
+        folds.append(_Fold(learned=where[seen], targets=learned_from[seen], asked=asked, many=many))
         rows_asked.append(rows[folds[-1].asked, None])
     total, out_of_fold = np.zeros((n_entries, truth.shape[1])), np.empty(truth.shape)
     parts = learned(_each_fold, told, features, folds, categorical)
@@ -201,8 +216,7 @@ def _shares(features: FloatArray, fold: _Fold, categorical: list[bool], *, n_cla
         probabilities[:, present] = np.bincount(np.searchsorted(present, classes)) / classes.size
         return probabilities
     features, categorical = features[:, telling], [categorical[at] for at in telling.tolist()]
-    rounds = max(18, min(_ROUNDS, _TREES // present.size, classes.size // 14))  # few rows bear few rounds
-    forest = HistGradientBoostingClassifier(max_iter=rounds, categorical_features=categorical, **_settings(seed))
+    forest = HistGradientBoostingClassifier(categorical_features=categorical, **fold.boosting(seed, present.size))
     with threadpool_limits(limits=1, user_api="openmp"):  # on busy cores more threads are up to 50 times slower
         forest.fit(features[fold.learned], classes)
         probabilities[:, present] = forest.predict_proba(features[fold.asked])
@@ -218,8 +232,7 @@ def _means(features: FloatArray, fold: _Fold, categorical: list[bool], *, seed: 
     if telling.size == 0 or truth.size < 2:
         return np.full((fold.asked.size, 1), truth.mean())
     features, categorical = features[:, telling], [categorical[at] for at in telling.tolist()]
-    rounds = max(18, min(_ROUNDS, truth.size // 14))
-    forest = HistGradientBoostingRegressor(max_iter=rounds, categorical_features=categorical, **_settings(seed))
+    forest = HistGradientBoostingRegressor(categorical_features=categorical, **fold.boosting(seed))
     with threadpool_limits(limits=1, user_api="openmp"):
         forest.fit(features[fold.learned], truth)
         return np.clip(np.asarray(forest.predict(features[fold.asked]), dtype=np.float64), 0.0, 1.0)[:, None]
@@ -232,7 +245,6 @@ def _telling(features: FloatArray, rows: IntArray) -> IntArray:
 
 def _settings(seed: int) -> dict[str, Any]:
     return {
-        "learning_rate": 0.15,
         "max_leaf_nodes": 15,
         "min_samples_leaf": 5,
         "l2_regularization": 5.0,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from anonkit.domains.coded_columns import UNLABELLED, CodedColumn
 from anonkit.k_anonymity.search.soft_labels import GRID, soft_labels, soft_numbers
@@ -108,3 +111,31 @@ def test_numbers_are_told_of_each_row_too() -> None:
     order = np.argsort(found.entry)
     assert found.truth[order][[0, -1], 0].tolist() == [0, GRID]
     assert np.abs(found.told[order] - found.sums[:-1]).max() <= 1
+
+
+@pytest.mark.parametrize(("rows", "folds", "rounds"), [(3, 3, 18), (19_999, 5, 70), (20_000, 3, 50)])
+def test_many_rows_are_told_of_in_fewer_parts_by_fewer_rounds(
+    rows: int, folds: int, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three parts and 50 rounds from 20,000 labelled rows on; parts are alike in size, never more than rows."""
+    asked: list[int] = []
+
+    class Recorded(HistGradientBoostingClassifier):  # type: ignore[misc]
+        def fit(self, *args: Any) -> Any:
+            asked.append(self.max_iter)
+            return super().fit(*args)
+
+    monkeypatch.setattr("sklearn.ensemble.HistGradientBoostingClassifier", Recorded)
+    labels = np.arange(rows) // 3 % 2
+    labels[-1] = 1
+    told = soft_labels([_numbers(3)], np.append(np.arange(rows) % 3, 0), np.append(labels, UNLABELLED), 0)
+    sizes = np.bincount(told.fold)
+    assert sizes.size == folds
+    assert sizes.max() - sizes.min() <= 1
+    assert set(asked) == {rounds}
+
+
+def test_numbers_are_told_of_in_five_parts_however_many() -> None:
+    """Fewer have been tried with classes alone."""
+    told = soft_numbers([_numbers(3)], np.arange(20_000) % 3, np.arange(20_000) % 7 * 1.0, 0)
+    assert np.unique(told.fold).size == 5
