@@ -42,7 +42,8 @@ WORKERS ?= $(shell $(PY) -c "import os; print((os.cpu_count() or 1) * 3 // 2)")
 test: $(STAMP)  ## everything a change must pass
 	$(BIN)/python -m pytest -q -p no:cacheprovider -n $(WORKERS) --dist worksteal --durations 40 \
 	  --hypothesis-profile fewer $(MEASURED:%=--ignore=%)
-	$(BIN)/python -m pytest -q -p no:cacheprovider -n $(WORKERS) --dist worksteal --durations 5 $(MEASURED) \
+	$(BIN)/python -m pytest -q -p no:cacheprovider -n $(WORKERS) --dist worksteal --durations 5 \
+	  --hypothesis-profile fewer $(MEASURED) \
 	  $(EVERY_BRANCH:%=--cov=%) --cov-report=term-missing --cov-fail-under=100
 
 coverage: $(STAMP)  ## the branches of the whole package that the quick tests reach; 40 to 60 % slower than the gate

@@ -19,8 +19,8 @@ from memory_folder import keep_files_in_memory
 from postgresql import Server, programs
 from repeatable_draws import MARK, RepeatableDraws
 
-# a deadline is a timed assertion; the gate draws the same examples each time, half as many where nothing is measured,
-# and `make test-random` draws others
+# a deadline is a timed assertion; the gate draws the same examples each time, half as many as
+# a developer who runs one file, and `make test-random` draws others
 settings.register_profile("anonkit", deadline=None, derandomize=True)
 settings.register_profile("fewer", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("random", deadline=None)
@@ -41,7 +41,13 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let tests of Spark be the first, side by side: so that one process of several runs them, and starts one Java."""
-    items.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
+
+    def is_without_spark(item: pytest.Item) -> bool:
+        fixtures = getattr(item, "fixturenames", ())
+        chosen = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        return "spark" not in fixtures and not any(isinstance(value, str) and value == "spark" for value in chosen)
+
+    items.sort(key=is_without_spark)
 
 
 REPOSITORY = Path(__file__).parents[1]
