@@ -121,13 +121,12 @@ def _budget_checks(params: Mapping[str, Any], budget: Mapping[str, Any], facts: 
         spare = budget["per_attribute"]
     elif "measurements" in params or "mixtures" in params:
         kinds = ["rho" if "rho" in line else "epsilon" for line, _ in costs]
-        kinds += ["epsilon"] * (len(budget["per_attribute"]) - len(costs))
         stated = [
             ((cost_line["name"], kind), cost_line[kind])
             for kind, cost_line in zip(kinds, budget["per_attribute"], strict=False)
         ]
-        expected = [((line["purpose"], kind), cost) for kind, (line, cost) in zip(kinds, costs, strict=False)]
-        spare = budget["per_level"]
+        expected = [((line["purpose"], kind), cost) for kind, (line, cost) in zip(kinds, costs, strict=True)]
+        spare = [*budget["per_level"], *budget["per_attribute"][len(costs) :]]
     else:
         names = [params["target"]["name"], *(cost_line["name"] for cost_line in params["attributes"])]
         unit = "rho" if is_gaussian else "epsilon"
