@@ -32,8 +32,9 @@ ROWS_PART = 100
 """A noisy number of rows costs this part of epsilon."""
 _WIDTH = 512
 """Steps of 2**-8 by which a row may move the errors of all pairs, up or down."""
-_ROWS_A_PAIR = 4
-"""Rows by which a row may move what is read of a pair; rounding moves a reading by a step at either end."""
+_ROWS_A_PAIR, _ROWS_OF_TARGET = 4, 2
+"""Rows by which a row may move what is read of a pair, and of the target; rounding moves a reading by a step at either
+end."""
 _MOST_VALUES = 1 << 21
 _MOST_ROWS = 1 << 36
 _MOST_CLASSES = 16
@@ -53,10 +54,12 @@ class ExpectedTables:
     """Pairs of columns that may be measured, by number."""
     edges: int
     """Pairs of the forest that is chosen at once; none where columns alone are measured."""
+    tied: bool
+    """True when one of them is of the target, which could split the tables and does not."""
     further: int
     """Pairs that are chosen one by one after it."""
     readings: tuple[tuple[str, float, int], ...]
-    """Purpose and share of epsilon of each reading, and how many pairs it is of."""
+    """Purpose and share of epsilon of each reading, and by how many rows a row may move it."""
     is_gaussian: bool
     """True where noise is Gaussian, and costs are of rho."""
     costs: tuple[float, float, float, float, float]
@@ -96,6 +99,12 @@ class _View:
         most = 0.5 * scale * math.sqrt(self.classes)
         known = [self.stand_in(column) for column in range(len(self.sizes))]
         return [float(np.minimum(most, np.multiply.outer(known[a], known[b]) / self.rows).sum()) for a, b in self.pairs]
+
+    def of_last(self, amount: Amount, share: float) -> float:
+        """Return the expected distance of the table of a pair with the last column, for a share: the mean."""
+        errors = zip(self.of_tables(_mean(amount[0], amount[1] * share)), self.pairs, strict=True)
+        found = [error for error, (_, second) in errors if second == len(self.sizes) - 1]
+        return sum(found) / len(found) / 2 / self.rows
 
     def of_columns(self, edges: int, amount: Amount) -> tuple[list[float], list[float]]:
         """Return the expected error of each column, and what those of both columns do to each pair."""
@@ -216,10 +225,10 @@ class _Readings:
         self.stated = [(str(one["purpose"]), integers([one["steps"]])[0]) for one in params["readings"]]
         self.asked: list[tuple[str, float, int]] = []
 
-    def take(self, purpose: str, share: float, pairs: int = 1) -> float:
+    def take(self, purpose: str, share: float, moved: int) -> float:
         """Return what was read, in rows."""
         at = len(self.asked)
-        self.asked.append((purpose, share, pairs))
+        self.asked.append((purpose, share, moved))
         if at >= len(self.stated) or self.stated[at][0] != purpose:
             raise ReleaseFormatError("the params lack a reading that the rule asks for")
         return self.stated[at][1] / 256
@@ -238,11 +247,18 @@ def expected_measurements(facts: PublicFacts, params: Mapping[str, Any]) -> Expe
     anchored, candidates, (gain, edges) = _decided(facts, rows, whole, left, splits, readings)
     if len(readings.asked) != len(readings.stated):
         raise ReleaseFormatError("the params hold a reading that the rule does not ask for")
+    view, tie, before = _view(facts, rows, candidates, anchored), 0.0, left
     left -= whole * sum(share for _, share, _ in readings.asked)
-    view = _view(facts, rows, candidates, anchored)
+    tied = splits and not anchored and edges < _spanning(view)
+    if tied and not edges:
+        tie = min(0.1, 0.006 / view.least(0, _amounts(facts, before)))
+        tied = view.of_last(view.quiet(1, _amounts(facts, left)), tie / 2) <= 0.2
+    edges = max(edges, int(tied))
     amount = view.quiet(edges, _amounts(facts, left))
     gaussian, loss = amount
     further, (columns, choice, tree) = 0, view.parts(edges, gaussian)
+    if tied and tie:
+        columns, choice, tree = 1 - tie, tie / 2, tie / 2
     if gain >= 0.01 and edges == len(view.sizes) - 1:
         a_column = min(2.0, (0.016 if gaussian else 0.008) / view.distance(edges, amount))
         further = min(round(a_column * len(view.sizes)), len(candidates) - edges) if a_column >= 0.5 else 0
@@ -255,8 +271,8 @@ def expected_measurements(facts: PublicFacts, params: Mapping[str, Any]) -> Expe
         dearer = changed_rows(facts) ** 2 / changed_squared(facts)
         choice, later = choice / dearer, later / dearer
     return ExpectedTables(
-        anchored=anchored, candidates=candidates, edges=edges, further=further, readings=tuple(readings.asked),
-        is_gaussian=gaussian, costs=(one, choice, tree, later, pairs),
+        anchored=anchored, candidates=candidates, edges=edges, tied=tied, further=further,
+        readings=tuple(readings.asked), is_gaussian=gaussian, costs=(one, choice, tree, later, pairs),
     )  # fmt: skip
 
 
@@ -283,12 +299,12 @@ def _decided(
         if found[1] and found[0] > 0.5 * (own - noise):
             return False, alike_pairs, found
         left -= spent
-        noisiest = max(3.0 * (own - noise) / 2.5, 0.01)
-        share = min(0.05, 0.004 / noise, 2 / noisiest / whole / rows)
-        scale, chance = 2 / (share * whole * rows), alike.by_chance(split.classes)
+        noisiest = max(3.0 * (own - noise) / 5, 0.01)
+        share = min(0.05, 0.004 / noise, 1 / noisiest / whole / rows)
+        scale, chance = 1 / (share * whole * rows), alike.by_chance(split.classes)
         need = math.hypot(max(3.0 * (own - noise), 2.5 * scale), chance)
         if not anchored and need <= 0.3 and scale <= 0.12:
-            told = readings.take("dependence on the target", share) / 2 / rows
+            told = readings.take("dependence on the target", share, _ROWS_OF_TARGET) / 2 / rows
             anchored = told >= need
             beyond = math.sqrt(max(told * abs(told) - chance * chance, 0.0))
             through = (2 * beyond + 1.2 * (columns - 1) * beyond**2) / (columns + 1) - (own - noise)
@@ -321,7 +337,7 @@ def _joined(
         if one / share > 0.01:
             continue
         purpose = f"gain of {edges} pairs" if edges > 1 else "gain of one pair"
-        saved = readings.take(purpose, share, edges) / view.counted() / 2 / view.rows
+        saved = readings.take(purpose, share, _ROWS_A_PAIR * edges) / view.counted() / 2 / view.rows
         spent += share * whole
         quiet = view.quiet(edges, amounts)
         worth = 1 + (0.7 if quiet[0] else 0.5) * edges / (len(view.sizes) - 1)
@@ -348,8 +364,8 @@ def expected_tables(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAc
         ExpectedLine(purpose="number of rows", mechanism=LAPLACE, cost=whole / ROWS_PART)
     ]  # fmt: skip
     read = [
-        ExpectedLine(purpose=purpose, mechanism=LAPLACE, sensitivity=_ROWS_A_PAIR * 256 * pairs + 2, cost=whole * share)
-        for purpose, share, pairs in found.readings
+        ExpectedLine(purpose=purpose, mechanism=LAPLACE, sensitivity=moved * 256 + 2, cost=whole * share)
+        for purpose, share, moved in found.readings
     ]
     word = "class x {}" if found.anchored else "rows by {}"
     law, power = GAUSSIAN if found.is_gaussian else LAPLACE, _power(found.is_gaussian)

@@ -116,6 +116,7 @@ def _wrong_pairs(params: Mapping[str, Any], split: PublicFacts, expected: plan.E
     tree = [pair for pair, table in zip(numbers, params["pairs"], strict=True) if table["in_tree"] is True]
     wrong = int(len(tree) != expected.edges) + int(len(numbers) != expected.edges + expected.further)
     wrong += len(numbers) - len(set(numbers)) + len(set(numbers) - set(expected.candidates))
+    wrong += int(expected.tied and all(second != len(names) - 1 for _, second in tree))
     wrong += int(len(plan.parts_of(tree, len(names))) != len(names) - expected.edges)  # a circle joins fewer
     for (first, second), table in zip(numbers, params["pairs"], strict=True):
         beginning = "table of a pair of the tree" if table["in_tree"] is True else "table of a further pair"

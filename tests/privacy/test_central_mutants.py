@@ -141,6 +141,9 @@ REFUSED: dict[str, Mutant] = {
     "what a forest saves moves as one pair does": Mutant(
         where="anonkit.dp_trees.marginals.view_choice:reading_width", old="4 * pairs * STEPS", new="4 * STEPS",
         method="dp-marginals", parameters={"epsilon": 20.0}, policy=OF_NUMBERS),
+    "what is read of a target moves by a row": Mutant(
+        where="anonkit.dp_trees.marginals.view_choice:_split_pays", old="DEPENDENCE_WIDTH", new="DEPENDENCE_WIDTH // 2",
+        method="dp-marginals", parameters={"epsilon": 20.0, "bins": 256}),
     "an entropy moves as in a table of one row": Mutant(
         where="anonkit.dp_trees.scores:_steepest", old="math.log2(max_rows + 1)", new="0", method="diffp-id3",
         parameters={"score": "entropy"}),

@@ -60,6 +60,7 @@ def private_tree(
     words: Words,
     number: int | None = None,
     choose: Chooser = permute_and_flip,
+    joined: int | None = None,
 ) -> list[Pair]:
     """Choose the edges of a spanning tree one after another, privately, among those that close no circle.
 
@@ -75,6 +76,8 @@ def private_tree(
         Edges of a forest; by default those of a spanning one.
     choose : callable
         `permute_and_flip`, or `exponential_mechanism` where choices are paid in rho.
+    joined : int, optional
+        A column that the first edge joins, whatever the others are worth.
 
     Returns
     -------
@@ -91,6 +94,8 @@ def private_tree(
     chosen: list[Pair] = []
     for _ in range(spanning_edges(pairs, n_columns) if number is None else number):
         allowed = component[ends[:, 0]] != component[ends[:, 1]]
+        if joined is not None and not chosen:
+            allowed &= (ends == joined).any(axis=1)
         at = int(choose(values, rate, words, allowed[np.newaxis])[0])
         first, second = pairs[at]
         component[component == component[second]] = component[first]

@@ -104,7 +104,16 @@ def planned(
     view = exact if choice.anchored else exact.pooled()
     forecast = forecast_of(view.layout, tuple(view.pairs), max(rows, 1.0))
     further = forecast.further(choice.edges, choice.amount) if choice.gain >= rule.FURTHER_GAIN else 0
-    plan = plan_of(view.layout, tuple(view.pairs), choice.edges, further, choice.left, choice.amount.law)
+    plan = plan_of(
+        view.layout,
+        tuple(view.pairs),
+        choice.edges,
+        further,
+        choice.left,
+        choice.amount.law,
+        tied=choice.tied,
+        tie=choice.tie,
+    )
     return plan, choice, view
 
 
@@ -128,7 +137,16 @@ def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness
         words = Words(randomness.child("pairs of the tree"))
         scores = _scores(grouped, models, _explained(models, plan.tree, plan.law))
         choose = permute_and_flip if plan.law == LAPLACE else exponential_mechanism
-        edges = private_tree(scores, len(layout.sizes), plan.edges.rate, words, plan.edges.times, choose)
+        last = len(layout.sizes) - 1
+        edges = private_tree(
+            scores,
+            len(layout.sizes),
+            plan.edges.rate,
+            words,
+            plan.edges.times,
+            choose,
+            joined=last if plan.tied else None,
+        )
         noisy = randomness.child("tables of the tree")
         for number, pair in enumerate(edges):
             known[pair] = _noisy(grouped[pair], plan.tree, noisy.child(f"table {number}"), plan.law)

@@ -32,6 +32,8 @@ SPLIT_RATIO = 3.0
 """Dependence on the target that pays for a split, in its cost."""
 SPLIT_SCALES = 2.5
 """Scales of its noise that a dependence on the target must reach."""
+SPLIT_FINENESS = 5.0
+"""Scales of its noise that what pays for a split has, where epsilon allows: one that pays twice over is hardly missed."""
 MOST_SPLIT_NEED = 0.3
 """Dependence on the target beyond which it is not worth asking for."""
 MOST_SPLIT_NOISE = 0.12
@@ -100,13 +102,19 @@ FURTHER_GAIN = 0.01
 """Gain of the forest, as it was read, from which on there are pairs beside it."""
 MOST_FURTHER = 2.0
 """Pairs beside the tree for each column at most; below a half there are none."""
+MOST_TIE_NOISE = 0.2
+"""Expected distance by noise of the table of a pair up to which a target that splits no tables has one at least."""
+TIE_SHARE = 0.1
+"""Share of what is left for that pair at most: one half for its choice, one for its table."""
+TIE_PRICE = 0.006
+"""What that pair may take from the columns at most, as a distance; its table gives a part of it back."""
 _CELL, _PAIR_CELL, _PATH, _CHANCE = 0.8, 0.5, 0.3, 0.8
 
 
 def dependence_share(noise: float, cost: float, amount: float) -> tuple[float, float]:
     """Return the share of epsilon for the reading of a dependence, and the scale of its noise as a distance.
 
-    No more than makes the noise ask for as much as the cost of the split does.
+    No more than makes the noise small beside what the cost of the split asks for.
 
     Parameters
     ----------
@@ -117,9 +125,9 @@ def dependence_share(noise: float, cost: float, amount: float) -> tuple[float, f
     amount : float
         epsilon times rows.
     """
-    enough = 2 / amount / max(SPLIT_RATIO * cost / SPLIT_SCALES, SPLIT_READING_NOISE)
+    enough = 1 / amount / max(SPLIT_RATIO * cost / SPLIT_FINENESS, SPLIT_READING_NOISE)
     share = min(READING_SHARE, READING_PRICE / noise, enough)
-    return share, 2 / (share * amount)
+    return share, 1 / (share * amount)
 
 
 def column_weights(sizes: Sequence[int], law: str) -> list[float]:
@@ -157,6 +165,17 @@ def stage_shares(sizes: Sequence[int], classes: int, edges: int, law: str = LAPL
     pairs = edges * pair
     left = 1 - EDGE_SHARE
     return left * columns / (columns + pairs), EDGE_SHARE, left * pairs / (columns + pairs)
+
+
+def tie_share(noise: float) -> float:
+    """Return the share of what is left for a pair of the target, where no pairs were read to gain.
+
+    Parameters
+    ----------
+    noise : float
+        Expected distance of the columns alone.
+    """
+    return min(TIE_SHARE, TIE_PRICE / noise)
 
 
 def divided(edges: int, further: int) -> tuple[int, int]:
@@ -219,6 +238,12 @@ class Forecast:
         most = _PAIR_CELL * scale * math.sqrt(self.classes)
         falling = [self._falling(column) for column in range(len(self.sizes))]
         return np.array([np.minimum(most, np.outer(falling[a], falling[b]) / self.rows).sum() for a, b in self.pairs])
+
+    def noise_of_last(self, scale: float) -> float:
+        """Return what noise of a scale does to the tables of pairs with the last column: the mean, as a distance."""
+        last = len(self.sizes) - 1
+        of_last = [second == last for _, second in self.pairs]
+        return float(self.table_noise(scale)[of_last].mean()) / 2 / self.rows
 
     def _between(self, columns: FloatArray) -> FloatArray:
         """Return what noise of both columns does to each pair, shape (n_pairs,)."""

@@ -30,6 +30,8 @@ class TablePlan:
     """Pairs that may be measured."""
     law: str
     """Of the noise of all tables."""
+    tied: bool = False
+    """True where the first pair is one with the last column: the target."""
     one_ways: tuple[TableDraw, ...]
     """One a column."""
     edges: ChoiceDraw | None = None
@@ -48,7 +50,17 @@ class TablePlan:
         return (*self.one_ways, *(draw for draw in later if draw is not None))
 
 
-def plan_of(layout: Layout, candidates: Sequence[Pair], edges: int, further: int, left: Left, law: str) -> TablePlan:
+def plan_of(
+    layout: Layout,
+    candidates: Sequence[Pair],
+    edges: int,
+    further: int,
+    left: Left,
+    law: str,
+    *,
+    tied: bool = False,
+    tie: float = 0.0,
+) -> TablePlan:
     """Return the plan.
 
     Tables of columns share as makes the noise over all of their cells least; tables of pairs alike, so that the account
@@ -64,8 +76,14 @@ def plan_of(layout: Layout, candidates: Sequence[Pair], edges: int, further: int
         What may be lost in all these draws.
     law : {"discrete-laplace", "discrete-gaussian"}
         Of the noise: what is lost is epsilon, or rho.
+    tied : bool
+        Whether the first pair is one with the target.
+    tie : float
+        Share of that pair where it is the only one and was not read to gain; else 0.
     """
     columns, choice, tables = rule.stage_shares(layout.sizes, layout.classes, edges, law)
+    if tie:
+        columns, choice, tables = 1 - tie, tie / 2, tie / 2
     at_once, later = rule.divided(edges, further)
     weights = [columns, *rule.pair_shares(choice, tables, at_once, later)]
     stages = shares(left.whole(law), [Fraction(weight) for weight in weights])
@@ -75,6 +93,7 @@ def plan_of(layout: Layout, candidates: Sequence[Pair], edges: int, further: int
         layout=layout,
         candidates=tuple(candidates),
         law=law,
+        tied=tied,
         one_ways=tuple(
             left.table(law, f"{word}{name}", own) for name, own in zip(layout.names, own_shares, strict=True)
         ),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The choice of a plan: which view, and how many pairs, by the public rule and a few noisy readings.
 
-A reading is a number in whole steps with discrete Laplace noise: how much the columns depend on the target, which one
-row moves by less than 4, and what the pairs of a forest would save, which it moves by less than 4 for each pair.
+A reading is a number in whole steps with discrete Laplace noise: how much the target depends on the columns, which one
+row moves by 2 at most, and what the pairs of a forest would save, which it moves by less than 4 for each pair.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from anonkit.dp_trees.marginals import marginal_rule as rule
 from anonkit.dp_trees.marginals.column_layout import Layout, Pair
 from anonkit.dp_trees.marginals.dependency_tree import STEPS, spanning_edges
-from anonkit.dp_trees.marginals.exact_tables import ExactTables
+from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
 from anonkit.dp_trees.marginals.left_loss import Amount, Left
 from anonkit.dp_trees.marginals.marginal_rule import Forecast
 from anonkit.mechanisms.accounting import LAPLACE as LAPLACE_MECHANISM
@@ -29,6 +29,10 @@ from anonkit.randomness import Randomness
 
 _ENDLESS_ROWS = 1e30
 """So many that noise alone decides."""
+
+
+DEPENDENCE_WIDTH = 2 * STEPS + 2
+"""Steps by which one row moves the reading of a dependence: 2 rows, and rounding."""
 
 
 def reading_width(pairs: int) -> int:
@@ -67,6 +71,10 @@ class ViewChoice:
     """True where the classes of the target split all tables."""
     edges: int
     """Pairs of the forest; 0: columns alone."""
+    tied: bool = False
+    """True where the first of them is one with the target."""
+    tie: float = 0.0
+    """Share of what is left for the one pair with the target that is measured though none was read to gain; else 0."""
     gain: float = 0.0
     """What the forest was read to gain, as a distance; 0 where nothing was."""
     readings: tuple[Reading, ...]
@@ -99,23 +107,24 @@ def chosen_view(exact: ExactTables, rows: float, left: Left, whole: int, randomn
     noise = pooled.quiet_distance(0, left)
     reader = _Reader(whole=whole, noise=noise, randomness=randomness, left=left)
     if not pooled.exact.pairs or noise > rule.MOST_NOISE:
-        return reader.chosen(pooled, _NO_GAIN)
+        return reader.chosen(pooled, _NO_GAIN, has_target=False)
     view, asked = pooled, 0
     if exact.layout.anchored:
         divided = _Seen.of(exact, max(rows, 1.0))
         joins = _asks_for_one_tree(pooled, divided, left)
         gain = reader.gained(pooled, (pooled.spanning,)) if joins else _NO_GAIN
         if gain.edges and gain.distance > rule.SPLIT_COST_REPAID * (divided.quiet_distance(0, left) - noise):
-            return reader.chosen(pooled, gain)
+            return reader.chosen(pooled, gain, has_target=True)
         pays, gain_of_split = _split_pays(pooled, divided, left, reader)
         if gain.edges and (not pays or gain.distance > gain_of_split):
-            return reader.chosen(pooled, gain)
+            return reader.chosen(pooled, gain, has_target=True)
         view, asked = divided if pays else pooled, pooled.spanning if joins else 0
     base = view.quiet_distance(0, left)
     edges, joined = view.spanning, view.forecast.quietest(view.spanning, reader.left.amounts)
     if edges and joined.law == LAPLACE and view.forecast.distance(edges, joined) - base > rule.FULL_TREE_NOISE:
         edges = (edges + 1) // 2
-    return reader.chosen(view, reader.gained(view, sorted({edges, min(edges, rule.FEW_PAIRS)} - {0, asked})))
+    gain = reader.gained(view, sorted({edges, min(edges, rule.FEW_PAIRS)} - {0, asked}))
+    return reader.chosen(view, gain, has_target=exact.layout.anchored)
 
 
 def _asks_for_one_tree(pooled: _Seen, divided: _Seen, left: Left) -> bool:
@@ -144,9 +153,8 @@ def _split_pays(pooled: _Seen, divided: _Seen, left: Left, reader: _Reader) -> t
     need = math.hypot(max(rule.SPLIT_RATIO * cost, rule.SPLIT_SCALES * scale), chance)
     if need > rule.MOST_SPLIT_NEED or scale > rule.MOST_SPLIT_NOISE:
         return False, 0.0
-    errors = pooled.exact.errors_of_independence()
-    dependence = float(np.mean([errors[at, len(columns)] for at in columns]))
-    found = reader.read("dependence on the target", share, dependence) / 2 / rows
+    dependence = float(np.mean([least_error(table) for table in divided.exact.columns]))
+    found = reader.read("dependence on the target", share, dependence, DEPENDENCE_WIDTH) / 2 / rows
     return found >= need, pooled.forecast.gain_of_split(found, chance) - cost
 
 
@@ -193,9 +201,8 @@ class _Reader:
         self._whole, self._randomness = whole, randomness
         self._readings: list[Reading] = []
 
-    def read(self, purpose: str, share: float, value: float, pairs: int = 1) -> float:
-        """Charge a reading, draw it, and return it in rows."""
-        width = reading_width(pairs)
+    def read(self, purpose: str, share: float, value: float, width: int) -> float:
+        """Charge a reading that one row moves by so many steps, draw it, and return it in rows."""
         rate = rate_within(int(self._whole * Fraction(share)), width)
         draw = Draw(purpose=purpose, mechanism=LAPLACE_MECHANISM, rate=rate, sensitivity=width)
         self.left = self.left.after(draw.units)
@@ -216,7 +223,7 @@ class _Reader:
             if a_pair / share > rule.MOST_GAIN_NOISE:
                 continue
             joined = forecast.quietest(edges, amounts)
-            saved = self.read(purpose_of_gain(edges), share, forecast.saved(edges, joined, apart), edges)
+            saved = self.read(purpose_of_gain(edges), share, forecast.saved(edges, joined, apart), reading_width(edges))
             worth, price = forecast.worth_and_price(edges, joined)
             gain = worth * forecast.as_distance(saved) - price * forecast.cost_to_columns(edges, alone, joined)
             least = rule.GAIN_SCALES * worth * a_pair / share
@@ -226,15 +233,28 @@ class _Reader:
                 break
         return best
 
-    def chosen(self, view: _Seen, gain: _Gain) -> ViewChoice:
-        """Return the choice of a view, and of as many pairs as gain."""
+    def chosen(self, view: _Seen, gain: _Gain, *, has_target: bool) -> ViewChoice:
+        """Return the choice of a view, and of as many pairs as gain.
+
+        A target that could split the tables and does not has the first pair: else the rows could tell nothing of it.
+        Where no pairs gain it is measured if that costs little.
+        """
+        anchored = view.exact.layout.anchored
+        tied, tie = has_target and not anchored and gain.edges < view.spanning, 0.0
+        if tied and not gain.edges:
+            tie = rule.tie_share(self.noise)
+            scale = view.forecast.quietest(1, self.left.amounts).noise(tie / 2)
+            tied = view.forecast.noise_of_last(scale) <= rule.MOST_TIE_NOISE
+        edges = max(gain.edges, int(tied))
         return ViewChoice(
-            anchored=view.exact.layout.anchored,
-            edges=gain.edges,
+            anchored=anchored,
+            edges=edges,
+            tied=tied,
+            tie=tie if tied else 0.0,
             gain=gain.distance,
             readings=tuple(self._readings),
             left=self.left,
-            amount=view.forecast.quietest(gain.edges, self.left.amounts),
+            amount=view.forecast.quietest(edges, self.left.amounts),
         )
 
 

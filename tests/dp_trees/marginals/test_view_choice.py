@@ -10,10 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.dp_trees.marginals.dependency_tree import STEPS
-from anonkit.dp_trees.marginals.exact_tables import ExactTables
+from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
 from anonkit.dp_trees.marginals.left_loss import Amount
 from anonkit.dp_trees.marginals.marginal_rule import Forecast, dependence_share, stage_shares
-from anonkit.dp_trees.marginals.view_choice import chosen_view, forecast_of, purpose_of_gain, reading_width
+from anonkit.dp_trees.marginals.view_choice import (
+    DEPENDENCE_WIDTH,
+    chosen_view,
+    forecast_of,
+    purpose_of_gain,
+    reading_width,
+)
 from anonkit.dp_trees.questions import BatchCounter
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
 from anonkit.randomness import Randomness
@@ -57,6 +63,56 @@ def test_no_small_table_moves_an_error_by_four() -> None:
                 worst = max(worst, abs(after - before))
     assert 1.0 < worst < 4.0
     assert reading_width(1) == 4 * 256 + 2
+
+
+def small_tables(classes: int, values: int, most: int) -> list[np.ndarray]:
+    """All tables of classes by values with so many rows in a cell at most."""
+    cells = itertools.product(range(most + 1), repeat=classes * values)
+    return [np.array(table, dtype=np.int64).reshape(classes, values) for table in cells]
+
+
+@pytest.mark.parametrize(("classes", "values", "most"), [(2, 2, 4), (2, 3, 2), (3, 2, 2)])
+def test_one_row_moves_the_least_error_by_two_at_most(classes: int, values: int, most: int) -> None:
+    """All small tables, one row more in each cell; a width of a row would be refuted."""
+    worst = 0.0
+    for table in small_tables(classes, values, most):
+        before = least_error(table)
+        for at in np.ndindex(table.shape):
+            more = table.copy()
+            more[at] += 1
+            worst = max(worst, abs(least_error(more) - before))
+    assert worst == pytest.approx(2)
+    assert DEPENDENCE_WIDTH == 2 * 256 + 2
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 6))
+def test_the_least_error_is_that_of_the_best_shares(seed: int, classes: int, values: int) -> None:
+    """Below that of any shares, those of the table among them, and reached by shares that are parts of some value."""
+    draw = np.random.default_rng(seed)
+    table = draw.integers(0, 6, (classes, values))
+    rows = table.sum(axis=0)
+
+    def error(shares: np.ndarray) -> float:
+        return float(np.abs(table - shares[:, np.newaxis] * rows).sum())
+
+    found = least_error(table)
+    assert all(found <= error(shares) + 1e-9 for shares in draw.dirichlet(np.ones(classes), 50))
+    # at the best shares all classes but one are at a bend
+    parts = [np.unique([0.0, 1.0, *(own[rows > 0] / rows[rows > 0])]) for own in table]
+    corners = []
+    for free in range(classes):
+        for others in itertools.product(*(parts[:free] + parts[free + 1 :])):
+            if sum(others) <= 1 + 1e-12:
+                corners.append(np.insert(np.array(others), free, max(1 - sum(others), 0.0)))
+    assert found == pytest.approx(min(error(shares) for shares in corners), abs=1e-9)
+
+
+def test_a_column_that_says_nothing_of_its_class_has_no_error() -> None:
+    """And one that says all has that of a table in which the class were a column by itself."""
+    assert least_error(np.array([[4, 2], [8, 4]])) == pytest.approx(0)
+    assert least_error(np.array([[4, 0], [0, 4]])) == pytest.approx(8)
+    assert least_error(np.zeros((2, 3), dtype=np.int64)) == 0
 
 
 @settings(max_examples=60, deadline=None)
@@ -174,10 +230,53 @@ def test_a_noisy_number_of_rows_does_not_decide_a_split(counted: int) -> None:
 
 def test_the_reading_of_a_dependence_costs_no_more_than_it_tells() -> None:
     """The less a split costs in noise and the more rows there are, the less of epsilon; the scale is of that share."""
-    few, many = (dependence_share(0.01, 0.004, rows)[0] for rows in (3_000.0, 30_000.0))
+    few, many = (dependence_share(0.01, 0.004, rows)[0] for rows in (1_500.0, 30_000.0))
     assert few == 0.05
     assert many < 0.02
-    assert dependence_share(0.01, 0.004, 30_000.0)[1] == pytest.approx(2 / (many * 30_000))
+    assert dependence_share(0.01, 0.004, 30_000.0)[1] == pytest.approx(1 / (many * 30_000))
+
+
+WIDE = [17, 17, 17, 17, 17, 17, 17, 8, 43, 16, 6, 7, 3, 10]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.05, 0.0), (0.1, 0.0), (0.1, 1e-9)])
+def test_a_declared_target_is_tied_to_columns_at_a_small_epsilon(epsilon: float, delta: float) -> None:
+    """30,000 rows of 14 columns, the half of which lean on a target: its rows tell something of it in 98 of 100."""
+    draw, n = np.random.default_rng(4), 30_000
+    labels = (draw.random(n) < 0.25).astype(np.int64)
+    leaning = np.array([0.5, 0.4, 0.35, 0.35, 0.3, 0.25, 0.25, *[0.0] * 7])
+    plain = np.stack([draw.integers(0, size, n) for size in WIDE])
+    halves = np.stack([size // 2 * labels + draw.integers(0, (size + 1) // 2, n) for size in WIDE])
+    codes = np.where(draw.random(plain.shape) < leaning[:, np.newaxis], np.minimum(halves, plain.max()), plain)
+    layout = layout_of(WIDE, 2)
+    exact = ExactTables.counted(layout, layout.pairs, BatchCounter(lambda: [batch_of(codes, labels)]))
+    left = left_of(epsilon, delta)
+    choices = [chosen_view(exact, n, left, left.units, Randomness.seeded(seed)) for seed in range(50)]
+    assert sum(choice.anchored or choice.tied or choice.edges == len(WIDE) for choice in choices) >= 49
+
+
+@pytest.mark.parametrize(("copies", "edges"), [(False, {1}), (True, {2, 5})])
+def test_the_first_pair_is_one_with_a_target_that_splits_no_tables(copies: bool, edges: set[int]) -> None:
+    """Whether others gain or not: a target that leans on one of ten columns, by the draws of a release."""
+    draw, n = np.random.default_rng(8), 20_000
+    sizes = [16] * 10
+    codes = chain(n, sizes, strength=0.0)
+    if copies:
+        codes[[6, 8]] = codes[[5, 7]]
+    labels = np.where(draw.random(n) < 0.4, codes[3] >= 8, draw.random(n) < 0.5).astype(np.int64)
+    for seed in range(4):
+        found = learned(layout_of(sizes, 2), 0.15, n, batch_of(codes, labels), seed=seed)
+        assert not found.choice.anchored
+        assert found.choice.edges in edges
+        assert [table.names for table in found.pairs][0] == ("c3", "t")
+        assert sum(drawn_.units for drawn_ in found.draws) <= left_of(0.15).units
+
+
+def test_a_pair_of_the_target_that_noise_would_drown_is_not_measured() -> None:
+    """Few rows at a small epsilon: columns alone."""
+    codes, labels = rows_of_classes(1_500, 2, 0.0)
+    found = learned(layout_of([10] * 9, 2), 0.3, 1_500, batch_of(codes, labels))
+    assert (found.choice.anchored, found.choice.edges, found.choice.tied, found.choice.tie) == (False, 0, False, 0.0)
 
 
 CHAIN = [12, 2, 9, 4, 16, 6, 9, 4, 16, 6, 12]
