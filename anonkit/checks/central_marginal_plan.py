@@ -244,12 +244,12 @@ def expected_measurements(facts: PublicFacts, params: Mapping[str, Any]) -> Expe
     rows, readings = max(float(number), 1.0), _Readings(params)
     splits = facts.has_target and not facts.target.domain.fine and 2 <= facts.n_classes <= _MOST_CLASSES
     splits = splits and _can_hold(facts)
-    anchored, candidates, (gain, edges) = _decided(facts, rows, whole, left, splits, readings)
+    anchored, candidates, (gain, edges), speaks = _decided(facts, rows, whole, left, splits, readings)
     if len(readings.asked) != len(readings.stated):
         raise ReleaseFormatError("the params hold a reading that the rule does not ask for")
     view, tie, before = _view(facts, rows, candidates, anchored), 0.0, left
     left -= whole * sum(share for _, share, _ in readings.asked)
-    tied = splits and not anchored and edges < _spanning(view)
+    tied = speaks and not anchored and edges < _spanning(view)
     if tied and not edges:
         tie = min(0.1, 0.006 / view.least(0, _amounts(facts, before)))
         tied = view.of_last(view.quiet(1, _amounts(facts, left)), tie / 2) <= 0.2
@@ -278,26 +278,29 @@ def expected_measurements(facts: PublicFacts, params: Mapping[str, Any]) -> Expe
 
 def _decided(
     facts: PublicFacts, rows: float, whole: float, left: float, splits: bool, readings: _Readings
-) -> tuple[bool, Pairs, tuple[float, int]]:
-    """Return whether the target splits tables, the pairs that may be measured, and gain and pairs of the forest."""
+) -> tuple[bool, Pairs, tuple[float, int], bool]:
+    """Return whether the target splits tables, pairs that may be measured, gain and pairs of the forest.
+
+    And last, whether columns were read to speak of the target.
+    """
     columns = len(facts.attributes)
     finest = _candidates(split_facts(facts, anchored=splits))
     alike_pairs = tuple(sorted((*finest, *((at, columns) for at in range(columns))))) if splits else finest
     if not alike_pairs:
-        return False, (), (0.0, 0)
+        return False, (), (0.0, 0), False
     amounts = _amounts(facts, left)
     alike, split = _view(facts, rows, alike_pairs, False), _view(facts, rows, finest, True) if splits else None
     noise = alike.least(0, amounts)
     if noise > 0.3:
-        return False, alike_pairs, (0.0, 0)
-    anchored, base, asked = False, noise, 0
+        return False, alike_pairs, (0.0, 0), False
+    anchored, base, asked, speaks = False, noise, 0, False
     if split is not None:
         own, whole_tree = split.least(0, amounts), _spanning(alike)
         anchored, through = own - noise <= 0.003, 0.0
         joins = alike.quiet(whole_tree, amounts)[0] and split.least(_spanning(split), amounts) > 0.03
         found, spent = _joined(alike, [whole_tree] if joins else [], amounts, noise, whole, readings)
         if found[1] and found[0] > 0.5 * (own - noise):
-            return False, alike_pairs, found
+            return False, alike_pairs, found, False
         left -= spent
         noisiest = max(3.0 * (own - noise) / 5, 0.01)
         share = min(0.05, 0.004 / noise, 1 / noisiest / whole / rows)
@@ -305,12 +308,12 @@ def _decided(
         need = math.hypot(max(3.0 * (own - noise), 2.5 * scale), chance)
         if not anchored and need <= 0.3 and scale <= 0.12:
             told = readings.take("dependence on the target", share, _ROWS_OF_TARGET) / 2 / rows
-            anchored = told >= need
+            anchored, speaks = told >= need, told >= math.hypot(scale, chance)
             beyond = math.sqrt(max(told * abs(told) - chance * chance, 0.0))
             through = (2 * beyond + 1.2 * (columns - 1) * beyond**2) / (columns + 1) - (own - noise)
             left -= share * whole
         if found[1] and (not anchored or found[0] > through):
-            return False, alike_pairs, found
+            return False, alike_pairs, found, speaks
         asked, amounts = whole_tree if joins else 0, _amounts(facts, left)
         base = own if anchored else noise
     view, candidates = (split, finest) if split is not None and anchored else (alike, alike_pairs)
@@ -318,7 +321,7 @@ def _decided(
     laplace = not view.quiet(most, amounts)[0]
     edges = (most + 1) // 2 if most and laplace and view.least(most, amounts) - base > 0.02 else most
     numbers = [number for number in ([2, edges] if edges > 2 else [edges]) if number not in {0, asked}]
-    return anchored, candidates, _joined(view, numbers, amounts, noise, whole, readings)[0]
+    return anchored, candidates, _joined(view, numbers, amounts, noise, whole, readings)[0], speaks
 
 
 def _spanning(view: _View) -> int:

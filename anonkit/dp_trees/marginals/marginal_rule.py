@@ -102,6 +102,8 @@ FURTHER_GAIN = 0.01
 """Gain of the forest, as it was read, from which on there are pairs beside it."""
 MOST_FURTHER = 2.0
 """Pairs beside the tree for each column at most; below a half there are none."""
+SPEAKING_SCALES = 1.0
+"""Scales of its noise beyond chance from which on a dependence on the target, too little for a split, earns a pair."""
 MOST_TIE_NOISE = 0.2
 """Expected distance by noise of the table of a pair up to which a target that splits no tables has one at least."""
 TIE_SHARE = 0.1

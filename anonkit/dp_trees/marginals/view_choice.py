@@ -107,24 +107,24 @@ def chosen_view(exact: ExactTables, rows: float, left: Left, whole: int, randomn
     noise = pooled.quiet_distance(0, left)
     reader = _Reader(whole=whole, noise=noise, randomness=randomness, left=left)
     if not pooled.exact.pairs or noise > rule.MOST_NOISE:
-        return reader.chosen(pooled, _NO_GAIN, has_target=False)
-    view, asked = pooled, 0
+        return reader.chosen(pooled, _NO_GAIN)
+    view, asked, speaks = pooled, 0, False
     if exact.layout.anchored:
         divided = _Seen.of(exact, max(rows, 1.0))
         joins = _asks_for_one_tree(pooled, divided, left)
         gain = reader.gained(pooled, (pooled.spanning,)) if joins else _NO_GAIN
         if gain.edges and gain.distance > rule.SPLIT_COST_REPAID * (divided.quiet_distance(0, left) - noise):
-            return reader.chosen(pooled, gain, has_target=True)
-        pays, gain_of_split = _split_pays(pooled, divided, left, reader)
+            return reader.chosen(pooled, gain)
+        pays, gain_of_split, speaks = _split_pays(pooled, divided, left, reader)
         if gain.edges and (not pays or gain.distance > gain_of_split):
-            return reader.chosen(pooled, gain, has_target=True)
+            return reader.chosen(pooled, gain, speaks=speaks)
         view, asked = divided if pays else pooled, pooled.spanning if joins else 0
     base = view.quiet_distance(0, left)
     edges, joined = view.spanning, view.forecast.quietest(view.spanning, reader.left.amounts)
     if edges and joined.law == LAPLACE and view.forecast.distance(edges, joined) - base > rule.FULL_TREE_NOISE:
         edges = (edges + 1) // 2
     gain = reader.gained(view, sorted({edges, min(edges, rule.FEW_PAIRS)} - {0, asked}))
-    return reader.chosen(view, gain, has_target=exact.layout.anchored)
+    return reader.chosen(view, gain, speaks=speaks)
 
 
 def _asks_for_one_tree(pooled: _Seen, divided: _Seen, left: Left) -> bool:
@@ -133,8 +133,10 @@ def _asks_for_one_tree(pooled: _Seen, divided: _Seen, left: Left) -> bool:
     return law == GAUSSIAN and divided.quiet_distance(divided.spanning, left) > rule.GAUSSIAN_SPLIT_NOISE
 
 
-def _split_pays(pooled: _Seen, divided: _Seen, left: Left, reader: _Reader) -> tuple[bool, float]:
-    """Tell whether the target shall split the tables, and what that was read to gain; 0 where nothing was.
+def _split_pays(pooled: _Seen, divided: _Seen, left: Left, reader: _Reader) -> tuple[bool, float, bool]:
+    """Tell whether the target shall split the tables, what that was read to gain, and whether columns speak of it.
+
+    Where nothing was read it gains 0, and they do not.
 
     Parameters
     ----------
@@ -146,16 +148,17 @@ def _split_pays(pooled: _Seen, divided: _Seen, left: Left, reader: _Reader) -> t
     """
     cost = divided.quiet_distance(0, left) - reader.noise
     if cost <= rule.FREE_SPLIT:
-        return True, 0.0
+        return True, 0.0, False
     rows, columns = pooled.forecast.rows, range(len(divided.exact.columns))
     share, scale = rule.dependence_share(reader.noise, cost, reader.epsilon * rows)
     chance = float(np.mean([pooled.forecast.chance(at, divided.exact.layout.classes) for at in columns]))
     need = math.hypot(max(rule.SPLIT_RATIO * cost, rule.SPLIT_SCALES * scale), chance)
     if need > rule.MOST_SPLIT_NEED or scale > rule.MOST_SPLIT_NOISE:
-        return False, 0.0
+        return False, 0.0, False
     dependence = float(np.mean([least_error(table) for table in divided.exact.columns]))
     found = reader.read("dependence on the target", share, dependence, DEPENDENCE_WIDTH) / 2 / rows
-    return found >= need, pooled.forecast.gain_of_split(found, chance) - cost
+    speaks = found >= math.hypot(rule.SPEAKING_SCALES * scale, chance)
+    return found >= need, pooled.forecast.gain_of_split(found, chance) - cost, speaks
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -233,14 +236,14 @@ class _Reader:
                 break
         return best
 
-    def chosen(self, view: _Seen, gain: _Gain, *, has_target: bool) -> ViewChoice:
+    def chosen(self, view: _Seen, gain: _Gain, *, speaks: bool = False) -> ViewChoice:
         """Return the choice of a view, and of as many pairs as gain.
 
-        A target that could split the tables and does not has the first pair: else the rows could tell nothing of it.
-        Where no pairs gain it is measured if that costs little.
+        A target of which columns speak, and that does not split the tables, has the first pair: else the rows could
+        tell nothing of it. Where no pairs gain it is measured if that costs little.
         """
         anchored = view.exact.layout.anchored
-        tied, tie = has_target and not anchored and gain.edges < view.spanning, 0.0
+        tied, tie = speaks and not anchored and gain.edges < view.spanning, 0.0
         if tied and not gain.edges:
             tie = rule.tie_share(self.noise)
             scale = view.forecast.quietest(1, self.left.amounts).noise(tie / 2)

@@ -239,12 +239,12 @@ def test_the_reading_of_a_dependence_costs_no_more_than_it_tells() -> None:
 WIDE = [17, 17, 17, 17, 17, 17, 17, 8, 43, 16, 6, 7, 3, 10]
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.05, 0.0), (0.1, 0.0), (0.1, 1e-9)])
-def test_a_declared_target_is_tied_to_columns_at_a_small_epsilon(epsilon: float, delta: float) -> None:
-    """30,000 rows of 14 columns, the half of which lean on a target: its rows tell something of it in 98 of 100."""
+@pytest.mark.parametrize(("epsilon", "delta", "least"), [(0.05, 0.0, 46), (0.1, 0.0, 49), (0.1, 1e-9, 49)])
+def test_a_declared_target_is_tied_to_columns_at_a_small_epsilon(epsilon: float, delta: float, least: int) -> None:
+    """30,000 rows of 14 columns, the half of which lean on a target: at .1 rows tell of it in 49 of 50 releases."""
     draw, n = np.random.default_rng(4), 30_000
     labels = (draw.random(n) < 0.25).astype(np.int64)
-    leaning = np.array([0.5, 0.4, 0.35, 0.35, 0.3, 0.25, 0.25, *[0.0] * 7])
+    leaning = np.array([0.7, 0.6, 0.6, 0.5, 0.5, 0.4, 0.4, *[0.0] * 7])
     plain = np.stack([draw.integers(0, size, n) for size in WIDE])
     halves = np.stack([size // 2 * labels + draw.integers(0, (size + 1) // 2, n) for size in WIDE])
     codes = np.where(draw.random(plain.shape) < leaning[:, np.newaxis], np.minimum(halves, plain.max()), plain)
@@ -252,24 +252,26 @@ def test_a_declared_target_is_tied_to_columns_at_a_small_epsilon(epsilon: float,
     exact = ExactTables.counted(layout, layout.pairs, BatchCounter(lambda: [batch_of(codes, labels)]))
     left = left_of(epsilon, delta)
     choices = [chosen_view(exact, n, left, left.units, Randomness.seeded(seed)) for seed in range(50)]
-    assert sum(choice.anchored or choice.tied or choice.edges == len(WIDE) for choice in choices) >= 49
+    assert sum(choice.anchored or choice.tied or choice.edges == len(WIDE) for choice in choices) >= least
 
 
-@pytest.mark.parametrize(("copies", "edges"), [(False, {1}), (True, {2, 5})])
-def test_the_first_pair_is_one_with_a_target_that_splits_no_tables(copies: bool, edges: set[int]) -> None:
-    """Whether others gain or not: a target that leans on one of ten columns, by the draws of a release."""
-    draw, n = np.random.default_rng(8), 20_000
+@pytest.mark.parametrize(("copies", "edges"), [(False, 1), (True, 2)])
+def test_the_first_pair_is_one_with_a_target_that_splits_no_tables(copies: bool, edges: int) -> None:
+    """Whether others gain or not: a target that leans on one of ten columns, and a little on two, by the draws of a release."""
+    rng, n = np.random.default_rng(8), 40_000
     sizes = [16] * 10
     codes = chain(n, sizes, strength=0.0)
     if copies:
         codes[[6, 8]] = codes[[5, 7]]
-    labels = np.where(draw.random(n) < 0.4, codes[3] >= 8, draw.random(n) < 0.5).astype(np.int64)
+    labels = np.where(rng.random(n) < 0.5, codes[3] >= 8, rng.random(n) < 0.5).astype(np.int64)
+    for at in (0, 1):
+        codes[at] = np.where(rng.random(n) < 0.2, 8 * labels + codes[at] // 2, codes[at])
     for seed in range(4):
-        found = learned(layout_of(sizes, 2), 0.15, n, batch_of(codes, labels), seed=seed)
+        found = learned(layout_of(sizes, 2), 0.06, n, batch_of(codes, labels), seed=seed)
         assert not found.choice.anchored
-        assert found.choice.edges in edges
-        assert [table.names for table in found.pairs][0] == ("c3", "t")
-        assert sum(drawn_.units for drawn_ in found.draws) <= left_of(0.15).units
+        assert found.choice.edges == edges
+        assert found.pairs[0].names == ("c3", "t")
+        assert sum(draw.units for draw in found.draws) <= left_of(0.06).units
 
 
 def test_a_pair_of_the_target_that_noise_would_drown_is_not_measured() -> None:
