@@ -193,7 +193,7 @@ def _leaning(rows: int, columns: int, how_often: float) -> pa.Table:
 def test_a_tree_of_all_columns_in_the_place_of_a_split_is_rebuilt(
     how_often: float, rows: int, epsilon: float, readings: list[str], tmp_path: Path
 ) -> None:
-    """Where it gains more than half of what a split costs no split is asked for; else where none pays or one gains less."""
+    """Where it gains more than half of what a split costs none is asked for; else where none pays or one gains less."""
     table = _leaning(rows, 18, how_often)
     values = tuple("0123456789")
     columns = {name: Column(name=name, categories=values) for name in table.column_names[:-1]}

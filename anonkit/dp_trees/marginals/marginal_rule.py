@@ -33,7 +33,7 @@ SPLIT_RATIO = 3.0
 SPLIT_SCALES = 2.5
 """Scales of its noise that a dependence on the target must reach."""
 SPLIT_FINENESS = 5.0
-"""Scales of its noise that what pays for a split has, where epsilon allows: one that pays twice over is hardly missed."""
+"""Scales of its noise that what pays for a split has, where epsilon allows: what pays twice over is hardly missed."""
 MOST_SPLIT_NEED = 0.3
 """Dependence on the target beyond which it is not worth asking for."""
 MOST_SPLIT_NOISE = 0.12

@@ -257,7 +257,7 @@ def test_a_declared_target_is_tied_to_columns_at_a_small_epsilon(epsilon: float,
 
 @pytest.mark.parametrize(("copies", "edges"), [(False, 1), (True, 2)])
 def test_the_first_pair_is_one_with_a_target_that_splits_no_tables(copies: bool, edges: int) -> None:
-    """Whether others gain or not: a target that leans on one of ten columns, and a little on two, by the draws of a release."""
+    """Whether others gain or not: a target that leans on one of ten columns, and a little on two; by a release."""
     rng, n = np.random.default_rng(8), 40_000
     sizes = [16] * 10
     codes = chain(n, sizes, strength=0.0)
