@@ -5,7 +5,8 @@ Two noisy totals of one class, or the noisy rows of a leaf and the sum of its no
 value. Their difference is a sum of discrete Laplace, or Gaussian, variables at the stated rates, whose law is computed
 here.
 Where the differences together are too small, the release has less noise than it says (`noise_bets`); where they are too
-large, its tables do not speak of the same rows. A true release fails once in a million.
+large, its tables do not speak of the same rows. A true release fails the first check with a chance of at most 5e-7, and
+the second likewise where what is counted does not follow from noise (C22 in docs/proofs/central.md).
 """
 
 from __future__ import annotations
