@@ -186,7 +186,7 @@ def test_a_release_without_a_word_of_the_rule_has_none_rebuilt() -> None:
 
 @pytest.mark.parametrize(
     ("rows", "spent", "is_read"),
-    [(2_000, 4_000, True), (200_000, 4_000, True), (2_000, 1_200, True), (2_000, 300, False)],
+    [(2_000, 4_000, True), (200_000, 4_000, True), (2_000, 1_200, True), (2_000, 600, True), (2_000, 300, False)],
 )
 def test_a_reading_of_the_target_is_rebuilt_too(rows: int, spent: float, is_read: bool) -> None:
     """Where splitting by the target would cost something, how much depends on it is read: unless noise drowns it."""
