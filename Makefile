@@ -22,9 +22,10 @@ $(CORE): pyproject.toml constraints.txt
 	touch $@
 
 # modules are compiled as they are imported: most of these packages never are, and compiling all took a third of the time
-$(STAMP): $(CORE)
+$(STAMP): pyproject.toml constraints.txt
+	$(PY) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-compile -e ".[dev]"
-	touch $@
+	touch $(CORE) $@
 
 demo: $(CORE)  ## release simulated bank customers, then print where the release and its report are
 	$(BIN)/anonkit demo --folder demo

@@ -19,10 +19,10 @@ from memory_folder import keep_files_in_memory
 from postgresql import Server, programs
 from repeatable_draws import MARK, RepeatableDraws
 
-# a deadline is a timed assertion; the gate draws the same examples each time, half as many as
-# a developer who runs one file, and `make test-random` draws others
+# a deadline is a timed assertion; the gate draws the same examples each time, a third of
+# what a developer has who runs one file, and `make test-random` draws others
 settings.register_profile("anonkit", deadline=None, derandomize=True)
-settings.register_profile("fewer", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("fewer", deadline=None, derandomize=True, max_examples=33)
 settings.register_profile("random", deadline=None)
 settings.load_profile("anonkit")
 
