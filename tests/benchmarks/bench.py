@@ -62,7 +62,7 @@ PARTS = {
 SIZES = ("quick", "full", "large")
 MINUTES = {"quick": 10, "full": 20, "large": 90}
 """After which a part is ended; its records are kept."""
-PEER_MINUTES = 6
+PEER_MINUTES = {"quick": 6, "full": 6, "large": 45}
 """After which a peer is ended, and named as missing."""
 BASES = ("anonkit", "numpy", "pandas", "pyarrow", "duckdb", "scikit-learn")
 
@@ -98,15 +98,16 @@ class Given:
                 what=name, reason=f"not installed ({_short(said[-1]) if said else 'make bench installs it'})"
             )
         command = [environment / "bin" / "python", "-W", "ignore", PEERS / name / "run.py", job, json.dumps(parameters)]
+        minutes = PEER_MINUTES[self.size]
         try:
             done = subprocess.run(
-                command, capture_output=True, text=True, check=False, timeout=60 * PEER_MINUTES, cwd=self.work
+                command, capture_output=True, text=True, check=False, timeout=60 * minutes, cwd=self.work
             )
         except subprocess.TimeoutExpired:
-            return Missing(what=name, reason=f"not done after {PEER_MINUTES} minutes")
+            return Missing(what=name, reason=f"not done after {minutes} minutes")
         if done.returncode:
-            said = done.stderr.strip().splitlines() or ["no message"]
-            return Missing(what=name, reason=f"does not run: {_short(said[-1])}")
+            said = [line for line in done.stderr.splitlines() if any(map(str.isalnum, line))] or ["no message"]
+            return Missing(what=name, reason=f"does not run: {_short(said[-1].strip())}")
         return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 

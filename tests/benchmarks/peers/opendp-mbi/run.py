@@ -4,6 +4,7 @@ import json
 import math
 import sys
 import time
+from fractions import Fraction
 
 import numpy as np
 import opendp.prelude as dp
@@ -23,6 +24,29 @@ def rho_of(epsilon: float, delta: float) -> float:
     return low
 
 
+def divisible(rho: float, columns: int) -> float:
+    """Return a rho, a billionth or so less, whose parts MST can spend.
+
+    It gives half to the columns and a tenth of the rest to the choice of pairs, divides that evenly, and adds the parts
+    up again, each sum rounded up: of most values they come to more than there is, by the last digit, and it refuses.
+    """
+
+    def below(number: float) -> float:
+        return math.nextafter(math.nextafter(number, 0.0), 0.0)
+
+    def holds(whole: float) -> bool:
+        pairs = below(whole - whole / 2)
+        choice = below(pairs - pairs * 0.9)
+        part, spent = math.nextafter(choice / (columns - 1), 0.0), 0.0
+        for _ in range(columns - 1):
+            exact = Fraction(spent) + Fraction(part)
+            spent = float(exact)
+            spent = math.nextafter(spent, math.inf) if Fraction(spent) < exact else spent
+        return spent <= choice
+
+    return next(found for found in (rho * (1 - step * 1e-9) for step in range(1, 10_000)) if holds(found))
+
+
 def modelled(frame: pl.LazyFrame, names: list[str], sizes: list[int], algorithm: str, rho: float) -> object:
     """Return OpenDP's model of marginals."""
     context = dp.Context.compositor(
@@ -30,8 +54,7 @@ def modelled(frame: pl.LazyFrame, names: list[str], sizes: list[int], algorithm:
     )
     known = {name: list(range(size)) for name, size in zip(names, sizes, strict=True)}
     chosen = dp.mbi.AIM(queries=2) if algorithm == "aim" else dp.mbi.MST()
-    # a hair less than there is: what parts of it add up to is rounded up
-    query = context.query(rho=rho * (1 - 1e-9)).select(*names)
+    query = context.query(rho=divisible(rho, len(names))).select(*names)
     return query.contingency_table(keys=known, algorithm=chosen).release()
 
 
@@ -43,15 +66,8 @@ def rows(file: str, algorithm: str, epsilons: list[float], delta: float) -> None
     frame = pl.LazyFrame({name: pl.Series(codes[:, at], dtype=pl.Int64) for at, name in enumerate(names)})
     for epsilon in epsilons:
         rho = rho_of(epsilon, delta)
-        for attempt in range(5):
-            begun = time.process_time()
-            try:  # its parts may add up to more than there is by the last digit: then a little less is asked for
-                table = modelled(frame, names, sizes, algorithm, rho * (1 - attempt * 1e-4))
-            except dp.OpenDPException as refused:
-                if "insufficient budget" not in str(refused) or attempt == 4:
-                    raise
-            else:
-                break
+        begun = time.process_time()
+        table = modelled(frame, names, sizes, algorithm, rho)
         # the other way to draw, its default, makes children of one parent rise and fall together
         drawn = table.synthesize(rows=len(codes), method="sample")
         taken = time.process_time() - begun
