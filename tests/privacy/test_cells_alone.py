@@ -170,6 +170,7 @@ GUESSED = [
     *(1, 2.5, float("inf"), -float("inf"), "x", " 01", None, True, pd.NA, Decimal("2.50"), 0),
     *(pd.Timestamp("2020-01-01 00:00:00.5"), pd.Timestamp("2020-01-01", tz="UTC"), pd.Timedelta("1s")),
     *(datetime.date(2020, 1, 1), datetime.time(1, 2, 3, 500_000), datetime.datetime(2020, 1, 1, 12)),
+    *(pd.Period("2020-01", "M"), pd.Interval(0, 1), 1 + 2j),
 ]
 
 

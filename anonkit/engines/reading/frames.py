@@ -21,6 +21,8 @@ from anonkit.errors import SourceError
 from anonkit.policy.column_declarations import Column
 from anonkit.policy.declaration import Policy
 
+_NOT_OF_ARROW = ("period", "interval", "complex")
+"""Types that pandas finds where all cells are of one; with any other cell they are objects, which can be read."""
 _BEYOND_ALL = "1e999"
 """An infinite number as a text that is read as one."""
 
@@ -73,7 +75,7 @@ def _pandas_column(declared: Column, column: Any, policy: Policy) -> pa.Array | 
     dtype = column.dtype.name
     if policy.cell_by_cell:
         guessed = dtype == "bool" or dtype.startswith(("datetime64", "timedelta64"))
-        if dtype == "object" or (guessed and declared.bounds is not None):
+        if dtype == "object" or (guessed and declared.bounds is not None) or dtype.startswith(_NOT_OF_ARROW):
             return shielded(lambda: _texts_of(column, declared), explain)
         if dtype == "category":
             return shielded(lambda: _folded_texts_of(column, declared), explain)
@@ -102,12 +104,17 @@ def _folded_texts_of(column: Any, declared: Column) -> pa.DictionaryArray:
 def _object_text(cell: Any, is_number: bool) -> str | None:
     """Return the text of a Python object; what pandas takes for missing is missing."""
     kind = type(cell).__name__
+    if kind.startswith("complex") and cell.imag == 0:  # a number of a column in which another cell is complex
+        return _object_text(float(cell.real), is_number)
     if cell is None or kind in ("NAType", "NaTType") or (isinstance(cell, float) and math.isnan(cell)):
         return None
     if isinstance(cell, str):
         text = cell
     elif kind in ("bool", "bool_"):
         text = str(cell).lower()
+    elif kind == "Interval":  # its ends are floats where another cell is missing
+        ends = f"{_object_text(cell.left, is_number)}, {_object_text(cell.right, is_number)}"
+        text = f"{'[' if cell.closed_left else '('}{ends}{']' if cell.closed_right else ')'}"
     elif isinstance(cell, datetime.datetime | datetime.time | datetime.timedelta):
         text = str(cell_texts(pa.array([cell], from_pandas=True))[0])
     elif is_number and isinstance(cell, float) and math.isinf(cell):

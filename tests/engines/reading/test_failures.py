@@ -110,6 +110,9 @@ TEXT_FAILURES: dict[str, tuple[str, bytes, str]] = {
     "zstd in name only": ("t.jsonl.zst", PLANTED.encode(), "is not a whole zstd file"),
     "JSON: no object": ("t.jsonl", f'{{"a":1}}\n{PLANTED}\n'.encode(), "row 2 of .* is not an object of plain values"),
     "JSON: an array": ("t.json", f'[{{"a":"{PLANTED}"}}]'.encode(), "row 1 of .* is not an object"),
+    "JSON: null in place of the first object": ("t.jsonl", b'null\n{"a":1}\n', "from row 1 on is not an object"),
+    "JSON: null in place of another object": ("t.jsonl", b'{"a":1}\n null\n', "from row 1 on is not an object"),
+    "JSON: null behind an object": ("t.jsonl", b'{"a":1} null\n', "from row 1 on is not an object"),
     "JSON: cut off": ("t.jsonl", f'{{"a":1}}\n{{"a":"{PLANTED}'.encode(), "row 2 of .* is not an object"),
     "JSON: types mixed": (
         "t.jsonl",
