@@ -26,6 +26,7 @@ from anonkit.checks.central_plans import (
     rho_within,
     row_epsilon,
 )
+from anonkit.checks.finding_lines import finding_epsilon, finding_lines
 from anonkit.errors import ReleaseFormatError
 
 ROWS_PART = 100
@@ -218,6 +219,14 @@ def split_facts(facts: PublicFacts, *, anchored: bool) -> PublicFacts:
     return replace(facts, attributes=(*facts.attributes, *extra), target=ALL_ROWS, has_target=False)
 
 
+def after_search(facts: PublicFacts, params: Mapping[str, Any]) -> PublicFacts:
+    """Return the facts with the epsilon and the delta that are left when domains were looked for; or as they were."""
+    if not finding_lines(params):
+        return facts
+    epsilon = facts.number("epsilon") - float(finding_epsilon(params)) * changed_rows(facts)
+    return replace(facts, parameters={**facts.parameters, "epsilon": epsilon, "delta": facts.delta / 2})
+
+
 class _Readings:
     """The readings of a release, taken one after another as the rule asks for them."""
 
@@ -235,7 +244,11 @@ class _Readings:
 
 
 def expected_measurements(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedTables:
-    """Work the rule out again: which readings there are, what is measured, and for how much."""
+    """Work the rule out again: which readings there are, what is measured, and for how much.
+
+    Where domains were looked for, the rule is that of what this left of epsilon and delta.
+    """
+    facts = after_search(facts, params)
     whole = row_epsilon(facts)
     number, left = facts.whole("n_rows", 0, _MOST_ROWS), whole
     if not number:
@@ -361,7 +374,7 @@ def _view(facts: PublicFacts, rows: float, pairs: Pairs, anchored: bool) -> _Vie
 
 def expected_tables(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     """Return one line for the rows where they were counted, one a reading, one a column, and those of pairs."""
-    found, whole = expected_measurements(facts, params), row_epsilon(facts)
+    found, whole = expected_measurements(facts, params), row_epsilon(after_search(facts, params))
     split = split_facts(facts, anchored=found.anchored)
     counted = [] if facts.whole("n_rows", 0, _MOST_ROWS) else [
         ExpectedLine(purpose="number of rows", mechanism=LAPLACE, cost=whole / ROWS_PART)

@@ -158,7 +158,8 @@ def _marginals(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount
     """Return the lines of tables of columns and pairs; their rule has a module of its own, which reads this one."""
     from anonkit.checks.central_marginal_plan import expected_tables
 
-    return expected_tables(facts, params)
+    rebuilt = expected_tables(facts, params)
+    return replace(rebuilt, lines=(*_finding(params), *rebuilt.lines))
 
 
 # --- top-down specialization -------------------------------------------------------------------------------------

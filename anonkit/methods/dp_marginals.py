@@ -23,9 +23,7 @@ from anonkit.dp_trees.release.coded_rows import counter_of
 from anonkit.dp_trees.release.declared_schema import bins_parameter
 from anonkit.dp_trees.release.delta_method import DeltaMethod
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece
-from anonkit.dp_trees.release.private_domains import undeclared_columns
 from anonkit.dp_trees.release.synthesized import column_entries, expense
-from anonkit.errors import ParameterError, option
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within
 from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, ConcentratedChoice, GaussianDraw
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
@@ -58,7 +56,8 @@ class DPMarginals(DeltaMethod):
     -------
     Central differential privacy with at most the epsilon given, delta 0: a row is in each table once, and what is drawn
     adds up. With a delta, Gaussian noise is drawn where less of it is expected; the shares of rho then add up, and come
-    to (epsilon, delta).
+    to (epsilon, delta). Domains that are found in the table have their own part of both, and the rest is as if the
+    others had been given.
     """
 
     name: ClassVar[str] = "dp-marginals"
@@ -74,7 +73,8 @@ class DPMarginals(DeltaMethod):
             "statement": "Central differential privacy, delta 0, with at most the epsilon given: no outcome becomes "
             "more than e^epsilon times as likely or as unlikely by one row more or less (one row replaced, with "
             "adjacency replace; all rows of a unit, with a unit column). With a delta, where Gaussian noise is "
-            "less noise: but for a probability of delta, which epsilon does not cover.",
+            "less noise, or where domains are found in the table: but for a probability of delta, which epsilon does "
+            "not cover.",
         }
     )
 
@@ -118,14 +118,22 @@ class DPMarginals(DeltaMethod):
     def guarantee(self, policy: Policy) -> CentralDP | ApproximateDP:
         """State the promise: epsilon, in whole units, whatever the rule divides it into, and a delta that may pay.
 
-        Which noise is drawn is known when the rows are counted: a promise that waits for it would be no promise.
+        Which noise is drawn is known when the rows are counted: a promise that waits for it would be no promise. Where
+        domains were found in the table, the thresholds have spent a part of delta in any case.
         """
         self.schema(policy)
         self.check_unit(policy)
-        assumptions = (f"That there are about {self.n_rows:,} rows is public knowledge.",) if self.n_rows else ()
-        if self.left(policy).delta:
-            return self.approximate_promise(policy, *assumptions)
-        return self.promise(policy, self._claim, *assumptions)
+        if policy.found_domains is not None or self.left(policy).delta:
+            return self.approximate_promise(policy)
+        return self.promise(policy, self._claim, *self._assumed_rows)
+
+    def approximate_promise(self, policy: Policy, *bounds: str) -> ApproximateDP:
+        """Return the promise of the epsilon and the delta that were asked for."""
+        return super().approximate_promise(policy, *self._assumed_rows, *bounds)
+
+    @property
+    def _assumed_rows(self) -> tuple[str, ...]:
+        return (f"That there are about {self.n_rows:,} rows is public knowledge.",) if self.n_rows else ()
 
     def finest_view(self, policy: Policy) -> Layout:
         """Return the view in which rows are counted: split by the target, where it has few classes."""
@@ -139,6 +147,10 @@ class DPMarginals(DeltaMethod):
     ) -> Draft:
         """Count, choose, add noise, fit, and draw rows from what is noisy."""
         progress("counting", 0.0)
+        if policy.found_domains is not None:
+            left_over, declared = self.without_search(policy)
+            drawn = left_over.release(source, declared, engine=engine, rng=rng, progress=progress)
+            return self.charged(drawn, policy.found_domains)
         self.check_unit(policy)
         keep = self.used_rows(source, policy, engine, rng)
         counting, rows = self._counting, float(self.n_rows)
@@ -147,24 +159,14 @@ class DPMarginals(DeltaMethod):
             words = Words(rng.child("number of rows"))
             rows = float(noisy_counts(np.array([exact]), counting.rate, words)[0])
         layout = self.finest_view(policy)
-        drawn = () if counting is None else (counting,)
-        left = self.left(policy, sum(draw.units for draw in drawn))
+        counts = () if counting is None else (counting,)
+        left = self.left(policy, sum(draw.units for draw in counts))
         counter = counter_of(source, engine, layout.schema, keep)
         learned = learn(layout, counter, rows, left, self._row_units, rng.child("tables"))
-        accounting = self.accounting((*drawn, *learned.draws))
+        accounting = self.accounting((*counts, *learned.draws))
         told = self.told if counting is None else {**self.told, "rows": {"count": int(rows), "rate": counting.rate}}
         claim = (float(self.epsilon), float(self.delta)) if left.delta else (self._claim, 0.0)
         return marginals_draft(learned, accounting, policy, engine, rng.child("rows"), claim, told)
-
-    def with_domains_to_find(self, policy: Policy) -> Policy:
-        """Refuse to look for domains: all pairs of columns are measured, and what finding leaves them is too little."""
-        if undeclared := undeclared_columns(policy):
-            raise ParameterError(
-                f"method {self.name} does not find domains privately, and column {undeclared[0]!r} declares none",
-                f"declare categories or bounds, or leave {option('delta')} out: domains read as they are make the "
-                "promise conditional",
-            )
-        return policy
 
     def left(self, policy: Policy, spent: int = 0) -> Left:
         """Return what may be lost in readings, tables and choices, when a row has lost so many units.

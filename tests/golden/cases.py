@@ -209,6 +209,7 @@ def _central() -> Iterator[tuple[str, str, dict[str, Any]]]:
     searched = {"target": "customer_value", "domains_from_data": True, "epsilon": 30.0, "delta": 1e-2}
     yield "found", "dp-nb", {"table": tables.CUSTOMERS, **searched}
     yield "found", "dp-forest", {"table": tables.CUSTOMERS, **searched}
+    yield "found", "dp-marginals", {"table": tables.CUSTOMERS, **searched}
     yield "people", "dp-nb", {**people, "bins": 4, "kind": "csv"}
     yield "awkward", "dp-nb", {**odd, "adjacency": "replace", "kind": "parquet", "output": "out.parquet"}
     yield "plain", "dp-marginals", {**few, "epsilon": 20.0}

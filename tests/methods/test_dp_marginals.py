@@ -180,13 +180,3 @@ def test_without_a_delta_that_pays_the_release_is_the_pure_one() -> None:
     assert asked.params["tables"] == pure.params["tables"]
     assert asked.report["budget"] == pure.report["budget"]
     assert asked.report["guarantee"] == pure.report["guarantee"]
-
-
-def test_domains_are_not_found_privately() -> None:
-    """With a delta the search is refused with a hint, before a cell is read; declared domains need none."""
-    with pytest.raises(ParameterError, match="does not find domains privately") as caught:
-        anonkit.release(
-            bank_customers(300, seed=1), method="dp-marginals", epsilon=1.0, delta=1e-9, target="customer_value",
-            domains_from_data=True, ledger=None,
-        )  # fmt: skip
-    assert "declare categories or bounds" in str(caught.value)

@@ -86,14 +86,16 @@ class DeltaMethod(CentralMethod):
         return Fraction(self.delta) / (1 if policy.found_domains is None else 2)
 
     def without_search(self, policy: Policy) -> tuple[Self, Policy]:
-        """Return the method with what is left of epsilon and no delta, and the policy as if all domains were declared.
+        """Return the method with what is left of epsilon and delta, and the policy as if all domains were declared.
 
-        For methods whose own draws are pure: they plan and draw as ever, and `charged` adds what the search cost.
+        For methods that plan and draw as ever with what is left, whether their own draws spend the delta or are pure;
+        `charged` adds what the search cost.
         """
-        left = self.epsilon_left(policy)
-        epsilon = float(left)
-        epsilon = epsilon if Fraction(epsilon) <= left else math.nextafter(epsilon, 0)
-        return replace(self, epsilon=epsilon, delta=0.0), replace(policy, found_domains=None)
+        whole = self.epsilon_left(policy)
+        epsilon = float(whole)
+        epsilon = epsilon if Fraction(epsilon) <= whole else math.nextafter(epsilon, 0)
+        left = replace(self, epsilon=epsilon, delta=float(self.delta_left(policy)))
+        return left, replace(policy, found_domains=None)
 
     def charged(self, draft: Draft, found: FoundDomains) -> Draft:
         """Return the draft of the method that `without_search` gave, with the search in its account and its budget."""

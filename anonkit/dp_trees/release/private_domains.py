@@ -190,7 +190,8 @@ def _undecided(policy: Policy, searched: Policy) -> str | None:
     if policy.target is not None and searched.target is None:
         return f"target {policy.target!r}: no two classes stand out from the noise with so small an epsilon"
     if not searched.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE):
-        return "in no column but the target does anything stand out from the noise with so small an epsilon"
+        which = "in no column does" if policy.target is None else "in no column but the target does"
+        return f"{which} anything stand out from the noise with so small an epsilon"
     return None
 
 
