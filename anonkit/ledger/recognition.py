@@ -9,6 +9,7 @@ file of a release.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -75,15 +76,19 @@ def recognised(
     taken : sequence of str
         All names.
     named : str, optional
-        What the owner calls the dataset; it wins.
+        What the owner calls the dataset; it wins. Names that Unicode takes for the same (NFC) are one, as are blanks
+        at their ends.
     fallback : str
         What a dataset is called that nobody named and nothing is known of.
 
     Raises
     ------
     DatasetError
-        Nobody named it, and it looks like a dataset that is known without being the same, or is the same as several.
+        Nobody named it, and it looks like a dataset that is known without being the same, or is the same as several; or
+        its name differs from one in the ledger by case, blanks, or letters that look alike in print only.
     """
+    if named is not None:
+        named = _known_name(named, taken)
     likenesses = {
         name: closest([sighting.likeness(marks) for dataset, marks in known if dataset == name])
         for name in dict.fromkeys(dataset for dataset, _ in known)
@@ -110,6 +115,38 @@ def recognised(
         )
     names = (fallback, *(f"{fallback}-{number}" for number in range(2, len(taken) + 3)))
     return Recognition(dataset=next(candidate for candidate in names if candidate not in taken))
+
+
+def _known_name(named: str, taken: Sequence[str]) -> str:
+    """Return the name in the ledger that a name is, else the name in its one form.
+
+    Raises
+    ------
+    DatasetError
+        A name in the ledger reads the same and is spelled otherwise: the same people would have two budgets.
+    """
+    same = [name for name in taken if _one_form(name) == _one_form(named)]
+    if same:
+        return named if named in same else same[0]
+    alike = [name for name in taken if _read_aloud(name) == _read_aloud(named)]
+    if alike:
+        raise DatasetError(
+            f"dataset {named!r} is spelled {alike[0]!r} in the ledger: spelled otherwise the same people would have "
+            "a second budget",
+            f"{option('dataset', alike[0])}, or a name that nobody takes for it",
+        )
+    return _one_form(named)
+
+
+def _one_form(name: str) -> str:
+    """Return a name in composed characters: keyboards and file systems differ in how they write the same letter."""
+    return unicodedata.normalize("NFC", name).strip() or name
+
+
+def _read_aloud(name: str) -> str:
+    """Return a name without case, without blanks at its ends or twice, without characters that cannot be seen."""
+    seen = "".join(letter for letter in unicodedata.normalize("NFKC", name) if unicodedata.category(letter) != "Cf")
+    return unicodedata.normalize("NFKC", " ".join(seen.casefold().split()))
 
 
 def _also(name: str, likeness: Likeness) -> str:

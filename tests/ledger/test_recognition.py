@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
-from anonkit.errors import BudgetError, GuaranteeError
+from anonkit.errors import BudgetError, DatasetError, GuaranteeError
 from anonkit.ledger import NAME, Ledger
 
 N = 400
@@ -120,3 +121,43 @@ def test_a_file_is_the_same_table_in_every_form(customers: pa.Table, tmp_path: P
     for source in (tmp_path / "in.parquet", tmp_path / "in.csv", customers.to_pandas(), floats.to_pandas()):
         with pytest.raises(BudgetError, match="randomized before"):
             anonkit.release(source, method="rr", epsilon=1.0, policy=policy, output=tmp_path / "b.parquet")
+
+
+SAME_NAMES = {"decomposed": "Zu\u0308rich 1", "blank behind": "Z\u00fcrich 1 "}
+ALIKE_NAMES = {
+    "case": "z\u00dcrich 1",
+    "two blanks": "Z\u00fcrich  1",
+    "a blank that does not break": "Z\u00fcrich\u00a01",
+    "a digit of full width": "Z\u00fcrich \uff11",
+    "a character nobody sees": "Z\u00fcrich\u200b 1",
+}
+
+
+@pytest.mark.parametrize("spelling", SAME_NAMES)
+def test_the_same_name_in_other_characters_is_the_same_dataset(tmp_path: Path, spelling: str) -> None:
+    """Whoever types the umlaut as two characters has no second budget, and the ledger no second dataset."""
+    table = bank_customers(60, seed=1)
+    draw(table, tmp_path / "a.parquet", dataset="Z\u00fcrich 1", budget=1.5)
+    with pytest.raises(BudgetError, match="overspent"):
+        draw(table, tmp_path / "b.parquet", dataset=SAME_NAMES[spelling])
+    assert names(tmp_path) == ["Z\u00fcrich 1"]
+
+
+@pytest.mark.parametrize("spelling", ALIKE_NAMES)
+def test_a_name_that_reads_the_same_is_refused(tmp_path: Path, spelling: str) -> None:
+    """The ledger asks which spelling is meant: another one would be a second budget for the same people."""
+    table = bank_customers(60, seed=1)
+    draw(table, tmp_path / "a.parquet", dataset="Z\u00fcrich 1", budget=1.5)
+    with pytest.raises(DatasetError, match="is spelled 'Z\u00fcrich 1' in the ledger"):
+        draw(table, tmp_path / "b.parquet", dataset=ALIKE_NAMES[spelling])
+    assert names(tmp_path) == ["Z\u00fcrich 1"]
+
+
+def test_names_that_a_ledger_has_side_by_side_stay_two(tmp_path: Path) -> None:
+    """An older ledger may hold both spellings: each goes on being charged by itself, to the letter."""
+    table = bank_customers(60, seed=1)
+    draw(table, tmp_path / "a.parquet", dataset="one")
+    with sqlite3.connect(tmp_path / NAME) as connection:
+        connection.execute("INSERT INTO dataset (name) VALUES ('One')")
+    draw(table, tmp_path / "b.parquet", dataset="One")
+    assert [(one.dataset, len(one.counted)) for one in Ledger(tmp_path / NAME).datasets()] == [("One", 1), ("one", 1)]
